@@ -1,0 +1,29 @@
+"""asmdnn: deep-learning primitives whose kernels are machine code made by readable Python.
+
+    import asmdnn as dnn
+    y = dnn.ops.conv2d(x, w, b, stride=1, padding=1, post_ops=[dnn.Eltwise("relu")])
+
+See README.md for the primitive-descriptor API.  Importing does no work: no CPU detection, no code, no PeachPy.
+"""
+
+from asmdnn import ops
+from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
+from asmdnn.isa.cpu import max_cpu_isa
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.primitives.attr import Attr, Eltwise, Sum
+from asmdnn.primitives.convolution import ConvolutionForward
+from asmdnn.primitives.engine import Engine, Stream
+from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, implementations, primitive_desc
+from asmdnn.primitives.reorder import Reorder
+from asmdnn.primitives.reordering import reorder
+from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Algorithm", "AsmdnnError", "Attr", "ConvolutionForward", "DataType", "Eltwise", "Engine", "InvalidArguments",
+    "Memory", "MemoryDesc", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Stream", "Sum",
+    "Unimplemented", "bf16", "f16", "f32", "implementations", "max_cpu_isa", "ops", "primitive_desc", "reorder",
+    "s8", "s32", "u8",
+]  # fmt: skip

@@ -1,0 +1,88 @@
+"""`asmdnn bench`: check and time problems, here and in a peer library."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TextIO
+
+from asmdnn.cli import batch_files
+from asmdnn.cli.options import OPTIONS, Case, Reader
+from asmdnn.cli.progress import Progress
+from asmdnn.cli.report import Record, header, listed, row, summary
+from asmdnn.errors import InvalidArguments
+
+FAILED = 1
+FAILURES = ("failed", "unimplemented")
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit status: 1 when a problem failed.  Raises AsmdnnError for arguments that cannot be run."""
+    if not arguments or any(word in ("-h", "--help") for word in arguments):
+        print(usage())
+        return 0
+    reader = Reader()
+    reader.read(arguments, Path.cwd())
+    if not reader.cases:
+        raise InvalidArguments("bench: no problem is given; name one, or a set with --batch=resnet_50")
+    with _json_stream(reader.json) as json_stream:
+        records = list(_records(reader.cases, json_stream, table=reader.json != "-"))
+    if any(record.status != "listed" for record in records):
+        print(summary(records), file=sys.stderr if reader.json == "-" else sys.stdout)
+    return FAILED if any(record.status in FAILURES for record in records) else 0
+
+
+def usage() -> str:
+    options = "\n".join(
+        f"  --{name}=...{'*' if option.takes_list else '':<{18 - len(name)}} {option.help}"
+        for name, option in OPTIONS.items()
+    )
+    return f"""asmdnn bench --conv [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
+
+Options hold for the problems after them; those with * take a list and run every combination:
+{options}
+  --json=FILE              one JSON object a problem, instead of the table when FILE is -
+  --reset                  options that describe a problem back to their defaults
+Problem sets: {", ".join(batch_files.problem_sets())}
+Example: asmdnn bench --conv --mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=resnet_50
+A problem, as benchdnn writes it: mb1ic64ih56oc64oh56kh3ph1n"name\""""
+
+
+@contextlib.contextmanager
+def _json_stream(name: str) -> Iterator[TextIO | None]:
+    if name in ("", "-"):
+        yield sys.stdout if name else None
+        return
+    try:
+        stream = open(name, "w", encoding="utf-8")  # noqa: SIM115 - closed below, errors of the body are not ours
+    except OSError as error:
+        raise InvalidArguments(f"--json={name}: {error.strerror}") from None
+    with stream:
+        yield stream
+
+
+def _records(cases: Sequence[Case], json_stream: TextIO | None, table: bool) -> Iterator[Record]:
+    """Run the cases, and show each when it is done."""
+    runs = _runs(cases)
+    if table and any(case.settings.mode != "L" for case in cases):
+        print(header(), flush=True)
+    with Progress(len(cases), sys.stderr) as progress:
+        for done, (case, run_it) in enumerate(zip(cases, runs, strict=True)):
+            progress.update(done, case.problem.name or str(case.problem))
+            record = run_it()
+            progress.clear()
+            if json_stream:
+                print(record.to_json(), file=json_stream, flush=True)
+            if table:
+                print(case if record.status == "listed" else row(record), flush=True)
+            yield record
+
+
+def _runs(cases: Sequence[Case]) -> list[Callable[[], Record]]:
+    """A call for each case; whatever is wrong with its settings is raised now, before the first one has run."""
+    if all(case.settings.mode == "L" for case in cases):
+        return [partial(listed, case) for case in cases]
+    from asmdnn.cli.bench_case import prepare  # not above: a list needs neither numpy nor the library
+
+    return [partial(listed, case) if case.settings.mode == "L" else prepare(case) for case in cases]

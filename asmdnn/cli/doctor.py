@@ -1,0 +1,126 @@
+"""`asmdnn doctor`: what asmdnn needs, whether it is there, and the command that gets what is not.
+
+Exit status 1 when something essential is missing: without a `missing` row everything works.  What is `absent` is
+optional.
+"""
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from asmdnn.errors import AsmdnnError, InvalidArguments
+
+MISSING_ESSENTIALS = 1
+RETURN = b"\xc3"  # the one-byte function `ret`
+
+# Optional packages by the extra that installs them, and what they are for.
+EXTRAS = {
+    "cpuinfo": ("info", "the CPU's name in `asmdnn info`"),
+    "matplotlib": ("demo", "the pictures of the demo"),
+    "scipy": ("demo", "the demo's check of its pictures"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One row: status is ok, missing (essential) or absent (optional), `text` says what, or the way out."""
+
+    subject: str
+    status: str
+    text: str
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print a row for each check.  Takes no arguments."""
+    if list(arguments) in (["-h"], ["--help"]):
+        print(f"asmdnn doctor    {(__doc__ or '').partition(': ')[2].strip()}")
+        return 0
+    if arguments:
+        raise InvalidArguments(f"doctor: expected no arguments, not '{' '.join(arguments)}'")
+    findings = [_examine(subject, check) for subject, check in CHECKS.items()]
+    findings += [_extra(*entry) for entry in EXTRAS.items()]
+    for finding in findings:
+        print(f"{finding.status:<8} {finding.subject:<18} {finding.text}")
+    missing = [finding.subject for finding in findings if finding.status == "missing"]
+    print(f"not ready: {', '.join(missing)}" if missing else "ready")
+    return MISSING_ESSENTIALS if missing else 0
+
+
+def _examine(subject: str, check: Callable[[], tuple[str, str]]) -> Finding:
+    try:
+        return Finding(subject, *check())
+    except (AsmdnnError, OSError, ImportError) as error:
+        return Finding(subject, "missing", " ".join(str(error).split()))
+
+
+def _isa() -> tuple[str, str]:
+    from asmdnn.isa.cpu import effective_isa
+
+    return "ok", str(effective_isa())
+
+
+def _executable_memory() -> tuple[str, str]:
+    from asmdnn.jit.executable import ExecutableMemory
+
+    ExecutableMemory([RETURN]).close()
+    return "ok", "pages can be made executable"
+
+
+def _peachpy() -> tuple[str, str]:
+    from asmdnn.isa.peachpy_forms import peachpy_status
+
+    usable, text = peachpy_status()
+    return "ok" if usable else "missing", text
+
+
+def _threads() -> tuple[str, str]:
+    from asmdnn.runtime import threads
+
+    reason = threads.single_thread_reason()
+    return ("absent", reason) if reason else ("ok", f"{threads.max_threads()} threads, {threads.runtime_path()}")
+
+
+def _cache() -> tuple[str, str]:
+    from asmdnn.jit.store import DiskStore, default_directory, enabled
+
+    directory = default_directory().absolute()
+    if not enabled():
+        return "absent", "ASMDNN_CACHE=0: every process generates its kernels"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        DiskStore(directory).list()
+    if caught:
+        return "absent", str(caught[0].message)
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return "absent", f"{existing} cannot be written to: set ASMDNN_CACHE_DIR to a directory that can"
+    return "ok", str(directory)
+
+
+def _onednn() -> tuple[str, str]:
+    from asmdnn.cli.peers.onednn_library import load
+
+    try:
+        peer = load()
+    except AsmdnnError as error:
+        return "absent", str(error)
+    return "ok", f"oneDNN {peer.version}, {peer.path}"
+
+
+def _extra(module: str, use: tuple[str, str]) -> Finding:
+    extra, purpose = use
+    if find_spec(module):
+        return Finding(module, "ok", purpose)
+    return Finding(module, "absent", f"{purpose}: run pip install 'asmdnn[{extra}]'")
+
+
+CHECKS = {
+    "ISA": _isa,
+    "executable memory": _executable_memory,
+    "PeachPy": _peachpy,
+    "OpenMP": _threads,
+    "kernel cache": _cache,
+    "oneDNN": _onednn,
+}

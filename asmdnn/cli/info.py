@@ -1,0 +1,68 @@
+"""`asmdnn info`: what the library sees of this machine, and what it uses."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from asmdnn import __version__
+from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.isa.cpu import cache_sizes, cpu_features, effective_isa, supported_isas
+from asmdnn.jit.store import default_directory, enabled
+from asmdnn.runtime import threads
+
+CPUINFO_TIMEOUT_S = 3.0  # it takes 1.3 s, most of it for what is not asked here
+NAME_WIDTH = 18
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print the rows.  Takes no arguments."""
+    if list(arguments) in (["-h"], ["--help"]):
+        print("asmdnn info    " + (__doc__ or "").partition(": ")[2])
+        return 0
+    if arguments:
+        raise InvalidArguments(f"info: expected no arguments, not '{' '.join(arguments)}'")
+    for name, text in _rows():
+        print(f"{name:<{NAME_WIDTH}} {text}")
+    return 0
+
+
+def _rows() -> Iterator[tuple[str, str]]:
+    yield "asmdnn", __version__
+    yield "CPU", cpu_brand()
+    yield "features", " ".join(sorted(cpu_features()))
+    yield "ISA levels", ", ".join(str(isa) for isa in supported_isas()) or "none"
+    yield "ISA in use", _effective_isa()
+    sizes = cache_sizes()
+    levels = {"L1d": sizes.l1d_bytes, "L2": sizes.l2_bytes, "L3": sizes.l3_bytes}
+    yield "caches", ", ".join(f"{name} {size >> 10} KiB" for name, size in levels.items())
+    yield "threads", threads.single_thread_reason() or f"{threads.max_threads()}, {threads.runtime_path()}"
+    yield "kernel cache", f"{default_directory()}{'' if enabled() else ', not in use: ASMDNN_CACHE=0'}"
+
+
+def _effective_isa() -> str:
+    cap = os.environ.get("ASMDNN_MAX_CPU_ISA")
+    try:
+        return f"{effective_isa()}{f', capped by ASMDNN_MAX_CPU_ISA={cap}' if cap else ''}"
+    except AsmdnnError as error:
+        return f"none: {error}"
+
+
+def cpu_brand() -> str:
+    """The CPU's name: from py-cpuinfo where it is installed and answers in time, else from Linux."""
+    if find_spec("cpuinfo"):
+        # Its own process, because it starts others and may hang in them; what it prints is checked like any input.
+        with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError, AttributeError):
+            command = [sys.executable, "-m", "cpuinfo", "--json"]
+            output = subprocess.run(command, capture_output=True, timeout=CPUINFO_TIMEOUT_S, check=True).stdout
+            if brand := str(json.loads(output).get("brand_raw", "")).strip():
+                return brand
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return "unknown"

@@ -1,0 +1,60 @@
+"""The `asmdnn` command: hands the words after it to one of its subcommands.
+
+Exit status: 0 done; 1 a problem of `bench` failed, or `doctor` found something essential missing; 2 bad usage or input.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from asmdnn.errors import AsmdnnError, InvalidArguments
+
+USAGE_ERROR = 2
+INTERRUPTED = 130  # as a shell reports SIGINT
+
+# A subcommand's module is imported when it is chosen: `asmdnn --help` does not wait for numpy.
+COMMANDS = {
+    "info": "the CPU, its instruction sets and caches, threads, and the kernel cache",
+    "doctor": "check that everything asmdnn needs is there, and say how to get what is not",
+    "cache": "list or clear the kernels on disk",
+    "bench": "check and time problems in benchdnn's notation, also against oneDNN",
+}
+
+
+def usage() -> str:
+    lines = "\n".join(f"  {name:<8} {text}" for name, text in COMMANDS.items())
+    return f"usage: asmdnn COMMAND [...]\n\n{lines}\n\nasmdnn COMMAND --help says more."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `arguments` (default: the process's own) and return its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = _dispatch(words)
+        sys.stdout.flush()
+        return status
+    except AsmdnnError as error:
+        print(f"asmdnn: {' '.join(str(error).split())}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader left (`| head`).  Python flushes stdout again at exit, so that has to go somewhere else.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0 if words else USAGE_ERROR
+    if words[0] == "--version":
+        from asmdnn import __version__
+
+        print(f"asmdnn {__version__}")
+        return 0
+    if words[0] not in COMMANDS:
+        raise InvalidArguments(f"no command '{words[0]}'; commands are {', '.join(COMMANDS)}")
+    run: Callable[[Sequence[str]], int] = importlib.import_module(f"asmdnn.cli.{words[0]}").run
+    return run(words[1:])

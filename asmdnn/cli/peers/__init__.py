@@ -1,0 +1,1 @@
+"""Other libraries that `asmdnn bench` measures against."""

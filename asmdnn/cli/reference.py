@@ -1,0 +1,155 @@
+"""The independent answer to a convolution: numpy in float64, one matrix product per kernel tap.
+
+Two kinds of data are checked.  Integers, small enough that every partial sum is below 2^24 and so exact in f32 in any
+order, but with as many bits as that allows: the result must be equal, which finds a single lost or doubled product and
+arithmetic of less precision.  Real numbers in [-1, 1): the result may differ by rounding, bounded per element by
+
+    gamma(K + 2) * (|patch| * |filter| + |bias| + |old dst|),  gamma(n) = n u / (1 - n u),  u = 2^-24
+
+with K products a sum, |.| the Euclidean norm for patch and filter: the bound of Higham, Accuracy and Stability of
+Numerical Algorithms, 2nd ed., eq. (3.5), holds for any order of summation, and Cauchy-Schwarz bounds its sum of
+absolute products.  relu, the only other post-op, does not increase a difference.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.cli.problems import ConvProblem
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
+UNIT_ROUNDOFF = 2.0**-24
+EXACT_SUM = 2**24  # f32 holds every integer up to here
+LARGEST_SRC_INTEGER = 4
+LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
+
+
+@dataclass(frozen=True, slots=True)
+class ConvData:
+    """Arguments in plain layouts: src (n, c, h, w), weights (o, i, h, w), bias (o) or None, dst before the call."""
+
+    src: Floats
+    weights: Floats
+    bias: Floats | None
+    dst: Floats
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Expected dst, and by how much each element may be off."""
+
+    values: Doubles | Floats
+    tolerance: Doubles | float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Largest absolute difference, largest ratio to the tolerance, and what is wrong, if anything is."""
+
+    max_error: float
+    ratio: float
+    reason: str = ""
+
+
+def make_data(problem: ConvProblem, has_bias: bool, post_ops: tuple[str, ...], exact: bool, seed: int = 1) -> ConvData:
+    """Arguments filled with data.  Without a sum, dst starts as NaN: an element that is not written shows."""
+    random = np.random.default_rng(seed)
+    src_bound = max(1, min(LARGEST_SRC_INTEGER, EXACT_SUM // 2 // problem.reduction))
+    bound = max(1, min(LARGEST_INTEGER, EXACT_SUM // 2 // (problem.reduction * src_bound)))
+
+    def fill(dims: tuple[int, ...], largest: int = bound) -> Floats:
+        if exact:
+            return random.integers(-largest, largest, dims, dtype=np.int32, endpoint=True).astype(np.float32)
+        values = random.random(dims, np.float32)
+        values *= 2
+        values -= 1
+        return values
+
+    return ConvData(
+        fill(problem.src_dims, src_bound),
+        fill(problem.weights_dims),
+        fill((problem.oc,)) if has_bias else None,
+        fill(problem.dst_dims) if "sum" in post_ops else np.full(problem.dst_dims, np.nan, np.float32),
+        exact,
+    )
+
+
+def numpy_answer(problem: ConvProblem, data: ConvData, post_ops: tuple[str, ...]) -> Answer:
+    """The 2D convolution without groups of `data`, and its tolerance as the module says."""
+    values = np.empty(problem.dst_dims)
+    weights = np.asarray(data.weights, np.float64)
+    for image, src in zip(values, data.src, strict=True):
+        image[...] = _convolve(problem, src.astype(np.float64), weights)
+    if data.bias is not None:
+        values += data.bias[:, None, None]
+    for op in post_ops:
+        if op == "sum":
+            values += data.dst
+        else:
+            np.maximum(values, 0, out=values)
+    return Answer(values, 0.0 if data.exact else rounding_tolerance(problem, data, post_ops), "numpy")
+
+
+def judge(result: Floats, answer: Answer, exact: bool) -> Verdict:
+    """Compare every element; a NaN anywhere is wrong."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        difference = np.abs(result - answer.values)
+        wrong = ~(difference <= answer.tolerance)
+        ratio = 0.0 if exact else float(np.max(difference / np.maximum(answer.tolerance, np.finfo(np.float32).tiny)))
+    worst = float(np.max(difference))
+    if not wrong.any():
+        return Verdict(worst, ratio)
+    at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    kind = "integer" if exact else "real"
+    return Verdict(
+        worst,
+        ratio if not exact else math.inf,
+        f"on {kind} data {np.count_nonzero(wrong)} of {wrong.size} elements are wrong, the first at "
+        f"{tuple(int(i) for i in at)}: {result[at]:.9g} instead of {answer.values[at]:.9g} ({answer.source})",
+    )
+
+
+def _taps(problem: ConvProblem, padded: Doubles) -> "list[tuple[tuple[int, int], Doubles]]":
+    """Every kernel tap with the elements of a padded image (c, h, w) that it multiplies, as a view (c, oh, ow)."""
+    h, w = problem.axes
+    views = []
+    for kh, kw in product(range(h.k), range(w.k)):
+        top, left = kh * (h.d + 1), kw * (w.d + 1)
+        rows = slice(top, top + (h.o - 1) * h.s + 1, h.s)
+        columns = slice(left, left + (w.o - 1) * w.s + 1, w.s)
+        views.append(((kh, kw), padded[:, rows, columns]))
+    return views
+
+
+def _pad(problem: ConvProblem, src: Doubles) -> Doubles:
+    (top, left), (bottom, right) = problem.padding_l, problem.padding_r
+    return np.pad(src, ((0, 0), (top, bottom), (left, right)))
+
+
+def _convolve(problem: ConvProblem, src: Doubles, weights: Doubles) -> Doubles:
+    h, w = problem.axes
+    total = np.zeros((problem.oc, h.o * w.o))
+    for (kh, kw), view in _taps(problem, _pad(problem, src)):
+        total += weights[:, :, kh, kw] @ view.reshape(problem.ic, h.o * w.o)
+    return total.reshape(problem.oc, h.o, w.o)
+
+
+def rounding_tolerance(problem: ConvProblem, data: ConvData, post_ops: tuple[str, ...]) -> Doubles:
+    """How far rounding can move each element of dst: the bound of the module's text."""
+    squares = np.square(data.src, dtype=np.float64).sum(axis=1, keepdims=True)
+    patches = np.stack([sum(view for _, view in _taps(problem, _pad(problem, image))) for image in squares])
+    filters = np.sqrt(np.square(data.weights, dtype=np.float64).sum(axis=(1, 2, 3)))
+    size = np.sqrt(patches) * filters[None, :, None, None]
+    if data.bias is not None:
+        size += np.abs(data.bias)[:, None, None]
+    if "sum" in post_ops:
+        size += np.abs(data.dst)
+    rounding = (problem.reduction + 2) * UNIT_ROUNDOFF
+    return np.asarray(size * (rounding / (1 - rounding)))

@@ -1,0 +1,60 @@
+"""Times of calls that are compared: their samples alternate in one process, so that a change of clock hits both."""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from itertools import repeat
+
+Call = Callable[[], object]
+
+SAMPLE_S = 3e-3  # back-to-back calls of a sample: the clock's and the loop's cost vanish, a preemption is one outlier
+WARM_UP_S = 30e-3  # longer than the thread pools of numpy and OpenMP spin after their last work
+FEWEST_ROUNDS, MOST_ROUNDS = 3, 33
+OVERRUN = 3  # a call that is slower than its budget stops after this many budgets
+
+
+def interleaved(calls: Sequence[Call], budget_s: float) -> list[float]:
+    """Median seconds a call of each of `calls`, over up to 33 rounds in which each gives one sample.
+
+    Calls up to some milliseconds get all rounds; slower ones as many as `budget_s` allows, but 3, or the one that fits
+    into three budgets.  The order within a round alternates.
+    """
+    start = time.perf_counter()
+    counts = [_calibrate(call) for call in calls]
+    samples: list[list[float]] = [[] for _ in calls]
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for done in range(MOST_ROUNDS):
+            used = time.perf_counter() - start
+            if done and used > budget_s * (1 if done >= FEWEST_ROUNDS else OVERRUN):
+                break
+            order = range(len(calls)) if done % 2 == 0 else reversed(range(len(calls)))
+            for index in order:
+                if counts[index] > 1:
+                    calls[index]()  # brings the caches back that the other call emptied
+                samples[index].append(_seconds(calls[index], counts[index]) / counts[index])
+    finally:
+        if collecting:
+            gc.enable()
+    return [statistics.median(times) for times in samples]
+
+
+def _seconds(call: Call, count: int) -> float:
+    start = time.perf_counter()
+    for _ in repeat(None, count):
+        call()
+    return time.perf_counter() - start
+
+
+def _calibrate(call: Call) -> int:
+    """How many calls fill a sample, after the warm-up."""
+    spent, count = 0.0, 1
+    while True:
+        seconds = _seconds(call, count)
+        spent += seconds
+        per_call = seconds / count
+        count = max(1, -int(-SAMPLE_S // max(per_call, 1e-9)))
+        if spent >= WARM_UP_S:
+            return count

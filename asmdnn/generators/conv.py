@@ -1,0 +1,228 @@
+"""f32 convolution tiles: a few output pixels by a few vectors of output channels, accumulated in registers.
+
+    dst[p, o] = post_ops(bias[o] + sum over taps t, channels c of src[p, t.src + c] * weights[t.weights + c, o])
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32[...]                | pixel p's source starts src_pixel_bytes[p] behind the pointer; never written |
+| weights | f32[.., vectors * lanes]| a panel: one row per tap and input channel, zero padded; 4-byte aligned |
+| bias    | f32[channels]           | the panel's channels; nothing past them is read |
+| dst     | f32[...]                | pixel p at p * dst_pixel_bytes, channel vector j at j * dst_vector_bytes |
+| taps    | int64[...]              | for each group a count, then (src, weights) byte offsets, one pair a tap |
+| ahead   | bytes                   | weights that will be needed soon; only prefetched |
+
+A tap is one kernel position and a run of input channels.  Taps are grouped by the pixels that they reach: a pixel for
+which a tap lies in the padding is not in that tap's group, so padding costs no instruction and is never read.
+The register block is the outer product of Goto and van de Geijn's GEBP kernel ("Anatomy of high-performance matrix
+multiplication", 2008); the batch of taps is the batch-reduce of Georganas et al. (2019).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+from asmdnn.generators.footprint import Footprint, Range, TapList
+from asmdnn.generators.postops import PostOp, SumOp, apply_chain
+from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.vector import Lanes, Vector, lanes_of, vector_of
+
+SRC, WEIGHTS, BIAS, DST, TAPS, AHEAD = range(6)
+ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")
+LINE_BYTES = 64
+BROADCASTS = 4  # registers that take turns holding a broadcast source element
+
+
+@dataclass(frozen=True, slots=True)
+class TapGroup:
+    """The taps that reach exactly `pixels` (indices into the tile) with `channels` input channels each."""
+
+    pixels: tuple[int, ...]
+    channels: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConvTileSpec:
+    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so."""
+
+    isa: str
+    vectors: int  # of output channels
+    channels: int  # real ones among them; bias has no more
+    src_pixel_bytes: tuple[int, ...]
+    src_channel_bytes: int
+    weights_row_bytes: int
+    dst_pixel_bytes: int
+    dst_vector_bytes: int
+    whole_vectors: bool  # dst has room, zero padding, for all lanes
+    groups: tuple[TapGroup, ...]
+    bias: bool = False
+    accumulate: bool = False  # start from dst, not from zero or bias
+    post_ops: tuple[PostOp, ...] = ()
+    ahead_lines: int = 0  # cache lines to prefetch for every tap
+
+    @property
+    def name(self) -> str:
+        geometry = crc32(
+            repr(
+                (
+                    self.src_pixel_bytes,
+                    self.src_channel_bytes,
+                    self.weights_row_bytes,
+                    self.dst_pixel_bytes,
+                    self.dst_vector_bytes,
+                    self.whole_vectors,
+                    self.groups,
+                )
+            ).encode()
+        )
+        variant = [f"{len(self.src_pixel_bytes)}x{self.channels}", f"g{len(self.groups)}", f"{geometry:08x}"]
+        variant += ["bias"] * self.bias + ["acc"] * self.accumulate + [op.name for op in self.post_ops]
+        variant += [f"p{self.ahead_lines}"] * bool(self.ahead_lines)
+        return f"conv_f32_{'_'.join(variant)}__{self.isa}"
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[6])."""
+        v = vector_of(self.isa, asm)
+        acc = v.registers.take("accumulators", len(self.src_pixel_bytes), self.vectors)
+        start_accumulators(self, asm, v, acc)
+        multiply_taps(self, asm, v, acc)
+        finish_tile(self, asm, v, acc)
+        asm.ret()
+
+    def footprint(self) -> Footprint:
+        """The bytes that a call touches."""
+        lanes = lanes_of(self.isa)
+        stored = self.vectors * lanes if self.whole_vectors else self.channels
+        dst = tuple(
+            Range(DST, begin, begin + 4 * min(lanes, stored - j * lanes))
+            for j in range(self.vectors)
+            for begin in (
+                p * self.dst_pixel_bytes + j * self.dst_vector_bytes for p in range(len(self.src_pixel_bytes))
+            )
+        )
+        reads = (Range(BIAS, 0, 4 * self.channels),) * self.bias + dst * self.reads_dst()
+        return Footprint(
+            reads, dst, TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(g, lanes) for g in self.groups))
+        )
+
+    def reads_dst(self) -> bool:
+        return self.accumulate or any(isinstance(op, SumOp) for op in self.post_ops)
+
+    def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
+        step, run = self.src_channel_bytes, group.channels
+        if step == 4:  # consecutive channels: one range a pixel
+            step, run = 4 * run, 1
+        src = [
+            Range(SRC, begin, begin + (step if run == 1 else 4))
+            for p in group.pixels
+            for begin in (self.src_pixel_bytes[p] + c * step for c in range(run))
+        ]
+        weights = [
+            Range(WEIGHTS, begin, begin + 4 * lanes * self.vectors)
+            for begin in (c * self.weights_row_bytes for c in range(group.channels))
+        ]
+        return (*src, *weights)
+
+
+def start_accumulators(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+    """acc[p][j] = dst[p, j], bias vector j, or zero."""
+    asm.role("start")
+    if spec.accumulate:
+        walk_dst(spec, asm, v, lambda p, j, at, part: part.load(acc[p][j], at))
+    elif spec.bias:
+        load_bias(spec, asm, v, acc)
+    else:
+        for x in (x for pixel in acc for x in pixel):
+            v.zero(x)
+
+
+def load_bias(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+    bias = asm.gp.take("bias")
+    asm.MOV(bias, mem(asm.frame, 8 * BIAS))
+    with v.parts(spec.vectors, spec.channels) as parts:
+        for j, part in enumerate(parts):
+            part.load(acc[0][j], mem(bias, j * v.bytes, size=v.bytes))
+    for pixel in acc[1:]:
+        for j in range(spec.vectors):
+            v.move(pixel[j], acc[0][j])
+    asm.gp.free(bias)
+
+
+def walk_dst(spec: ConvTileSpec, asm: Assembler, v: Vector, visit: Callable[[int, int, Pointer, Lanes], None]) -> None:
+    """visit(pixel, vector, memory, lanes) for all that dst holds of the tile, a vector of channels after the other."""
+    dst = asm.gp.take("dst")
+    asm.MOV(dst, mem(asm.frame, 8 * DST))
+    with v.parts(spec.vectors, spec.vectors * v.lanes if spec.whole_vectors else spec.channels) as parts:
+        for j, part in enumerate(parts):
+            for p in range(len(spec.src_pixel_bytes)):
+                visit(p, j, mem(dst, p * spec.dst_pixel_bytes, size=v.bytes), part)
+            if j + 1 < spec.vectors:
+                asm.ADD(dst, spec.dst_vector_bytes)
+    asm.gp.free(dst)
+
+
+def multiply_taps(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+    """Walk the tap lists, a loop for each group of pixels."""
+    row = v.registers.take("weights row", spec.vectors)
+    spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
+    src, weights, taps, ahead, left, tap_src, tap_weights = pointers = [
+        asm.gp.take(name) for name in ("src", "weights", "taps", "ahead", "taps left", "tap's src", "tap's weights")
+    ]
+    for pointer, argument in ((src, SRC), (weights, WEIGHTS), (taps, TAPS)):
+        asm.MOV(pointer, mem(asm.frame, 8 * argument))
+    if spec.ahead_lines:
+        asm.MOV(ahead, mem(asm.frame, 8 * AHEAD))
+    for index, group in enumerate(spec.groups):
+        nothing = asm.new_label(f"group{index}_done")
+        asm.role(f"group {index}: next tap")
+        asm.MOV(left, mem(taps))
+        asm.ADD(taps, 8)
+        asm.TEST(left, left)
+        asm.JZ(nothing)
+        with asm.loop(left, f"group{index}"):
+            asm.MOV(tap_src, mem(taps))
+            asm.MOV(tap_weights, mem(taps, 8))
+            asm.ADD(taps, 16)
+            asm.ADD(tap_src, src)
+            asm.ADD(tap_weights, weights)
+            multiply_tap(spec, group, asm, v, [acc[p] for p in group.pixels], row, spare, tap_src, tap_weights, ahead)
+        asm.bind(nothing)
+    asm.gp.free(*pointers)
+    v.registers.free(*row, *spare)
+
+
+def multiply_tap(
+    spec: ConvTileSpec,
+    group: TapGroup,
+    asm: Assembler,
+    v: Vector,
+    acc: list[list[Any]],
+    row: list[Any],
+    spare: list[Any],
+    src: Any,
+    weights: Any,
+    ahead: Any,
+) -> None:
+    """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, unrolled."""
+    for c in range(group.channels):
+        asm.role(f"channel {c}")
+        for j, factor in enumerate(row):
+            v.load(factor, mem(weights, c * spec.weights_row_bytes + j * v.bytes, size=v.bytes))
+        for line in range(c, spec.ahead_lines, group.channels):
+            asm.PREFETCHT1(mem(ahead, line * LINE_BYTES))
+        column = [mem(src, spec.src_pixel_bytes[p] + c * spec.src_channel_bytes, size=4) for p in group.pixels]
+        v.outer_product(acc, row, column, spare)
+    if spec.ahead_lines:
+        asm.ADD(ahead, spec.ahead_lines * LINE_BYTES)
+
+
+def finish_tile(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+    """Post-ops and stores."""
+    asm.role("finish")
+    spare = v.registers.take("post-ops", 2)
+
+    def finish(p: int, j: int, at: Pointer, part: Lanes) -> None:
+        apply_chain(spec.post_ops, v, acc[p][j], at, part, spare)
+        part.store(at, acc[p][j])
+
+    walk_dst(spec, asm, v, finish)

@@ -1,0 +1,247 @@
+"""The assembler that kernel generators write to.
+
+    asm = Assembler("scale")
+    count, ptr = asm.gp.take("count"), asm.gp.take("data")
+    x = asm.vectors(32, 16).take("x")
+    asm.MOV(ptr, mem(asm.frame))
+    asm.MOV(count, mem(asm.frame, 8))
+    with asm.loop(count, "vectors"):
+        asm.VMULPS(x, x, mem(ptr))
+        asm.ADD(ptr, 32)
+    asm.ret()
+    code = asm.finish().data
+
+A kernel is `void kernel(const int64_t *frame)` under the System V AMD64 ABI.  An assembler belongs to one thread; any
+number of threads may each use their own.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.isa.encoder import encoder_of, plain_operand, text_of
+from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Align, Code, Item, Jump, Label, Line, Note, Piece, lay_out
+from asmdnn.isa.memory_operand import Pointer, mem, pool_pointer
+from asmdnn.isa.operands import Register, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
+from asmdnn.isa.peachpy_forms import branch_encoders, require_peachpy
+from asmdnn.isa.registers import (
+    CALLEE_SAVED,
+    OutOfRegisters,
+    RegisterFile,
+    general_purpose_file,
+    mask_file,
+    tile_file,
+    vector_file,
+)  # fmt: skip
+
+__all__ = [
+    "Assembler", "Code", "Label", "Line", "OutOfRegisters", "Pointer", "Register", "RegisterFile",
+    "low32", "mem", "rd_sae", "register", "rn_sae", "rsp", "ru_sae", "rz_sae", "sae",
+]  # fmt: skip
+
+_STACK_ALIGNMENT_BYTES: Final = 16
+_HERE: Final = str(Path(__file__).parent)
+
+
+class Assembler:
+    """Collects instructions; `finish()` returns the bytes.
+
+    Every instruction is a method of the Intel manual's name: `asm.VADDPS(dst, a, mem(ptr, 64))`.  LOCK_ADD and the like
+    carry the LOCK prefix, VPDPBUSD_VEX and its family are the AVX_VNNI encodings.  Operands are registers, `mem(...)`,
+    integers, rounding modes, and labels of jumps.  Raises InvalidArguments for operands that no form takes, or that
+    leave the size of memory open; AttributeError for an unknown mnemonic; Unimplemented when PeachPy is missing.
+
+    frame: rdi, the argument.  gp, masks, tiles: register files; see also `vectors()`.
+    """
+
+    def __init__(self, name: str, listing: bool = False) -> None:
+        require_peachpy()
+        self.name = name
+        self.frame = register("r64", 7)
+        self.gp = general_purpose_file()
+        self.masks = mask_file()
+        self.tiles = tile_file()
+        self._vectors: RegisterFile | None = None
+        self._prologue = Piece()
+        self._piece = Piece()
+        self._items: list[Item] = [self._prologue, self._piece]
+        self._returns: list[Piece] = []
+        self._labels: set[Label] = set()
+        self._pool = bytearray()
+        self._pool_offsets: dict[tuple[bytes, int], int] = {}
+        self._listing = listing
+        self._role = ""
+        self._touches_upper = False
+        self._calls = False
+
+    def __getattr__(self, mnemonic: str) -> Callable[..., None]:
+        emit = self._emitter(mnemonic) if mnemonic.isupper() else None
+        if emit is None:
+            raise AttributeError(f"{mnemonic} is neither an instruction nor a member of Assembler")
+        setattr(self, mnemonic, emit)  # from now on found without __getattr__
+        return emit
+
+    def vectors(self, vector_bytes: int, count: int) -> RegisterFile:
+        """The vector registers 0 to count - 1, of 16, 32 or 64 bytes; `.xmm`, `.ymm`, `.zmm` are the other views.
+
+        Raises InvalidArguments when asked again for other ones, since all views share the registers.
+        """
+        wanted = vector_file(vector_bytes, count)
+        if self._vectors is None:
+            self._vectors = wanted
+        if self._vectors.registers != wanted.registers:
+            title = self._vectors.title
+            raise InvalidArguments(f"vectors({vector_bytes}, {count}): this kernel already uses the {title}")
+        return self._vectors
+
+    def const(self, data: bytes, align: int = 64, *, size: int = 0, broadcast: int = 0) -> Pointer:
+        """Memory operand of `data` in the pool behind the code, aligned to `align` bytes; equal data is stored once."""
+        _check_alignment(align)
+        key = (bytes(data), align)
+        if key not in self._pool_offsets:
+            self._pool += bytes(-len(self._pool) % align)
+            self._pool_offsets[key] = len(self._pool)
+            self._pool += data
+        return pool_pointer(self._pool_offsets[key], size, broadcast)
+
+    def new_label(self, name: str) -> Label:
+        """A place to jump to, not yet bound; the name is for messages and listings."""
+        label = Label(name)
+        self._labels.add(label)
+        return label
+
+    def bind(self, label: Label) -> None:
+        """The label is here.  Raises InvalidArguments when it is bound already or another assembler's."""
+        self._check_own(label)
+        if label.piece >= 0:
+            raise InvalidArguments(f"label {label.name!r} is bound twice")
+        if self._piece.data:
+            self._append(Piece())
+        label.piece = len(self._items) - 1
+
+    @contextmanager
+    def loop(self, counter: Register, name: str) -> Iterator[Label]:
+        """The body runs `counter` > 0 times, and leaves 0 in it.  Yields the label of the body's start."""
+        start = self.new_label(name)
+        self.bind(start)
+        yield start
+        self.SUB(counter, 1)
+        self.JNZ(start)
+
+    def align(self, alignment: int) -> None:
+        """NOPs up to the next multiple of `alignment` bytes, a power of two up to 64."""
+        _check_alignment(alignment)
+        self._append(Align(alignment, self._note(0, "nop")))
+
+    def role(self, text: str) -> None:
+        """What the following instructions are for, as the listing says it; no effect on the bytes."""
+        self._role = text
+
+    def call(self, target: Register | Pointer) -> None:
+        """CALL with rsp a multiple of 16, provided the kernel itself leaves rsp alone.  Saves no register."""
+        self._calls = True
+        self.CALL(target)
+
+    def ret(self) -> None:
+        """Leaves the kernel: VZEROUPPER if ymm or zmm registers are used anywhere, restore, RET."""
+        piece = Piece(notes=[self._note(0, "ret")] if self._listing else [])
+        self._returns.append(piece)
+        self._append(piece)
+
+    def finish(self) -> Code:
+        """The code.  Raises InvalidArguments for a label that is jumped to but not bound."""
+        saved = [reg for reg in (register("r64", n) for n in CALLEE_SAVED) if reg in self.gp.ever_taken]
+        # RET's address and the saved registers are on the stack; one more slot makes an even number of them
+        padding = 8 if self._calls and len(saved) % 2 == 0 else 0
+        save: list[tuple[Any, ...]] = [("PUSH", reg) for reg in saved]
+        restore: list[tuple[Any, ...]] = [("POP", reg) for reg in reversed(saved)]
+        if padding:
+            save.append(("SUB", rsp, padding))
+            restore.insert(0, ("ADD", rsp, padding))
+        if self._touches_upper:
+            restore.insert(0, ("VZEROUPPER",))
+        self._fill(self._prologue, save, "save")
+        for piece in self._returns:
+            self._fill(piece, [*restore, ("RET",)], "return")
+        return lay_out(self._items, bytes(self._pool), self._listing)
+
+    def _emitter(self, mnemonic: str) -> Callable[..., None] | None:
+        encoder = encoder_of(mnemonic)
+        if encoder is None:
+            return None
+        choose = encoder.choose
+        is_branch = branch_encoders(mnemonic) is not None
+
+        def emit(*operands: Any) -> None:
+            if is_branch and type(operands[0]) is Label:
+                self._jump(mnemonic, operands[0])
+                return
+            try:
+                choice = choose(operands)
+            except AttributeError:  # an operand without signature: numpy's integer, or a mistake
+                operands = tuple(map(plain_operand, operands))
+                choice = choose(operands)
+            code = choice.encode(operands)
+            piece = self._piece
+            start = len(piece.data)
+            piece.data += code
+            if choice.touches_upper:
+                self._touches_upper = True
+            if choice.trailing >= 0:
+                end = start + len(code)
+                piece.pool_fixes.append((end - choice.trailing - 4, end))
+            if self._listing:
+                piece.notes.append(self._note(start, text_of(mnemonic, operands)))
+
+        emit.__name__ = mnemonic
+        return emit
+
+    def _jump(self, mnemonic: str, target: Label) -> None:
+        self._check_own(target)
+        encoders = branch_encoders(mnemonic)
+        assert encoders is not None
+        self._append(Jump(target, self._note(0, mnemonic.lower()), *encoders))
+
+    def _check_own(self, label: Label) -> None:
+        if label not in self._labels:
+            raise InvalidArguments(f"label {label.name!r} belongs to another assembler than {self.name!r}")
+
+    def _append(self, item: Item) -> None:
+        self._items.append(item)
+        if not isinstance(item, Piece) or item in self._returns:
+            self._piece = Piece()
+            self._items.append(self._piece)
+        else:
+            self._piece = item
+
+    def _fill(self, piece: Piece, instructions: list[tuple[Any, ...]], role: str) -> None:
+        data, notes = bytearray(), []
+        source = piece.notes[0].source if piece.notes else ""
+        for mnemonic, *operands in instructions:
+            encoder = encoder_of(mnemonic)
+            assert encoder is not None
+            notes.append(Note(len(data), text_of(mnemonic, operands), role, source))
+            data += encoder.choose(operands).encode(operands)
+        piece.data, piece.notes = data, notes
+
+    def _note(self, start: int, text: str) -> Note:
+        return Note(start, text, self._role, _caller() if self._listing else "")
+
+
+def _check_alignment(alignment: int) -> None:
+    if alignment not in (1, 2, 4, 8, 16, 32, POOL_ALIGNMENT_BYTES):
+        raise InvalidArguments(f"alignment {alignment} is not a power of two from 1 to {POOL_ALIGNMENT_BYTES}")
+
+
+def _caller() -> str:
+    """file:line of the innermost caller outside this package: the generator's line, not that of a helper here."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (
+        frame.f_code.co_filename.startswith(_HERE) or frame.f_code.co_filename.endswith("contextlib.py")
+    ):
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else ""

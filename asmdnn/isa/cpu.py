@@ -1,0 +1,151 @@
+"""What the CPU at hand can do, and which ISA level is used on it.
+
+A feature counts only if the operating system saves the registers it needs, as XCR0 says.  Tile registers need a
+permission of the kernel besides (arch_prctl(ARCH_REQ_XCOMP_PERM)), asked for by whoever is about to use them.
+
+Source: Intel manual, volume 2, CPUID; AMD manual, volume 3, appendix E (cache topology).
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, NamedTuple
+
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.isa.cpuid import cpuid, is_x86_64, xcr0
+from asmdnn.isa.levels import LEVELS, Isa, isa_of
+
+MAX_ISA_VARIABLE: Final = "ASMDNN_MAX_CPU_ISA"
+
+_AVX_STATE: Final = 0x06  # XCR0: xmm and ymm
+_AVX512_STATE: Final = 0xE6  # and k, upper halves of zmm0-15, zmm16-31
+_TILE_STATE: Final = 0x60000
+
+
+class _Bit(NamedTuple):
+    """Where CPUID reports a feature, and the XCR0 bits without which it cannot be used."""
+
+    name: str
+    leaf: tuple[int, int]
+    register: int  # 0 eax, 1 ebx, 2 ecx, 3 edx
+    bit: int
+    state: int
+
+
+_EAX, _EBX, _ECX, _EDX = range(4)
+_FEATURES: Final = (
+    _Bit("avx", (1, 0), _ECX, 28, _AVX_STATE),
+    _Bit("fma", (1, 0), _ECX, 12, _AVX_STATE),
+    _Bit("f16c", (1, 0), _ECX, 29, _AVX_STATE),
+    _Bit("avx2", (7, 0), _EBX, 5, _AVX_STATE),
+    _Bit("bmi1", (7, 0), _EBX, 3, 0),
+    _Bit("bmi2", (7, 0), _EBX, 8, 0),
+    _Bit("avx_vnni", (7, 1), _EAX, 4, _AVX_STATE),
+    _Bit("avx512f", (7, 0), _EBX, 16, _AVX512_STATE),
+    _Bit("avx512dq", (7, 0), _EBX, 17, _AVX512_STATE),
+    _Bit("avx512cd", (7, 0), _EBX, 28, _AVX512_STATE),
+    _Bit("avx512bw", (7, 0), _EBX, 30, _AVX512_STATE),
+    _Bit("avx512vl", (7, 0), _EBX, 31, _AVX512_STATE),
+    _Bit("avx512_vnni", (7, 0), _ECX, 11, _AVX512_STATE),
+    _Bit("avx512_fp16", (7, 0), _EDX, 23, _AVX512_STATE),
+    _Bit("avx512_bf16", (7, 1), _EAX, 5, _AVX512_STATE),
+    _Bit("amx_bf16", (7, 0), _EDX, 22, _TILE_STATE),
+    _Bit("amx_tile", (7, 0), _EDX, 24, _TILE_STATE),
+    _Bit("amx_int8", (7, 0), _EDX, 25, _TILE_STATE),
+)
+
+_cap: ContextVar[Isa | None] = ContextVar("max_cpu_isa", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSizes:
+    """Bytes of the data caches one core sees: its own first and second level, and the shared third; 0 for none."""
+
+    l1d_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+
+
+@cache
+def cpu_features() -> frozenset[str]:
+    """Names of the features that this library knows, the CPU has and the system enables.  Empty on other machines."""
+    if not is_x86_64():
+        return frozenset()
+    state = xcr0()
+    found = (feature for feature in _FEATURES if cpuid(*feature.leaf)[feature.register] >> feature.bit & 1)
+    return frozenset(feature.name for feature in found if state & feature.state == feature.state)
+
+
+def supported_isas() -> tuple[Isa, ...]:
+    """The levels this machine can run, best last, whatever the cap."""
+    return tuple(level for level in LEVELS if level.features <= cpu_features())
+
+
+def effective_isa() -> Isa:
+    """The best supported level not above the cap: that of `max_cpu_isa()` and that of ASMDNN_MAX_CPU_ISA, read now.
+
+    Raises Unimplemented when no level is left, which without a cap means a CPU without AVX2, and InvalidArguments for a
+    variable that names no level.
+    """
+    caps = [cap for cap in (_cap.get(), _cap_of_environment()) if cap is not None]
+    allowed = [level for level in supported_isas() if all(level.rank <= cap.rank for cap in caps)]
+    if not allowed:
+        missing = ", ".join(sorted(LEVELS[0].features - cpu_features()))
+        raise Unimplemented(f"this CPU cannot run {LEVELS[0]}, the lowest level there is: it lacks {missing}")
+    return allowed[-1]
+
+
+@contextmanager
+def max_cpu_isa(name: str) -> Iterator[Isa]:
+    """No level above `name` is used inside the block, in this thread or task; an inner block can lower it further.
+
+    Raises InvalidArguments for an unknown name.
+    """
+    wanted, outer = isa_of(name), _cap.get()
+    token = _cap.set(wanted if outer is None or wanted.rank < outer.rank else outer)
+    try:
+        yield wanted
+    finally:
+        _cap.reset(token)
+
+
+@cache
+def cache_sizes() -> CacheSizes:
+    """Sizes of the data and unified caches; all 0 when the CPU does not tell."""
+    if not is_x86_64():
+        return CacheSizes(0, 0, 0)
+    sizes = dict(_caches(_cache_leaf()))
+    return CacheSizes(sizes.get(1, 0), sizes.get(2, 0), sizes.get(3, 0))
+
+
+def _cap_of_environment() -> Isa | None:
+    name = os.environ.get(MAX_ISA_VARIABLE)
+    if not name:
+        return None
+    try:
+        return isa_of(name)
+    except InvalidArguments:
+        names = ", ".join(level.name for level in LEVELS)
+        message = f"{MAX_ISA_VARIABLE}={name} is not an ISA level: set it to one of {names}, or unset it"
+        raise InvalidArguments(message) from None
+
+
+def _cache_leaf() -> int:
+    """Where the caches are described in the format of leaf 4: there on Intel, in 8000001D on AMD and Hygon."""
+    topology_extensions = cpuid(0x80000001)[_ECX] >> 22 & 1
+    return 0x8000001D if topology_extensions else 4
+
+
+def _caches(leaf: int) -> Iterator[tuple[int, int]]:
+    """(level, bytes) of each data or unified cache."""
+    for subleaf in range(16):
+        eax, ebx, ecx, _ = cpuid(leaf, subleaf)
+        kind, level = eax & 31, eax >> 5 & 7
+        if kind == 0:
+            return
+        ways, partitions, line_bytes, sets = (ebx >> 22) + 1, (ebx >> 12 & 0x3FF) + 1, (ebx & 0xFFF) + 1, ecx + 1
+        if kind in (1, 3):
+            yield level, ways * partitions * line_bytes * sets

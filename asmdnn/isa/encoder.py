@@ -1,0 +1,182 @@
+"""Operands to bytes, through a cache of encoders keyed by what the choice of an instruction form depends on.
+
+PeachPy decides by predicates on the operands which encoders a form has, which costs tens of microseconds; running the
+chosen encoder costs one.  The predicates see a register's kind, whether its number is 0 or 1 (al, rax, cl, xmm0) or
+above 15, and its masking; a memory operand's size, broadcast, index kind and masking; and in which range an immediate
+lies.  `Register.signature`, `Pointer.signature` and `_IMMEDIATE_BOUNDS` state exactly that.  Where several encoders
+remain, all run and the shortest result is taken, since length depends on more than the form.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cache
+from operator import index as as_int
+from typing import Any, Final, NamedTuple
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.isa.extensions import extension_forms, is_miscoded
+from asmdnn.isa.memory_operand import Encode, Operand, Pointer, mem
+from asmdnn.isa.operands import VECTOR_KINDS, Register, Rounding, rsp
+from asmdnn.isa.peachpy_forms import encoders_of, forms_of, is_known
+
+_LOCK: Final = "LOCK_"
+_LOCKABLE: Final = frozenset((
+    "ADC", "ADD", "AND", "BTC", "BTR", "BTS", "CMPXCHG", "CMPXCHG8B", "CMPXCHG16B", "DEC", "INC", "NEG", "NOT", "OR",
+    "SBB", "SUB", "XADD", "XCHG", "XOR",
+))  # fmt: skip
+_SIZES: Final = (1, 2, 4, 8, 10, 16, 32, 64)
+
+# Every comparison that PeachPy makes with an immediate: signed or unsigned 4, 8, 16, 32, 64 bits; the negative part of
+# a narrower immediate written as an unsigned 16-, 32- or 64-bit number; the literal operand 1 of shifts.
+_IMMEDIATE_BOUNDS: Final = sorted(
+    {0, 1, 2, 3, 4, 16}
+    | {sign_bit for bits in (8, 16, 32, 64) for sign_bit in (-1 << bits - 1, 1 << bits - 1, 1 << bits)}
+    | {(1 << wide) - (1 << bits - 1) for wide in (16, 32, 64) for bits in (8, 16, 32) if bits < wide}
+)
+
+
+class Choice(NamedTuple):
+    """The encoder for one signature.  `trailing` bytes follow the displacement of a pool operand; -1 without one."""
+
+    encode: Encode
+    touches_upper: bool  # a ymm or zmm register is named, so VZEROUPPER is due before returning
+    trailing: int
+
+
+class InstructionEncoder:
+    """The encoder of one mnemonic, shared by all assemblers and threads (its cache only ever gains entries)."""
+
+    __slots__ = ("_cache", "mnemonic")
+
+    def __init__(self, mnemonic: str) -> None:
+        self.mnemonic = mnemonic
+        self._cache: dict[tuple[int, ...], Choice] = {}
+
+    def choose(self, operands: Sequence[Any]) -> Choice:
+        """The encoder of these operands.  Raises InvalidArguments when no form or more than one fits."""
+        key = tuple([
+            -1 - bisect_right(_IMMEDIATE_BOUNDS, operand) if type(operand) is int else operand.signature
+            for operand in operands
+        ])  # fmt: skip
+        choice = self._cache.get(key)
+        if choice is None:
+            choice = self._cache[key] = _choose(self.mnemonic, operands)
+        return choice
+
+
+@cache
+def encoder_of(mnemonic: str) -> InstructionEncoder | None:
+    """The encoder of a mnemonic in the Intel manual's spelling, None when there is no such instruction."""
+    name = mnemonic.removeprefix(_LOCK)
+    if name != mnemonic and name not in _LOCKABLE:
+        return None
+    return InstructionEncoder(mnemonic) if extension_forms(name) or is_known(name) else None
+
+
+def plain_operand(operand: object) -> Operand:
+    """The operand itself, or the int that an integer-like one (numpy's) stands for.  Raises InvalidArguments."""
+    if isinstance(operand, Register | Pointer | Rounding):
+        return operand
+    try:
+        return as_int(operand)  # type: ignore[arg-type]
+    except TypeError:
+        kind = type(operand).__name__
+        message = f"operand {operand!r} is a {kind}, not a register, mem(...), an integer or a rounding mode"
+        raise InvalidArguments(message) from None
+
+
+def text_of(mnemonic: str, operands: Sequence[object]) -> str:
+    """The instruction in Intel syntax, e.g. "vaddps zmm1{k1}, zmm2, [rax+rsi*4+64]{1to16}"."""
+    name = mnemonic.lower().replace("lock_", "lock ").removesuffix("_vex")
+    return f"{name} {', '.join(map(str, operands))}".rstrip()
+
+
+def _choose(mnemonic: str, operands: Sequence[Operand]) -> Choice:
+    _check_constraints(mnemonic, operands)
+    _check_size_is_known(mnemonic, operands)
+    encoders = _candidates(mnemonic, operands)
+    if not encoders:
+        raise InvalidArguments(_no_form(mnemonic, operands))
+    encode = encoders[0] if len(encoders) == 1 else _shortest(tuple(encoders))
+    if _needs_distinct_registers(mnemonic):
+        encode = _with_distinct_registers(mnemonic, encode)
+    touches_upper = any(isinstance(op, Register) and op.kind in ("ymm", "zmm") for op in operands)
+    return Choice(encode, touches_upper, _trailing_bytes(encode, operands))
+
+
+def _candidates(mnemonic: str, operands: Sequence[Operand]) -> list[Encode]:
+    name = mnemonic.removeprefix(_LOCK)
+    own = [form.encode for form in extension_forms(name) if form.matches(operands)]
+    if own or is_miscoded(name, operands) or not is_known(name):
+        return own[:1]
+    encoders = list(encoders_of(name, operands))
+    return [_with_lock(encode) for encode in encoders] if name != mnemonic else encoders
+
+
+def _shortest(encoders: tuple[Encode, ...]) -> Encode:
+    return lambda operands: min([encode(operands) for encode in encoders], key=len)
+
+
+def _with_lock(encode: Encode) -> Encode:
+    return lambda operands: b"\xf0" + encode(operands)
+
+
+def _trailing_bytes(encode: Encode, operands: Sequence[Any]) -> int:
+    """Bytes of immediate behind the displacement of a pool operand; found by changing the displacement."""
+    if not any(isinstance(operand, Pointer) and operand.form.in_pool for operand in operands):
+        return -1
+    zeros, ones = (
+        encode([Pointer(op.form, displacement) if isinstance(op, Pointer) else op for op in operands])
+        for displacement in (0, -1)
+    )
+    first = next(position for position, (a, b) in enumerate(zip(zeros, ones, strict=True)) if a != b)
+    return len(zeros) - first - 4
+
+
+def _check_size_is_known(mnemonic: str, operands: Sequence[Operand]) -> None:
+    """Raises InvalidArguments when memory without a size would let PeachPy silently take the first of several forms."""
+    pointer = next((op for op in operands if isinstance(op, Pointer) and not op.size), None)
+    if pointer is None:
+        return
+    encodings: dict[bytes, int] = {}
+    for size in _SIZES:
+        probe = mem(rsp, 64, size=size) if pointer.form.in_pool else pointer.sized(size, displacement=64)
+        sized = [probe if operand is pointer else operand for operand in operands]
+        for encode in _candidates(mnemonic, sized)[:1]:
+            encodings.setdefault(bytes(encode(sized)), size)
+    if len(encodings) > 1:
+        sizes = ", ".join(map(str, encodings.values()))
+        text = text_of(mnemonic, operands)
+        raise InvalidArguments(f"{text} leaves the size of memory open: say mem(..., size=...) with one of {sizes}")
+
+
+def _check_constraints(mnemonic: str, operands: Sequence[Operand]) -> None:
+    """What the processor demands of a form and PeachPy does not know.  Raises InvalidArguments."""
+    if mnemonic.startswith(_LOCK) and not isinstance(operands[0] if operands else None, Pointer):
+        raise InvalidArguments(f"{text_of(mnemonic, operands)}: LOCK needs memory as the first operand")
+    indexed = any(isinstance(op, Pointer) and op.form.index and op.form.index.kind in VECTOR_KINDS for op in operands)
+    if indexed and len(operands) < 3 and not any(getattr(op, "kcode", 0) for op in operands):
+        raise InvalidArguments(f"{text_of(mnemonic, operands)} needs a write mask k1 to k7, as in dst.masked(k1)")
+
+
+def _needs_distinct_registers(mnemonic: str) -> bool:
+    return "GATHER" in mnemonic or mnemonic.startswith("TDP")
+
+
+def _with_distinct_registers(mnemonic: str, encode: Encode) -> Encode:
+    """A gather's destination, index and vector mask, and the tiles of a product, must differ (#UD otherwise)."""
+
+    def checked(operands: Sequence[Any]) -> bytes:
+        numbers = [op.form.index.id if isinstance(op, Pointer) and op.form.index else op.id for op in operands]
+        if len(set(numbers)) < len(numbers):
+            raise InvalidArguments(f"{text_of(mnemonic, operands)} needs registers that all differ")
+        return encode(operands)
+
+    return checked
+
+
+def _no_form(mnemonic: str, operands: Sequence[Operand]) -> str:
+    name = mnemonic.removeprefix(_LOCK)
+    forms = [f"{name}({', '.join(form.patterns)})" for form in extension_forms(name)]
+    forms += forms_of(name) if is_known(name) else []
+    return f"{text_of(mnemonic, operands)} does not exist: the forms are {'; '.join(forms)}"

@@ -1,0 +1,92 @@
+"""Prefix, ModRM and SIB bytes of x86-64 instructions.
+
+These functions have the names and parameters that PeachPy's encoder lambdas call (`peachpy_forms.py` puts them in
+the place of PeachPy's own), but work on this package's operands, and scale the 8-bit displacement of a broadcast
+operand by its element, where PeachPy scales by the vector and so encodes another address.
+
+Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2.
+"""
+
+from asmdnn.isa.memory_operand import Pointer
+from asmdnn.isa.operands import Register
+
+
+def optional_rex(r: int, rm: Register | Pointer, force_rex: bool = False) -> bytes:
+    """REX prefix with W = 0, left out when it would say nothing."""
+    bits = r << 2 | _rex_xb(rm)
+    return bytes((0x40 | bits,)) if bits or force_rex else b""
+
+
+def rex(w: int, r: int, rm: Register | Pointer) -> bytes:
+    """REX prefix."""
+    return bytes((0x40 | w << 3 | r << 2 | _rex_xb(rm),))
+
+
+def vex2(lpp: int, r: int, rm: Register | Pointer | None, vvvv: int = 0, force_vex3: bool = False) -> bytes:
+    """VEX prefix of opcode map 0F with W = 0: two bytes unless X or B is needed."""
+    xb = 0 if rm is None else _rex_xb(rm)
+    if xb or force_vex3:
+        return bytes((0xC4, 0xE1 ^ r << 7 ^ xb << 5, 0x78 ^ vvvv << 3 ^ lpp))
+    return bytes((0xC5, 0xF8 ^ r << 7 ^ vvvv << 3 ^ lpp))
+
+
+def vex3(escape: int, mmmmm: int, w____lpp: int, r: int, rm: Register | Pointer, vvvv: int = 0) -> bytes:
+    """Three-byte VEX (escape C4) or XOP (8F) prefix."""
+    return bytes((escape, 0xE0 ^ r << 7 ^ _rex_xb(rm) << 5 ^ mmmmm, 0x78 ^ vvvv << 3 ^ w____lpp))
+
+
+def evex(
+    mm: int,
+    w____1pp: int,
+    ll: int,
+    rr: int,
+    rm: Register | Pointer,
+    Vvvvv: int = 0,
+    aaa: int = 0,
+    z: int = 0,
+    b: int = 0,
+) -> bytes:
+    """EVEX prefix.  `rr` is R'R, `Vvvvv` the second source, `aaa` the write mask, `b` broadcast or rounding."""
+    if isinstance(rm, Pointer):
+        form = rm.form
+        xb, v = form.evex_xb, Vvvvv >> 4 | form.evex_v
+    else:
+        xb, v = rm.evex_xb, Vvvvv >> 4
+    p0 = 0xF0 ^ (rr & 1) << 7 ^ xb << 5 ^ rr >> 1 << 4 ^ mm
+    return bytes((0x62, p0, 0x78 ^ (Vvvvv & 15) << 3 ^ w____1pp, 0x08 ^ z << 7 ^ ll << 5 ^ b << 4 ^ v << 3 ^ aaa))
+
+
+def modrm_sib_disp(
+    reg: int, rm: Pointer, force_sib: bool = False, min_disp: int = 0, disp8xN: int | None = None
+) -> bytes:
+    """ModRM, SIB and the shortest displacement.
+
+    reg: 3-bit register or opcode extension.  disp8xN: the unit of an EVEX 8-bit displacement, in bytes.  A pool
+    operand gets its offset in the pool as displacement; the layout makes it relative to rip.
+    """
+    form, disp = rm
+    reg <<= 3
+    if form.in_pool:
+        return bytes((reg | 5,)) + disp.to_bytes(4, "little", signed=True)
+    sib = form.sib
+    head = reg | form.rm
+    if force_sib and not sib:
+        head, sib = reg | 4, bytes((0x20 | form.rm,))
+    base = form.base
+    if base is None:
+        return bytes((head,)) + sib + disp.to_bytes(4, "little", signed=True)
+    if disp == 0 and base.lcode != 5:  # without displacement, base 5 (rbp, r13) means "no base"
+        return bytes((head,)) + sib
+    unit = form.size if form.broadcast else disp8xN or 1
+    if disp % unit == 0 and -128 <= disp // unit <= 127:
+        return bytes((0x40 | head,)) + sib + bytes((disp // unit & 0xFF,))
+    return bytes((0x80 | head,)) + sib + disp.to_bytes(4, "little", signed=True)
+
+
+def is_r8rex(operand: object) -> bool:
+    """spl, bpl, sil and dil exist only under a REX prefix (without one they are ah, ch, dh, bh)."""
+    return isinstance(operand, Register) and operand.kind == "r8" and operand.id >= 4
+
+
+def _rex_xb(rm: Register | Pointer) -> int:
+    return rm.form.rex_xb if isinstance(rm, Pointer) else rm.rex_xb

@@ -1,0 +1,194 @@
+"""From a stream of code pieces, jumps, alignments and returns to position-independent bytes.
+
+Lengths depend on each other: a jump is short only if its target is near.  All jumps start short and only ever grow, so
+the iteration ends, and at its end every short jump reaches its target.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from asmdnn.errors import InvalidArguments
+
+POOL_ALIGNMENT_BYTES: Final = 64  # kernels start at multiples of 64, so no constant can be aligned more strictly
+_FILLER: Final = b"\xcc"  # int3 between code and constants: never reached
+
+# The recommended multi-byte NOPs (Intel manual, volume 2, NOP), by length.
+_NOPS: Final = tuple(
+    bytes.fromhex(code)
+    for code in (
+        "", "90", "6690", "0f1f00", "0f1f4000", "0f1f440000", "660f1f440000", "0f1f8000000000",
+        "0f1f840000000000", "660f1f840000000000",
+    )
+)  # fmt: skip
+
+
+class Line(NamedTuple):
+    """One instruction of a listing: where it is, its bytes, its text, what it is for and who emitted it."""
+
+    offset: int
+    data: bytes
+    text: str
+    role: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Machine code with its constants behind it, valid at every address that is a multiple of 64.
+
+    `listing` covers every instruction when the assembler was asked for it, else it is None.
+    """
+
+    data: bytes
+    listing: tuple[Line, ...] | None
+
+
+@dataclass(slots=True, eq=False)
+class Label:
+    """A place in the code; `piece` is the index of the piece it stands before, -1 until it is bound."""
+
+    name: str
+    piece: int = -1
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Note(NamedTuple):
+    """What a listing says about an instruction at `start` of its piece."""
+
+    start: int
+    text: str
+    role: str
+    source: str
+
+
+@dataclass(slots=True, eq=False)
+class Piece:
+    """Instructions of fixed bytes.  `pool_fixes` are (start of a 4-byte pool offset, end of its instruction)."""
+
+    data: bytearray = field(default_factory=bytearray)
+    pool_fixes: list[tuple[int, int]] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Jump:
+    """A jump to a label; `short` and `near` encode it from its displacement, either may be missing."""
+
+    target: Label
+    note: Note
+    short: Callable[[int], bytes] | None
+    near: Callable[[int], bytes] | None
+    is_short: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_short = self.short is not None
+
+    @property
+    def length(self) -> int:
+        return len(self.encode(0))
+
+    def encode(self, displacement: int) -> bytes:
+        encoder = self.short if self.is_short else self.near
+        assert encoder is not None
+        return bytes(encoder(displacement))
+
+
+@dataclass(frozen=True, slots=True)
+class Align:
+    """NOPs up to the next multiple of `alignment`."""
+
+    alignment: int
+    note: Note
+
+
+Item = Piece | Jump | Align
+
+
+def lay_out(items: Sequence[Item], pool: bytes, listed: bool) -> Code:
+    """The bytes of the stream, with jumps as short as they can be.  Raises InvalidArguments for an unbound label."""
+    _check_bound(items)
+    offsets = _offsets(items)
+    while _grow_jumps(items, offsets):
+        offsets = _offsets(items)
+    code = b"".join(_bytes_of(item, start, offsets) for item, start in zip(items, offsets, strict=False))
+    padding = -len(code) % POOL_ALIGNMENT_BYTES if pool else 0
+    data = bytearray(code)
+    for item, start in zip(items, offsets, strict=False):
+        for field_start, end in item.pool_fixes if isinstance(item, Piece) else ():
+            _make_rip_relative(data, start + field_start, start + end, len(code) + padding)
+    listing = tuple(_lines(items, offsets, bytes(data))) if listed else None
+    return Code(bytes(data) + _FILLER * padding + pool, listing)
+
+
+def _check_bound(items: Sequence[Item]) -> None:
+    for item in items:
+        if isinstance(item, Jump) and item.target.piece < 0:
+            raise InvalidArguments(f"label {item.target.name!r} is jumped to but never bound: call bind() on it")
+
+
+def _offsets(items: Sequence[Item]) -> list[int]:
+    """The offset of every item, and the end."""
+    offsets, here = [], 0
+    for item in items:
+        offsets.append(here)
+        if isinstance(item, Piece):
+            here += len(item.data)
+        elif isinstance(item, Jump):
+            here += item.length
+        else:
+            here += -here % item.alignment
+    return [*offsets, here]
+
+
+def _displacement(item: Jump, start: int, offsets: Sequence[int]) -> int:
+    return offsets[item.target.piece] - (start + item.length)
+
+
+def _grow_jumps(items: Sequence[Item], offsets: Sequence[int]) -> bool:
+    grown = False
+    for item, start in zip(items, offsets, strict=False):
+        if isinstance(item, Jump) and item.is_short and not -128 <= _displacement(item, start, offsets) <= 127:
+            if item.near is None:
+                raise InvalidArguments(f"{item.note.text} {item.target.name} is out of reach: it has only a short form")
+            item.is_short, grown = False, True
+    return grown
+
+
+def _bytes_of(item: Item, start: int, offsets: Sequence[int]) -> bytes:
+    if isinstance(item, Piece):
+        return bytes(item.data)
+    if isinstance(item, Jump):
+        return item.encode(_displacement(item, start, offsets))
+    return b"".join(_nops(-start % item.alignment))
+
+
+def _nops(length: int) -> Iterator[bytes]:
+    longest = len(_NOPS) - 1
+    while length > 0:
+        yield _NOPS[min(length, longest)]
+        length -= longest
+
+
+def _make_rip_relative(data: bytearray, field_start: int, end: int, pool_start: int) -> None:
+    place = slice(field_start, field_start + 4)
+    offset = int.from_bytes(data[place], "little", signed=True)
+    data[place] = (pool_start + offset - end).to_bytes(4, "little", signed=True)
+
+
+def _lines(items: Sequence[Item], offsets: Sequence[int], data: bytes) -> Iterator[Line]:
+    for item, start, end in zip(items, offsets, offsets[1:], strict=False):
+        if isinstance(item, Piece):
+            stops = [*(note.start for note in item.notes), len(item.data)][1:]
+            for note, stop in zip(item.notes, stops, strict=False):
+                yield Line(start + note.start, data[start + note.start : start + stop], *note[1:])
+        elif isinstance(item, Jump):
+            text = f"{item.note.text} {offsets[item.target.piece]:#x} <{item.target.name}>"
+            yield Line(start, data[start:end], text, *item.note[2:])
+        else:
+            here = start
+            for nop in _nops(end - start):
+                yield Line(here, nop, *item.note[1:])
+                here += len(nop)

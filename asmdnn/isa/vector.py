@@ -1,0 +1,220 @@
+"""f32 vector operations as a generator sees them: all in which AVX2 and AVX-512 differ, and nothing else.
+
+A generator asks `vector_of(isa, asm)` and then speaks of registers by purpose, loads, stores, tails and multiplies.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from struct import pack
+from typing import ClassVar
+
+from asmdnn.errors import Unimplemented
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+
+Memory = Pointer
+
+
+class Lanes:
+    """How a vector in memory is read and written: all its lanes (a Vector) or the first few (a Tail)."""
+
+    def load(self, dst: Register, src: Memory) -> None:
+        raise NotImplementedError
+
+    def store(self, dst: Memory, src: Register) -> None:
+        raise NotImplementedError
+
+
+class Vector(Lanes):
+    """Operations on f32 vectors of `bytes` bytes, emitted into `asm`; `registers` hands out vector registers."""
+
+    bytes: ClassVar[int]
+    count: ClassVar[int]
+
+    def __init__(self, asm: Assembler) -> None:
+        self.asm = asm
+        self.registers = asm.vectors(self.bytes, self.count)
+
+    @property
+    def lanes(self) -> int:
+        return self.bytes // 4
+
+    def zero(self, dst: Register) -> None:
+        raise NotImplementedError
+
+    def tail(self, count: int) -> "Tail":
+        """The first `count` lanes, 0 < count < lanes; `release()` gives back what it occupies."""
+        raise NotImplementedError
+
+    @contextmanager
+    def parts(self, vectors: int, elements: int) -> Iterator[list[Lanes]]:
+        """How to access each of `vectors` consecutive vectors of which only the first `elements` lanes exist."""
+        full, rest = divmod(elements, self.lanes)
+        if vectors <= full:
+            yield [self] * vectors
+            return
+        tail = self.tail(rest) if rest else None
+        partial: list[Lanes] = [tail] if tail else []
+        yield [*[self] * full, *partial, *[Nothing(self)] * (vectors - full - len(partial))]
+        if tail:
+            tail.release()
+
+    def move(self, dst: Register, src: Register) -> None:
+        self.asm.VMOVAPS(dst, src)
+
+    def load(self, dst: Register, src: Memory) -> None:
+        self.asm.VMOVUPS(dst, src)
+
+    def store(self, dst: Memory, src: Register) -> None:
+        self.asm.VMOVUPS(dst, src)
+
+    def broadcast(self, dst: Register, src: Memory) -> None:
+        self.asm.VBROADCASTSS(dst, src)
+
+    def constant(self, dst: Register, value: float) -> None:
+        """Every lane = value, from the constant pool."""
+        self.broadcast(dst, self.asm.const(pack("<f", value), 4, size=4))
+
+    def add(self, dst: Register, a: Register, b: Register | Memory) -> None:
+        self.asm.VADDPS(dst, a, b)
+
+    def max(self, dst: Register, a: Register, b: Register) -> None:
+        """Lane-wise maximum; where either is NaN, b (the instruction's rule)."""
+        self.asm.VMAXPS(dst, a, b)
+
+    def min(self, dst: Register, a: Register, b: Register) -> None:
+        """Lane-wise minimum; where either is NaN, b (the instruction's rule)."""
+        self.asm.VMINPS(dst, a, b)
+
+    def fma(self, acc: Register, a: Register, b: Register | Memory) -> None:
+        """acc += a * b, rounded once."""
+        self.asm.VFMADD231PS(acc, a, b)
+
+    def outer_product(
+        self,
+        acc: Sequence[Sequence[Register]],
+        row: Sequence[Register],
+        column: Sequence[Memory],
+        spare: Sequence[Register],
+    ) -> None:
+        """acc[i][j] += row[j] * column[i], column[i] being one f32 in memory, broadcast.
+
+        Spare registers take turns, so that a broadcast does not wait for the multiplies of the one before.
+        """
+        for i, element in enumerate(column):
+            copy = spare[i % len(spare)]
+            self.broadcast(copy, element)
+            for j, factor in enumerate(row):
+                self.fma(acc[i][j], factor, copy)
+
+
+class Nothing(Lanes):
+    """No lane at all: a load gives zeros, a store writes nothing."""
+
+    def __init__(self, vector: Vector) -> None:
+        self.vector = vector
+
+    def load(self, dst: Register, src: Memory) -> None:
+        self.vector.zero(dst)
+
+    def store(self, dst: Memory, src: Register) -> None:
+        pass
+
+
+class Tail(Lanes):
+    """The first `count` lanes: loads read no other byte and give zero there, stores write no other byte."""
+
+    def __init__(self, vector: Vector, count: int) -> None:
+        self.vector, self.count = vector, count
+
+    def release(self) -> None:
+        raise NotImplementedError
+
+
+class Avx2(Vector):
+    """ymm0-15; a tail is a vector register with the sign bits set."""
+
+    bytes, count = 32, 16
+
+    def zero(self, dst: Register) -> None:
+        self.asm.VXORPS(dst, dst, dst)
+
+    def tail(self, count: int) -> Tail:
+        return Avx2Tail(self, count)
+
+
+class Avx2Tail(Tail):
+    def __init__(self, vector: Avx2, count: int) -> None:
+        super().__init__(vector, count)
+        self.mask = vector.registers.take("tail mask")
+        lanes = [-1] * count + [0] * (vector.lanes - count)
+        vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(lanes)}i", *lanes), 32, size=32))
+
+    def load(self, dst: Register, src: Memory) -> None:
+        self.vector.asm.VMASKMOVPS(dst, self.mask, src)
+
+    def store(self, dst: Memory, src: Register) -> None:
+        self.vector.asm.VMASKMOVPS(dst, self.mask, src)
+
+    def release(self) -> None:
+        self.vector.registers.free(self.mask)
+
+
+class Avx512(Vector):
+    """zmm0-31; a tail is a mask register; a multiply can broadcast its own memory operand."""
+
+    bytes, count = 64, 32
+
+    def zero(self, dst: Register) -> None:
+        self.asm.VPXORD(dst, dst, dst)
+
+    def tail(self, count: int) -> Tail:
+        return Avx512Tail(self, count)
+
+    def outer_product(
+        self,
+        acc: Sequence[Sequence[Register]],
+        row: Sequence[Register],
+        column: Sequence[Memory],
+        spare: Sequence[Register],
+    ) -> None:
+        """As above; with one factor an element is used once, and the multiply broadcasts it itself."""
+        if len(row) > 1:
+            super().outer_product(acc, row, column, spare)
+            return
+        for i, element in enumerate(column):
+            copies = mem(element.form.base, element.displacement, size=4, broadcast=self.lanes)
+            self.fma(acc[i][0], row[0], copies)
+
+
+class Avx512Tail(Tail):
+    def __init__(self, vector: Avx512, count: int) -> None:
+        super().__init__(vector, count)
+        self.mask = vector.asm.masks.take("tail mask")
+        bits = vector.asm.gp.take("tail mask bits")
+        vector.asm.MOV(bits, (1 << count) - 1)
+        vector.asm.KMOVQ(self.mask, bits)
+        vector.asm.gp.free(bits)
+
+    def load(self, dst: Register, src: Memory) -> None:
+        self.vector.asm.VMOVUPS(dst.zeroed(self.mask), src)
+
+    def store(self, dst: Memory, src: Register) -> None:
+        self.vector.asm.VMOVUPS(dst.masked(self.mask), src)
+
+    def release(self) -> None:
+        self.vector.asm.masks.free(self.mask)
+
+
+VECTORS = {"avx2": Avx2, "avx512_core": Avx512}
+
+
+def lanes_of(isa: str) -> int:
+    """f32 lanes of a vector of an ISA level."""
+    return VECTORS[isa].bytes // 4
+
+
+def vector_of(isa: str, asm: Assembler) -> Vector:
+    """The vector operations of an ISA level, emitting into `asm`."""
+    if isa not in VECTORS:
+        raise Unimplemented(f"isa {isa} has no f32 vector operations yet, use one of {', '.join(VECTORS)}")
+    return VECTORS[isa](asm)

@@ -1,0 +1,157 @@
+"""Operations on arrays, for callers who do not care for formats: planned once for every shape, then only executed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.primitives.attr import Attr, Eltwise, Sum
+from asmdnn.primitives.convolution import ConvolutionForward
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.primitive import Primitive, primitive_desc
+from asmdnn.primitives.reordering import reorder
+from asmdnn.types import f32
+
+Array = npt.NDArray[np.float32]
+KEPT_PRIMITIVES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ConvKey:
+    """What a convolution's primitive depends on."""
+
+    src: tuple[int, ...]
+    weights: tuple[int, ...]
+    bias: bool
+    strides: tuple[int, int]
+    padding: tuple[int, int, int, int]
+    dilations: tuple[int, int]
+    attr: Attr
+    engine: Engine
+
+
+@lru_cache(KEPT_PRIMITIVES)
+def conv_primitive(key: ConvKey) -> Primitive:
+    """The primitive of a shape, its weights in the format that it likes best."""
+    (mb, _, ih, iw), (oc, _, kh, kw) = key.src, key.weights
+    (sh, sw), (dh, dw), (top, left, bottom, right) = key.strides, key.dilations, key.padding
+    oh = (ih + top + bottom - (kh - 1) * dh - 1) // sh + 1
+    ow = (iw + left + right - (kw - 1) * dw - 1) // sw + 1
+    if oh < 1 or ow < 1:
+        raise InvalidArguments(f"weights of {kh}x{kw} exceed the padded x of {ih + top + bottom}x{iw + left + right}")
+    desc = ConvolutionForward(
+        src=MemoryDesc(key.src, f32, "nchw"),
+        weights=MemoryDesc(key.weights, f32, "any"),
+        bias=MemoryDesc((oc,), f32, "a") if key.bias else None,
+        dst=MemoryDesc((mb, oc, oh, ow), f32, "nchw"),
+        strides=key.strides,
+        dilations=(dh - 1, dw - 1),
+        padding_l=(top, left),
+        padding_r=(bottom, right),
+    )
+    return Primitive(primitive_desc(desc, key.attr, key.engine))
+
+
+def conv2d(
+    x: Any,
+    w: Any,
+    b: Any = None,
+    *,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    post_ops: Sequence[Sum | Eltwise] = (),
+    out: Array | None = None,
+    engine: Engine | None = None,
+) -> Array:
+    """2D convolution (cross-correlation, as in every deep-learning library) of f32 arrays.
+
+    x: (n, c, h, w); w: (o, c, kh, kw); b: (o,) or None.  stride, dilation (1 is dense): one integer or (height, width);
+    padding: one, (height, width), or (top, left, bottom, right), filled with zeros.  post_ops run in order on the
+    result; `Sum` adds what `out` held.  Returns `out`, or a new array (n, o, oh, ow).  Arrays may be numpy's, or
+    anything that speaks DLPack or the array interface; they must be f32, and are copied only if not dense.
+    Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
+    """
+    x, w = as_f32("x", x, 4), as_f32("w", w, 4)
+    bias = None if b is None else as_f32("b", b, 1)
+    key = ConvKey(
+        x.shape,
+        w.shape,
+        bias is not None,
+        pair("stride", stride, 1),
+        pads(padding),
+        pair("dilation", dilation, 1),
+        Attr(post_ops),
+        engine or Engine(),
+    )
+    primitive = conv_primitive(key)
+    dst = output(out, primitive.pd.dst_desc, key.attr)
+    memories = {"src": Memory(primitive.pd.src_desc, x), "dst": Memory(primitive.pd.dst_desc, dst)}
+    plain = Memory(MemoryDesc(w.shape, f32, "oihw"), w)
+    memories["weights"] = reorder(plain, primitive.pd.plan.tensors["weights"], key.engine)
+    if bias is not None:
+        memories["bias"] = Memory(primitive.pd.plan.tensors["bias"], bias)
+    primitive.execute(None, **memories)
+    return dst
+
+
+def as_f32(name: str, value: Any, ndim: int) -> Array:
+    """`value` as a dense numpy array, or InvalidArguments; other dtypes are refused, not converted."""
+    array = (
+        np.from_dlpack(value)
+        if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
+        else np.asarray(value)
+    )
+    if array.dtype != np.float32:
+        raise InvalidArguments(f"{name} has dtype {array.dtype}, convert it to float32")
+    if array.ndim != ndim:
+        raise InvalidArguments(f"{name} has {array.ndim} dims, {ndim} are needed")
+    return np.ascontiguousarray(array)
+
+
+def output(out: Array | None, desc: MemoryDesc, attr: Attr) -> Array:
+    """The array to write: `out` if it fits, else a new one."""
+    if out is None:
+        if attr.reads_dst():
+            raise InvalidArguments("out must be given, post-op Sum adds what it holds")
+        return np.empty(desc.dims, np.float32)
+    if (
+        not isinstance(out, np.ndarray)
+        or out.dtype != np.float32
+        or out.shape != desc.dims
+        or not out.flags.c_contiguous
+    ):
+        raise InvalidArguments(f"out must be a dense float32 array of shape {desc.dims}")
+    return out
+
+
+def pair(name: str, value: int | Sequence[int], least: int) -> tuple[int, int]:
+    """(height, width) from one integer or two."""
+    numbers = integers(name, value)
+    if len(numbers) == 1:
+        numbers *= 2
+    if len(numbers) != 2 or min(numbers) < least:
+        raise InvalidArguments(f"{name} must be one or two integers of at least {least}, not {value!r}")
+    return numbers[0], numbers[1]
+
+
+def pads(value: int | Sequence[int]) -> tuple[int, int, int, int]:
+    """(top, left, bottom, right) from one integer, two or four."""
+    numbers = integers("padding", value)
+    numbers = {1: numbers * 4, 2: numbers * 2}.get(len(numbers), numbers)
+    if len(numbers) != 4 or min(numbers) < 0:
+        raise InvalidArguments(f"padding must be one, two or four integers of at least 0, not {value!r}")
+    return numbers[0], numbers[1], numbers[2], numbers[3]
+
+
+def integers(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
+    """One integer, or a sequence of them, as a tuple."""
+    numbers = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    if any(isinstance(n, bool) or not isinstance(n, int) for n in numbers):
+        raise InvalidArguments(f"{name} must be integers, not {value!r}")
+    return numbers

@@ -1,0 +1,1 @@
+"""Primitives: a description, an ordered list of implementations, and a planner for each of them."""

@@ -1,0 +1,75 @@
+"""Attributes of a primitive: the chain of post-ops that runs on its result before it is stored."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import isfinite
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.generators.postops import PostOp, ReluOp, SumOp
+
+MAX_POST_OPS = 32
+FLOAT32_MAX = float.fromhex("0x1.fffffep127")
+
+
+def finite(name: str, value: float) -> float:
+    """`value` as a float that f32 can hold, or InvalidArguments naming the field."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or abs(value) > FLOAT32_MAX:
+        raise InvalidArguments(f"{name} must be a finite f32 number, not {value!r}")
+    return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """dst = op + scale * dst."""
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", finite("Sum.scale", self.scale))
+
+    def on_registers(self) -> PostOp:
+        return SumOp(self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Eltwise:
+    """dst = f(op).  relu: x if x > 0, else alpha * x."""
+
+    alg: str
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.alg != "relu":
+            raise InvalidArguments(f"Eltwise.alg must be 'relu', the only algorithm so far, not {self.alg!r}")
+        object.__setattr__(self, "alpha", finite("Eltwise.alpha", self.alpha))
+        object.__setattr__(self, "beta", finite("Eltwise.beta", self.beta))
+        if self.beta:
+            raise InvalidArguments(f"Eltwise.beta must be 0 for relu, not {self.beta!r}")
+
+    def on_registers(self) -> PostOp:
+        return ReluOp(self.alpha)
+
+
+@dataclass(frozen=True, slots=True)
+class Attr:
+    """post_ops: Sum and Eltwise values, executed in order of appending; at most 32.  Raises InvalidArguments."""
+
+    post_ops: tuple[Sum | Eltwise, ...] = ()
+
+    def __init__(self, post_ops: Iterable[Sum | Eltwise] = ()) -> None:
+        chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
+        for i, op in enumerate(chain):
+            if not isinstance(op, Sum | Eltwise):
+                raise InvalidArguments(f"post_ops[{i}] must be a Sum or an Eltwise, not {op!r}")
+        if len(chain) > MAX_POST_OPS:
+            raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
+        object.__setattr__(self, "post_ops", chain)
+
+    def on_registers(self) -> tuple[PostOp, ...]:
+        """The chain as kernels execute it."""
+        return tuple(op.on_registers() for op in self.post_ops)
+
+    def reads_dst(self) -> bool:
+        """Whether the result depends on what the destination held before."""
+        return any(isinstance(op, Sum) for op in self.post_ops)

@@ -1,0 +1,60 @@
+"""Engine: the ISA level, the threads and the cache that plans are made for; Stream: in-order execution."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.isa.cpu import cache_sizes, effective_isa, supported_isas
+from asmdnn.isa.levels import isa_of
+from asmdnn.runtime.threads import check_thread_count, max_threads
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What plans are made for; a frozen value.
+
+    kind: "cpu".  isa: the name of a level, default the best that this machine has and ASMDNN_MAX_CPU_ISA allows.
+    threads: default the OpenMP runtime's count.  l2_bytes: the cache that a thread's working set should stay in,
+    default this machine's.  Plans can be made for levels that this machine lacks; only execution asks for the real one.
+    Raises InvalidArguments for an unknown kind, ISA or count, Unimplemented without AVX2 or an OpenMP runtime.
+    """
+
+    kind: str = "cpu"
+    isa: str = ""
+    threads: int = 0
+    l2_bytes: int = field(default=0, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kind != "cpu":
+            raise InvalidArguments(f"kind must be 'cpu', not {self.kind!r}")
+        isa = isa_of(self.isa) if self.isa else effective_isa()
+        object.__setattr__(self, "isa", isa.name)
+        object.__setattr__(self, "threads", check_thread_count(self.threads) if self.threads != 0 else max_threads())
+        if isinstance(self.l2_bytes, bool) or not isinstance(self.l2_bytes, int) or self.l2_bytes < 0:
+            raise InvalidArguments(f"l2_bytes must be a number of bytes, not {self.l2_bytes!r}")
+        object.__setattr__(self, "l2_bytes", self.l2_bytes or cache_sizes().l2_bytes)
+
+
+def require_executable(engine: Engine) -> None:
+    """Raise Unimplemented unless this machine, under its cap, executes the engine's ISA level."""
+    usable = supported_isas()
+    if isa_of(engine.isa) not in usable or isa_of(engine.isa).rank > effective_isa().rank:
+        raise Unimplemented(f"isa {engine.isa} cannot be executed here, use {effective_isa().name} or a lower level")
+
+
+class Stream:
+    """Executes primitives in order; on a CPU each is complete when `execute` returns."""
+
+    def __init__(self, engine: Engine) -> None:
+        if not isinstance(engine, Engine):
+            raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
+        self.engine = engine
+
+    def wait(self) -> None:
+        """Return when everything submitted is complete: at once."""
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.wait()

@@ -1,0 +1,175 @@
+"""Primitive descriptors, which only plan, and primitives, which own kernels and execute."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.engine import Engine, Stream, require_executable
+from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
+from asmdnn.primitives.registry import Description, planners_of
+from asmdnn.runtime.execution import Call, Program
+from asmdnn.runtime.plan import Plan
+from asmdnn.types import u8
+
+NO_ATTR = Attr()
+
+
+class PrimitiveDesc:
+    """A description that an implementation has taken: formats resolved, kernels and schedule known, nothing generated.
+
+    Queries carry oneDNN's names.  The descriptors of absent arguments are None.
+    """
+
+    def __init__(
+        self, desc: Description, attr: Attr, engine: Engine, plan: Plan, refusals: tuple[Refusal, ...] = ()
+    ) -> None:
+        self.desc, self.attr, self.engine, self.plan, self.refusals = desc, attr, engine, plan, refusals
+
+    @property
+    def implementation(self) -> str:
+        """For example "direct:avx2"."""
+        return self.plan.implementation
+
+    @property
+    def src_desc(self) -> MemoryDesc:
+        return self.plan.tensors["src"]
+
+    @property
+    def weights_desc(self) -> MemoryDesc | None:
+        return self.plan.tensors.get("weights")
+
+    @property
+    def bias_desc(self) -> MemoryDesc | None:
+        return self.plan.tensors.get("bias")
+
+    @property
+    def dst_desc(self) -> MemoryDesc:
+        return self.plan.tensors["dst"]
+
+    @property
+    def workspace_desc(self) -> MemoryDesc | None:
+        """None: no implementation so far keeps anything for a backward pass."""
+        return None
+
+    @property
+    def scratchpad_desc(self) -> MemoryDesc:
+        """The temporary memory of one call, as u8[bytes]; the primitive owns it."""
+        return MemoryDesc((sum(self.plan.scratch_bytes.values()),), u8, "a")
+
+    @property
+    def memory_consumption(self) -> int:
+        """Bytes that a primitive holds: schedule, constants and scratchpad; code comes to this."""
+        schedule = sum(phase.records.nbytes for phase in self.plan.phases)
+        return schedule + sum(c.nbytes for c in self.plan.constants.values()) + self.scratchpad_desc.size_bytes
+
+    def explain(self) -> str:
+        """What was chosen and why: refusals, formats, kernels, and the schedule in numbers."""
+        plan = self.plan
+        lines = [f"{plan.implementation}  ({self.desc})", *(f"  refused  {refusal}" for refusal in self.refusals)]
+        lines += [f"  {name:8} {desc}" for name, desc in plan.tensors.items()]
+        lines += [f"  scratch  {name} {size} bytes" for name, size in plan.scratch_bytes.items()]
+        for i, phase in enumerate(plan.phases):
+            lines.append(f"  phase {i}  {len(phase.records)} records, {int(phase.cycles.sum())} cycles expected")
+            for k in sorted(set(phase.records[:, 0].tolist())):
+                lines.append(f"    {int((phase.records[:, 0] == k).sum()):7} x {plan.specs[k].name}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.implementation}: {self.desc}>"
+
+
+def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | None = None) -> PrimitiveDesc:
+    """Plan `desc` with the first implementation that takes it.
+
+    Generates and executes nothing; works for ISA levels that this machine lacks.  Raises InvalidArguments for a wrong
+    argument, Unimplemented with every implementation's reason if none takes it.
+    """
+    planners, engine = check_request(desc, attr, engine)
+    plan, refusals = first_plan(planners, desc, attr, engine)
+    return PrimitiveDesc(desc, attr, engine, plan, refusals)
+
+
+def implementations(
+    desc: Description, attr: Attr = NO_ATTR, engine: Engine | None = None
+) -> list[PrimitiveDesc | Refusal]:
+    """What every implementation says, best first: a primitive descriptor, or a Refusal with its reason."""
+    planners, engine = check_request(desc, attr, engine)
+    return [
+        PrimitiveDesc(desc, attr, engine, answer) if isinstance(answer, Plan) else answer
+        for answer in try_all(planners, desc, attr, engine)
+    ]
+
+
+def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple[tuple[Planner[Any], ...], Engine]:
+    planners = planners_of(desc)
+    if not isinstance(attr, Attr):
+        raise InvalidArguments(f"attr must be an Attr, not {type(attr).__name__}")
+    engine = Engine() if engine is None else engine
+    if not isinstance(engine, Engine):
+        raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
+    return planners, engine
+
+
+class Primitive:
+    """Kernels generated or loaded, ready to run; immutable, and safe to execute from many threads at once.
+
+    Every call takes scratchpad from a pool, so that concurrent calls cost memory, never a race.
+    Raises Unimplemented if this machine, or a cap on the ISA, cannot execute the engine's level.
+    """
+
+    def __init__(self, pd: PrimitiveDesc) -> None:
+        if not isinstance(pd, PrimitiveDesc):
+            raise InvalidArguments(f"pd must be a PrimitiveDesc, not {type(pd).__name__}")
+        require_executable(pd.engine)
+        self.pd = pd
+        self._program = Program(pd.plan, pd.engine.threads)
+        self._tensors = pd.plan.tensors
+        self._idle: list[Call] = []
+
+    def execute(self, stream: Stream | None = None, **memories: Memory) -> None:
+        """Run on `memories`, one for each argument by name (src, weights, bias, dst); complete when it returns."""
+        if stream is not None and not isinstance(stream, Stream):
+            raise InvalidArguments(f"stream must be a Stream or None, not {type(stream).__name__}")
+        addresses = self._check(memories)
+        call = self._idle.pop() if self._idle else self._program.prepare()
+        call.bind(addresses)
+        call()
+        self._idle.append(call)
+
+    def bind(self, **memories: Memory) -> Callable[[], None]:
+        """A call on fixed memories, checked once: `run = primitive.bind(src=..., ...)`, then `run()`.
+
+        The result keeps the memories alive.  Bind once per thread that calls it.
+        """
+        call = self._program.prepare()
+        call.bind(self._check(memories), keep=(self, memories))
+        return call
+
+    def _check(self, memories: Mapping[str, Memory]) -> dict[str, int]:
+        """The address of every argument, or InvalidArguments."""
+        tensors = self._tensors
+        if memories.keys() != tensors.keys():
+            raise InvalidArguments(f"arguments must be {', '.join(tensors)}, not {', '.join(memories) or 'none'}")
+        addresses = {}
+        for name, desc in tensors.items():
+            memory = memories[name]
+            if type(memory) is not Memory:
+                raise InvalidArguments(f"{name} must be a Memory, not {type(memory).__name__}")
+            if memory.desc is not desc and memory.desc != desc:
+                raise InvalidArguments(f"{name} is {memory.desc}, this primitive takes {desc}: reorder it")
+            addresses[name] = memory.address
+        for name in self.pd.plan.outputs:
+            self._check_output(name, memories, addresses)
+        return addresses
+
+    def _check_output(self, name: str, memories: Mapping[str, Memory], addresses: Mapping[str, int]) -> None:
+        """An output is writable, and shares no byte with another argument."""
+        if not memories[name].writable:
+            raise InvalidArguments(f"{name} is read-only, it must be writable")
+        begin = addresses[name]
+        end = begin + self._tensors[name].size_bytes
+        for other, address in addresses.items():
+            if other != name and address < end and begin < address + self._tensors[other].size_bytes:
+                raise InvalidArguments(f"{name} overlaps {other}, give it memory of its own")

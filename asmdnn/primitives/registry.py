@@ -1,0 +1,24 @@
+"""The ordered implementation list of every kind of primitive: best first, each refuses with a reason."""
+
+from typing import Any
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.primitives import conv_direct, conv_reordered, reorder
+from asmdnn.primitives.convolution import ConvolutionForward
+from asmdnn.primitives.implementation import Planner
+from asmdnn.primitives.reorder import Reorder
+
+Description = ConvolutionForward | Reorder
+
+IMPLEMENTATIONS: dict[type, tuple[Planner[Any], ...]] = {
+    ConvolutionForward: (conv_direct.plan, conv_reordered.plan),
+    Reorder: (reorder.plan,),
+}
+
+
+def planners_of(desc: object) -> tuple[Planner[Any], ...]:
+    """The implementations to ask, or InvalidArguments if `desc` describes no primitive."""
+    if type(desc) not in IMPLEMENTATIONS:
+        kinds = ", ".join(kind.__name__ for kind in IMPLEMENTATIONS)
+        raise InvalidArguments(f"desc must be one of {kinds}, not {type(desc).__name__}")
+    return IMPLEMENTATIONS[type(desc)]

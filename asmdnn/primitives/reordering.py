@@ -1,0 +1,29 @@
+"""`reorder(memory, format)` for callers who want the result and not the primitive; primitives are kept."""
+
+from functools import lru_cache
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.primitive import Primitive, primitive_desc
+from asmdnn.primitives.reorder import Reorder
+
+KEPT_PRIMITIVES = 256
+
+
+@lru_cache(KEPT_PRIMITIVES)
+def reorder_primitive(src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> Primitive:
+    """The primitive for a pair of formats, made once."""
+    return Primitive(primitive_desc(Reorder(src, dst), engine=engine))
+
+
+def reorder(src: Memory, dst: MemoryDesc | Memory, engine: Engine | None = None) -> Memory:
+    """`src` in the format of `dst`: written into `dst` if it is a Memory, else into a new one.
+
+    Raises InvalidArguments if the dims differ, Unimplemented for formats that no kernel takes.
+    """
+    if not isinstance(src, Memory):
+        raise InvalidArguments(f"src must be a Memory, not {type(src).__name__}")
+    target = dst if isinstance(dst, Memory) else Memory(dst)
+    reorder_primitive(src.desc, target.desc, engine or Engine()).execute(src=src, dst=target)
+    return target

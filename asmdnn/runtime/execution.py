@@ -1,0 +1,116 @@
+"""From a plan to a native call: kernels loaded, constants and scratch in place, one context that the executor walks."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.generators.executor import BASES_OF_PHASE, CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
+from asmdnn.isa.assembler import Assembler
+from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
+from asmdnn.jit.kernels import KernelCache, LoadedKernel
+from asmdnn.jit.native import ffi
+from asmdnn.jit.store import default_store
+from asmdnn.runtime.plan import KernelSpec, Plan
+from asmdnn.runtime.threads import openmp, threads_usable
+
+ALIGNMENT_BYTES = 64
+
+
+def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
+    """The machine code of a spec; on any machine, whatever the spec's ISA."""
+    asm = Assembler(spec.name)
+    spec.generate(asm)
+    return asm.finish().data
+
+
+@cache
+def kernel_cache() -> KernelCache[Any]:
+    """The process's kernels; on disk in ASMDNN_CACHE_DIR unless ASMDNN_CACHE=0, both read at the first use."""
+    return KernelCache(generate, default_store(), version=PEACHPY_VERSION)
+
+
+class Program:
+    """A plan that can run on this machine, for up to `threads` threads."""
+
+    def __init__(self, plan: Plan, threads: int) -> None:
+        self.plan = plan
+        self.arguments = len(plan.phases[0].arguments)
+        self.parts = plan.parts(threads)
+        *kernels, executor = kernel_cache().load([*plan.specs, ExecutorSpec(self.arguments)])
+        self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
+        self._table = np.array([kernel.address for kernel in kernels], np.int64)
+        self._bounds = [phase.split(self.parts) for phase in plan.phases]
+        self.entry = ffi.cast("void (*)(void *)", executor.address)
+
+    def prepare(self) -> "Call":
+        """A call with scratch of its own and no tensors yet."""
+        return Call(self)
+
+    def context_words(self) -> list[int]:
+        """The executor's context, with zeros where buffers go."""
+        runtime = openmp() if self.parts > 1 else None
+        words = [0] * CONTEXT_WORDS
+        if runtime:
+            words[Context.THREAD_NUM] = runtime.thread_num_address
+            words[Context.NUM_THREADS] = runtime.num_threads_address
+            words[Context.BARRIER] = runtime.barrier_address
+        words[Context.KERNELS], words[Context.PARTS] = self._table.ctypes.data, self.parts
+        words[Context.PHASES] = len(self.plan.phases)
+        for phase, bounds in zip(self.plan.phases, self._bounds, strict=True):
+            words += [phase.records.ctypes.data, bounds.ctypes.data, *[0] * self.arguments]
+        return words
+
+    def slots(self, name: str) -> tuple[int, ...]:
+        """The words of the context that hold the address of a buffer."""
+        size = PHASE_WORDS + self.arguments
+        return tuple(
+            CONTEXT_WORDS + p * size + BASES_OF_PHASE + i
+            for p, phase in enumerate(self.plan.phases)
+            for i, argument in enumerate(phase.arguments)
+            if argument == name
+        )
+
+
+class Call:
+    """One native call of a program: `call()` runs it on the buffers bound last.  Not for two threads at once."""
+
+    __slots__ = ("_context", "_keep", "_parallel", "_program", "_slots")
+
+    def __init__(self, program: Program) -> None:
+        plan = program.plan
+        self._program, self._parallel = program, None
+        self._context = ffi.new("int64_t[]", program.context_words())
+        self._slots = {name: program.slots(name) for name in plan.tensors}
+        scratch = {name: aligned_bytes(size) for name, size in plan.scratch_bytes.items()}
+        self._keep: list[Any] = [scratch, None]
+        owned: dict[str, npt.NDArray[Any]] = {**plan.constants, **scratch}
+        for name, array in owned.items():
+            for slot in program.slots(name):
+                self._context[slot] = array.ctypes.data
+        runtime = openmp() if program.parts > 1 else None
+        if runtime:
+            self._parallel = runtime.parallel
+
+    def bind(self, addresses: Mapping[str, int], keep: object = None) -> None:
+        """Set where the tensors lie; `keep` is held until the next bind."""
+        self._keep[1] = keep
+        for name, address in addresses.items():
+            for slot in self._slots[name]:
+                self._context[slot] = address
+
+    def __call__(self) -> None:
+        if self._parallel is not None and threads_usable():
+            self._parallel(self._program.entry, self._context, self._program.parts, 0)
+            return
+        self._context[Context.THREAD_NUM] = 0  # alone; also in a fork()ed child, for good
+        self._program.entry(self._context)
+
+
+def aligned_bytes(size: int) -> npt.NDArray[np.uint8]:
+    """`size` bytes that start at a multiple of 64."""
+    raw = np.empty(size + ALIGNMENT_BYTES, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT_BYTES
+    return raw[start : start + size]

@@ -1,0 +1,37 @@
+"""This machine's measured f32 FMA peak: what "percent of peak" is a percentage of."""
+
+from functools import lru_cache
+from time import perf_counter
+
+from asmdnn.generators.peak import PeakSpec
+from asmdnn.jit.native import ffi
+from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.threads import openmp
+
+PASSES = 400_000
+SAMPLES = 9
+
+
+@lru_cache
+def fma_gflops(isa: str, threads: int = 1) -> float:
+    """GFLOP/s that `threads` threads reach together on register-only multiply-adds; the best of 9 samples of some ms.
+
+    The best and not the median: a ceiling that other work on the machine lowers is none.
+    """
+    spec = PeakSpec(isa)
+    (kernel,) = kernel_cache().load([spec])
+    frame = ffi.new("int64_t[1]", [PASSES])
+    entry = ffi.cast("void (*)(void *)", kernel.address)
+    runtime = openmp() if threads > 1 else None
+
+    def once() -> float:
+        start = perf_counter()
+        if runtime:
+            runtime.parallel(entry, frame, threads, 0)
+        else:
+            entry(frame)
+        return perf_counter() - start
+
+    once()
+    team = threads if runtime else 1
+    return 1e-9 * team * spec.flops * PASSES / min(once() for _ in range(SAMPLES))

@@ -1,0 +1,103 @@
+"""`info`, `doctor` and `cache`: the rows, the verdicts, and the kernels on disk."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from asmdnn.cli import doctor, info
+from asmdnn.cli.main import main
+from asmdnn.errors import AsmdnnError
+from asmdnn.isa.cpu import effective_isa
+from asmdnn.jit.store import DiskStore
+
+
+@pytest.fixture(autouse=True)
+def cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "kernels"
+    monkeypatch.setenv("ASMDNN_CACHE_DIR", str(directory))
+    monkeypatch.delenv("ASMDNN_CACHE", raising=False)
+    return directory
+
+
+def rows(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().out.splitlines()
+
+
+def test_info(capsys: pytest.CaptureFixture[str], cache_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(info, "cpu_brand", lambda: "A CPU")
+    assert main(["info"]) == 0
+    found = {row[: info.NAME_WIDTH].strip(): row[info.NAME_WIDTH :].strip() for row in rows(capsys)}
+    assert found["CPU"] == "A CPU"
+    assert "avx2" in found["features"].split()
+    assert effective_isa().name in found["ISA levels"].split(", ")
+    assert found["kernel cache"] == str(cache_directory)
+    assert "L2" in found["caches"]
+
+
+def test_info_tells_a_cap(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(info, "cpu_brand", lambda: "A CPU")
+    monkeypatch.setenv("ASMDNN_MAX_CPU_ISA", "avx2")
+    assert main(["info"]) == 0
+    assert any("avx2, capped by ASMDNN_MAX_CPU_ISA=avx2" in row for row in rows(capsys))
+
+
+@pytest.mark.parametrize("output", [b"", b"{", b"[]", b'{"brand_raw": ""}', None])
+def test_the_cpus_name_without_an_answer_from_cpuinfo(output: bytes | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*command: object, **options: object) -> "subprocess.CompletedProcess[bytes]":
+        if output is None:
+            raise subprocess.TimeoutExpired("cpuinfo", 1)
+        return subprocess.CompletedProcess([], 0, output)
+
+    monkeypatch.setattr(info, "find_spec", lambda name: object())
+    monkeypatch.setattr(info.subprocess, "run", run)
+    listed = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    assert info.cpu_brand() == (listed[0].partition(":")[2].strip() if listed else "unknown")
+
+
+def test_doctor_finds_this_machine_ready(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    lines = rows(capsys)
+    assert lines[-1] == "ready"
+    assert {line[9:27].strip() for line in lines} >= set(doctor.CHECKS)
+
+
+@pytest.mark.parametrize("subject", list(doctor.CHECKS))
+def test_doctor_reports_what_is_missing(
+    subject: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail() -> tuple[str, str]:
+        raise AsmdnnError("get it\nthis way")
+
+    monkeypatch.setitem(doctor.CHECKS, subject, fail)
+    assert main(["doctor"]) == 1
+    lines = rows(capsys)
+    assert f"missing  {subject:<18} get it this way" in lines
+    assert lines[-1] == f"not ready: {subject}"
+
+
+def test_doctor_on_the_cache(monkeypatch: pytest.MonkeyPatch, cache_directory: Path) -> None:
+    status, text = doctor.CHECKS["kernel cache"]()
+    assert (status, text) == ("ok", str(cache_directory))
+    assert not cache_directory.exists()  # looking changes nothing
+    cache_directory.mkdir(mode=0o777)
+    cache_directory.chmod(0o777)
+    status, text = doctor.CHECKS["kernel cache"]()
+    assert status == "absent"
+    assert str(cache_directory) in text
+    monkeypatch.setenv("ASMDNN_CACHE", "0")
+    assert doctor.CHECKS["kernel cache"]()[0] == "absent"
+
+
+def test_cache_list_and_clear(capsys: pytest.CaptureFixture[str], cache_directory: Path) -> None:
+    store = DiskStore(cache_directory)
+    store.put("a" * 64, "conv_one__avx2", b"\xc3")
+    store.put("b" * 64, "conv_two__avx2", b"\xc3" * 100)
+    assert main(["cache", "list"]) == 0
+    lines = rows(capsys)
+    assert [line.split()[-1] for line in lines[:2]] == ["conv_one__avx2", "conv_two__avx2"]
+    assert lines[2].startswith("2 kernels, ")
+    assert main(["cache", "clear"]) == 0
+    assert rows(capsys) == [f"2 kernels removed from {cache_directory}"]
+    assert main(["cache", "list"]) == 0
+    assert rows(capsys) == [f"0 kernels, 0.0 KiB in {cache_directory}"]

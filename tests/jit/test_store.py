@@ -1,0 +1,336 @@
+"""The disk store: what is intact and ours comes back, everything else is absent, and nothing raises."""
+
+import hashlib
+import os
+import stat
+import struct
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from asmdnn.jit.store import DiskStore, default_directory, default_store, enabled
+
+KEY, OTHER_KEY = "a" * 64, "b" * 64
+NAME, CODE = "conv_f32_6x16__avx2", bytes(range(64))
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def store(directory: Path) -> DiskStore:
+    store = DiskStore(directory)
+    store.put(KEY, NAME, CODE)
+    return store
+
+
+def file_of(store: DiskStore, key: str = KEY) -> Path:
+    return Path(store.directory, f"{key}.kernel")
+
+
+def recorded(action: Callable[[], object]) -> list[str]:
+    """The messages of every warning that `action` gives."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        action()
+    return [str(warning.message) for warning in caught]
+
+
+def test_round_trip_through_another_instance(store: DiskStore) -> None:
+    assert DiskStore(store.directory).get(KEY, NAME) == CODE
+    assert store.get(OTHER_KEY, NAME) is None
+
+
+def test_an_empty_store_is_silent(directory: Path) -> None:
+    store = DiskStore(directory)
+    assert recorded(lambda: (store.get(KEY, NAME), store.list(), store.clear())) == []
+    assert not directory.exists()
+
+
+def test_format_as_documented(store: DiskStore) -> None:
+    name = NAME.encode()
+    prefix = b"asmdnnKC" + struct.pack("<IIQ", 1, len(name), len(CODE))
+    digest = hashlib.sha256(KEY.encode() + prefix + name + CODE).digest()
+    assert file_of(store).read_bytes() == prefix + digest + name + CODE
+
+
+def test_only_the_user_can_read_or_write(store: DiskStore) -> None:
+    assert stat.S_IMODE(os.stat(store.directory).st_mode) == 0o700
+    assert stat.S_IMODE(file_of(store).stat().st_mode) == 0o600
+
+
+def test_put_replaces(store: DiskStore) -> None:
+    store.put(KEY, "another", b"\xc3")
+    assert (store.get(KEY, "another"), store.get(KEY, NAME)) == (b"\xc3", None)
+
+
+# damage
+
+
+def test_every_flipped_bit_is_noticed(store: DiskStore) -> None:
+    file = file_of(store)
+    image = file.read_bytes()
+    for bit in range(8 * len(image)):
+        damaged = bytearray(image)
+        damaged[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(damaged)
+        assert store.get(KEY, NAME) is None, f"bit {bit}"
+    file.write_bytes(image)
+    assert store.get(KEY, NAME) == CODE
+
+
+def test_every_truncation_and_appended_bytes_are_noticed(store: DiskStore) -> None:
+    file = file_of(store)
+    image = file.read_bytes()
+    for damaged in [image[:length] for length in range(len(image))] + [image + b"\0", image * 2]:
+        file.write_bytes(damaged)
+        assert store.get(KEY, NAME) is None, f"{len(damaged)} bytes"
+        assert store.list() == ()
+
+
+def test_wrong_name_or_renamed_file(store: DiskStore) -> None:
+    assert store.get(KEY, NAME + "_relu") is None
+    file_of(store).rename(file_of(store, OTHER_KEY))
+    assert store.get(OTHER_KEY, NAME) is None
+
+
+def test_a_huge_file_is_not_read(store: DiskStore) -> None:
+    os.truncate(file_of(store), 1 << 40)  # sparse
+    assert store.get(KEY, NAME) is None
+
+
+def test_damage_is_repaired_by_the_next_put(store: DiskStore) -> None:
+    file_of(store).write_bytes(b"")
+    store.put(KEY, NAME, CODE)
+    assert store.get(KEY, NAME) == CODE
+
+
+# files and directories that others could have made
+
+
+def test_symbolic_link_is_not_followed_and_gets_replaced(store: DiskStore, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    file_of(store).rename(target)
+    file_of(store).symlink_to(target)
+    image = target.read_bytes()
+    assert store.get(KEY, NAME) is None
+    store.put(KEY, NAME, b"\xc3")
+    assert store.get(KEY, NAME) == b"\xc3"
+    assert target.read_bytes() == image
+
+
+def test_fifo_does_not_hang(store: DiskStore) -> None:
+    file_of(store).unlink()
+    os.mkfifo(file_of(store), 0o600)
+    assert store.get(KEY, NAME) is None
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_file_writable_by_others(store: DiskStore, mode: int) -> None:
+    file_of(store).chmod(mode)
+    assert store.get(KEY, NAME) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_file_of_another_owner(store: DiskStore) -> None:
+    os.chown(file_of(store), 12345, -1)
+    assert store.get(KEY, NAME) is None
+    store.put(KEY, NAME, CODE)
+    assert store.get(KEY, NAME) == CODE
+
+
+def assert_unusable(store: DiskStore, problem: str) -> None:
+    """Nothing is read, written or removed, and all that costs one warning, whoever asks."""
+    held = sorted(os.listdir(store.directory))
+
+    def use() -> None:
+        for user in (store, DiskStore(store.directory)):
+            assert user.get(KEY, NAME) is None
+            user.put(OTHER_KEY, NAME, CODE)
+            assert (user.list(), user.clear()) == ((), 0)
+
+    messages = recorded(use)
+    assert len(messages) == 1
+    assert problem in messages[0]
+    assert store.directory in messages[0]
+    assert "ASMDNN_CACHE_DIR" in messages[0]
+    assert sorted(os.listdir(store.directory)) == held
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
+def test_directory_of_another_owner(store: DiskStore) -> None:
+    os.chown(store.directory, 12345, -1)
+    assert_unusable(store, "belongs to user 12345")
+
+
+def test_directory_of_another_owner_as_anybody(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    assert_unusable(store, f"belongs to user {owner}")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+def test_directory_writable_by_others(store: DiskStore, mode: int) -> None:
+    os.chmod(store.directory, mode)
+    assert_unusable(store, f"mode {mode:04o}")
+
+
+def test_directory_that_others_may_only_read(store: DiskStore) -> None:
+    os.chmod(store.directory, 0o755)
+    assert recorded(lambda: store.put(OTHER_KEY, NAME, CODE)) == []
+    assert store.get(KEY, NAME) == store.get(OTHER_KEY, NAME) == CODE
+
+
+def test_directory_behind_a_symbolic_link(store: DiskStore, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(store.directory)
+    assert_unusable(DiskStore(link), "cannot be used")
+
+
+# directories that cannot be written
+
+
+def test_directory_that_cannot_exist_gives_one_warning(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()  # root ignores permissions, but cannot make a directory below a file either
+    store = DiskStore(tmp_path / "file" / "cache")
+
+    def use() -> None:
+        for _ in range(3):
+            store.put(KEY, NAME, CODE)
+            assert store.get(KEY, NAME) is None
+        assert (store.list(), store.clear()) == ((), 0)
+
+    messages = recorded(use)
+    assert len(messages) == 1
+    assert "Not a directory" in messages[0]
+
+
+def test_failed_write_gives_one_warning_and_leaves_nothing(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    messages = recorded(lambda: [store.put(key, NAME, CODE) for key in (KEY, OTHER_KEY)])
+    assert len(messages) == 1
+    assert "No space left" in messages[0]
+    assert os.listdir(store.directory) == [f"{KEY}.kernel"]
+    assert store.get(KEY, NAME) == CODE
+
+
+def test_a_store_cleared_while_writing_is_no_reason_to_warn(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.replace
+
+    def late(*args: str, **kwargs: int) -> None:
+        store.clear()
+        real(*args, **kwargs)
+
+    monkeypatch.setattr(os, "replace", late)
+    assert recorded(lambda: store.put(OTHER_KEY, NAME, CODE)) == []
+    assert os.listdir(store.directory) == []
+
+
+# list and clear
+
+
+def test_list_shows_intact_kernels(store: DiskStore) -> None:
+    store.put(OTHER_KEY, "another", b"\xc3")
+    store.put("c" * 64, "damaged", b"\xc3")
+    file_of(store, "c" * 64).write_bytes(b"")
+    another, first = store.list()
+    assert (another.name, another.key, first.name, first.key) == ("another", OTHER_KEY, NAME, KEY)
+    assert first.size == file_of(store).stat().st_size
+    assert abs(first.mtime - time.time()) < 3600
+
+
+def test_clear_removes_kernels_and_nothing_else(store: DiskStore) -> None:
+    others = ["README", f"{KEY}.kernel.bak", f"{'A' * 64}.kernel", "short.kernel", ".hidden.tmp"]
+    for name in others:
+        Path(store.directory, name).touch()
+    file_of(store, OTHER_KEY).write_bytes(b"damaged")
+    Path(store.directory, f".{KEY}.{'0' * 16}.tmp").touch()
+    assert store.clear() == 2
+    assert sorted(os.listdir(store.directory)) == sorted(others)
+    assert store.clear() == 0
+
+
+# many at once
+
+WRITER = """
+import sys
+from asmdnn.jit.store import DiskStore
+store = DiskStore(sys.argv[1])
+for turn in range(300):
+    store.put(f"{turn % 7:064x}", "kernel", bytes([turn % 7]) * 20000)
+"""
+
+
+def test_two_processes_write_while_others_read_and_clear(directory: Path) -> None:
+    command = [sys.executable, "-W", "error", "-c", WRITER, str(directory)]
+    writers = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
+    store = DiskStore(directory)
+    turn = found = 0
+    while any(writer.poll() is None for writer in writers):
+        code = store.get(f"{turn % 7:064x}", "kernel")
+        assert code in (None, bytes([turn % 7]) * 20000)
+        found += code is not None
+        turn += 1
+        if turn % 200 == 0:
+            store.clear()
+    assert [writer.communicate(timeout=60)[1] for writer in writers] == [b"", b""]
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert found
+    assert not [name for name in os.listdir(directory) if name.endswith(".tmp")]
+
+
+# where
+
+
+def test_default_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASMDNN_CACHE_DIR", "/somewhere/kernels")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert default_directory() == Path("/somewhere/kernels")
+    monkeypatch.setenv("ASMDNN_CACHE_DIR", "")
+    assert default_directory() == Path("/xdg/asmdnn")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert default_directory() == Path("/home/me/.cache/asmdnn")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert default_directory() == Path("/home/me/.cache/asmdnn")
+
+
+def test_a_user_without_home_gets_an_absolute_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ASMDNN_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert default_directory().is_absolute()
+    assert default_directory().name == f"asmdnn-{os.getuid()}"
+
+
+def test_the_environment_switches_the_store_off(monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
+    monkeypatch.setenv("ASMDNN_CACHE_DIR", str(directory))
+    monkeypatch.delenv("ASMDNN_CACHE", raising=False)
+    store = default_store()
+    assert enabled()
+    assert store
+    assert store.directory == str(directory)
+    monkeypatch.setenv("ASMDNN_CACHE", "0")
+    assert not enabled()
+    assert default_store() is None
+
+
+def test_the_directory_survives_a_change_of_the_working_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = DiskStore("relative")
+    monkeypatch.chdir("/")
+    store.put(KEY, NAME, CODE)
+    assert file_of(store).is_relative_to(tmp_path)
+    assert store.get(KEY, NAME) == CODE
