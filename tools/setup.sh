@@ -3,9 +3,9 @@
 #
 #   [PYTHON=python3.12] tools/setup.sh
 #
-# PYTHON defaults to the first of python3, python3.13 ... python3.10 that is new enough.  The package index has no usable
-# PeachPy, so it is unpacked from the Debian package python3-peachpy, or built from upstream's repository where there is
-# no apt-get.  pip and libgomp are unpacked the same way where the machine lacks them.
+# PYTHON defaults to the first of python3, python3.13 ... python3.10 that is new enough.  PeachPy 0.2.0 was never
+# published for pip, so it is unpacked from the Debian package python3-peachpy, or built from upstream's repository
+# where that cannot be had.  pip and libgomp are unpacked the same way where the machine lacks them.
 # .venv/ready holds a fingerprint of what the environment was made from: while it holds, there is nothing to do.
 set -eu
 cd "$(dirname "$0")/.."
@@ -32,7 +32,9 @@ choose_python() {
 }
 
 interpreter_of() { "$1" -c 'import sys; print(sys.base_prefix, sys.version)' 2>/dev/null; }
-is_wanted_interpreter() { [ -z "${PYTHON:-}" ] || [ "$(interpreter_of "$PYTHON")" = "$(interpreter_of $venv_python)" ]; }
+is_wanted_interpreter() {
+    [ -z "${PYTHON:-}" ] || [ "$(interpreter_of "$PYTHON")" = "$(interpreter_of $venv_python)" ]
+}
 
 # The directory is part of it, because a copied .venv still imports the project from where it was made.
 fingerprint() { { pwd -P; cat pyproject.toml tools/setup.sh; } | cksum; }
@@ -130,7 +132,8 @@ install_peachpy() {
     if command -v apt-get >/dev/null; then
         way_out=$(apt_install python3-peachpy)
     else
-        way_out="echo 'setuptools<80' >constraint && PIP_CONSTRAINT=constraint $venv_python -m pip install --use-pep517 git+$peachpy_git"
+        pip_install="PIP_CONSTRAINT=constraint $venv_python -m pip install --use-pep517"
+        way_out="echo 'setuptools<80' >constraint && $pip_install git+$peachpy_git"
     fi
     die_of "PeachPy $peachpy_version cannot be had" "$way_out"
 }

@@ -12,7 +12,8 @@
 | 5 PHASES      | number of phases, > 0; then for each phase: |
 | + 0           | address of its records, int64[.., 1 + arguments]: a kernel's index, the offset of every argument |
 | + 1           | address of its bounds, int64[parts + 1]: the first record of each part, and the end |
-| + 2 ..        | the base address of every argument |
+| + 2           | nonzero if all threads meet before the phase starts |
+| + 3 ..        | the base address of every argument |
 
 Thread t of a team of n runs parts t, t + n, ...: the team that OpenMP grants may be smaller than the one asked for.
 Kernels may overwrite every caller-saved register; the executor keeps its state in callee-saved ones.
@@ -39,7 +40,7 @@ class Context(IntEnum):
 
 
 CONTEXT_WORDS = len(Context)
-PHASE_RECORDS, PHASE_BOUNDS, BASES_OF_PHASE = range(3)
+PHASE_RECORDS, PHASE_BOUNDS, PHASE_WAITS, BASES_OF_PHASE = range(4)
 PHASE_WORDS = BASES_OF_PHASE  # and one for every argument
 
 
@@ -120,6 +121,8 @@ class ExecutorSpec:
         asm.SUB(phases_left, 1)
         asm.JZ(done)
         asm.ADD(phase, WORD * (PHASE_WORDS + self.arguments))
+        asm.CMP(mem(phase, WORD * PHASE_WAITS, size=WORD), 0)
+        asm.JZ(no_team)
         asm.CMP(word(Context.THREAD_NUM), 0)
         asm.JZ(no_team)
         asm.call(word(Context.BARRIER))

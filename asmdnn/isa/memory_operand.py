@@ -139,7 +139,7 @@ def _address_form(
 ) -> AddressForm:
     _check_address(base, index, scale, size, broadcast, in_pool)
     vector_index = index is not None and index.kind in VECTOR_KINDS
-    kind = None if index is None else index.kind
+    kind = None if index is None else (index.kind, index.id > 15)
     shared = signature("pool" if in_pool else "mem", kind, size, broadcast, mask > 0)
     if in_pool:
         return AddressForm(None, None, 1, size, broadcast, mask, True, shared, 5, b"", 0, 0, 0)

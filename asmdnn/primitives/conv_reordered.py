@@ -1,7 +1,7 @@
 """Direct convolution between reorders, for formats whose channels lie too far apart for the tile kernels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives import conv_direct
@@ -63,7 +63,7 @@ def assemble(
     reasons = [reorder(step) for step in before]
     for phase in inner.phases:
         buffers = tuple(f"blocked {a}" if f"blocked {a}" in scratch else a for a in phase.arguments)
-        phases.append((Phase(buffers, phase.records, phase.cycles), len(specs)))
+        phases.append((replace(phase, arguments=buffers), len(specs)))
     specs.extend(inner.specs)
     reasons += [reorder(step) for step in after]
     if any(reasons):

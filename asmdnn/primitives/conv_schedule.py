@@ -16,9 +16,17 @@ from asmdnn.isa.vector import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.conv_geometry import ConvGeometry
-from asmdnn.primitives.conv_taps import make_tap_lists, panel_rows, tap_groups
+from asmdnn.primitives.conv_taps import make_tap_lists, rows_of_panel, tap_groups
 from asmdnn.primitives.conv_tiles import Int64, Pattern, Tiles, make_tiles
-from asmdnn.primitives.conv_tiling import CALL_CYCLES, Tiling, ahead_lines, choose_depths, choose_order, step_cycles
+from asmdnn.primitives.conv_tiling import (
+    CALL_CYCLES,
+    Order,
+    Tiling,
+    ahead_lines,
+    choose_depths,
+    choose_order,
+    step_cycles,
+)
 from asmdnn.primitives.engine import Engine
 from asmdnn.runtime.plan import Phase, Plan
 
@@ -40,14 +48,76 @@ def schedule_tiles(
     name: str, tensors: Mapping[str, MemoryDesc], g: ConvGeometry, tiling: Tiling, attr: Attr, engine: Engine
 ) -> Plan:
     """The plan for resolved tensors; `g` may be the flattened geometry."""
-    row_bytes = 4 * lanes_of(engine.isa) * tiling.vectors
-    ranges = choose_depths(g, row_bytes, engine.l2_bytes) if may_split(attr.on_registers()) else [(0, g.ic)]
-    depths = list(make_depths(ranges, "bias" in tensors, attr.on_registers()))
+    width = tiling.vectors * lanes_of(engine.isa)
+    chain = attr.on_registers()
+    ranges = choose_depths(g, 4 * width, engine.l2_bytes) if may_split(chain) else [(0, g.ic)]
     tiles = make_tiles(g, tiling.pixels, tiling.strip_rows)
-    taps, starts = make_tap_lists(g, tiles.patterns, ranges, row_bytes)
+    taps, starts = make_tap_lists(g, tiles.patterns, ranges, 4 * width)
+
+    panels, count = -(-g.oc_stored // width), g.mb * len(tiles.pattern)
+    panel_bytes = rows_of_panel(g) * 4 * width
+    depth_share = (ranges[0][1] - ranges[0][0]) / g.ic  # ranges are equal but for the last
+    src_bytes = 4 * g.mb * g.ic * g.ih * g.iw
+    order = choose_order(int(src_bytes * depth_share), int(panel_bytes * depth_share), panels, count, engine.l2_bytes)
+    tile_offsets = offsets_of_tiles(g, tiles)
+    panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share))
+    share = np.arange(count) % (count // order.chunks) * int(panel_bytes * depth_share) // (count // order.chunks)
+    lines = ahead_lines(4 * width, count // order.chunks)
+
     specs: dict[ConvTileSpec, int] = {}
-    phases = [make_phase(g, tiling, tiles, depth, starts[d], specs, engine) for d, depth in enumerate(depths)]
+    phases = []
+    for d, depth in enumerate(make_depths(ranges, "bias" in tensors, chain)):
+        spec_of, cycles = make_specs(g, tiles.patterns, tiling, panels, depth, lines, engine.isa, specs)
+        pattern, src, dst = tile_offsets
+        ahead = share + panel_bytes * depth.begin // g.ic
+        zero = np.zeros_like(pattern)
+        rows = np.stack((zero, src, zero, zero, dst, starts[d, pattern], ahead), axis=1)
+        phases.append(lay_out(rows, panel_offsets, pattern, spec_of, cycles, order, continues=d > 0))
     return Plan(name, tuple(specs), tuple(phases), tensors, {"taps": taps}, {}, ("dst",))
+
+
+def offsets_of_tiles(g: ConvGeometry, tiles: Tiles) -> tuple[Int64, Int64, Int64]:
+    """For every tile of the batch: its pattern, and the byte offsets of its source and of its first channel in dst."""
+    image = np.arange(g.mb)[:, None]
+    pattern = np.broadcast_to(tiles.pattern, (g.mb, len(tiles.pattern)))
+    src = g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes
+    dst = g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes
+    return pattern.ravel(), src.ravel(), dst.ravel()
+
+
+def offsets_of_panels(g: ConvGeometry, panels: int, width: int, panel_bytes: int, depth_bytes: int) -> Int64:
+    """int64[panels, 1 + arguments]: what a panel adds to its tiles' offsets.
+
+    Ahead of each panel lies the next one; of the last, the first one's next range of channels.
+    """
+    number = np.arange(panels)
+    dst = [g.dst.channel(int(c)) for c in width * number]
+    ahead = (number + 1) % panels * panel_bytes + (number == panels - 1) * depth_bytes
+    zero = np.zeros_like(number)
+    return np.stack((zero, zero, number * panel_bytes, 4 * width * number, dst, zero, ahead), axis=1)
+
+
+def lay_out(
+    tile_rows: Int64, panel_rows: Int64, pattern: Int64, spec_of: Int64, cycles: Int64, order: Order, *, continues: bool
+) -> Phase:
+    """A phase with a record for each panel and tile, in the order of execution.
+
+    tile_rows, panel_rows: what each adds to a record; pattern: int64[tiles]; spec_of, cycles: int64[panels, patterns].
+    """
+    panels, tiles = len(panel_rows), len(tile_rows)
+    records = np.empty((panels * tiles, len(BUFFERS) + 1), np.int64)
+    cost = np.empty(panels * tiles, np.int32)
+    chunks = list(pairwise(tiles * i // order.chunks for i in range(order.chunks + 1)))
+    at = 0
+    for first in range(0, panels, order.panels_at_once):
+        for begin, end in chunks:
+            for panel in range(first, min(panels, first + order.panels_at_once)):
+                rows = slice(at, at + end - begin)
+                np.add(tile_rows[begin:end], panel_rows[panel], out=records[rows])
+                records[rows, 0] = spec_of[panel][pattern[begin:end]]
+                cost[rows] = cycles[panel][pattern[begin:end]]
+                at = rows.stop
+    return Phase(BUFFERS, records, cost, continues)
 
 
 def may_split(chain: tuple[PostOp, ...]) -> bool:
@@ -62,68 +132,6 @@ def make_depths(ranges: list[tuple[int, int]], bias: bool, chain: tuple[PostOp, 
         is_first, is_last = i == 0, i == len(ranges) - 1
         post_ops = chain if is_first and is_last else chain[:first] if is_first else chain[first:] if is_last else ()
         yield Depth(begin, end, bias and is_first, not is_first, post_ops)
-
-
-def make_phase(
-    g: ConvGeometry,
-    tiling: Tiling,
-    tiles: Tiles,
-    depth: Depth,
-    taps_bytes: Int64,
-    specs: dict[ConvTileSpec, int],
-    engine: Engine,
-) -> Phase:
-    """All tiles of all images and panels for a range of input channels; new kernels are added to `specs`."""
-    width = tiling.vectors * lanes_of(engine.isa)
-    panels, count = -(-g.oc_stored // width), g.mb * len(tiles.pattern)
-    panel_bytes = panel_rows(g) * 4 * width
-    depth_bytes = panel_bytes * (depth.end - depth.begin) // g.ic
-    order = choose_order(
-        4 * g.mb * g.ih * g.iw * (depth.end - depth.begin), depth_bytes, panels, count, engine.l2_bytes
-    )
-    lines = ahead_lines(4 * width, count // order.chunks)
-    spec_of, cycles = make_specs(g, tiles.patterns, tiling, panels, depth, lines, engine.isa, specs)
-
-    image = np.arange(g.mb)[:, None]
-    pattern = np.broadcast_to(tiles.pattern, (g.mb, len(tiles.pattern))).ravel()
-    src = (g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes).ravel()
-    dst = (g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes).ravel()
-    channel = width * np.arange(panels)[:, None]
-    weights = panel_bytes * np.arange(panels)[:, None]
-    dst_channel = np.array([[g.dst.channel(int(c))] for c in channel[:, 0]])
-    ahead = np.roll(weights, -1) + panel_bytes * depth.begin // g.ic + depth_bytes * (channel == channel[-1])
-
-    records = np.empty((panels * count, 1 + len(ARGUMENTS)), np.int64)
-    cost = np.empty(panels * count, np.int64)
-    for rows, p, t in blocks(panels, count, order.panels_at_once, order.chunks):
-        block = records[rows].reshape(p.stop - p.start, t.stop - t.start, -1)
-        share = depth_bytes * np.arange(t.stop - t.start) // (t.stop - t.start)
-        for column, values in enumerate(
-            (
-                spec_of[p][:, pattern[t]],
-                src[t],
-                weights[p],
-                4 * channel[p],
-                dst_channel[p] + dst[t],
-                taps_bytes[pattern[t]],
-                ahead[p] + share,
-            )
-        ):
-            block[..., column] = values
-        cost[rows].reshape(block.shape[:2])[:] = cycles[p][:, pattern[t]]
-    return Phase(BUFFERS, records, cost)
-
-
-def blocks(panels: int, tiles: int, panels_at_once: int, chunks: int) -> Iterator[tuple[slice, slice, slice]]:
-    """Slices of records, of panels and of tiles: a chunk of tiles for a group of panels after the other."""
-    at = 0
-    bounds = [tiles * i // chunks for i in range(chunks + 1)]
-    for first in range(0, panels, panels_at_once):
-        p = slice(first, min(panels, first + panels_at_once))
-        for begin, end in pairwise(bounds):
-            size = (p.stop - p.start) * (end - begin)
-            yield slice(at, at + size), p, slice(begin, end)
-            at += size
 
 
 def make_specs(

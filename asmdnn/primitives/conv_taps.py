@@ -19,7 +19,7 @@ def weights_rows(g: ConvGeometry) -> int:
     return min(TAP_CHANNELS, g.ic)
 
 
-def panel_rows(g: ConvGeometry) -> int:
+def rows_of_panel(g: ConvGeometry) -> int:
     """Rows of a weights panel: kernel positions times padded input channels."""
     rows = weights_rows(g)
     return g.kh * g.kw * rows * -(-g.ic // rows)

@@ -19,7 +19,7 @@ BLOCKS = {"avx2": {1: 12, 2: 6, 3: 4}, "avx512_core": {1: 24, 2: 14, 3: 9, 4: 6}
 WEIGHTS_STREAM_CYCLES = 0.15  # for each vector of a weights row
 CALL_CYCLES = 30  # executor, prologue, and the stores that do not overlap
 FEW_PIXELS = 64  # a strip may have so many: each of its tiles is a kernel of its own
-PANEL_SHARE = 16  # of L2, for the rows of a weights panel that are summed at a time
+PANEL_SHARE = 12  # of L2, for the rows of a weights panel that are summed at a time
 TILES_TO_HIDE = 64  # more tiles than these hide the first one's wait for weights
 LEAST_DEPTH = 128  # rows: fewer, and loading and storing partial sums shows
 WORTH_A_KERNEL = 0.98  # taller strips make more kernels, so they must save 2%
@@ -73,7 +73,7 @@ def image_cycles(g: ConvGeometry, t: Tiling, lanes: int) -> float:
 
 
 def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int) -> list[tuple[int, int]]:
-    """Ranges of input channels that are summed at a time: so many that a panel's rows fill a sixteenth of L2.
+    """Ranges of input channels that are summed at a time: so many that a panel's rows fill a twelfth of L2.
 
     A panel is read again for every tile.  In a larger share of L2 it loses lines to source, destination and bad luck
     with physical pages; a smaller one makes partial sums travel more often.

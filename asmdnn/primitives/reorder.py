@@ -78,7 +78,7 @@ def reorder_phase(
             grid = (grid[:, None] + steps).reshape(-1, 2)
         number = index.setdefault(spec, len(index))
         records.append(np.concatenate((np.full((len(grid), 1), number), 4 * grid), 1).astype(np.int64))
-        cycles.append(np.full(len(grid), CALL_CYCLES + spec.rows * spec.columns // 4, np.int64))
+        cycles.append(np.full(len(grid), CALL_CYCLES + spec.rows * spec.columns // 4, np.int32))
     return tuple(index), Phase(buffers, np.ascontiguousarray(np.concatenate(records)), np.concatenate(cycles)), ""
 
 

@@ -31,6 +31,26 @@ def check_plan(plan: Plan) -> None:
             check_calls(plan, phase, records, spec.footprint(), written, where)
         for name, times in written.items():
             check_written(plan, name, times, f"phase {index}")
+        if phase.continues:
+            check_continuation(plan, index)
+
+
+def check_continuation(plan: Plan, index: int) -> None:
+    """Record i of the phase writes exactly what record i of the phase before wrote, and reads nothing else of that."""
+    before, after = plan.phases[index - 1], plan.phases[index]
+    same = index > 0 and before.arguments == after.arguments and before.records.shape == after.records.shape
+    if not same:
+        raise PlanError(f"phase {index} continues a phase with other records or arguments")
+    for old, new in np.unique(np.stack((before.records[:, 0], after.records[:, 0]), 1), axis=0):
+        writes = plan.specs[int(new)].footprint().writes
+        if set(plan.specs[int(old)].footprint().writes) != set(writes):
+            raise PlanError(
+                f"phase {index}: {plan.specs[int(new)].name} writes other bytes than the phase it continues"
+            )
+    columns = [1 + i for i, name in enumerate(after.arguments) if name in plan.outputs or name in plan.scratch_bytes]
+    moved = (before.records[:, columns] != after.records[:, columns]).any(axis=1)
+    if moved.any():
+        raise PlanError(f"phase {index}: record {int(moved.argmax())} does not continue its own output")
 
 
 def check_calls(

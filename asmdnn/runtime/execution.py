@@ -42,7 +42,7 @@ class Program:
         *kernels, executor = kernel_cache().load([*plan.specs, ExecutorSpec(self.arguments)])
         self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
         self._table = np.array([kernel.address for kernel in kernels], np.int64)
-        self._bounds = [phase.split(self.parts) for phase in plan.phases]
+        self._bounds = plan.split(self.parts)
         self.entry = ffi.cast("void (*)(void *)", executor.address)
 
     def prepare(self) -> "Call":
@@ -60,7 +60,8 @@ class Program:
         words[Context.KERNELS], words[Context.PARTS] = self._table.ctypes.data, self.parts
         words[Context.PHASES] = len(self.plan.phases)
         for phase, bounds in zip(self.plan.phases, self._bounds, strict=True):
-            words += [phase.records.ctypes.data, bounds.ctypes.data, *[0] * self.arguments]
+            waits = int(not phase.continues)
+            words += [phase.records.ctypes.data, bounds.ctypes.data, waits, *[0] * self.arguments]
         return words
 
     def slots(self, name: str) -> tuple[int, ...]:

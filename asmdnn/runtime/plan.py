@@ -1,13 +1,15 @@
 """A plan: kernel specs, and as plain numpy data the schedule, which says what works on which bytes in which order.
 
 A record is int64[1 + arguments]: the kernel's index, then the byte offset of every argument from its buffer's start.
-Records of one phase write disjoint bytes and may run in any order on any thread; between two phases all threads meet.
+Records of one phase write disjoint bytes and may run in any order on any thread.  Before a phase all threads meet,
+unless it continues the one before: then its record i goes on with what record i there has written, on the same thread.
 What a record computes does not depend on who runs it, so results are bitwise equal for every thread count.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -37,20 +39,15 @@ class KernelSpec(Protocol):
 class Phase:
     """Records that may run at the same time.
 
-    arguments: the buffer's name behind each argument.  records: int64[n, 1 + arguments].  cycles: int64[n], what each
-    record is expected to cost; threads get ranges of equal cost.
+    arguments: the buffer's name behind each argument.  records: int64[n, 1 + arguments].  cycles: int32[n], what each
+    record is expected to cost; threads get ranges of equal cost.  continues: record i follows record i of the phase
+    before, whose output only it touches, so that no thread has to wait.
     """
 
     arguments: tuple[str, ...]
     records: Int64
-    cycles: Int64
-
-    def split(self, parts: int) -> Int64:
-        """int64[parts + 1]: the first record of each part, and the end; parts cost the same within a record."""
-        done = np.cumsum(self.cycles)
-        total = int(done[-1]) if len(done) else 0
-        inner = np.searchsorted(done, total * np.arange(1, parts) / parts, side="left")
-        return np.concatenate(([0], inner, [len(done)])).astype(np.int64)
+    cycles: npt.NDArray[np.int32]
+    continues: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,11 +69,24 @@ class Plan:
     @cached_property
     def cycles(self) -> int:
         """The expected cost of one call on one thread."""
-        return sum(int(phase.cycles.sum()) for phase in self.phases)
+        return sum(int(phase.cycles.sum(dtype=np.int64)) for phase in self.phases)
 
     def parts(self, threads: int) -> int:
         """How many threads are worth waking for this plan."""
         return threads if self.cycles >= INLINE_CYCLES else 1
+
+    def split(self, parts: int) -> list[Int64]:
+        """For each phase int64[parts + 1]: the first record of every part, and the end.
+
+        Parts cost the same within a record; phases that continue one another are split alike.
+        """
+        heads = [i for i, phase in enumerate(self.phases) if not phase.continues] + [len(self.phases)]
+        splits = []
+        for head, end in pairwise(heads):
+            cost = np.cumsum(sum(phase.cycles for phase in self.phases[head:end]), dtype=np.int64)
+            inner = np.searchsorted(cost, cost[-1:].sum() * np.arange(1, parts) / parts, side="left")
+            splits += [np.array([0, *inner, len(cost)], np.int64)] * (end - head)
+        return splits
 
     def buffer_bytes(self, name: str) -> int:
         """The size of a tensor, constant or scratch buffer."""
@@ -102,5 +112,5 @@ def concatenate(phases: Sequence[tuple[Phase, int]], arguments: int) -> tuple[Ph
         records[:, : phase.records.shape[1]] = phase.records
         records[:, 0] += shift
         names = phase.arguments + phase.arguments[-1:] * (arguments - len(phase.arguments))
-        widened.append(Phase(names, records, phase.cycles))
+        widened.append(replace(phase, arguments=names, records=records))
     return tuple(widened)

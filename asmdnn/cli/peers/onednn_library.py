@@ -24,6 +24,7 @@ int dnnl_stream_wait(handle stream);
 
 int dnnl_memory_desc_create_with_tag(handle *desc, int ndims, const dim *dims, int dtype, int tag);
 int dnnl_memory_desc_create_with_strides(handle *desc, int ndims, const dim *dims, int dtype, const dim *strides);
+size_t dnnl_memory_desc_get_size(handle desc);
 int dnnl_memory_desc_destroy(handle desc);
 int dnnl_memory_create(handle *memory, handle desc, handle engine, void *data);
 int dnnl_memory_destroy(handle memory);
