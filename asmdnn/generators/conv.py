@@ -109,19 +109,14 @@ class ConvTileSpec:
         return self.accumulate or any(isinstance(op, SumOp) for op in self.post_ops)
 
     def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
-        step, run = self.src_channel_bytes, group.channels
-        if step == 4:  # consecutive channels: one range a pixel
-            step, run = 4 * run, 1
-        src = [
-            Range(SRC, begin, begin + (step if run == 1 else 4))
-            for p in group.pixels
-            for begin in (self.src_pixel_bytes[p] + c * step for c in range(run))
-        ]
-        weights = [
-            Range(WEIGHTS, begin, begin + 4 * lanes * self.vectors)
-            for begin in (c * self.weights_row_bytes for c in range(group.channels))
-        ]
-        return (*src, *weights)
+        """What one tap of a group reads, from its source pixel and its weights row."""
+        dense = self.src_channel_bytes == 4  # then a pixel's channels are one range
+        width, starts = (
+            (4 * group.channels, [0]) if dense else (4, [c * self.src_channel_bytes for c in range(group.channels)])
+        )
+        src = [Range(SRC, b, b + width) for p in group.pixels for b in (self.src_pixel_bytes[p] + at for at in starts)]
+        rows = [c * self.weights_row_bytes for c in range(group.channels)]
+        return (*src, *(Range(WEIGHTS, b, b + 4 * lanes * self.vectors) for b in rows))
 
 
 def start_accumulators(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:

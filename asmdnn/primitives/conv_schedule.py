@@ -16,7 +16,7 @@ from asmdnn.isa.vector import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.conv_geometry import ConvGeometry
-from asmdnn.primitives.conv_taps import make_tap_lists, rows_of_panel, tap_groups
+from asmdnn.primitives.conv_taps import make_tap_lists, rows_of_panel, taps_of
 from asmdnn.primitives.conv_tiles import Int64, Pattern, Tiles, make_tiles
 from asmdnn.primitives.conv_tiling import (
     CALL_CYCLES,
@@ -149,30 +149,29 @@ def make_specs(
     width = tiling.vectors * lanes
     spec_of, cycles = (np.empty((panels, len(patterns)), np.int64) for _ in range(2))
     variants = [(slice(panels - 1, panels), width * (panels - 1))] + [(slice(0, panels - 1), 0)] * (panels > 1)
+    whole = g.oc_stored % lanes == 0
     for p, pattern in enumerate(patterns):
-        groups = [(group, len(taps)) for group, taps in tap_groups(g, pattern, depth.begin, depth.end)]
+        groups = taps_of(g, pattern, depth.begin, depth.end)
         for users, first in variants:
             vectors = min(tiling.vectors, -(-(g.oc_stored - first) // lanes))
             real = min(vectors * lanes, g.oc - first)
-            whole = g.oc_stored % lanes == 0
             spec = ConvTileSpec(
-                isa,
-                vectors,
-                real if depth.bias or not whole else vectors * lanes,
-                pattern.src_pixel_bytes,
-                g.src.channel_bytes,
-                4 * width,
-                g.dst.pixel_bytes,
-                g.dst.channel(lanes),
-                whole or real == vectors * lanes,
-                tuple(group for group, _ in groups),
-                depth.bias,
-                depth.accumulate,
-                depth.post_ops,
-                lines,
+                isa=isa,
+                vectors=vectors,
+                channels=real if depth.bias or not whole else vectors * lanes,
+                src_pixel_bytes=pattern.src_pixel_bytes,
+                src_channel_bytes=g.src.channel_bytes,
+                weights_row_bytes=4 * width,
+                dst_pixel_bytes=g.dst.pixel_bytes,
+                dst_vector_bytes=g.dst.channel(lanes),
+                whole_vectors=whole or real == vectors * lanes,
+                groups=tuple(taps.group for taps in groups),
+                bias=depth.bias,
+                accumulate=depth.accumulate,
+                post_ops=depth.post_ops,
+                ahead_lines=lines,
             )
             spec_of[users, p] = specs.setdefault(spec, len(specs))
-            cycles[users, p] = CALL_CYCLES + sum(
-                n * group.channels * step_cycles(len(group.pixels), vectors) for group, n in groups
-            )
+            steps = (t.count * t.group.channels * step_cycles(len(t.group.pixels), vectors) for t in groups)
+            cycles[users, p] = CALL_CYCLES + sum(steps)
     return spec_of, cycles

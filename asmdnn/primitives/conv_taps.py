@@ -1,6 +1,7 @@
 """Tap lists: for every pattern of tiles and every range of input channels, where a kernel finds source and weights."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -10,8 +11,6 @@ from asmdnn.primitives.conv_geometry import ConvGeometry
 from asmdnn.primitives.conv_tiles import Int64, Pattern
 
 TAP_CHANNELS = 8  # input channels unrolled in a tap: code of a 28-register block stays below 3 KiB a group
-
-Tap = tuple[int, int, int]  # first channel, kernel row, kernel column
 
 
 def weights_rows(g: ConvGeometry) -> int:
@@ -33,14 +32,29 @@ def channel_runs(g: ConvGeometry, begin: int, end: int) -> list[tuple[int, int]]
     return [(first, stop - first) for first, stop in pairwise(cuts)]
 
 
-def tap_groups(g: ConvGeometry, pattern: Pattern, begin: int, end: int) -> list[tuple[TapGroup, list[Tap]]]:
-    """The groups of a pattern's kernel, each with its taps in the order of the weights."""
-    runs = channel_runs(g, begin, end)
-    sizes = sorted({count for _, count in runs}, reverse=True)
+@dataclass(frozen=True, slots=True)
+class Taps:
+    """The taps of a group: runs of channels that start at `first`, each at every kernel position (r, s)."""
+
+    group: TapGroup
+    first: tuple[int, ...]
+    positions: tuple[tuple[int, int], ...]
+
+    @property
+    def count(self) -> int:
+        return len(self.first) * len(self.positions)
+
+
+def taps_of(g: ConvGeometry, pattern: Pattern, begin: int, end: int) -> list[Taps]:
+    """The groups of a pattern's kernel for the channels [begin, end), with their taps."""
+    first_of_size: dict[int, list[int]] = {}
+    for first, size in channel_runs(g, begin, end):
+        first_of_size.setdefault(size, []).append(first)
+    sizes = sorted(first_of_size.items(), reverse=True)
     return [
-        (TapGroup(pixels, size), [(c, r, s) for c, count in runs if count == size for r, s in positions])
+        Taps(TapGroup(pixels, size), tuple(first), positions)
         for pixels, positions in pattern.positions
-        for size in sizes
+        for size, first in sizes
     ]
 
 
@@ -48,23 +62,23 @@ def make_tap_lists(
     g: ConvGeometry, patterns: Sequence[Pattern], depths: Sequence[tuple[int, int]], row_bytes: int
 ) -> tuple[Int64, Int64]:
     """The constant that holds all lists, and int64[depths, patterns]: where each starts in it, in bytes."""
-    values: list[int] = []
     starts = np.empty((len(depths), len(patterns)), np.int64)
+    lists: list[Int64] = []
+    at = 0
     for d, (begin, end) in enumerate(depths):
         for p, pattern in enumerate(patterns):
-            starts[d, p] = 8 * len(values)
-            for _, taps in tap_groups(g, pattern, begin, end):
-                values.append(len(taps))
-                for tap in taps:
-                    values += tap_offsets(g, tap, row_bytes)
-    return np.array(values, np.int64), starts
+            starts[d, p] = at
+            for taps in taps_of(g, pattern, begin, end):
+                lists += [np.array([taps.count]), tap_offsets(g, taps, row_bytes).ravel()]
+                at += 8 + 16 * taps.count
+    return np.concatenate([*lists, np.zeros(0, np.int64)]).astype(np.int64), starts
 
 
-def tap_offsets(g: ConvGeometry, tap: Tap, row_bytes: int) -> tuple[int, int]:
-    """Bytes from the tile's source pixel, and from the panel's start."""
-    c, r, s = tap
+def tap_offsets(g: ConvGeometry, taps: Taps, row_bytes: int) -> Int64:
+    """int64[channel runs, positions, 2]: bytes from the tile's source pixel, and from the panel's start."""
     rows = weights_rows(g)
-    return (
-        g.src.channel(c) + r * g.dh * g.src.row_bytes + s * g.dw * g.src.pixel_bytes,
-        row_bytes * (((c // rows * g.kh + r) * g.kw + s) * rows + c % rows),
-    )
+    c = np.array(taps.first)[:, None]
+    r, s = np.array(taps.positions).T
+    channel = np.array([[g.src.channel(first)] for first in taps.first])
+    src = channel + r * (g.dh * g.src.row_bytes) + s * (g.dw * g.src.pixel_bytes)
+    return np.stack((src, row_bytes * (((c // rows * g.kh + r) * g.kw + s) * rows + c % rows)), axis=2)

@@ -21,6 +21,7 @@ CALL_CYCLES = 30  # executor, prologue, and the stores that do not overlap
 FEW_PIXELS = 64  # a strip may have so many: each of its tiles is a kernel of its own
 PANEL_SHARE = 12  # of L2, for the rows of a weights panel that are summed at a time
 TILES_TO_HIDE = 64  # more tiles than these hide the first one's wait for weights
+SRC_TRAFFIC = 3  # what a source byte from behind L2 costs, in weights bytes: short strided runs
 LEAST_DEPTH = 128  # rows: fewer, and loading and storing partial sums shows
 WORTH_A_KERNEL = 0.98  # taller strips make more kernels, so they must save 2%
 
@@ -55,7 +56,9 @@ def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int]) -> Tiling:
 
 
 def strip_heights(g: ConvGeometry) -> list[int]:
-    """Heights to consider: one row, and as many as keep the number of kernels small."""
+    """Heights to consider: one row, and if rows of dst touch, as many as keep the number of kernels small."""
+    if g.dst.row_bytes != g.ow * g.dst.pixel_bytes:
+        return [1]
     return [1] + [rows for rows in range(2, g.oh + 1) if rows * g.ow <= FEW_PIXELS]
 
 
@@ -124,7 +127,7 @@ def choose_order(src_bytes: int, panel_bytes: int, panels: int, tiles: int, l2_b
 
 
 def order_traffic(src_bytes: int, panel_bytes: int, panels: int, order: Order, budget: int) -> float:
-    """Bytes read from behind L2 by all tiles of all panels."""
+    """Bytes read from behind L2 by all tiles of all panels, in bytes of weights, which come in long runs."""
     groups = -(-panels // order.panels_at_once)
     chunk_stays = src_bytes / order.chunks + panel_bytes <= budget
     group_stays = order.panels_at_once * panel_bytes + min(src_bytes / order.chunks, budget / 4) <= budget
@@ -132,4 +135,4 @@ def order_traffic(src_bytes: int, panel_bytes: int, panels: int, order: Order, b
     if order.chunks == 1 and chunk_stays:
         src = src_bytes
     weights = panels * panel_bytes * (1 if group_stays or order.chunks == 1 else order.chunks)
-    return src + weights
+    return SRC_TRAFFIC * src + weights

@@ -100,9 +100,9 @@ class ConvolutionForward:
         before, after, stride = self.padding_l[axis], self.padding_r[axis], self.strides[axis]
         extent = (kernel - 1) * (self.dilations[axis] + 1) + 1
         for field, pad in (("padding_l", before), ("padding_r", after)):
-            if pad >= extent:
+            if pad > extent:
                 raise InvalidArguments(
-                    f"{field} of {pad} is as large as the kernel's {name} of {extent}, it must be smaller"
+                    f"{field} of {pad} is larger than the kernel's {name} of {extent}, it may not be"
                 )
         room = size + before + after - extent
         if room < 0:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 from asmdnn.errors import Unimplemented
@@ -21,6 +22,8 @@ class Refusal:
         return f"{self.implementation}: {self.reason}"
 
 
+KEPT_PLANS = 256
+
 Desc = TypeVar("Desc")
 Planner = Callable[[Desc, Attr, Engine], Plan | Refusal]
 
@@ -30,10 +33,14 @@ def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: E
     return (planner(desc, attr, engine) for planner in planners)
 
 
+@lru_cache(KEPT_PLANS)
 def first_plan(
-    planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine
+    planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine
 ) -> tuple[Plan, tuple[Refusal, ...]]:
-    """The first plan and the refusals before it; Unimplemented with every reason if there is none."""
+    """The first plan and the refusals before it; Unimplemented with every reason if there is none.
+
+    All arguments are values, so that equal requests share one plan: a network repeats its layers.
+    """
     refusals: list[Refusal] = []
     for answer in try_all(planners, desc, attr, engine):
         if isinstance(answer, Plan):

@@ -48,7 +48,7 @@ class OnednnConvolution:
         names = {"src": SRC, "weights": WEIGHTS, "dst": DST} | ({"bias": BIAS} if direction == "FWD_B" else {})
         self._descs = {n: lib.dnnl_primitive_desc_query_md(desc, QUERY_ARGUMENT_DESC, i) for n, i in names.items()}
         # In storage of this library's allocator, so that both sides have the same alignment and page sizes (numpy asks
-        # for huge pages, oneDNN does not).  On a 2-core Zen 3 it made no difference beyond noise: 0.96-1.07, median 1.0.
+        # for huge pages, oneDNN does not).  On a 2-core Zen 3 it made no difference: 0.96-1.07, median 1.0.
         sizes = {n: lib.dnnl_memory_desc_get_size(md) for n, md in self._descs.items()}
         self._storage = {n: dnn.Memory(dnn.MemoryDesc((size,), dnn.u8, "a")) for n, size in sizes.items()}
         self._memory = {n: self._attach(md, self._storage[n].address) for n, md in self._descs.items()}
