@@ -47,7 +47,7 @@ class ConvTileSpec:
 
     isa: str
     vectors: int  # of output channels
-    channels: int  # real ones among them; bias has no more
+    channels: int  # real ones among them, the others are zero padding; bias has no more
     src_pixel_bytes: tuple[int, ...]
     src_channel_bytes: int
     weights_row_bytes: int
@@ -123,7 +123,7 @@ def start_accumulators(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[
     """acc[p][j] = dst[p, j], bias vector j, or zero."""
     asm.role("start")
     if spec.accumulate:
-        walk_dst(spec, asm, v, lambda p, j, at, part: part.load(acc[p][j], at))
+        walk_dst(spec, asm, v, lambda p, j, at, stored, real: stored.load(acc[p][j], at))
     elif spec.bias:
         load_bias(spec, asm, v, acc)
     else:
@@ -143,14 +143,18 @@ def load_bias(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]
     asm.gp.free(bias)
 
 
-def walk_dst(spec: ConvTileSpec, asm: Assembler, v: Vector, visit: Callable[[int, int, Pointer, Lanes], None]) -> None:
-    """visit(pixel, vector, memory, lanes) for all that dst holds of the tile, a vector of channels after the other."""
+Visit = Callable[[int, int, Pointer, Lanes, Lanes], None]
+
+
+def walk_dst(spec: ConvTileSpec, asm: Assembler, v: Vector, visit: Visit) -> None:
+    """visit(pixel, vector, memory, stored lanes, real lanes) for all of the tile, one vector of channels after another."""
     dst = asm.gp.take("dst")
     asm.MOV(dst, mem(asm.frame, 8 * DST))
-    with v.parts(spec.vectors, spec.vectors * v.lanes if spec.whole_vectors else spec.channels) as parts:
+    with v.parts(spec.vectors, spec.channels) as parts:
         for j, part in enumerate(parts):
             for p in range(len(spec.src_pixel_bytes)):
-                visit(p, j, mem(dst, p * spec.dst_pixel_bytes, size=v.bytes), part)
+                at = mem(dst, p * spec.dst_pixel_bytes, size=v.bytes)
+                visit(p, j, at, v if spec.whole_vectors else part, part)
             if j + 1 < spec.vectors:
                 asm.ADD(dst, spec.dst_vector_bytes)
     asm.gp.free(dst)
@@ -212,12 +216,15 @@ def multiply_tap(
 
 
 def finish_tile(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
-    """Post-ops and stores."""
+    """Post-ops and stores.  Padding is stored as zero whatever the source holds: 0 * inf would be NaN."""
     asm.role("finish")
     spare = v.registers.take("post-ops", 2)
 
-    def finish(p: int, j: int, at: Pointer, part: Lanes) -> None:
-        apply_chain(spec.post_ops, v, acc[p][j], at, part, spare)
-        part.store(at, acc[p][j])
+    def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
+        x = acc[p][j]
+        apply_chain(spec.post_ops, v, x, at, stored, spare)
+        if stored is not real:
+            real.clear_rest(x)
+        stored.store(at, x)
 
     walk_dst(spec, asm, v, finish)

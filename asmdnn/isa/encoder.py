@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.extensions import extension_forms, is_miscoded
-from asmdnn.isa.memory_operand import Encode, Operand, Pointer, mem
-from asmdnn.isa.operands import VECTOR_KINDS, Register, Rounding, rsp
+from asmdnn.isa.memory_operand import Encode, Operand, Pointer
+from asmdnn.isa.operands import VECTOR_KINDS, Register, Rounding
 from asmdnn.isa.peachpy_forms import encoders_of, forms_of, is_known
 
 _LOCK: Final = "LOCK_"
@@ -140,8 +140,7 @@ def _check_size_is_known(mnemonic: str, operands: Sequence[Operand]) -> None:
         return
     encodings: dict[bytes, int] = {}
     for size in _SIZES:
-        probe = mem(rsp, 64, size=size) if pointer.form.in_pool else pointer.sized(size, displacement=64)
-        sized = [probe if operand is pointer else operand for operand in operands]
+        sized = [pointer.sized(size) if operand is pointer else operand for operand in operands]
         for encode in _candidates(mnemonic, sized)[:1]:
             encodings.setdefault(bytes(encode(sized)), size)
     if len(encodings) > 1:

@@ -65,22 +65,17 @@ def modrm_sib_disp(
     operand gets its offset in the pool as displacement; the layout makes it relative to rip.
     """
     form, disp = rm
-    reg <<= 3
-    if form.in_pool:
-        return bytes((reg | 5,)) + disp.to_bytes(4, "little", signed=True)
-    sib = form.sib
-    head = reg | form.rm
+    base, sib, head = form.base, form.sib, reg << 3 | form.rm
     if force_sib and not sib:
-        head, sib = reg | 4, bytes((0x20 | form.rm,))
-    base = form.base
-    if base is None:
+        head, sib = reg << 3 | 4, bytes((0x20 | form.rm,))
+    if base is None:  # an index alone, or rip
         return bytes((head,)) + sib + disp.to_bytes(4, "little", signed=True)
     if disp == 0 and base.lcode != 5:  # without displacement, base 5 (rbp, r13) means "no base"
         return bytes((head,)) + sib
     unit = form.size if form.broadcast else disp8xN or 1
-    if disp % unit == 0 and -128 <= disp // unit <= 127:
-        return bytes((0x40 | head,)) + sib + bytes((disp // unit & 0xFF,))
-    return bytes((0x80 | head,)) + sib + disp.to_bytes(4, "little", signed=True)
+    if disp % unit == 0 and -128 <= (scaled := disp // unit) <= 127:
+        return bytes((0x40 | head, *sib, scaled & 0xFF))
+    return bytes((0x80 | head, *sib)) + disp.to_bytes(4, "little", signed=True)
 
 
 def is_r8rex(operand: object) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from operator import index as as_int
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, SupportsIndex
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.operands import VECTOR_KINDS, Register, Rounding, mask_number, rsp, signature
@@ -77,11 +77,10 @@ class Pointer(NamedTuple):
         form = _address_form(f.base, f.index, f.scale, f.size or 4, count, f.mask, f.in_pool)
         return Pointer(form, self.displacement)
 
-    def sized(self, size: int, displacement: int | None = None) -> "Pointer":
-        """The same operand accessing `size` bytes, or the same registers with another displacement."""
+    def sized(self, size: int) -> "Pointer":
+        """The same operand accessing `size` bytes."""
         f = self.form
-        form = _address_form(f.base, f.index, f.scale, size, f.broadcast, f.mask, f.in_pool)
-        return Pointer(form, self.displacement if displacement is None else displacement)
+        return Pointer(_address_form(f.base, f.index, f.scale, size, f.broadcast, f.mask, f.in_pool), self.displacement)
 
     def shifted(self, offset_bytes: int) -> "Pointer":
         """The same operand `offset_bytes` further."""
@@ -103,7 +102,8 @@ _SIZE_NAMES: Final = {
 _SCALE_BITS: Final = {1: 0x00, 2: 0x40, 4: 0x80, 8: 0xC0}
 
 
-def _displacement(value: int) -> int:
+def _displacement(integer: SupportsIndex) -> int:
+    value = as_int(integer)
     if not -0x80000000 <= value <= 0x7FFFFFFF:
         raise InvalidArguments(f"displacement {value} does not fit 32 bits: add it to a register")
     return value
@@ -125,7 +125,7 @@ def mem(
     the element of `size` 4 or 8 bytes is repeated.  Raises InvalidArguments.
     """
     form = _address_form(base, index, scale, size, broadcast, 0, False)
-    return Pointer(form, _displacement(disp if type(disp) is int else as_int(disp)))
+    return Pointer(form, disp if type(disp) is int and -0x80000000 <= disp <= 0x7FFFFFFF else _displacement(disp))
 
 
 def pool_pointer(offset: int, size: int, broadcast: int) -> Pointer:

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.levels import isa_of
 
 Memory = Pointer
 
@@ -21,6 +22,10 @@ class Lanes:
         raise NotImplementedError
 
     def store(self, dst: Memory, src: Register) -> None:
+        raise NotImplementedError
+
+    def clear_rest(self, x: Register) -> None:
+        """x = 0 in the other lanes."""
         raise NotImplementedError
 
 
@@ -66,6 +71,9 @@ class Vector(Lanes):
 
     def store(self, dst: Memory, src: Register) -> None:
         self.asm.VMOVUPS(dst, src)
+
+    def clear_rest(self, x: Register) -> None:
+        """There are none."""
 
     def broadcast(self, dst: Register, src: Memory) -> None:
         self.asm.VBROADCASTSS(dst, src)
@@ -119,6 +127,9 @@ class Nothing(Lanes):
     def store(self, dst: Memory, src: Register) -> None:
         pass
 
+    def clear_rest(self, x: Register) -> None:
+        self.vector.zero(x)
+
 
 class Tail(Lanes):
     """The first `count` lanes: loads read no other byte and give zero there, stores write no other byte."""
@@ -154,6 +165,9 @@ class Avx2Tail(Tail):
 
     def store(self, dst: Memory, src: Register) -> None:
         self.vector.asm.VMASKMOVPS(dst, self.mask, src)
+
+    def clear_rest(self, x: Register) -> None:
+        self.vector.asm.VANDPS(x, x, self.mask)
 
     def release(self) -> None:
         self.vector.registers.free(self.mask)
@@ -201,11 +215,21 @@ class Avx512Tail(Tail):
     def store(self, dst: Memory, src: Register) -> None:
         self.vector.asm.VMOVUPS(dst.masked(self.mask), src)
 
+    def clear_rest(self, x: Register) -> None:
+        self.vector.asm.VMOVAPS(x.zeroed(self.mask), x)
+
     def release(self) -> None:
         self.vector.asm.masks.free(self.mask)
 
 
 VECTORS = {"avx2": Avx2, "avx512_core": Avx512}
+
+
+def f32_level(isa: str) -> str:
+    """The level whose f32 code is the best for a CPU of level `isa`: levels above it add nothing to f32."""
+    return max(
+        (name for name in VECTORS if isa_of(name).features <= isa_of(isa).features), key=lambda n: isa_of(n).rank
+    )
 
 
 def lanes_of(isa: str) -> int:

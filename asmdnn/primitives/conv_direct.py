@@ -1,6 +1,8 @@
 """Direct convolution, f32, forward: tiles of the output, each a sum over taps, from and to the user's own layout."""
 
-from asmdnn.isa.vector import lanes_of
+from dataclasses import replace
+
+from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.conv_geometry import ConvGeometry, ImageLayout, image_layout
@@ -20,9 +22,8 @@ MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan `desc`, or say why this implementation does not take it."""
+    engine = replace(engine, isa=f32_level(engine.isa))
     name = f"{NAME}:{engine.isa}"
-    if engine.isa not in BLOCKS:
-        return Refusal(name, f"no kernels for this ISA level, use one of {', '.join(BLOCKS)}")
     lanes = lanes_of(engine.isa)
     resolved = resolve_activations(desc, lanes)
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from asmdnn.isa.vector import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives import conv_direct
 from asmdnn.primitives.attr import Attr
@@ -27,7 +28,7 @@ class Step:
 
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Bring src (and dst, if a post-op reads it) into blocked scratch, convolve there, and bring the result back."""
-    name = f"{NAME}:{engine.isa}"
+    name = f"{NAME}:{f32_level(engine.isa)}"
     free = {role: MemoryDesc(d.dims, d.dtype, "any") for role, d in (("src", desc.src), ("dst", desc.dst))}
     inner = conv_direct.plan(desc.with_formats(free), attr, engine)
     if isinstance(inner, Refusal):

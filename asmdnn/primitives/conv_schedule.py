@@ -158,7 +158,7 @@ def make_specs(
             spec = ConvTileSpec(
                 isa=isa,
                 vectors=vectors,
-                channels=real if depth.bias or not whole else vectors * lanes,
+                channels=real,
                 src_pixel_bytes=pattern.src_pixel_bytes,
                 src_channel_bytes=g.src.channel_bytes,
                 weights_row_bytes=4 * width,
@@ -172,6 +172,6 @@ def make_specs(
                 ahead_lines=lines,
             )
             spec_of[users, p] = specs.setdefault(spec, len(specs))
-            steps = (t.count * t.group.channels * step_cycles(len(t.group.pixels), vectors) for t in groups)
+            steps = (t.count * t.group.channels * step_cycles(len(t.group.pixels), vectors, lanes) for t in groups)
             cycles[users, p] = CALL_CYCLES + sum(steps)
     return spec_of, cycles

@@ -16,7 +16,7 @@ from asmdnn.primitives.conv_tiles import balanced
 
 # The most pixels for each number of vectors: accumulators, a weights row and a broadcast register must fit the file.
 BLOCKS = {"avx2": {1: 12, 2: 6, 3: 4}, "avx512_core": {1: 24, 2: 14, 3: 9, 4: 6}}
-WEIGHTS_STREAM_CYCLES = 0.15  # for each vector of a weights row
+WEIGHTS_STREAM_CYCLES = 0.15  # for 32 bytes of a weights row
 CALL_CYCLES = 30  # executor, prologue, and the stores that do not overlap
 FEW_PIXELS = 64  # a strip may have so many: each of its tiles is a kernel of its own
 PANEL_SHARE = 12  # of L2, for the rows of a weights panel that are summed at a time
@@ -35,9 +35,10 @@ class Tiling:
     strip_rows: int
 
 
-def step_cycles(pixels: int, vectors: int) -> float:
+def step_cycles(pixels: int, vectors: int, lanes: int) -> float:
     """Cycles for one input channel of a block."""
-    return max(pixels * vectors / 2, (pixels + vectors) / 2, 4) + WEIGHTS_STREAM_CYCLES * vectors
+    stream = WEIGHTS_STREAM_CYCLES * vectors * lanes / 8
+    return max(pixels * vectors / 2, (pixels + vectors) / 2, 4) + stream
 
 
 def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int]) -> Tiling:
@@ -70,8 +71,8 @@ def image_cycles(g: ConvGeometry, t: Tiling, lanes: int) -> float:
     total = 0.0
     for count, rows in ((strips, t.strip_rows), (1, rest)):
         for pixels in balanced(rows * g.ow, t.pixels) if rows else ():
-            full = panels * (depth * step_cycles(pixels, t.vectors) + CALL_CYCLES)
-            total += count * (full + bool(last) * (depth * step_cycles(pixels, last) + CALL_CYCLES))
+            full = panels * (depth * step_cycles(pixels, t.vectors, lanes) + CALL_CYCLES)
+            total += count * (full + bool(last) * (depth * step_cycles(pixels, last, lanes) + CALL_CYCLES))
     return total
 
 

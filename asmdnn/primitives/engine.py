@@ -8,6 +8,8 @@ from asmdnn.isa.cpu import cache_sizes, effective_isa, supported_isas
 from asmdnn.isa.levels import isa_of
 from asmdnn.runtime.threads import check_thread_count, max_threads
 
+USUAL_L2_BYTES = 1 << 19  # where the CPU does not tell
+
 
 @dataclass(frozen=True, slots=True)
 class Engine:
@@ -32,7 +34,7 @@ class Engine:
         object.__setattr__(self, "threads", check_thread_count(self.threads) if self.threads != 0 else max_threads())
         if isinstance(self.l2_bytes, bool) or not isinstance(self.l2_bytes, int) or self.l2_bytes < 0:
             raise InvalidArguments(f"l2_bytes must be a number of bytes, not {self.l2_bytes!r}")
-        object.__setattr__(self, "l2_bytes", self.l2_bytes or cache_sizes().l2_bytes)
+        object.__setattr__(self, "l2_bytes", self.l2_bytes or cache_sizes().l2_bytes or USUAL_L2_BYTES)
 
 
 def require_executable(engine: Engine) -> None:

@@ -63,11 +63,13 @@ def reorder_phase(
     """Kernels and records that bring buffers[0] into the format of buffers[1]; no phase, but a reason, if refused."""
     if src.dtype != f32 or dst.dtype != f32:
         return (), None, f"{src.dtype} to {dst.dtype}: only f32 to f32 is implemented"
+    if dst.may_overlap:
+        return (), None, "elements of dst overlap"
     nests = boxes(src, dst)
     if nests is None:
         return (), None, "blocks of src and dst that do not nest, such as 16 and 24, are not implemented"
     index: dict[ReorderSpec, int] = {}
-    records, cycles = [], []
+    records, cycles = [np.empty((0, 3), np.int64)], [np.empty(0, np.int32)]
     for box in (b for nest in nests for b in cut(nest)):
         spec, outer = kernel_of(box)
         if BLOCK * max(spec.src_row_bytes, spec.dst_row_bytes) > MAX_OFFSET:

@@ -4,6 +4,7 @@ from functools import lru_cache
 from time import perf_counter
 
 from asmdnn.generators.peak import PeakSpec
+from asmdnn.isa.vector import f32_level
 from asmdnn.jit.native import ffi
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.runtime.threads import openmp
@@ -18,7 +19,7 @@ def fma_gflops(isa: str, threads: int = 1) -> float:
 
     The best and not the median: a ceiling that other work on the machine lowers is none.
     """
-    spec = PeakSpec(isa)
+    spec = PeakSpec(f32_level(isa))
     (kernel,) = kernel_cache().load([spec])
     frame = ffi.new("int64_t[1]", [PASSES])
     entry = ffi.cast("void (*)(void *)", kernel.address)

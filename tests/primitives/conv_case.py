@@ -1,0 +1,106 @@
+"""A convolution to test, in words: benchdnn's problem string, layouts, post-ops.
+
+A layout is a tag, or a tag with "~3" (3 elements of nothing behind every row, image, ...) or "+5" (offset0).
+A post-op is relu, relu:0.25, sum or sum:0.5.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import asmdnn as dnn
+from asmdnn.cli.problems import ConvProblem, parse_problem
+
+PROBLEMS = Path(__file__).with_name("conv_problems.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class ConvCase:
+    problem: ConvProblem
+    src: str
+    dst: str
+    bias: bool
+    post_ops: tuple[str, ...]
+    l2_bytes: int = 0
+
+    def __str__(self) -> str:
+        words = [
+            str(self.problem).strip('"'),
+            self.src,
+            self.dst,
+            "bias" if self.bias else "-",
+            "+".join(self.post_ops) or "-",
+        ]
+        return " ".join(words + [f"l2={self.l2_bytes}"] * bool(self.l2_bytes))
+
+    def desc(self) -> dnn.ConvolutionForward:
+        p = self.problem
+        return dnn.ConvolutionForward(
+            src=layout(p.src_dims, self.src),
+            weights=dnn.MemoryDesc(p.weights_dims, dnn.f32, "any"),
+            dst=layout(p.dst_dims, self.dst),
+            bias=dnn.MemoryDesc((p.oc,), dnn.f32, "a") if self.bias else None,
+            strides=two(p.strides),
+            dilations=two(p.dilations),
+            padding_l=two(p.padding_l),
+            padding_r=two(p.padding_r),
+        )
+
+    def attr(self) -> dnn.Attr:
+        return dnn.Attr([post_op(word) for word in self.post_ops])
+
+    def implementation(self, isa: str) -> str:
+        """Who must take it: a fallback that nobody meant is a failure."""
+        lanes = {"avx2": 8, "avx512_core": 16}[isa]
+        desc = self.desc()
+        src_fits = self.problem.ic <= 16 or not channels_apart(desc.src)
+        dst_fits = self.problem.oc == 1 or not channels_apart(desc.dst)
+        dst_fits &= all(block % lanes == 0 for _, block in desc.dst.inner_blocks)
+        return f"{'direct' if src_fits and dst_fits else 'reorder+direct'}:{isa}"
+
+
+def channels_apart(desc: dnn.MemoryDesc) -> bool:
+    return not desc.is_any and not desc.inner_blocks and desc.strides[1] != 1
+
+
+def two(sizes: tuple[int, ...]) -> tuple[int, int]:
+    height, width = sizes
+    return height, width
+
+
+def layout(dims: tuple[int, ...], word: str) -> dnn.MemoryDesc:
+    tag, _, offset0 = word.partition("+")
+    tag, _, gap = tag.partition("~")
+    if not gap:
+        return dnn.MemoryDesc(dims, dnn.f32, tag, offset0=int(offset0 or 0))
+    strides, step = [0] * len(dims), 1
+    for name in reversed(tag):
+        strides["nchw".index(name)] = step
+        step = step * dims["nchw".index(name)] + int(gap)
+    return dnn.MemoryDesc(dims, dnn.f32, strides=strides, offset0=int(offset0 or 0))
+
+
+def post_op(word: str) -> dnn.Sum | dnn.Eltwise:
+    name, _, number = word.partition(":")
+    return dnn.Sum(float(number or 1)) if name == "sum" else dnn.Eltwise(name, float(number or 0))
+
+
+def case_of(line: str) -> ConvCase:
+    problem, src, dst, bias, post_ops = line.split()
+    chain = () if post_ops == "-" else tuple(post_ops.split("+"))
+    return ConvCase(parse_problem(problem), src, dst, bias == "bias", chain)
+
+
+def cases_of_file() -> list[ConvCase]:
+    lines = (line.split("#")[0].strip() for line in PROBLEMS.read_text().splitlines())
+    return [case_of(line) for line in lines if line]
+
+
+@lru_cache(maxsize=None)
+def proven(case: ConvCase, isa: str, threads: int = 1) -> dnn.PrimitiveDesc:
+    """The plan of a case, which is the right implementation's and has passed its proof."""
+    engine = dnn.Engine("cpu", isa=isa, threads=threads, l2_bytes=case.l2_bytes)
+    pd = dnn.primitive_desc(case.desc(), case.attr(), engine)
+    assert pd.implementation == case.implementation(isa)
+    pd.plan.check()
+    return pd

@@ -1,0 +1,65 @@
+"""Buffers with an unmapped page before and behind, and children that may die of touching it."""
+
+import mmap
+import os
+import signal
+import traceback
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+import asmdnn as dnn
+from asmdnn.jit.native import ffi, function, open_library
+
+PAGE = mmap.PAGESIZE
+CHILD_SECONDS = 60
+
+
+class GuardedBuffer:
+    """`size_bytes` that start (or, `at_end`, end) exactly where a mapping does; past both sides every access faults."""
+
+    def __init__(self, size_bytes: int, at_end: bool) -> None:
+        self._inner_bytes = -(-size_bytes // PAGE) * PAGE
+        self._mapping = mmap.mmap(-1, self._inner_bytes + 2 * PAGE)
+        whole = np.frombuffer(self._mapping, np.uint8)
+        self._first = whole.ctypes.data + PAGE
+        start = PAGE + (self._inner_bytes - size_bytes if at_end else 0)
+        self.array: npt.NDArray[np.uint8] = whole[start : start + size_bytes]
+        for guard in (self._first - PAGE, self._first + self._inner_bytes):
+            protect(guard, PAGE, 0)
+
+    def make_read_only(self) -> None:
+        protect(self._first, self._inner_bytes, mmap.PROT_READ)
+
+
+def protect(address: int, size_bytes: int, protection: int) -> None:
+    mprotect = function(open_library(None), "int (*)(void *, size_t, int)", "mprotect")
+    assert mprotect(ffi.cast("void *", address), size_bytes, protection) == 0
+
+
+def guarded_memory(desc: dnn.MemoryDesc, at_end: bool) -> tuple[dnn.Memory, GuardedBuffer]:
+    buffer = GuardedBuffer(desc.size_bytes, at_end)
+    return dnn.Memory(desc, buffer.array, padding_is_zero=True), buffer
+
+
+def in_child(action: Callable[[], None]) -> str:
+    """What went wrong when a fork()ed child did it: "" if nothing, else the traceback or the signal."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        report = ""
+        try:
+            signal.signal(signal.SIGSEGV, signal.SIG_DFL)  # a fault is a result, not a crash to be reported
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(CHILD_SECONDS)
+            action()
+        except BaseException:
+            report = traceback.format_exc()
+        os.write(writing, report.encode()[-4096:])
+        os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8", errors="replace") as pipe:
+        report = pipe.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return report or (f"killed by {signal.Signals(-code).name}" if code else "")

@@ -1,0 +1,63 @@
+"""Shapes, layouts and post-ops that nobody chose: hypothesis against the reference."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import asmdnn as dnn
+from asmdnn.cli.problems import Axis, ConvProblem
+from tests.primitives.conv_case import ConvCase, proven
+from tests.primitives.conv_run import check_results
+
+LAYOUTS = ("any", "nhwc", "nChw8c", "nChw16c", "nchw", "nhwc~3", "nhwc+5", "nchw~2", "chwn")
+CHAINS = ((), ("relu",), ("relu:0.25",), ("sum",), ("sum:0.5", "relu"), ("relu", "sum"))
+CHANNELS = st.one_of(st.integers(1, 20), st.sampled_from((23, 24, 31, 32, 33, 48, 63, 64, 65)))
+
+
+@st.composite
+def axes(draw: st.DrawFn) -> Axis:
+    kernel, stride, dilation = draw(st.integers(1, 5)), draw(st.integers(1, 3)), draw(st.integers(0, 2))
+    extent = (kernel - 1) * (dilation + 1) + 1
+    before, after = draw(st.integers(0, extent - 1)), draw(st.integers(0, extent - 1))
+    size = draw(st.integers(max(1, extent - before - after), max(1, extent - before - after) + 12))
+    return Axis(size, (size + before + after - extent) // stride + 1, kernel, stride, before, dilation)
+
+
+CASES = st.builds(
+    ConvCase,
+    st.builds(ConvProblem, st.integers(1, 3), st.just(1), CHANNELS, CHANNELS, st.tuples(axes(), axes())),
+    st.sampled_from(LAYOUTS),
+    st.sampled_from(LAYOUTS),
+    st.booleans(),
+    st.sampled_from(CHAINS),
+    st.sampled_from((0, 16384)),
+)
+
+few = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+many = settings(few, max_examples=1500)
+
+
+@few
+@given(case=CASES)
+def test_plans_are_proven(planned_isa: str, case: ConvCase) -> None:
+    proven.__wrapped__(case, planned_isa)
+
+
+@few
+@given(case=CASES)
+def test_results_are_the_references(isa: str, case: ConvCase) -> None:
+    check_results(dnn.Primitive(proven.__wrapped__(case, isa)), case)
+
+
+@pytest.mark.slow
+@many
+@given(case=CASES)
+def test_many_plans_are_proven(planned_isa: str, case: ConvCase) -> None:
+    proven.__wrapped__(case, planned_isa)
+
+
+@pytest.mark.slow
+@many
+@given(case=CASES)
+def test_many_results_are_the_references(isa: str, case: ConvCase) -> None:
+    check_results(dnn.Primitive(proven.__wrapped__(case, isa)), case)

@@ -1,0 +1,67 @@
+"""Every tensor ends, then starts, at an unmapped page, and inputs cannot be written: whole plans, on every layout."""
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.primitives.conv_case import ConvCase, cases_of_file, proven
+from tests.primitives.conv_reference import Data, expected, make_data
+from tests.primitives.guarded import GuardedBuffer, guarded_memory, in_child
+from tests.primitives.tensors import assert_within, poison, read, write
+from tests.primitives.test_conv_phases import SPLIT
+from tests.primitives.test_reorder import FORMATS, reorder_desc, shaped
+
+
+def run_guarded(primitive: dnn.Primitive, values: dict[str, np.ndarray], wanted: np.ndarray, at_end: bool) -> None:
+    memories: dict[str, dnn.Memory] = {}
+    for name, desc in primitive.pd.plan.tensors.items():
+        memory, buffer = guarded_memory(desc, at_end)
+        if name in values:
+            write(memory, values[name])
+        else:
+            poison(memory)
+        if name != "dst":
+            buffer.make_read_only()
+        memories[name] = memory
+    primitive.execute(**memories)
+    assert_within(read(memories["dst"]), wanted, 0.0)
+
+
+@pytest.mark.parametrize("case", cases_of_file() + SPLIT, ids=str)
+def test_convolution(isa: str, case: ConvCase) -> None:
+    data: Data = make_data(case, integers=True)
+    primitive, wanted = dnn.Primitive(proven(case, isa)), expected(case, data)
+    for at_end in (True, False):
+        failure = in_child(lambda at_end=at_end: run_guarded(primitive, data.arrays(), wanted, at_end))
+        assert not failure, f"{'end' if at_end else 'start'} of the buffers: {failure}"
+
+
+@pytest.mark.parametrize("dst", FORMATS)
+def test_reorder(dst: str) -> None:
+    dims = (5, 17, 3, 9)
+    values = np.arange(1, 1 + np.prod(dims), dtype=np.float32).reshape(dims)
+    for src in FORMATS:
+        pd = dnn.primitive_desc(reorder_desc(dims, src, dst), engine=dnn.Engine(threads=1))
+        pd.plan.check()
+        primitive = dnn.Primitive(pd)
+        for at_end in (True, False):
+            failure = in_child(lambda at_end=at_end, p=primitive: run_guarded(p, {"src": values}, values, at_end))
+            assert not failure, f"{src} to {dst}, {'end' if at_end else 'start'} of the buffers: {failure}"
+
+
+def test_the_guards_work() -> None:
+    """A read past either side, and a write to what is read-only, kill the child."""
+    desc = shaped((3, 5, 2, 2), "nhwc")
+    for at_end, past in ((True, desc.size_bytes), (False, -1)):
+        buffer = GuardedBuffer(desc.size_bytes, at_end)
+        assert in_child(lambda b=buffer, past=past: peek(b.array.ctypes.data + past)) == "killed by SIGSEGV"
+        buffer.make_read_only()
+        assert in_child(lambda b=buffer: b.array.fill(1)) == "killed by SIGSEGV"
+        assert in_child(lambda b=buffer: peek(b.array.ctypes.data)) == ""
+    assert "ZeroDivisionError" in in_child(lambda: 1 / 0)
+
+
+def peek(address: int) -> None:
+    from asmdnn.jit.native import ffi
+
+    ffi.cast("char *", address)[0]

@@ -1,0 +1,170 @@
+"""Reorders between every pair of formats: exact by the offset formula, padding zero, gaps untouched; and refusals."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import asmdnn as dnn
+from tests.primitives.tensors import bits, holding, read
+
+# Of 4 dims, whatever they mean: oihw is nchw.
+FORMATS = (
+    "nchw", "nhwc", "chwn", "nChw8c", "nChw16c", "hwio", "ihwo", "OIhw8i16o", "OIhw16i16o", "OIhw8i8o", "Oihw4o",
+    "ABcd4b16a4b", "nhwc~3", "nchw~1", "nChw16c+5", "nwhc+1",
+)  # fmt: skip
+DIMS = ((1, 3, 17, 33), (33, 1, 3, 17), (17, 33, 1, 3), (3, 17, 33, 1))
+NAMED = {"n": 0, "c": 1, "h": 2, "w": 3}
+
+
+def shaped(dims: tuple[int, ...], word: str) -> dnn.MemoryDesc:
+    """A tag; with "~3" gaps of 3 elements after every run, with "+5" an offset."""
+    tag, _, offset0 = word.partition("+")
+    tag, _, gap = tag.partition("~")
+    if not gap:
+        return dnn.MemoryDesc(dims, dnn.f32, tag, offset0=int(offset0 or 0))
+    strides, step = [0] * len(dims), 1
+    for name in reversed(tag):
+        strides[NAMED[name]] = step
+        step = step * dims[NAMED[name]] + int(gap)
+    return dnn.MemoryDesc(dims, dnn.f32, strides=strides)
+
+
+def reorder_desc(dims: tuple[int, ...], src: str, dst: str) -> dnn.Reorder:
+    return dnn.Reorder(shaped(dims, src), shaped(dims, dst))
+
+
+def check(desc: dnn.Reorder, threads: int = 1) -> None:
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(threads=threads))
+    assert pd.implementation == "reorder:avx2"
+    pd.plan.check()
+    values = np.arange(1, 1 + desc.src.nelems(), dtype=np.uint32).view(np.float32).reshape(desc.src.dims)
+    values.flat[:1] = np.nan  # bits are copied, whatever they are
+    src, dst = holding(desc.src, values), holding(desc.dst, None)
+    before = bits(src.array).copy()
+    dnn.Primitive(pd).execute(src=src, dst=dst)
+    assert np.array_equal(bits(read(dst)), bits(values))
+    assert np.array_equal(bits(src.array), before)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dst", FORMATS)
+@pytest.mark.parametrize("src", FORMATS)
+def test_every_pair(src: str, dst: str) -> None:
+    check(reorder_desc(DIMS[(FORMATS.index(src) + FORMATS.index(dst)) % len(DIMS)], src, dst))
+
+
+@pytest.mark.slow
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dims", [*DIMS, (16, 16, 8, 8), (2, 64, 5, 1), (1, 1, 1, 1)], ids=str)
+@pytest.mark.parametrize("src", FORMATS)
+def test_every_pair_with_every_shape(src: str, dims: tuple[int, ...]) -> None:
+    for dst in FORMATS:
+        check(reorder_desc(dims, src, dst), threads=2)
+
+
+@st.composite
+def formats(draw: st.DrawFn, ndims: int) -> str:
+    """A tag of any order, with up to three inner blocks."""
+    letters = "abcdef"[:ndims]
+    order = draw(st.permutations(letters))
+    blocks = draw(st.lists(st.tuples(st.sampled_from(letters), st.sampled_from((2, 4, 8))), max_size=3))
+    blocked = {letter for letter, _ in blocks}
+    return "".join(c.upper() if c in blocked else c for c in order) + "".join(f"{size}{c}" for c, size in blocks)
+
+
+@st.composite
+def reorders(draw: st.DrawFn) -> dnn.Reorder:
+    dims = tuple(draw(st.lists(st.sampled_from((1, 2, 3, 8, 9, 17)), min_size=1, max_size=5)))
+    offset0 = draw(st.sampled_from((0, 3)))
+    return dnn.Reorder(
+        dnn.MemoryDesc(dims, dnn.f32, draw(formats(len(dims))), offset0=offset0),
+        dnn.MemoryDesc(dims, dnn.f32, draw(formats(len(dims)))),
+    )
+
+
+@pytest.mark.isa("avx2")
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(reorders())
+def test_formats_that_nobody_uses(desc: dnn.Reorder) -> None:
+    check(desc)
+
+
+@pytest.mark.slow
+@pytest.mark.isa("avx2")
+@settings(max_examples=1500, deadline=None, derandomize=True)
+@given(reorders())
+def test_many_formats_that_nobody_uses(desc: dnn.Reorder) -> None:
+    check(desc)
+
+
+@pytest.mark.isa("avx2")
+def test_a_source_that_repeats_elements() -> None:
+    broadcast = dnn.MemoryDesc((3, 20, 5, 4), dnn.f32, strides=(0, 1, 0, 20))
+    dst = dnn.MemoryDesc((3, 20, 5, 4), dnn.f32, "nChw8c")
+    pd = dnn.primitive_desc(dnn.Reorder(broadcast, dst))
+    pd.plan.check()
+    row = np.arange(80, dtype=np.float32).reshape(4, 20)
+    result = holding(dst, None)
+    dnn.Primitive(pd).execute(src=dnn.Memory(broadcast, row), dst=result)
+    assert np.array_equal(read(result), np.broadcast_to(row.T[None, :, None, :], (3, 20, 5, 4)))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dims", [(0, 3, 4, 4), (2, 0, 1, 1)], ids=str)
+def test_nothing_to_do(dims: tuple[int, ...]) -> None:
+    src, dst = (dnn.MemoryDesc(dims, dnn.f32, tag) for tag in ("nchw", "nChw8c"))
+    assert dnn.reorder(dnn.Memory(src), dst).numpy().shape == dims
+
+
+@pytest.mark.isa("avx2")
+def test_the_function_makes_or_fills_a_memory() -> None:
+    values = np.arange(2 * 9 * 3 * 3, dtype=np.float32).reshape(2, 9, 3, 3)
+    plain, blocked = (dnn.MemoryDesc(values.shape, dnn.f32, tag) for tag in ("nchw", "nChw8c"))
+    made = dnn.reorder(dnn.Memory(plain, values), blocked)
+    assert made.desc == blocked
+    assert np.array_equal(made.numpy(), values)
+    back = dnn.Memory(plain)
+    assert dnn.reorder(made, back) is back
+    assert np.array_equal(back.numpy(), values)
+    with pytest.raises(dnn.InvalidArguments, match="src must be a Memory, not ndarray"):
+        dnn.reorder(values, blocked)  # type: ignore[arg-type]
+
+
+PLAIN = dnn.MemoryDesc((2, 48, 3, 3), dnn.f32, "nchw")
+OVERLAPPING = dnn.MemoryDesc((2, 48, 3, 3), dnn.f32, strides=(9, 9, 3, 1))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "attr", "reason"),
+    [
+        (PLAIN, dnn.MemoryDesc(PLAIN.dims, dnn.s8, "nchw"), dnn.Attr(), "f32 to s8: only f32 to f32"),
+        (dnn.MemoryDesc(PLAIN.dims, dnn.bf16, "nchw"), PLAIN, dnn.Attr(), "bf16 to f32"),
+        (PLAIN, PLAIN, dnn.Attr([dnn.Sum()]), "post-ops"),
+        (dnn.MemoryDesc(PLAIN.dims, dnn.f32, "nChw16c"), dnn.MemoryDesc(PLAIN.dims, dnn.f32, "aBcd24b"),
+         dnn.Attr(), "do not nest"),
+        (PLAIN, OVERLAPPING, dnn.Attr(), "elements of dst overlap"),
+    ],
+)  # fmt: skip
+def test_refusals(src: dnn.MemoryDesc, dst: dnn.MemoryDesc, attr: dnn.Attr, reason: str) -> None:
+    desc = dnn.Reorder(src, dst)
+    (refusal,) = dnn.implementations(desc, attr)
+    assert isinstance(refusal, dnn.Refusal)
+    assert refusal.implementation == "reorder:avx2"
+    assert reason in refusal.reason
+    with pytest.raises(dnn.Unimplemented, match=reason):
+        dnn.primitive_desc(desc, attr)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "message"),
+    [
+        (PLAIN, dnn.MemoryDesc((2, 48, 3, 4), dnn.f32, "nchw"), r"dst has dims .* src has .* equal"),
+        (PLAIN, dnn.MemoryDesc(PLAIN.dims, dnn.f32, "any"), "dst has the format any"),
+        (dnn.MemoryDesc(PLAIN.dims, dnn.f32, "any"), PLAIN, "src has the format any"),
+        ("nchw", PLAIN, "src must be a MemoryDesc"),
+    ],
+)
+def test_bad_descriptions(src: dnn.MemoryDesc, dst: dnn.MemoryDesc, message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        dnn.Reorder(src, dst)
