@@ -62,23 +62,11 @@ class ConvTileSpec:
 
     @property
     def name(self) -> str:
-        geometry = crc32(
-            repr(
-                (
-                    self.src_pixel_bytes,
-                    self.src_channel_bytes,
-                    self.weights_row_bytes,
-                    self.dst_pixel_bytes,
-                    self.dst_vector_bytes,
-                    self.whole_vectors,
-                    self.groups,
-                )
-            ).encode()
-        )
-        variant = [f"{len(self.src_pixel_bytes)}x{self.channels}", f"g{len(self.groups)}", f"{geometry:08x}"]
-        variant += ["bias"] * self.bias + ["acc"] * self.accumulate + [op.name for op in self.post_ops]
-        variant += [f"p{self.ahead_lines}"] * bool(self.ahead_lines)
-        return f"conv_f32_{'_'.join(variant)}__{self.isa}"
+        """Block, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
+        words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
+        words += ["bias"] * self.bias + ["acc"] * self.accumulate + [op.name for op in self.post_ops]
+        words += ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
+        return f"conv_f32_{'_'.join(words)}__{self.isa}"
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[6])."""
@@ -93,30 +81,26 @@ class ConvTileSpec:
         """The bytes that a call touches."""
         lanes = lanes_of(self.isa)
         stored = self.vectors * lanes if self.whole_vectors else self.channels
-        dst = tuple(
-            Range(DST, begin, begin + 4 * min(lanes, stored - j * lanes))
-            for j in range(self.vectors)
-            for begin in (
-                p * self.dst_pixel_bytes + j * self.dst_vector_bytes for p in range(len(self.src_pixel_bytes))
-            )
-        )
-        reads = (Range(BIAS, 0, 4 * self.channels),) * self.bias + dst * self.reads_dst()
-        return Footprint(
-            reads, dst, TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(g, lanes) for g in self.groups))
-        )
-
-    def reads_dst(self) -> bool:
-        return self.accumulate or any(isinstance(op, SumOp) for op in self.post_ops)
+        pixels = range(len(self.src_pixel_bytes))
+        starts = [
+            (j, p * self.dst_pixel_bytes + j * self.dst_vector_bytes) for j in range(self.vectors) for p in pixels
+        ]
+        dst = tuple(Range(DST, begin, begin + 4 * min(lanes, stored - j * lanes)) for j, begin in starts)
+        reads_dst = self.accumulate or any(isinstance(op, SumOp) for op in self.post_ops)
+        bias = Range(BIAS, 0, 4 * self.channels)
+        taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
+        return Footprint((bias,) * self.bias + dst * reads_dst, dst, taps)
 
     def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
         """What one tap of a group reads, from its source pixel and its weights row."""
-        dense = self.src_channel_bytes == 4  # then a pixel's channels are one range
-        width, starts = (
-            (4 * group.channels, [0]) if dense else (4, [c * self.src_channel_bytes for c in range(group.channels)])
-        )
-        src = [Range(SRC, b, b + width) for p in group.pixels for b in (self.src_pixel_bytes[p] + at for at in starts)]
+        if self.src_channel_bytes == 4:  # a pixel's channels are one range
+            steps, width = [0], 4 * group.channels
+        else:
+            steps, width = [c * self.src_channel_bytes for c in range(group.channels)], 4
+        src = [self.src_pixel_bytes[p] + step for p in group.pixels for step in steps]
         rows = [c * self.weights_row_bytes for c in range(group.channels)]
-        return (*src, *(Range(WEIGHTS, b, b + 4 * lanes * self.vectors) for b in rows))
+        row_bytes = 4 * lanes * self.vectors
+        return (*(Range(SRC, b, b + width) for b in src), *(Range(WEIGHTS, b, b + row_bytes) for b in rows))
 
 
 def start_accumulators(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
@@ -147,7 +131,7 @@ Visit = Callable[[int, int, Pointer, Lanes, Lanes], None]
 
 
 def walk_dst(spec: ConvTileSpec, asm: Assembler, v: Vector, visit: Visit) -> None:
-    """visit(pixel, vector, memory, stored lanes, real lanes) for all of the tile, one vector of channels after another."""
+    """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, vector of channels by vector."""
     dst = asm.gp.take("dst")
     asm.MOV(dst, mem(asm.frame, 8 * DST))
     with v.parts(spec.vectors, spec.channels) as parts:
