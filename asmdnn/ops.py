@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,10 @@ def pads(value: int | Sequence[int]) -> tuple[int, int, int, int]:
 
 def integers(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
     """One integer, or a sequence of them, as a tuple."""
-    numbers = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
-    if any(isinstance(n, bool) or not isinstance(n, int) for n in numbers):
-        raise InvalidArguments(f"{name} must be integers, not {value!r}")
-    return numbers
+    try:
+        numbers = tuple(value) if isinstance(value, Sequence) else (value,)
+        if not any(isinstance(n, bool) for n in numbers):
+            return tuple(index(n) for n in numbers)  # numpy's integers too
+    except TypeError:
+        pass
+    raise InvalidArguments(f"{name} must be integers, not {value!r}")

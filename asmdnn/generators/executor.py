@@ -21,8 +21,9 @@ Kernels may overwrite every caller-saved register; the executor keeps its state 
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
-from asmdnn.isa.assembler import Assembler, Pointer, low32, mem, register, rsp
+from asmdnn.isa.assembler import Assembler, Pointer, Register, low32, mem, register, rsp
 
 WORD = 8
 rax = register("r64", 0)
@@ -44,6 +45,22 @@ PHASE_RECORDS, PHASE_BOUNDS, PHASE_WAITS, BASES_OF_PHASE = range(4)
 PHASE_WORDS = BASES_OF_PHASE  # and one for every argument
 
 
+class State(NamedTuple):
+    """Where the executor keeps what it needs across calls: callee-saved registers, and two words behind the frame."""
+
+    context: Register
+    phase: Register
+    record: Register
+    end: Register
+    part: Register
+    phases_left: Register
+    thread: Pointer
+    team: Pointer
+
+    def word(self, index: Context) -> Pointer:
+        return mem(self.context, WORD * index, size=WORD)
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutorSpec:
     """An executor of kernels with so many arguments."""
@@ -55,79 +72,95 @@ class ExecutorSpec:
         return f"executor_{self.arguments}__x86_64"
 
     def generate(self, asm: Assembler) -> None:
-        context, phase, record, end, part, phases_left = (
-            asm.gp.claim(register("r64", number), purpose)
-            for number, purpose in (
-                (3, "context"),
-                (5, "phase"),
-                (12, "record"),
-                (13, "end of part"),
-                (14, "part"),
-                (15, "phases left"),
-            )
-        )
-        scratch, table = asm.gp.take("scratch"), asm.gp.take("table")
-        next_phase, next_part, next_record, part_done, phase_done, no_team, done = map(
-            asm.new_label, ("next phase", "next part", "next record", "part done", "phase done", "no team", "done")
-        )
         frame_words = self.arguments + self.arguments % 2  # keeps rsp a multiple of 16
-        thread, team = (mem(rsp, WORD * (frame_words + i), size=WORD) for i in range(2))
+        state = State(
+            context=asm.gp.claim(register("r64", 3), "context"),
+            phase=asm.gp.claim(register("r64", 5), "phase"),
+            record=asm.gp.claim(register("r64", 12), "record"),
+            end=asm.gp.claim(register("r64", 13), "end of part"),
+            part=asm.gp.claim(register("r64", 14), "part"),
+            phases_left=asm.gp.claim(register("r64", 15), "phases left"),
+            thread=mem(rsp, WORD * frame_words, size=WORD),
+            team=mem(rsp, WORD * (frame_words + 1), size=WORD),
+        )
+        room = WORD * (frame_words + 2)
+        next_phase, done = asm.new_label("next phase"), asm.new_label("done")
 
-        def word(index: int) -> Pointer:
-            return mem(context, WORD * index, size=WORD)
-
-        asm.MOV(context, asm.frame)
-        asm.SUB(rsp, WORD * (frame_words + 2))
-        alone = asm.new_label("alone")
-        asm.MOV(thread, 0)
-        asm.MOV(team, 1)
-        asm.CMP(word(Context.THREAD_NUM), 0)
-        asm.JZ(alone)
-        for function, result in ((Context.THREAD_NUM, thread), (Context.NUM_THREADS, team)):
-            asm.call(word(function))
-            asm.MOV(low32(rax), low32(rax))  # an int: the upper half is undefined
-            asm.MOV(result, rax)
-        asm.bind(alone)
-        asm.LEA(phase, mem(context, WORD * CONTEXT_WORDS))
-        asm.MOV(phases_left, word(Context.PHASES))
-
+        asm.MOV(state.context, asm.frame)
+        asm.SUB(rsp, room)
+        join_team(asm, state)
+        asm.LEA(state.phase, mem(state.context, WORD * CONTEXT_WORDS))
+        asm.MOV(state.phases_left, state.word(Context.PHASES))
         asm.bind(next_phase)
-        asm.MOV(part, thread)
-        asm.bind(next_part)
-        asm.CMP(part, word(Context.PARTS))
-        asm.JAE(phase_done)
-        asm.MOV(table, mem(phase, WORD * PHASE_BOUNDS))
-        for pointer, offset in ((record, 0), (end, WORD)):
-            asm.IMUL(pointer, mem(table, offset, index=part, scale=8, size=WORD), WORD * (1 + self.arguments))
-            asm.ADD(pointer, mem(phase, WORD * PHASE_RECORDS))
-        asm.bind(next_record)
-        asm.CMP(record, end)
-        asm.JAE(part_done)
-        for i in range(self.arguments):
-            asm.MOV(scratch, mem(record, WORD * (1 + i)))
-            asm.ADD(scratch, mem(phase, WORD * (BASES_OF_PHASE + i)))
-            asm.MOV(mem(rsp, WORD * i), scratch)
-        asm.MOV(asm.frame, rsp)
-        asm.MOV(scratch, mem(record))
-        asm.MOV(table, word(Context.KERNELS))
-        asm.call(mem(table, index=scratch, scale=8, size=WORD))
-        asm.ADD(record, WORD * (1 + self.arguments))
-        asm.JMP(next_record)
-        asm.bind(part_done)
-        asm.ADD(part, team)
-        asm.JMP(next_part)
-
-        asm.bind(phase_done)
-        asm.SUB(phases_left, 1)
+        self.run_parts(asm, state)
+        asm.SUB(state.phases_left, 1)
         asm.JZ(done)
-        asm.ADD(phase, WORD * (PHASE_WORDS + self.arguments))
-        asm.CMP(mem(phase, WORD * PHASE_WAITS, size=WORD), 0)
-        asm.JZ(no_team)
-        asm.CMP(word(Context.THREAD_NUM), 0)
-        asm.JZ(no_team)
-        asm.call(word(Context.BARRIER))
-        asm.bind(no_team)
+        asm.ADD(state.phase, WORD * (PHASE_WORDS + self.arguments))
+        meet_if_asked(asm, state)
         asm.JMP(next_phase)
         asm.bind(done)
-        asm.ADD(rsp, WORD * (frame_words + 2))
+        asm.ADD(rsp, room)
         asm.ret()
+
+    def run_parts(self, asm: Assembler, state: State) -> None:
+        """The records of every part that falls to this thread."""
+        next_part, next_record, part_done, phase_done = map(
+            asm.new_label, ("next part", "next record", "part done", "phase done")
+        )
+        bounds, record_bytes = asm.gp.take("bounds"), WORD * (1 + self.arguments)
+        asm.MOV(state.part, state.thread)
+        asm.bind(next_part)
+        asm.CMP(state.part, state.word(Context.PARTS))
+        asm.JAE(phase_done)
+        asm.MOV(bounds, mem(state.phase, WORD * PHASE_BOUNDS))
+        for pointer, offset in ((state.record, 0), (state.end, WORD)):
+            asm.IMUL(pointer, mem(bounds, offset, index=state.part, scale=8, size=WORD), record_bytes)
+            asm.ADD(pointer, mem(state.phase, WORD * PHASE_RECORDS))
+        asm.gp.free(bounds)
+        asm.bind(next_record)
+        asm.CMP(state.record, state.end)
+        asm.JAE(part_done)
+        self.call_kernel(asm, state)
+        asm.ADD(state.record, record_bytes)
+        asm.JMP(next_record)
+        asm.bind(part_done)
+        asm.ADD(state.part, state.team)
+        asm.JMP(next_part)
+        asm.bind(phase_done)
+
+    def call_kernel(self, asm: Assembler, state: State) -> None:
+        """Offsets plus bases make the frame, at the top of the stack; the record's first word chooses the kernel."""
+        value, table = asm.gp.take("value"), asm.gp.take("table")
+        for i in range(self.arguments):
+            asm.MOV(value, mem(state.record, WORD * (1 + i)))
+            asm.ADD(value, mem(state.phase, WORD * (BASES_OF_PHASE + i)))
+            asm.MOV(mem(rsp, WORD * i), value)
+        asm.MOV(asm.frame, rsp)
+        asm.MOV(value, mem(state.record))
+        asm.MOV(table, state.word(Context.KERNELS))
+        asm.call(mem(table, index=value, scale=8, size=WORD))
+        asm.gp.free(value, table)
+
+
+def join_team(asm: Assembler, state: State) -> None:
+    """thread, team = this thread's number and the team's size; 0 of 1 without OpenMP."""
+    alone = asm.new_label("alone")
+    asm.MOV(state.thread, 0)
+    asm.MOV(state.team, 1)
+    asm.CMP(state.word(Context.THREAD_NUM), 0)
+    asm.JZ(alone)
+    for function, result in ((Context.THREAD_NUM, state.thread), (Context.NUM_THREADS, state.team)):
+        asm.call(state.word(function))
+        asm.MOV(low32(rax), low32(rax))  # an int: the upper half is undefined
+        asm.MOV(result, rax)
+    asm.bind(alone)
+
+
+def meet_if_asked(asm: Assembler, state: State) -> None:
+    """All threads meet, unless the phase continues the one before or there is no team."""
+    no_wait = asm.new_label("no wait")
+    for condition in (mem(state.phase, WORD * PHASE_WAITS, size=WORD), state.word(Context.THREAD_NUM)):
+        asm.CMP(condition, 0)
+        asm.JZ(no_wait)
+    asm.call(state.word(Context.BARRIER))
+    asm.bind(no_wait)

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from asmdnn.isa.encoding import evex, modrm_sib_disp, vex3
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
-from asmdnn.isa.operands import VECTOR_KINDS, Register
+from asmdnn.isa.operands import VECTOR_KINDS, Register, register
 
 _NP, _66, _F3, _F2 = 0, 1, 2, 3  # the pp field of VEX and EVEX
 _MAP_0F, _MAP_0F38 = 1, 2
@@ -42,6 +42,8 @@ def extension_forms(mnemonic: str) -> tuple[Form, ...]:
 
 def is_miscoded(mnemonic: str, operands: Sequence[Operand]) -> bool:
     """Whether PeachPy accepts these operands and encodes something else."""
+    if mnemonic == "XCHG":  # 90 is a NOP, while exchanging eax with itself clears the upper half of rax
+        return all(operand is register("r32", 0) for operand in operands)
     return mnemonic == "VSQRTPD" and _matches("m32{1to4}/m32{1to8}", operands[-1])
 
 

@@ -166,6 +166,8 @@ def _check_address(
         raise InvalidArguments(f"scale {scale} is not 1, 2, 4 or 8")
     if size and size not in _SIZE_NAMES:
         raise InvalidArguments(f"size {size} is not an operand size in bytes: {', '.join(map(str, _SIZE_NAMES))}")
+    if broadcast and index is not None and index.kind in VECTOR_KINDS:
+        raise InvalidArguments(f"broadcast {broadcast} with the vector index {index}: a gather has no broadcast")
     if broadcast and (size not in (4, 8) or size * broadcast not in (8, 16, 32, 64)):
         raise InvalidArguments(f"broadcast {broadcast} with size {size}: size must be 4 or 8, and all fill a vector")
 

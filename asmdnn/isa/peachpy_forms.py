@@ -40,9 +40,9 @@ _PEACHPY_KINDS: Final = {
 def peachpy_status() -> tuple[bool, str]:
     """(usable, one line): whether PeachPy can be imported in the right version, else the command that installs it."""
     if importlib.util.find_spec("peachpy") is None:
-        return False, f"PeachPy {PEACHPY_VERSION} is not installed: run  {install_command()}"
+        return False, f"PeachPy is not installed, and generating a kernel needs it: run  {install_command()}"
     if importlib.util.find_spec("six") is None:
-        return False, f"PeachPy needs six: run  {sys.executable} -m pip install six"
+        return False, f"six is not installed, and PeachPy needs it: run  {sys.executable} -m pip install six"
     found = importlib.import_module("peachpy").__version__
     if found != PEACHPY_VERSION:
         return False, f"PeachPy {found} is installed but {PEACHPY_VERSION} is needed: run  {install_command()}"
@@ -71,7 +71,7 @@ def require_peachpy() -> None:
 def _library() -> Any:
     usable, text = peachpy_status()
     if not usable:
-        raise Unimplemented(f"generating a kernel needs PeachPy, but {text}")
+        raise Unimplemented(text)
     modules = {name: importlib.import_module(f"peachpy.x86_64.{name}") for name in ("operand", "registers", "pseudo")}
     return SimpleNamespace(table=vars(importlib.import_module("peachpy.x86_64")), **modules)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import isfinite
+from numbers import Real
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.postops import PostOp, ReluOp, SumOp
@@ -13,7 +13,7 @@ FLOAT32_MAX = float.fromhex("0x1.fffffep127")
 
 def finite(name: str, value: float) -> float:
     """`value` as a float that f32 can hold, or InvalidArguments naming the field."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or abs(value) > FLOAT32_MAX:
+    if isinstance(value, bool) or not isinstance(value, Real) or not -FLOAT32_MAX <= value <= FLOAT32_MAX:
         raise InvalidArguments(f"{name} must be a finite f32 number, not {value!r}")
     return float(value)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
@@ -13,12 +14,10 @@ MAX_SIZE = 2**31 - 1
 def pair(name: str, value: Sequence[int], least: int) -> tuple[int, int]:
     """Two integers (height, width) of at least `least`, or InvalidArguments naming the field."""
     try:
-        numbers = tuple(value)
+        numbers = tuple(index(n) for n in value if not isinstance(n, bool))  # numpy's integers too
     except TypeError:
         numbers = ()
-    if len(numbers) != 2 or any(
-        isinstance(n, bool) or not isinstance(n, int) or not least <= n <= MAX_SIZE for n in numbers
-    ):
+    if len(numbers) != 2 or not all(least <= n <= MAX_SIZE for n in numbers):
         raise InvalidArguments(f"{name} must be two integers from {least} to 2**31 - 1, not {value!r}")
     return numbers[0], numbers[1]
 

@@ -1,8 +1,11 @@
 """The proof of a plan, from its schedule and its kernels' footprints, without running anything.
 
-1. In bounds: every byte that a record reads or writes lies inside the buffer that the argument points into.
-2. Disjoint: no two records of a phase write the same element, and none reads what another one writes.
-3. Complete: every element of an output tensor, zero padding included, and of every scratch buffer is written.
+1. Well formed: records are what the executor reads, and name kernels that exist.
+2. In bounds: every byte that a record reads or writes lies inside the buffer that the argument points into.
+3. Disjoint: no two records of a phase write the same element, and none reads what another one writes.
+4. Complete: every element of an output tensor, zero padding included, and of every scratch buffer is written, the
+   latter before it is read.
+5. Continued: a phase without a barrier in front goes on, record by record, with what the phase before has written.
 """
 
 from collections.abc import Iterator
@@ -21,54 +24,73 @@ class PlanError(AsmdnnError):
 
 
 def check_plan(plan: Plan) -> None:
-    """Raise PlanError unless the plan is in bounds, disjoint and complete."""
+    """Raise PlanError unless all of the above holds."""
+    ready = set(plan.tensors) | set(plan.constants)
+    written: set[str] = set()
     for index, phase in enumerate(plan.phases):
-        written: dict[str, Int64] = {}
-        for spec_index in np.unique(phase.records[:, 0]):
-            records = phase.records[phase.records[:, 0] == spec_index]
-            spec = plan.specs[int(spec_index)]
-            where = f"phase {index}, kernel {spec.name}"
-            check_calls(plan, phase, records, spec.footprint(), written, where)
-        for name, times in written.items():
+        check_form(plan, index)
+        counts = check_phase(plan, phase, ready, f"phase {index}")
+        for name, times in counts.items():
             check_written(plan, name, times, f"phase {index}")
         if phase.continues:
             check_continuation(plan, index)
+        written |= counts.keys()
+        ready |= counts.keys()
+    for name in sorted((set(plan.outputs) | set(plan.scratch_bytes)) - written):
+        raise PlanError(f"{name} is never written")
+    for name in sorted(written - set(plan.outputs) - set(plan.scratch_bytes)):
+        raise PlanError(f"{name} is written, which is neither an output nor scratch")
 
 
-def check_continuation(plan: Plan, index: int) -> None:
-    """Record i of the phase writes exactly what record i of the phase before wrote, and reads nothing else of that."""
-    before, after = plan.phases[index - 1], plan.phases[index]
-    same = index > 0 and before.arguments == after.arguments and before.records.shape == after.records.shape
-    if not same:
-        raise PlanError(f"phase {index} continues a phase with other records or arguments")
-    for old, new in np.unique(np.stack((before.records[:, 0], after.records[:, 0]), 1), axis=0):
-        writes = plan.specs[int(new)].footprint().writes
-        if set(plan.specs[int(old)].footprint().writes) != set(writes):
-            raise PlanError(
-                f"phase {index}: {plan.specs[int(new)].name} writes other bytes than the phase it continues"
-            )
-    columns = [1 + i for i, name in enumerate(after.arguments) if name in plan.outputs or name in plan.scratch_bytes]
-    moved = (before.records[:, columns] != after.records[:, columns]).any(axis=1)
-    if moved.any():
-        raise PlanError(f"phase {index}: record {int(moved.argmax())} does not continue its own output")
+def check_form(plan: Plan, index: int) -> None:
+    """The executor walks dense int64 records of one width, and trusts their kernel indices."""
+    phase, width = plan.phases[index], 1 + len(plan.phases[0].arguments)
+    records = phase.records
+    if len(phase.arguments) + 1 != width:
+        raise PlanError(f"phase {index} has {len(phase.arguments)} arguments, phase 0 has {width - 1}")
+    if records.dtype != np.int64 or not records.flags.c_contiguous or records.shape[1:] != (width,):
+        raise PlanError(f"phase {index}: records must be dense int64[n, {width}], not {records.dtype}{records.shape}")
+    if len(phase.cycles) != len(records):
+        raise PlanError(f"phase {index}: {len(phase.cycles)} costs for {len(records)} records")
+    for kernel in np.unique(records[:, 0]):
+        if not 0 <= kernel < len(plan.specs):
+            raise PlanError(f"phase {index}: records name kernel {kernel}, there are {len(plan.specs)}")
 
 
-def check_calls(
-    plan: Plan, phase: Phase, records: Int64, footprint: Footprint, written: dict[str, Int64], where: str
-) -> None:
-    """Check the records of one kernel in one phase, and count their writes."""
+def check_phase(plan: Plan, phase: Phase, ready: set[str], where: str) -> dict[str, Int64]:
+    """Check all calls of a phase; how often each element of every buffer is written."""
+    counts: dict[str, Int64] = {}
+    shared: set[str] = set()
+    for kernel in np.unique(phase.records[:, 0]):
+        spec = plan.specs[int(kernel)]
+        records, footprint = phase.records[phase.records[:, 0] == kernel], spec.footprint()
+        read, others = names_read(phase, footprint)
+        if read - ready:
+            raise PlanError(f"{where}, kernel {spec.name}: {min(read - ready)} is read before any phase has written it")
+        shared |= others
+        check_calls(plan, phase, records, footprint, f"{where}, kernel {spec.name}")
+        for access in footprint.writes:
+            count_writes(plan, phase, records, access, counts, where)
+    if shared & counts.keys():
+        raise PlanError(f"{where}: reads of {min(shared & counts.keys())} may see what other records write")
+    return counts
+
+
+def names_read(phase: Phase, footprint: Footprint) -> tuple[set[str], set[str]]:
+    """The buffers that a kernel reads; and those of which it reads more than the bytes that it writes itself."""
+    own = set(footprint.writes)
+    taps = footprint.taps
+    moved = {phase.arguments[a] for a in (*taps.targets, taps.argument)} if taps else set()
+    others = {phase.arguments[r.argument] for r in footprint.reads if r not in own} | moved
+    return {phase.arguments[r.argument] for r in footprint.reads} | moved, others
+
+
+def check_calls(plan: Plan, phase: Phase, records: Int64, footprint: Footprint, where: str) -> None:
+    """The accesses of one kernel's records are inside their buffers."""
     for access in (*footprint.reads, *footprint.writes):
         check_bounds(plan, phase, records, access, where)
     if footprint.taps:
         check_taps(plan, phase, records, footprint.taps, where)
-    outputs = {phase.arguments[access.argument] for access in footprint.writes}
-    own = set(footprint.writes)
-    moved = {phase.arguments[a] for a in footprint.taps.targets} if footprint.taps else set()
-    shared = {phase.arguments[r.argument] for r in footprint.reads if r not in own} | moved
-    if shared & outputs:
-        raise PlanError(f"{where}: reads of {', '.join(sorted(shared & outputs))} may see what other records write")
-    for access in footprint.writes:
-        count_writes(plan, phase, records, access, written)
 
 
 def check_bounds(plan: Plan, phase: Phase, records: Int64, access: Range, where: str) -> None:
@@ -82,8 +104,7 @@ def check_bounds(plan: Plan, phase: Phase, records: Int64, access: Range, where:
 
 def check_taps(plan: Plan, phase: Phase, records: Int64, taps: TapList, where: str) -> None:
     """Every tap of every list that the records use stays inside its buffers."""
-    name = phase.arguments[taps.argument]
-    values = plan.constants[name]
+    values = plan.constants[phase.arguments[taps.argument]]
     for start in np.unique(records[:, 1 + taps.argument]):
         users = records[records[:, 1 + taps.argument] == start]
         for group, offsets in read_tap_list(values, int(start), taps, where):
@@ -100,18 +121,21 @@ def read_tap_list(values: Int64, start_bytes: int, taps: TapList, where: str) ->
     for group in range(len(taps.groups)):
         count = int(values[at]) if 0 <= at < len(values) else -1
         if start_bytes % 8 or count < 0 or at + 1 + count * width > len(values):
-            raise PlanError(f"{where}: the tap list at byte {start_bytes} leaves its constant")
+            raise PlanError(f"{where}: the tap list at byte {start_bytes} of taps leaves its constant")
         if count:
             yield group, values[at + 1 : at + 1 + count * width].reshape(count, width)
         at += 1 + count * width
 
 
-def count_writes(plan: Plan, phase: Phase, records: Int64, access: Range, written: dict[str, Int64]) -> None:
+def count_writes(plan: Plan, phase: Phase, records: Int64, access: Range, counts: dict[str, Int64], where: str) -> None:
     """Add one to every element that a record writes."""
     name = phase.arguments[access.argument]
-    times = written.setdefault(name, np.zeros(-(-plan.buffer_bytes(name) // ELEMENT_BYTES), np.int64))
-    begin = (records[:, 1 + access.argument] + access.begin_bytes) // ELEMENT_BYTES
-    elements = begin[:, None] + np.arange((access.end_bytes - access.begin_bytes) // ELEMENT_BYTES)
+    times = counts.setdefault(name, np.zeros(-(-plan.buffer_bytes(name) // ELEMENT_BYTES), np.int64))
+    begin = records[:, 1 + access.argument] + access.begin_bytes
+    if (begin % ELEMENT_BYTES).any() or (access.end_bytes - access.begin_bytes) % ELEMENT_BYTES:
+        raise PlanError(f"{where}: a write of {name} is not made of whole elements")
+    span = np.arange((access.end_bytes - access.begin_bytes) // ELEMENT_BYTES)
+    elements = (begin // ELEMENT_BYTES)[:, None] + span
     times += np.bincount(elements.ravel(), minlength=len(times))
 
 
@@ -119,9 +143,27 @@ def check_written(plan: Plan, name: str, times: Int64, where: str) -> None:
     """No element twice; and every element that belongs to the buffer once."""
     if times.max(initial=0) > 1:
         raise PlanError(f"{where}: element {int(times.argmax())} of {name} is written {int(times.max())} times")
-    expected = plan.tensors[name].offsets(with_padding=True).ravel() if name in plan.tensors else np.arange(len(times))
+    tensor = plan.tensors.get(name)
+    expected = np.arange(len(times)) if tensor is None else tensor.offsets(with_padding=True).ravel()
     if not times[expected].all():
         missing = int(expected[times[expected] == 0][0])
         raise PlanError(f"{where}: element {missing} of {name} is never written")
     if int(times.sum()) != len(expected):
         raise PlanError(f"{where}: bytes between the elements of {name} are written")
+
+
+def check_continuation(plan: Plan, index: int) -> None:
+    """Record i of the phase writes exactly what record i of the phase before wrote."""
+    before, after = plan.phases[index - 1], plan.phases[index]
+    if index == 0 or before.arguments != after.arguments or before.records.shape != after.records.shape:
+        raise PlanError(f"phase {index} continues a phase with other records or arguments")
+    for old, new in np.unique(np.stack((before.records[:, 0], after.records[:, 0]), 1), axis=0):
+        writes = plan.specs[int(new)].footprint().writes
+        if set(plan.specs[int(old)].footprint().writes) != set(writes):
+            raise PlanError(
+                f"phase {index}: {plan.specs[int(new)].name} writes other bytes than the phase it continues"
+            )
+    columns = [1 + i for i, name in enumerate(after.arguments) if name in plan.outputs or name in plan.scratch_bytes]
+    moved = (before.records[:, columns] != after.records[:, columns]).any(axis=1)
+    if moved.any():
+        raise PlanError(f"phase {index}: record {int(moved.argmax())} does not continue its own output")

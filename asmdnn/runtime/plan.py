@@ -73,19 +73,20 @@ class Plan:
 
     def parts(self, threads: int) -> int:
         """How many threads are worth waking for this plan."""
-        return threads if self.cycles >= INLINE_CYCLES else 1
+        records = max(len(phase.records) for phase in self.phases)
+        return min(threads, records) if self.cycles >= INLINE_CYCLES else 1
 
     def split(self, parts: int) -> list[Int64]:
         """For each phase int64[parts + 1]: the first record of every part, and the end.
 
-        Parts cost the same within a record; phases that continue one another are split alike.
+        Parts are cut where their costs come nearest to equal; phases that continue one another are cut alike.
         """
         heads = [i for i, phase in enumerate(self.phases) if not phase.continues] + [len(self.phases)]
         splits = []
         for head, end in pairwise(heads):
-            cost = np.cumsum(sum(phase.cycles for phase in self.phases[head:end]), dtype=np.int64)
-            inner = np.searchsorted(cost, cost[-1:].sum() * np.arange(1, parts) / parts, side="left")
-            splits += [np.array([0, *inner, len(cost)], np.int64)] * (end - head)
+            together = np.sum([phase.cycles for phase in self.phases[head:end]], axis=0, dtype=np.int64)
+            cost = np.cumsum(together)
+            splits += [cut_evenly(np.concatenate(([0], cost)), parts)] * (end - head)
         return splits
 
     def buffer_bytes(self, name: str) -> int:
@@ -102,6 +103,15 @@ class Plan:
         from asmdnn.runtime.check import check_plan
 
         check_plan(self)
+
+
+def cut_evenly(done: Int64, parts: int) -> Int64:
+    """int64[parts + 1]: where to cut so that parts cost nearly the same; done[i] is the cost of the first i records."""
+    target = done[-1] * np.arange(parts + 1) / parts
+    above = np.minimum(np.searchsorted(done, target), len(done) - 1)  # a float target may round past the end
+    below = np.maximum(above - 1, 0)
+    cuts: Int64 = np.where(target - done[below] < done[above] - target, below, above).astype(np.int64)
+    return cuts
 
 
 def concatenate(phases: Sequence[tuple[Phase, int]], arguments: int) -> tuple[Phase, ...]:

@@ -23,6 +23,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.jit.native import address, function, open_library
 
 _RUNTIME = re.compile(r".*/lib(gomp|iomp5|omp)\b[^/]*\.so[^/]*")  # torch's wheel has libgomp-a34b3233.so.1
+MAX_THREADS = 4096  # libgomp keeps a team on the caller's stack and overflows it with some ten thousands
 _PF_FORKNOEXEC = 0x40  # linux/sched.h: forked, but no program executed since
 
 _usable: bool | None = None  # unknown until somebody asks; False for good in a fork()ed child
@@ -86,6 +87,8 @@ def check_thread_count(threads: int) -> int:
     """
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise InvalidArguments(f"threads must be an integer of at least 1, got {threads!r}.")
+    if threads > MAX_THREADS:
+        raise InvalidArguments(f"threads={threads} is more than a team can have, ask for at most {MAX_THREADS}.")
     if threads > 1 and openmp() is None:
         raise Unimplemented(f"threads={threads} needs an OpenMP runtime: {_search()}")
     return threads

@@ -18,7 +18,7 @@ CHANNELS = st.one_of(st.integers(1, 20), st.sampled_from((23, 24, 31, 32, 33, 48
 def axes(draw: st.DrawFn) -> Axis:
     kernel, stride, dilation = draw(st.integers(1, 5)), draw(st.integers(1, 3)), draw(st.integers(0, 2))
     extent = (kernel - 1) * (dilation + 1) + 1
-    before, after = draw(st.integers(0, extent - 1)), draw(st.integers(0, extent - 1))
+    before, after = draw(st.integers(0, extent)), draw(st.integers(0, extent))
     size = draw(st.integers(max(1, extent - before - after), max(1, extent - before - after) + 12))
     return Axis(size, (size + before + after - extent) // stride + 1, kernel, stride, before, dilation)
 

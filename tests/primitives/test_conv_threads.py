@@ -78,8 +78,8 @@ print("the same")
 
 @pytest.mark.parametrize(
     "limit",
-    [{"OMP_THREAD_LIMIT": "1"}, {"OMP_THREAD_LIMIT": "3"}, {"OMP_DYNAMIC": "true", "OMP_NUM_THREADS": "2"}, {}],
-    ids=lambda limit: "-".join(limit) or "nested",
+    [{"OMP_THREAD_LIMIT": "1"}, {"OMP_THREAD_LIMIT": "3"}, {}],
+    ids=lambda limit: "".join(limit.values()) or "nested",
 )
 def test_fewer_threads_than_asked_for(isa: str, limit: dict[str, str]) -> None:
     result = subprocess.run(

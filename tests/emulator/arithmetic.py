@@ -1,0 +1,193 @@
+"""Lane-wise arithmetic, logic, comparisons and blends.
+
+Where two operands are NaN, which of them an arithmetic result shows is up to the host's arithmetic.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from iced_x86 import RegisterExt
+
+from .cpu import mask_value
+from .memory import Array
+from .operands import Operands, Step
+
+Lanewise = Callable[[Array, Array, Array], object]  # (a, b, out): out may be a or b
+
+
+def _maximum(a: Array, b: Array, out: Array) -> None:
+    """The first if it is greater, else the second: also where one is NaN or both are zero."""
+    out[:] = np.where(np.greater(a, b), a, b)
+
+
+def _minimum(a: Array, b: Array, out: Array) -> None:
+    out[:] = np.where(np.less(a, b), a, b)
+
+
+def _and_not(a: Array, b: Array, out: Array) -> None:
+    np.bitwise_and(~a, b, out)
+
+
+_FLOAT: dict[str, Lanewise] = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": np.divide,
+                               "MAX": _maximum, "MIN": _minimum}  # fmt: skip
+_LOGIC: dict[str, Lanewise] = {"AND": np.bitwise_and, "OR": np.bitwise_or, "XOR": np.bitwise_xor, "ANDN": _and_not}
+_INTEGER: dict[str, tuple[type, Lanewise]] = {
+    "VPADDB": (np.uint8, np.add), "VPADDW": (np.uint16, np.add), "VPADDD": (np.uint32, np.add),
+    "VPADDQ": (np.uint64, np.add), "VPSUBB": (np.uint8, np.subtract), "VPSUBW": (np.uint16, np.subtract),
+    "VPSUBD": (np.uint32, np.subtract), "VPSUBQ": (np.uint64, np.subtract), "VPMULLW": (np.uint16, np.multiply),
+    "VPMULLD": (np.uint32, np.multiply), "VPMAXSD": (np.int32, _maximum), "VPMINSD": (np.int32, _minimum),
+    "VPMAXUD": (np.uint32, _maximum), "VPMINUD": (np.uint32, _minimum),
+}  # fmt: skip
+_SCALAR = {f"V{name}SS": function for name, function in _FLOAT.items()}
+PACKED: dict[str, tuple[type, Lanewise]] = {
+    **{f"V{name}PS": (np.float32, function) for name, function in _FLOAT.items()},
+    **{f"V{name}{kind}": (dtype, function) for name, function in _LOGIC.items()
+       for kind, dtype in (("PS", np.uint32), ("PD", np.uint64))},
+    **{f"VP{name}{kind}": (dtype, function) for name, function in _LOGIC.items()
+       for kind, dtype in (("", np.uint64), ("D", np.uint32), ("Q", np.uint64))},
+    **_INTEGER,
+}  # fmt: skip
+
+
+def packed(ops: Operands) -> Step:
+    """Operand 0 = function(operand 1, operand 2) in every lane."""
+    ops.only_default_rounding()
+    dtype, function = PACKED[ops.name]
+    a, b = ops.vector(1, dtype), ops.source(2, dtype, ops.vector_size)
+    return ops.define(dtype, lambda out: function(a, b(), out))
+
+
+def scalar(ops: Operands) -> Step:
+    """Lane 0 is computed, lanes 1 to 3 come from operand 1."""
+    ops.only_default_rounding()
+    function, cpu, number = _SCALAR[ops.name], ops.cpu, ops.number(0)
+    a, b, whole, out = ops.vector(1, np.float32), ops.source(2, np.float32, 4), ops.vector(1, np.uint32), \
+        ops.vector(0, np.uint32)  # fmt: skip
+    active, zeroing, result = ops.active(1), ops.ins.zeroing_masking, np.empty(1, np.float32)
+
+    def step() -> None:
+        function(a[:1], b(), result)
+        lane = result.view(np.uint32)
+        if active is not None and not active()[0]:
+            lane = np.zeros(1, np.uint32) if zeroing else out[:1].copy()
+        out[:] = whole
+        out[:1] = lane
+        cpu.settle(number, 16)
+
+    return step
+
+
+def square_root(ops: Operands) -> Step:
+    ops.only_default_rounding()
+    a = ops.source(1, np.float32, ops.vector_size)
+    return ops.define(np.float32, lambda out: np.sqrt(a(), out))
+
+
+def shift(ops: Operands) -> Step:
+    """VPSLLD, VPSRLD, VPSRAD and their Q forms by an immediate: counts past the lane shift everything out."""
+    if ops.is_register(2) or ops.is_memory(2):
+        ops.unsupported("a count that is not an immediate")
+    bits, count = (64 if ops.name.endswith("Q") else 32), ops.immediate()
+    signed = "SRA" in ops.name
+    dtype: type = {32: (np.uint32, np.int32), 64: (np.uint64, np.int64)}[bits][signed]
+    a = ops.source(1, dtype, ops.vector_size)
+    if signed:
+        by = dtype(min(count, bits - 1))
+        return ops.define(dtype, lambda out: np.right_shift(a(), by, out))
+    if count >= bits:
+        return ops.define(dtype, lambda out: np.multiply(a(), dtype(0), out))  # memory is read all the same
+    by, function = dtype(count), np.left_shift if "SLL" in ops.name else np.right_shift
+    return ops.define(dtype, lambda out: function(a(), by, out))
+
+
+# The 32 float predicates: 8 relations in 2 x 2 variants of signalling and, for NaN, of the answer.
+_UNORDERED: Callable[[Array, Array], Array] = lambda a, b: np.isnan(a) | np.isnan(b)  # noqa: E731
+_RELATIONS: tuple[tuple[Callable[[Array, Array], Array], bool], ...] = (
+    (np.equal, False), (np.less, False), (np.less_equal, False), (_UNORDERED, True),
+    (np.not_equal, True), (lambda a, b: ~np.less(a, b), True), (lambda a, b: ~np.less_equal(a, b), True),
+    (lambda a, b: ~_UNORDERED(a, b), False),
+    (np.equal, True), (lambda a, b: ~np.greater_equal(a, b), True), (lambda a, b: ~np.greater(a, b), True),
+    (lambda a, b: np.zeros(a.shape, bool), False),
+    (np.not_equal, False), (np.greater_equal, False), (np.greater, False), (lambda a, b: np.ones(a.shape, bool), True),
+)  # fmt: skip
+
+
+def float_predicate(immediate: int) -> Callable[[Array, Array], Array]:
+    """VCMPPS's predicate 0 to 31; bit 4 only changes which NaN signals."""
+    relation, if_unordered = _RELATIONS[immediate & 15]
+    return lambda a, b: np.where(_UNORDERED(a, b), if_unordered, relation(a, b))
+
+
+_INTEGER_PREDICATES = (np.equal, np.less, np.less_equal, lambda a, b: np.zeros(a.shape, bool),
+                       np.not_equal, np.greater_equal, np.greater, lambda a, b: np.ones(a.shape, bool))  # fmt: skip
+_MASK_TESTS = {"VPTESTMD": lambda a, b: (a & b) != 0, "VPTESTNMD": lambda a, b: (a & b) == 0}
+
+
+def _predicate(ops: Operands) -> tuple[type, Callable[[Array, Array], Array]]:
+    if ops.name == "VCMPPS":
+        return np.float32, float_predicate(ops.immediate())
+    if ops.name in _MASK_TESTS:
+        return np.uint32, _MASK_TESTS[ops.name]
+    if ops.name in ("VPCMPEQD", "VPCMPGTD"):
+        return np.int32, np.equal if ops.name == "VPCMPEQD" else np.greater
+    return (np.uint32 if ops.name == "VPCMPUD" else np.int32), _INTEGER_PREDICATES[ops.immediate() & 7]
+
+
+def compare(ops: Operands) -> Step:
+    """Into a mask register, where the write mask clears lanes; or (VEX) all ones in the lanes of a vector."""
+    size, (dtype, predicate) = ops.vector_size, _predicate(ops)
+    a, b = ops.vector(1, dtype), ops.source(2, dtype, size)
+    if not RegisterExt.is_k(ops.ins.op_register(0)):
+        return ops.define(np.int32, lambda out: np.negative(predicate(a, b()), out, dtype=np.int32))
+    k, number, active = ops.cpu.k, ops.number(0), ops.active(size // 4)
+
+    def step() -> None:
+        lanes = predicate(a, b())
+        k[number] = mask_value(lanes if active is None else lanes & active())
+
+    return step
+
+
+def blend_by_sign(ops: Operands) -> Step:
+    """VBLENDVPS: operand 2 where the sign bit of operand 3 is set, else operand 1."""
+    a, b, sign = ops.vector(1, np.uint32), ops.source(2, np.uint32, ops.vector_size), ops.vector(3, np.int32)
+
+    def fill(out: Array) -> None:
+        out[:] = np.where(sign < 0, b(), a)
+
+    return ops.define(np.uint32, fill)
+
+
+def blend_by_mask(ops: Operands) -> Step:
+    """VBLENDMPS: operand 2 where the mask is set, else operand 1, or zero with {z}."""
+    size, cpu, number = ops.vector_size, ops.cpu, ops.number(0)
+    a, b, out = ops.vector(1, np.uint32), ops.source(2, np.uint32, size), ops.vector(0, np.uint32)
+    active, zeroing = ops.active(len(out)), ops.ins.zeroing_masking
+
+    def step() -> None:
+        out[:] = b() if active is None else np.where(active(), b(), 0 if zeroing else a)
+        cpu.settle(number, size)
+
+    return step
+
+
+def ternary_logic(ops: Operands) -> Step:
+    """VPTERNLOGD: bit by bit, the immediate is the truth table of operands 0, 1 and 2."""
+    table, a, b = ops.immediate(), ops.vector(0, np.uint32), ops.vector(1, np.uint32)
+    c = ops.source(2, np.uint32, ops.vector_size)
+
+    def fill(out: Array) -> None:
+        third, result = c(), np.zeros_like(out)
+        for row in (row for row in range(8) if table >> row & 1):
+            result |= (a if row & 4 else ~a) & (b if row & 2 else ~b) & (third if row & 1 else ~third)
+        out[:] = result
+
+    return ops.define(np.uint32, fill)
+
+
+TABLE: dict[str, Callable[[Operands], Step]] = {
+    **dict.fromkeys(PACKED, packed), **dict.fromkeys(_SCALAR, scalar), "VSQRTPS": square_root,
+    **dict.fromkeys(("VPSLLD", "VPSRLD", "VPSRAD", "VPSLLQ", "VPSRLQ", "VPSRAQ"), shift),
+    **dict.fromkeys(("VCMPPS", "VPCMPEQD", "VPCMPGTD", "VPCMPD", "VPCMPUD", *_MASK_TESTS), compare),
+    "VBLENDVPS": blend_by_sign, "VBLENDMPS": blend_by_mask, "VPBLENDMD": blend_by_mask, "VPTERNLOGD": ternary_logic,
+}  # fmt: skip

@@ -1,0 +1,109 @@
+"""What the encoder refuses, and what it says."""
+
+import re
+
+import numpy as np
+import pytest
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.isa.assembler import Assembler, mem, register
+from asmdnn.isa.encoder import encoder_of
+from asmdnn.isa.memory_operand import Operand, Pointer
+
+RAX, EAX, K1 = register("r64", 0), register("r32", 0), register("k", 1)
+XMM, YMM, ZMM = register("xmm", 1), register("ymm", 1), register("zmm", 1)
+
+
+def encode(mnemonic: str, *operands: Operand) -> bytes:
+    encoder = encoder_of(mnemonic)
+    assert encoder is not None
+    return bytes(encoder.choose(operands).encode(operands))
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "operands", "sizes"),
+    [
+        ("MOV", (mem(RAX), 5), "1, 2, 4, 8"),
+        ("ADD", (mem(RAX, 8), 5), "1, 2, 4, 8"),
+        ("CMP", (mem(RAX), 0), "1, 2, 4, 8"),
+        ("INC", (mem(RAX),), "1, 2, 4, 8"),
+        ("SHL", (mem(RAX), 1), "1, 2, 4, 8"),
+        ("MOVZX", (EAX, mem(RAX)), "1, 2"),
+        ("PUSH", (mem(RAX),), "2, 8"),
+        ("LOCK_INC", (mem(RAX),), "1, 2, 4, 8"),
+        ("VCVTPD2PS", (XMM, mem(RAX)), "16, 32"),
+        ("VCVTNEPS2BF16", (XMM, mem(RAX)), "16, 32"),
+        ("VFPCLASSPS", (K1, mem(RAX), 1), "16, 32, 64"),
+    ],
+)
+def test_memory_of_unknown_size_is_refused(mnemonic: str, operands: tuple[Operand, ...], sizes: str) -> None:
+    message = f"leaves the size of memory open: say mem(..., size=...) with one of {sizes}"
+    with pytest.raises(InvalidArguments, match=f"{re.escape(message)}$"):
+        encode(mnemonic, *operands)
+
+
+def test_constants_of_unknown_size_are_refused() -> None:
+    asm = Assembler("constant")
+    with pytest.raises(InvalidArguments, match=r"cmp .* leaves the size"):
+        asm.CMP(asm.const(bytes(8), 8), 0)
+    asm.CMP(asm.const(bytes(8), 8, size=4), 0)
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "operands", "size"),
+    [
+        ("MOV", (RAX, mem(RAX)), 8),
+        ("MOV", (mem(RAX), EAX), 4),
+        ("VMOVUPS", (YMM, mem(RAX)), 32),
+        ("VMOVUPS", (mem(RAX).masked(K1), ZMM), 64),
+        ("VBROADCASTSS", (ZMM, mem(RAX)), 4),
+        ("VPMOVZXBD", (YMM, mem(RAX)), 8),
+        ("VADDSS", (XMM, XMM, mem(RAX)), 4),
+        ("PREFETCHT0", (mem(RAX),), 1),
+        ("CALL", (mem(RAX),), 8),
+    ],
+)
+def test_memory_whose_size_follows(mnemonic: str, operands: tuple[Operand, ...], size: int) -> None:
+    sized = [operand.sized(size) if isinstance(operand, Pointer) else operand for operand in operands]
+    assert encode(mnemonic, *operands) == encode(mnemonic, *sized)
+
+
+def test_an_address_needs_no_size() -> None:
+    assert encode("LEA", RAX, mem(RAX, 8)) == encode("LEA", RAX, mem(RAX, 8, size=4)) == bytes.fromhex("488d4008")
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "operands", "message"),
+    [
+        ("VADDPS", (ZMM, ZMM, 5), "vaddps zmm1, zmm1, 5 does not exist: the forms are VADDPS(xmm, xmm, xmm/m128)"),
+        ("ADD", (RAX, 1 << 40), "add rax, 1099511627776 does not exist"),
+        ("VADDPS", (ZMM, ZMM, mem(RAX, size=4, broadcast=8)), "does not exist"),
+        ("XCHG", (EAX, EAX), "xchg eax, eax does not exist"),
+        ("VADDPS", (register("ymm", 16).masked(K1), YMM, mem(RAX, size=64)), "does not exist"),
+        ("VGATHERDPS", (ZMM, mem(RAX, index=register("zmm", 2))), "needs a write mask k1 to k7"),
+        ("VSCATTERDPS", (mem(RAX, index=register("zmm", 2)), ZMM), "needs a write mask k1 to k7"),
+        ("VGATHERDPS", (ZMM.masked(K1), mem(RAX, index=ZMM)), "needs registers that all differ"),
+        ("VGATHERDPS", (YMM, mem(RAX, index=register("ymm", 2)), YMM), "needs registers that all differ"),
+    ],
+)
+def test_what_does_not_exist_is_refused(mnemonic: str, operands: tuple[Operand, ...], message: str) -> None:
+    with pytest.raises(InvalidArguments, match=re.escape(message)):
+        encode(mnemonic, *operands)
+
+
+def test_operands_of_other_types() -> None:
+    asm = Assembler("types")
+    asm.ADD(RAX, np.int64(8))
+    asm.VPSHUFD(XMM, XMM, np.uint8(0x1B))
+    assert asm.finish().data == bytes.fromhex("4883c008c5f970c91b")
+    for wrong, kind in (1.5, "float"), ("rax", "str"), ([RAX], "list"), (asm.new_label("x"), "Label"):
+        with pytest.raises(InvalidArguments, match=f"is a {kind}, not a register"):
+            asm.ADD(RAX, wrong)
+
+
+def test_unknown_mnemonics() -> None:
+    assert encoder_of("VFOO") is None
+    asm = Assembler("unknown")
+    for name in "VFOO", "Label", "rax", "LOCK_MOV":
+        with pytest.raises(AttributeError, match=f"{name} is neither an instruction"):
+            getattr(asm, name)

@@ -1,0 +1,69 @@
+"""Attr and post-ops: values that are checked when they are made."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+
+
+def test_a_value() -> None:
+    attr = dnn.Attr([dnn.Sum(0.5), dnn.Eltwise("relu", 0.25)])
+    assert attr == dnn.Attr((dnn.Sum(0.5), dnn.Eltwise("relu", alpha=0.25)))
+    assert hash(attr) == hash(dnn.Attr(iter(attr.post_ops)))
+    assert attr != dnn.Attr([dnn.Eltwise("relu", 0.25), dnn.Sum(0.5)]), "order matters"
+    assert dnn.Attr().post_ops == ()
+    assert dnn.Attr([dnn.Sum()]).reads_dst()
+    assert not dnn.Attr([dnn.Eltwise("relu")]).reads_dst()
+
+
+def test_integers_are_numbers() -> None:
+    assert dnn.Sum(2) == dnn.Sum(2.0)
+    assert type(dnn.Sum(2).scale) is float
+
+
+BAD_NUMBERS = [math.nan, math.inf, -math.inf, 1e39, True, "1", None, 10**400]
+
+
+@pytest.mark.parametrize("value", BAD_NUMBERS, ids=lambda value: repr(value)[:8])
+@pytest.mark.parametrize(
+    ("field", "make"),
+    [
+        ("Sum.scale", dnn.Sum),
+        ("Eltwise.alpha", lambda value: dnn.Eltwise("relu", value)),
+        ("Eltwise.beta", lambda value: dnn.Eltwise("relu", 0.0, value)),
+    ],
+)
+def test_numbers_that_f32_cannot_hold(field: str, make: Any, value: Any) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=f"{field} must be a finite f32 number"):
+        make(value)
+
+
+def test_numpy_scalars_are_numbers() -> None:
+    assert dnn.Sum(np.float32(0.5)) == dnn.Sum(0.5)  # type: ignore[arg-type]
+    assert dnn.Eltwise("relu", np.float64(0.1)) == dnn.Eltwise("relu", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: dnn.Eltwise("gelu"), "Eltwise.alg must be 'relu'.*not 'gelu'"),
+        (lambda: dnn.Eltwise("RELU"), "Eltwise.alg must be 'relu'"),
+        (lambda: dnn.Eltwise(["relu"]), "Eltwise.alg"),  # type: ignore[arg-type]
+        (lambda: dnn.Eltwise("relu", 0.0, 1.0), "Eltwise.beta must be 0 for relu, not 1.0"),
+        (lambda: dnn.Attr(["relu"]), r"post_ops\[0\] must be a Sum or an Eltwise, not 'relu'"),  # type: ignore[list-item]
+        (lambda: dnn.Attr([dnn.Sum(), None]), r"post_ops\[1\] must be"),  # type: ignore[list-item]
+        (lambda: dnn.Attr("relu"), r"post_ops\[0\] must be a Sum or an Eltwise, not 'relu'"),  # type: ignore[arg-type]
+        (lambda: dnn.Attr(7), r"post_ops\[0\] must be"),  # type: ignore[arg-type]
+        (lambda: dnn.Attr([dnn.Sum()] * 33), "post_ops has 33 entries, at most 32"),
+    ],
+)
+def test_wrong_post_ops(make: Any, message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        make()
+
+
+def test_one_post_op_needs_no_list() -> None:
+    assert dnn.Attr(dnn.Sum()) == dnn.Attr([dnn.Sum()])  # type: ignore[arg-type]
