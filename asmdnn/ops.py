@@ -12,7 +12,7 @@ import numpy.typing as npt
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attr import Attr, Eltwise, Sum
-from asmdnn.primitives.convolution import ConvolutionForward
+from asmdnn.primitives.convolution import MAX_SIZE, ConvolutionForward
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.primitive import Primitive, primitive_desc
 from asmdnn.primitives.reordering import reorder
@@ -28,7 +28,7 @@ class ConvKey:
 
     src: tuple[int, ...]
     weights: tuple[int, ...]
-    bias: bool
+    bias: tuple[int, ...] | None
     strides: tuple[int, int]
     padding: tuple[int, int, int, int]
     dilations: tuple[int, int]
@@ -48,7 +48,7 @@ def conv_primitive(key: ConvKey) -> Primitive:
     desc = ConvolutionForward(
         src=MemoryDesc(key.src, f32, "nchw"),
         weights=MemoryDesc(key.weights, f32, "any"),
-        bias=MemoryDesc((oc,), f32, "a") if key.bias else None,
+        bias=MemoryDesc(key.bias, f32, "a") if key.bias else None,
         dst=MemoryDesc((mb, oc, oh, ow), f32, "nchw"),
         strides=key.strides,
         dilations=(dh - 1, dw - 1),
@@ -83,7 +83,7 @@ def conv2d(
     key = ConvKey(
         x.shape,
         w.shape,
-        bias is not None,
+        None if bias is None else bias.shape,
         pair("stride", stride, 1),
         pads(padding),
         pair("dilation", dilation, 1),
@@ -103,11 +103,11 @@ def conv2d(
 
 def as_f32(name: str, value: Any, ndim: int) -> Array:
     """`value` as a dense numpy array, or InvalidArguments; other dtypes are refused, not converted."""
-    array = (
-        np.from_dlpack(value)
-        if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
-        else np.asarray(value)
-    )
+    try:
+        foreign = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
+        array = np.from_dlpack(value) if foreign else np.asarray(value)
+    except (BufferError, TypeError, ValueError, RuntimeError) as error:
+        raise InvalidArguments(f"{name} cannot be read as an array in memory: {error}") from error
     if array.dtype != np.float32:
         raise InvalidArguments(f"{name} has dtype {array.dtype}, convert it to float32")
     if array.ndim != ndim:
@@ -145,8 +145,8 @@ def pads(value: int | Sequence[int]) -> tuple[int, int, int, int]:
     """(top, left, bottom, right) from one integer, two or four."""
     numbers = integers("padding", value)
     numbers = {1: numbers * 4, 2: numbers * 2}.get(len(numbers), numbers)
-    if len(numbers) != 4 or min(numbers) < 0:
-        raise InvalidArguments(f"padding must be one, two or four integers of at least 0, not {value!r}")
+    if len(numbers) != 4 or not all(0 <= n <= MAX_SIZE for n in numbers):
+        raise InvalidArguments(f"padding must be one, two or four integers from 0 to 2**31 - 1, not {value!r}")
     return numbers[0], numbers[1], numbers[2], numbers[3]
 
 

@@ -7,6 +7,11 @@ from typing import Any
 from asmdnn.isa.vector import Lanes, Vector
 
 
+def word(number: float) -> str:
+    """A number in a kernel's name: no sign or plus, since names are file names and symbols."""
+    return f"{number:g}".replace("-", "m").replace("+", "")
+
+
 @dataclass(frozen=True, slots=True)
 class SumOp:
     """x + scale * dst, dst being what the destination held before the call."""
@@ -15,7 +20,7 @@ class SumOp:
 
     @property
     def name(self) -> str:
-        return "sum" if self.scale == 1.0 else f"sum{self.scale:g}"
+        return "sum" if self.scale == 1.0 else "sum" + word(self.scale)
 
     def apply(self, v: Vector, x: Any, dst: Any, lanes: Lanes, spare: Sequence[Any]) -> None:
         old, scale = spare
@@ -35,7 +40,7 @@ class ReluOp:
 
     @property
     def name(self) -> str:
-        return "relu" if self.alpha == 0.0 else f"relu{self.alpha:g}"
+        return "relu" if self.alpha == 0.0 else "relu" + word(self.alpha)
 
     def apply(self, v: Vector, x: Any, dst: Any, lanes: Lanes, spare: Sequence[Any]) -> None:
         negative, constant = spare
