@@ -169,9 +169,9 @@ def test_arrays_that_are_refused(data: Data, name: str, change: Any, message: st
 
 
 def test_x_and_w_are_needed(data: Data) -> None:
-    with pytest.raises(dnn.InvalidArguments, match="^x has dtype object"):
+    with pytest.raises(dnn.InvalidArguments, match=r"^x has dtype object"):
         ops.conv2d(None, data.weights)
-    with pytest.raises(dnn.InvalidArguments, match="^w has dtype object"):
+    with pytest.raises(dnn.InvalidArguments, match=r"^w has dtype object"):
         ops.conv2d(data.src, None)
 
 
@@ -203,7 +203,7 @@ def test_out_may_not_be_an_input() -> None:
 
 
 def test_sum_needs_out(data: Data) -> None:
-    with pytest.raises(dnn.InvalidArguments, match="^out must be given, post-op Sum adds what it holds"):
+    with pytest.raises(dnn.InvalidArguments, match=r"^out must be given, post-op Sum adds what it holds"):
         ops.conv2d(data.src, data.weights, post_ops=[dnn.Sum()])
 
 
@@ -212,7 +212,9 @@ def test_sum_needs_out(data: Data) -> None:
 
 @pytest.mark.parametrize("name", ["stride", "padding", "dilation"])
 @pytest.mark.parametrize(
-    "value", [-1, 1.0, True, "1", "11", None, (), (1, 1, 1), (1, 1, 1, 1, 1), (1, "1"), (1.0, 1), {1, 2}, (1, -1)], ids=repr
+    "value",
+    [-1, 1.0, True, "1", "11", None, (), (1, 1, 1), (1, 1, 1, 1, 1), (1, "1"), (1.0, 1), {1, 2}, (1, -1)],
+    ids=repr,
 )
 def test_numbers_that_are_refused(data: Data, name: str, value: Any) -> None:
     with pytest.raises(dnn.InvalidArguments, match=f"^{name} must be"):

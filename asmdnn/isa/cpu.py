@@ -98,6 +98,13 @@ def effective_isa() -> Isa:
     return allowed[-1]
 
 
+def require_executable(name: str) -> None:
+    """Raise Unimplemented unless this machine, under its cap, executes the level of that name."""
+    best = effective_isa()
+    if isa_of(name) not in supported_isas() or isa_of(name).rank > best.rank:
+        raise Unimplemented(f"isa {name} cannot be executed here, use {best} or a lower level")
+
+
 @contextmanager
 def max_cpu_isa(name: str) -> Iterator[Isa]:
     """No level above `name` is used inside the block, in this thread or task; an inner block can lower it further.

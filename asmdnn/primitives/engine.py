@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from asmdnn.errors import InvalidArguments, Unimplemented
-from asmdnn.isa.cpu import cache_sizes, effective_isa, supported_isas
+from asmdnn.errors import InvalidArguments
+from asmdnn.isa.cpu import cache_sizes, effective_isa
 from asmdnn.isa.levels import isa_of
 from asmdnn.runtime.threads import check_thread_count, max_threads
 
@@ -35,13 +35,6 @@ class Engine:
         if isinstance(self.l2_bytes, bool) or not isinstance(self.l2_bytes, int) or self.l2_bytes < 0:
             raise InvalidArguments(f"l2_bytes must be a number of bytes, not {self.l2_bytes!r}")
         object.__setattr__(self, "l2_bytes", self.l2_bytes or cache_sizes().l2_bytes or USUAL_L2_BYTES)
-
-
-def require_executable(engine: Engine) -> None:
-    """Raise Unimplemented unless this machine, under its cap, executes the engine's ISA level."""
-    usable = supported_isas()
-    if isa_of(engine.isa) not in usable or isa_of(engine.isa).rank > effective_isa().rank:
-        raise Unimplemented(f"isa {engine.isa} cannot be executed here, use {effective_isa().name} or a lower level")
 
 
 class Stream:

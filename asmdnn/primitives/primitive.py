@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.isa.cpu import require_executable
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attr import Attr
-from asmdnn.primitives.engine import Engine, Stream, require_executable
+from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
 from asmdnn.primitives.registry import Description, planners_of
 from asmdnn.runtime.execution import Call, Program
@@ -122,7 +123,7 @@ class Primitive:
     def __init__(self, pd: PrimitiveDesc) -> None:
         if not isinstance(pd, PrimitiveDesc):
             raise InvalidArguments(f"pd must be a PrimitiveDesc, not {type(pd).__name__}")
-        require_executable(pd.engine)
+        require_executable(pd.engine.isa)
         self.pd = pd
         self._program = Program(pd.plan, pd.engine.threads)
         self._tensors = pd.plan.tensors

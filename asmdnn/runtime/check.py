@@ -16,7 +16,7 @@ from asmdnn.errors import AsmdnnError
 from asmdnn.generators.footprint import Footprint, Range, TapList
 from asmdnn.runtime.plan import Int64, Phase, Plan
 
-ELEMENT_BYTES = 4  # every kernel so far writes f32
+SCRATCH_ELEMENT_BYTES = 4  # what kernels keep between phases is f32
 
 
 class PlanError(AsmdnnError):
@@ -130,12 +130,13 @@ def read_tap_list(values: Int64, start_bytes: int, taps: TapList, where: str) ->
 def count_writes(plan: Plan, phase: Phase, records: Int64, access: Range, counts: dict[str, Int64], where: str) -> None:
     """Add one to every element that a record writes."""
     name = phase.arguments[access.argument]
-    times = counts.setdefault(name, np.zeros(-(-plan.buffer_bytes(name) // ELEMENT_BYTES), np.int64))
+    size = plan.tensors[name].dtype.size_bytes if name in plan.tensors else SCRATCH_ELEMENT_BYTES
+    times = counts.setdefault(name, np.zeros(-(-plan.buffer_bytes(name) // size), np.int64))
     begin = records[:, 1 + access.argument] + access.begin_bytes
-    if (begin % ELEMENT_BYTES).any() or (access.end_bytes - access.begin_bytes) % ELEMENT_BYTES:
+    if (begin % size).any() or (access.end_bytes - access.begin_bytes) % size:
         raise PlanError(f"{where}: a write of {name} is not made of whole elements")
-    span = np.arange((access.end_bytes - access.begin_bytes) // ELEMENT_BYTES)
-    elements = (begin // ELEMENT_BYTES)[:, None] + span
+    span = np.arange((access.end_bytes - access.begin_bytes) // size)
+    elements = (begin // size)[:, None] + span
     times += np.bincount(elements.ravel(), minlength=len(times))
 
 

@@ -4,6 +4,7 @@ from functools import lru_cache
 from time import perf_counter
 
 from asmdnn.generators.peak import PeakSpec
+from asmdnn.isa.cpu import require_executable
 from asmdnn.isa.vector import f32_level
 from asmdnn.jit.native import ffi
 from asmdnn.runtime.execution import kernel_cache
@@ -17,8 +18,10 @@ SAMPLES = 9
 def fma_gflops(isa: str, threads: int = 1) -> float:
     """GFLOP/s that `threads` threads reach together on register-only multiply-adds; the best of 9 samples of some ms.
 
-    The best and not the median: a ceiling that other work on the machine lowers is none.
+    The best and not the median: a ceiling that other work on the machine lowers is none.  Raises Unimplemented for a
+    level that this machine cannot execute.
     """
+    require_executable(isa)
     spec = PeakSpec(f32_level(isa))
     (kernel,) = kernel_cache().load([spec])
     frame = ffi.new("int64_t[1]", [PASSES])

@@ -5,7 +5,7 @@ A post-op is relu, relu:0.25, sum or sum:0.5.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import asmdnn as dnn
@@ -96,7 +96,7 @@ def cases_of_file() -> list[ConvCase]:
     return [case_of(line) for line in lines if line]
 
 
-@lru_cache(maxsize=None)
+@cache
 def proven(case: ConvCase, isa: str, threads: int = 1) -> dnn.PrimitiveDesc:
     """The plan of a case, which is the right implementation's and has passed its proof."""
     engine = dnn.Engine("cpu", isa=isa, threads=threads, l2_bytes=case.l2_bytes)

@@ -1,4 +1,4 @@
-"""The convolution of the documentation in float64 numpy: one einsum for every kernel position; and what rounding may do.
+"""The convolution of the documentation in float64 numpy, an einsum for every kernel position; and what rounding may do.
 
 Two kinds of data.  Small integers: every partial sum is exact in f32, in any order, so results must be equal.  Real
 numbers: with K products a sum, the error of a result is at most gamma(n) times the sum of the absolute values of all

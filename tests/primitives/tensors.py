@@ -56,4 +56,5 @@ def assert_within(result: Storage, wanted: npt.NDArray[np.float64], tolerance: n
         wrong = ~(same | (np.abs(result - wanted) <= tolerance))
     if wrong.any():
         at = tuple(map(int, np.unravel_index(int(wrong.argmax()), wrong.shape)))
-        raise AssertionError(f"{wrong.sum()} of {wrong.size} wrong, at {at} {result[at]:.9g} instead of {wanted[at]:.9g}")
+        found = f"{result[at]:.9g} instead of {wanted[at]:.9g}"
+        raise AssertionError(f"{wrong.sum()} of {wrong.size} wrong, at {at} {found}")

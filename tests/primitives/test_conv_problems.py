@@ -1,4 +1,4 @@
-"""Convolutions of the problem list: planned and proven for every level, executed against the reference where possible."""
+"""Convolutions of the problem list: planned and proven for every level, executed against the reference."""
 
 from itertools import cycle
 

@@ -123,17 +123,17 @@ def test_a_tap_list_that_leaves_its_constant(planned_isa: str, count: int) -> No
     def edit(taps: Int64) -> None:
         taps[0] = count
 
-    with pytest.raises(PlanError, match="phase 0, kernel conv_f32_.*: the tap list at byte .* leaves its constant"):
+    with pytest.raises(PlanError, match=r"phase 0, kernel conv_f32_.*: the tap list at byte .* leaves its constant"):
         with_taps(proven(DIRECT, planned_isa).plan, edit).check()
 
 
 def test_a_tap_list_that_is_cut_short(planned_isa: str) -> None:
-    with pytest.raises(PlanError, match="the tap list at byte .* leaves its constant"):
+    with pytest.raises(PlanError, match=r"the tap list at byte .* leaves its constant"):
         with_taps(proven(DIRECT, planned_isa).plan, lambda taps: taps[:-1]).check()
 
 
 def test_a_tap_list_that_starts_within_a_word(planned_isa: str) -> None:
-    with pytest.raises(PlanError, match="the tap list at byte .* leaves its constant"):
+    with pytest.raises(PlanError, match=r"the tap list at byte .* leaves its constant"):
         edited(proven(DIRECT, planned_isa).plan, move(TAPS, 4, 0)).check()
 
 
@@ -243,7 +243,7 @@ def test_ranges_of_channels(planned_isa: str) -> None:
         same = np.flatnonzero((records[:, 0] == records[0, 0]) & (records[:, 1 + DST] != records[0, 1 + DST]))
         records[[0, same[0]]] = records[[same[0], 0]]
 
-    with pytest.raises(PlanError, match="phase 1: record .* does not continue its own output"):
+    with pytest.raises(PlanError, match=r"phase 1: record .* does not continue its own output"):
         edited(plan, swap, 1).check()
     with pytest.raises(PlanError, match="phase 1"):
         edited(plan, lambda records: records[:-1].copy(), 1).check()
@@ -283,7 +283,9 @@ def test_kernels_of_one_phase_that_depend_on_each_other() -> None:
     def phase(*kernels: int) -> Phase:
         return Phase(arguments, np.array([[k, 0, 0, 0] for k in kernels], np.int64), np.ones(len(kernels), np.int64))
 
-    plan = Plan("made up", (fill, drain), (phase(0), phase(1)), {"src": desc, "dst": desc}, {}, {"scratch": 64}, ("dst",))
+    plan = Plan(
+        "made up", (fill, drain), (phase(0), phase(1)), {"src": desc, "dst": desc}, {}, {"scratch": 64}, ("dst",)
+    )
     plan.check()
     with pytest.raises(PlanError, match="scratch"):
         replace(plan, phases=(phase(0, 1),)).check()

@@ -72,9 +72,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_files_are_regenerated(
-    isa: str, fresh: Callable[[], KernelCache], tmp_path: Path, damage: str
-) -> None:
+def test_damaged_files_are_regenerated(isa: str, fresh: Callable[[], KernelCache], tmp_path: Path, damage: str) -> None:
     primitive = dnn.Primitive(proven(CASES[0], isa))
     wanted = run(primitive, make_data(CASES[0], integers=False)).tobytes()
     intact = {path: path.read_bytes() for path in files(tmp_path)}

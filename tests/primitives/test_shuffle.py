@@ -1,0 +1,228 @@
+"""Shuffles of every type, layout and axis: exact, padding zero, gaps untouched, plans proven; guard pages; refusals."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import asmdnn as dnn
+from tests.primitives.guarded import guarded_memory, in_child
+
+FORWARD, BACKWARD = dnn.PropKind.forward_inference, dnn.PropKind.backward_data
+TYPES = {t.name: t for t in (dnn.f32, dnn.s32, dnn.s8, dnn.u8, dnn.bf16, dnn.f16)}
+TAGS = (
+    "nchw", "nhwc", "chwn", "nChw8c", "nChw16c", "aBcd4b", "aBcd2b", "aBcd32b", "aBcd24b", "NChw16n16c",
+    "ABcd4a16b4b", "aBCd8b8c", "wnhc",
+)  # fmt: skip
+PROBLEMS = (
+    ((2, 12, 3, 1), 1, (2, 3, 4, 6)),
+    ((1, 51, 1, 7), 1, (3, 17)),
+    ((3, 240, 1, 1), 1, (3, 8, 30, 80)),
+    ((1, 480, 7, 7), 1, (3, 60, 240)),
+    ((2, 36, 5, 8), 3, (2, 4)),
+    ((18, 5, 2, 3), 0, (3,)),
+    ((2, 17, 6, 2), 2, (2,)),
+)
+SLOW_PROBLEMS = (
+    ((2, 240, 28, 28), 1, (1, 2, 3, 4, 8, 16, 30, 80, 240)),
+    ((1, 136, 7, 7), 1, (2, 8, 17, 34)),
+    ((1, 1024, 1, 3), 1, (2, 32, 64)),
+)
+POISON = 0x99
+
+Bits = npt.NDArray[np.unsignedinteger]
+
+
+def bits_of(memory: dnn.Memory) -> Bits:
+    size = memory.desc.dtype.size_bytes
+    return memory.array.view({1: np.uint8, 2: np.uint16, 4: np.uint32}[size])
+
+
+def fill(memory: dnn.Memory, values: Bits | None) -> None:
+    """`values`, junk in the padding, and poison in gaps; poison all over if None."""
+    bits = bits_of(memory)
+    bits[:] = POISON
+    if values is not None:
+        bits[memory.desc.offsets(with_padding=True)] = POISON - 1  # dst's padding must not depend on src's
+        bits[memory.desc.offsets()] = values
+
+
+def shuffled(values: Bits, desc: dnn.Shuffle) -> Bits:
+    """By the formula, element by element of the axis."""
+    size = values.shape[desc.axis]
+    g = desc.group_size if desc.prop_kind != BACKWARD else size // desc.group_size
+    origin = np.empty(size, np.int64)
+    for u in range(size // g):
+        for v in range(g):
+            origin[u + v * (size // g)] = u * g + v
+    return np.take(values, origin, desc.axis)
+
+
+def make(dims: tuple[int, ...], dtype: dnn.DataType, tag: str, axis: int, g: int, kind: dnn.PropKind) -> dnn.Shuffle:
+    desc = dnn.MemoryDesc(dims, dtype, tag)
+    return dnn.Shuffle(desc, desc, axis, g, kind)
+
+
+def values_for(desc: dnn.MemoryDesc) -> Bits:
+    kind = {1: np.uint8, 2: np.uint16, 4: np.uint32}[desc.dtype.size_bytes]
+    return np.random.default_rng(1).integers(1, np.iinfo(kind).max, desc.dims, kind, endpoint=True)
+
+
+def prepared(desc: dnn.Shuffle, threads: int = 1) -> dnn.Primitive:
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(threads=threads))
+    assert pd.implementation == "shuffle:avx2"
+    pd.plan.check()
+    return dnn.Primitive(pd)
+
+
+def run(primitive: dnn.Primitive, src: dnn.Memory, dst: dnn.Memory) -> None:
+    """Execute and compare every byte."""
+    desc = primitive.pd.desc
+    assert isinstance(desc, dnn.Shuffle)
+    values = values_for(desc.src)
+    fill(src, values)
+    fill(dst, None)
+    primitive.execute(src=src, dst=dst)
+    bits, offsets, inside = bits_of(dst), desc.dst.offsets(), desc.dst.offsets(with_padding=True).ravel()
+    assert np.array_equal(bits[offsets], shuffled(values, desc))
+    assert not bits[np.setdiff1d(inside, offsets.ravel())].any(), "the padding is not zero"
+    assert (np.delete(bits, inside) == POISON).all(), "bytes between the elements were written"
+
+
+def check(desc: dnn.Shuffle, threads: int = 1) -> None:
+    run(prepared(desc, threads), dnn.Memory(desc.src), dnn.Memory(desc.dst))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("dtype", ("f32", "bf16", "u8"))
+def test_every_layout(dtype: str, tag: str) -> None:
+    for dims, axis, groups in PROBLEMS:
+        for i, g in enumerate(groups):
+            check(make(dims, TYPES[dtype], tag, axis, g, (FORWARD, BACKWARD)[i % 2]))
+
+
+@pytest.mark.slow
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_every_layout_of_every_type(dtype: str, tag: str) -> None:
+    for dims, axis, groups in PROBLEMS + SLOW_PROBLEMS:
+        for g in groups:
+            for kind in (FORWARD, BACKWARD):
+                check(make(dims, TYPES[dtype], tag, axis, g, kind), threads=2)
+
+
+@st.composite
+def shuffles(draw: st.DrawFn) -> dnn.Shuffle:
+    ndims = draw(st.integers(1, 4))
+    dims = [draw(st.sampled_from((1, 2, 3, 8, 9))) for _ in range(ndims)]
+    axis = draw(st.integers(0, ndims - 1))
+    g = draw(st.integers(1, 9))
+    dims[axis] = g * draw(st.integers(1, 20))
+    letters = "abcd"[:ndims]
+    blocks = draw(st.lists(st.tuples(st.sampled_from(letters), st.sampled_from((2, 3, 4, 8, 16))), max_size=2))
+    blocked = {letter for letter, _ in blocks}
+    outer = "".join(c.upper() if c in blocked else c for c in draw(st.permutations(letters)))
+    tag = outer + "".join(f"{size}{c}" for c, size in blocks)
+    desc = dnn.MemoryDesc(dims, draw(st.sampled_from(list(TYPES.values()))), tag, offset0=draw(st.sampled_from((0, 3))))
+    return dnn.Shuffle(desc, desc, axis, g, draw(st.sampled_from(list(dnn.PropKind))))
+
+
+@pytest.mark.isa("avx2")
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(shuffles())
+def test_formats_that_nobody_uses(desc: dnn.Shuffle) -> None:
+    check(desc)
+
+
+@pytest.mark.slow
+@pytest.mark.isa("avx2")
+@settings(max_examples=3000, deadline=None, derandomize=True)
+@given(shuffles())
+def test_many_formats_that_nobody_uses(desc: dnn.Shuffle) -> None:
+    check(desc)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("strides", [(2000, 1, 300, 50), (1000, 25, 5, 1), (1, 3, 200, 1000)], ids=str)
+def test_gaps_between_elements_stay(strides: tuple[int, ...]) -> None:
+    for dtype in (dnn.f32, dnn.bf16, dnn.u8):
+        desc = dnn.MemoryDesc((2, 36, 4, 5), dtype, strides=strides)
+        shuffle = dnn.Shuffle(desc, desc, 1, 4)
+        if desc.may_overlap:
+            assert "overlap" in str(dnn.implementations(shuffle)[0])
+        else:
+            check(shuffle)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("at_end", (True, False))
+@pytest.mark.parametrize("tag", TAGS)
+def test_nothing_outside_is_touched(tag: str, at_end: bool) -> None:
+    def all_types() -> None:
+        for dtype in (dnn.f32, dnn.bf16, dnn.u8):
+            for dims, axis, groups in PROBLEMS:
+                primitive = prepared(make(dims, dtype, tag, axis, groups[-1], FORWARD))
+                (src, hold_src), (dst, hold_dst) = (guarded_memory(primitive.pd.src_desc, at_end) for _ in range(2))
+                run(primitive, src, dst)
+                del hold_src, hold_dst
+
+    assert not in_child(all_types)
+
+
+@pytest.mark.isa("avx2")
+def test_backward_undoes_forward() -> None:
+    x = np.arange(2 * 24 * 5, dtype=np.float32)
+    desc = dnn.MemoryDesc((2, 24, 5), dnn.f32, "abc")
+    src, there, back = dnn.Memory(desc, x), dnn.Memory(desc), dnn.Memory(desc)
+    prepared(dnn.Shuffle(desc, desc, 1, 3)).execute(src=src, dst=there)
+    prepared(dnn.Shuffle(desc, desc, 1, 3, BACKWARD)).execute(src=there, dst=back)
+    assert not np.array_equal(there.array, x)
+    assert np.array_equal(back.array, x)
+
+
+@pytest.mark.isa("avx2")
+def test_shufflenet_mixes_its_groups() -> None:
+    """Three groups of four channels: dst takes the first of each, then the second of each."""
+    desc = dnn.MemoryDesc((1, 12), dnn.u8, "ab")
+    src, dst = dnn.Memory(desc, np.frombuffer(b"abcdefghijkl", np.uint8)), dnn.Memory(desc)
+    prepared(dnn.Shuffle(desc, desc, 1, group_size=12 // 3)).execute(src=src, dst=dst)
+    assert dst.array.tobytes() == b"aeibfjcgkdhl"
+
+
+@pytest.mark.isa("avx2")
+def test_nothing_to_do() -> None:
+    desc = dnn.MemoryDesc((0, 6, 2, 2), dnn.f32, "nchw")
+    dnn.Primitive(dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 3))).execute(src=dnn.Memory(desc), dst=dnn.Memory(desc))
+
+
+PLAIN = dnn.MemoryDesc((2, 48, 3, 3), dnn.f32, "nchw")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"src": "nchw"}, "src must be a MemoryDesc"),
+        ({"dst": dnn.MemoryDesc(PLAIN.dims, dnn.f32, "any")}, "dst has the format any"),
+        ({"dst": dnn.MemoryDesc(PLAIN.dims, dnn.s32, "nchw")}, "keeps dims, type and format"),
+        ({"dst": dnn.MemoryDesc(PLAIN.dims, dnn.f32, "nhwc")}, "keeps dims, type and format"),
+        ({"axis": 4}, "axis is 4, src has 4 dims: use -4 to 3"),
+        ({"axis": True}, "axis must be an integer"),
+        ({"group_size": 5}, "group_size is 5, it must divide axis 1 of 48"),
+        ({"group_size": 0}, "group_size is 0"),
+        ({"group_size": 2.0}, "group_size must be an integer"),
+        ({"prop_kind": "forward"}, "prop_kind must be a PropKind"),
+    ],
+)
+def test_bad_descriptions(change: dict[str, object], message: str) -> None:
+    arguments: dict[str, object] = {"src": PLAIN, "dst": PLAIN, "axis": 1, "group_size": 3} | change
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        dnn.Shuffle(**arguments)  # type: ignore[arg-type]
+
+
+def test_an_axis_may_count_from_the_end() -> None:
+    assert dnn.Shuffle(PLAIN, PLAIN, -3, 4) == dnn.Shuffle(PLAIN, PLAIN, 1, 4)
+    (refusal,) = dnn.implementations(dnn.Shuffle(PLAIN, PLAIN, 1, 4), dnn.Attr([dnn.Sum()]))
+    assert "no post-ops" in str(refusal)

@@ -1,0 +1,231 @@
+"""Who may import whom, read from the sources; and what importing the package must not do."""
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "asmdnn"
+
+# A unit is a module or package directly in asmdnn; "" is the package itself, which only the outside imports.
+MAY_IMPORT = {
+    "errors": set(),
+    "types": set(),
+    "memory": {"types"},
+    "jit": {"types"},
+    "isa": {"types", "jit"},
+    "generators": {"types", "isa"},
+    "runtime": {"types", "memory", "isa", "jit", "generators"},
+    "primitives": {"types", "memory", "isa", "jit", "generators", "runtime"},
+    "ops": {"types", "memory", "primitives"},
+    "cli": {"", "types", "memory", "isa", "jit", "runtime", "primitives"},
+    "__main__": {"cli"},
+    "": {"types", "memory", "isa", "primitives", "ops"},
+}
+ONLY_FOR = {  # of a package that may be imported, the modules that may import it
+    ("isa", "jit"): {"asmdnn.isa.cpuid"},
+}
+EVERYWHERE = {"errors"}
+# Generators see no arrays, no files, no machine.
+PURE = {"collections", "dataclasses", "enum", "functools", "itertools", "math", "struct", "typing", "zlib"}
+DEPENDENCIES = {"numpy", "_cffi_backend", "cffi"}
+OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL"}  # only inside functions
+
+
+class Import:
+    """One imported module, absolute, and whether importing the file imports it."""
+
+    def __init__(self, module: str, at_import: bool, line: int) -> None:
+        self.module, self.at_import, self.line = module, at_import, line
+
+
+def imports_of(source: str, module: str, is_package: bool) -> Iterator[Import]:
+    """Also `importlib.import_module("...")` and `__import__("...")` of a literal name."""
+
+    def walk(node: ast.AST, at_import: bool) -> Iterator[Import]:
+        inside = at_import and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, at_import, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                base = ".".join([*parts[: len(parts) - node.level + is_package], *filter(None, [node.module])])
+            for alias in node.names:  # `from asmdnn import ops` is the module asmdnn.ops
+                full = f"{base}.{alias.name}"
+                yield Import(full if is_module(full) else base, at_import, node.lineno)
+        elif isinstance(node, ast.Call) and node.args:
+            called = ast.unparse(node.func).split(".")[-1]
+            name = first_text(node.args[0])
+            if called in ("import_module", "__import__") and name:
+                yield Import(name, at_import, node.lineno)
+        for child in ast.iter_child_nodes(node):
+            yield from walk(child, inside)
+
+    yield from walk(ast.parse(source), True)
+
+
+def first_text(node: ast.expr) -> str:
+    """A literal, or the literal that an f-string starts with."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        node = node.values[0]
+    return str(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def is_module(name: str) -> bool:
+    path = ROOT.joinpath(*name.split("."))
+    return name.startswith("asmdnn.") and (path.with_suffix(".py").exists() or (path / "__init__.py").exists())
+
+
+def complaints(source: str, module: str, is_package: bool = False) -> list[str]:
+    """What the imports of a module break, a sentence each."""
+    unit = module.split(".")[1] if "." in module else ""
+    found = []
+    for imported in imports_of(source, module, is_package):
+        top, _, rest = imported.module.partition(".")
+        where = f"{module}:{imported.line} imports {imported.module}"
+        if top == "asmdnn":
+            other = rest.split(".")[0]
+            allowed = MAY_IMPORT[unit] | EVERYWHERE | {unit} - {""}
+            if other not in allowed:
+                found.append(f"{where}: {unit or top} may not use {other or 'the public API'}")
+            elif (unit, other) in ONLY_FOR and module not in ONLY_FOR[unit, other]:
+                found.append(f"{where}: only {', '.join(ONLY_FOR[unit, other])} may")
+        elif top == "peachpy":
+            if unit != "isa" or imported.at_import:
+                found.append(f"{where}: only asmdnn.isa does, and not when it is imported")
+        elif unit == "generators" and top not in PURE:
+            found.append(f"{where}: generators depend on nothing but their spec")
+        elif top in OPTIONAL and imported.at_import:
+            found.append(f"{where}: optional packages are imported where they are used")
+        elif top not in sys.stdlib_module_names | DEPENDENCIES | OPTIONAL | {"six"}:
+            found.append(f"{where}: not a dependency")
+    return found
+
+
+def modules() -> list[tuple[str, Path]]:
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return [(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"), path) for path in paths]
+
+
+def test_every_unit_has_rules() -> None:
+    units = {name.split(".")[1] if "." in name else "" for name, _ in modules()}
+    assert units == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize(("module", "path"), modules(), ids=[name for name, _ in modules()])
+def test_the_table_holds(module: str, path: Path) -> None:
+    assert complaints(path.read_text(), module, path.name == "__init__.py") == []
+
+
+@pytest.mark.parametrize("module", [name for name, _ in modules() if name.startswith("asmdnn.generators")])
+def test_generators_open_nothing(module: str) -> None:
+    tree = ast.parse(dict(modules())[module].read_text())
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    assert not names & {"open", "exec", "eval", "__import__", "print", "input", "globals"}
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "what"),
+    [
+        ("asmdnn.types", "import asmdnn.memory", "types may not use memory"),
+        ("asmdnn.errors", "from asmdnn.types import f32", "errors may not use types"),
+        ("asmdnn.memory.desc", "from asmdnn.isa.cpu import x", "memory may not use isa"),
+        ("asmdnn.memory.desc", "from ..runtime import plan", "memory may not use runtime"),
+        ("asmdnn.isa.vector", "def f():\n    from asmdnn.jit.native import ffi", "only asmdnn.isa.cpuid may"),
+        ("asmdnn.isa.vector", "import peachpy.x86_64", "not when it is imported"),
+        ("asmdnn.isa.vector", "class A:\n    from peachpy import x", "not when it is imported"),
+        ("asmdnn.isa.vector", "import importlib\nx = importlib.import_module('peachpy')", "not when it is imported"),
+        ("asmdnn.generators.conv", "def f():\n    import peachpy", "only asmdnn.isa does"),
+        ("asmdnn.generators.conv", "import numpy as np", "generators depend on nothing"),
+        ("asmdnn.generators.conv", "def f():\n    import os", "generators depend on nothing"),
+        ("asmdnn.generators.conv", "from asmdnn.memory import MemoryDesc", "generators may not use memory"),
+        ("asmdnn.jit.store", "from asmdnn.runtime import plan", "jit may not use runtime"),
+        ("asmdnn.runtime.plan", "from asmdnn import ops", "runtime may not use ops"),
+        ("asmdnn.runtime.plan", "import asmdnn", "runtime may not use the public API"),
+        ("asmdnn.primitives.attr", "from asmdnn.cli import bench", "primitives may not use cli"),
+        ("asmdnn.ops", "from asmdnn.runtime.plan import Plan", "ops may not use runtime"),
+        ("asmdnn.cli.info", "from asmdnn.generators.conv import x", "cli may not use generators"),
+        ("asmdnn", "from asmdnn.runtime.plan import Plan", "asmdnn may not use runtime"),
+        ("asmdnn.cli.info", "import cpuinfo", "optional packages"),
+        ("asmdnn.cli.info", "import torch", "not a dependency"),
+    ],
+)  # fmt: skip
+def test_the_test_sees(module: str, source: str, what: str) -> None:
+    (complaint,) = complaints(source, module)
+    assert what in complaint
+
+
+def test_what_is_allowed_is_not_complained_about() -> None:
+    assert complaints("def f():\n    import peachpy.x86_64", "asmdnn.isa.encoder") == []
+    assert complaints("from asmdnn.jit.native import ffi", "asmdnn.isa.cpuid") == []
+    assert complaints("from asmdnn.errors import InvalidArguments", "asmdnn.types") == []
+    assert complaints("from . import plan\nfrom .plan import Plan", "asmdnn.runtime.check") == []
+
+
+def python(script: str, **environment: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+def test_importing_does_nothing() -> None:
+    """No PeachPy, no C parser, no brand string, no CPUID, no code, no OpenMP, no threads, no files."""
+    script = """
+import os, sys, threading
+from asmdnn.jit import executable
+made = []
+executable.ExecutableMemory.__init__ = lambda self, codes: made.append(codes)
+opened = []
+sys.addaudithook(lambda event, args: opened.append(args[0]) if event == "open" and "w" in str(args[1]) else None)
+import asmdnn
+from asmdnn.isa import cpu
+from asmdnn.runtime import execution
+unwanted = {"peachpy", "six", "pycparser", "cffi", "cpuinfo", "scipy", "argparse", "multiprocessing"}
+print(sorted(unwanted & {name.split(".")[0] for name in sys.modules}))
+print(made, opened, threading.active_count(), execution.kernel_cache.cache_info().currsize)
+print(cpu.cpu_features.cache_info().currsize, cpu.cache_sizes.cache_info().currsize)
+print([line for line in open("/proc/self/maps") if "libgomp" in line])
+"""
+    unwanted, work, detection, openmp = python(script).splitlines()
+    assert unwanted == "[]"
+    assert work == "[] [] 1 0"
+    assert detection == "0 0"
+    assert openmp == "[]"
+
+
+def test_planning_needs_neither_peachpy_nor_openmp() -> None:
+    script = """
+import sys, asmdnn as dnn
+from asmdnn.runtime import execution
+d = lambda dims: dnn.MemoryDesc(dims, dnn.f32, "any")
+desc = dnn.ConvolutionForward(d((1, 8, 4, 4)), d((8, 8, 1, 1)), d((1, 8, 4, 4)))
+pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1))
+pd.plan.check()
+print(pd.implementation, "peachpy" in sys.modules, execution.kernel_cache.cache_info().currsize)
+print([line for line in open("/proc/self/maps") if "libgomp" in line])
+"""
+    assert python(script).splitlines() == ["direct:avx512_core False 0", "[]"]
+
+
+def test_the_public_names_exist() -> None:
+    script = """
+import asmdnn
+assert sorted(asmdnn.__all__) == sorted(set(asmdnn.__all__)), "twice"
+for name in asmdnn.__all__:
+    assert getattr(asmdnn, name) is not None
+from asmdnn import *
+print(conv2d if "conv2d" in globals() else "no conv2d", MemoryDesc.__name__)
+"""
+    assert python(script) == "no conv2d MemoryDesc"
