@@ -7,6 +7,7 @@ of the weights, which stream from L2 for every tile: a wide block pays less.  Bo
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import count, takewhile
 
 from asmdnn.generators.conv import LINE_BYTES
 from asmdnn.isa.vector import lanes_of
@@ -69,10 +70,10 @@ def image_cycles(g: ConvGeometry, t: Tiling, lanes: int) -> float:
     panels, last = divmod(-(-g.oc_stored // lanes), t.vectors)
     strips, rest = divmod(g.oh, t.strip_rows)
     total = 0.0
-    for count, rows in ((strips, t.strip_rows), (1, rest)):
+    for times, rows in ((strips, t.strip_rows), (1, rest)):
         for pixels in balanced(rows * g.ow, t.pixels) if rows else ():
             full = panels * (depth * step_cycles(pixels, t.vectors, lanes) + CALL_CYCLES)
-            total += count * (full + bool(last) * (depth * step_cycles(pixels, last, lanes) + CALL_CYCLES))
+            total += times * (full + bool(last) * (depth * step_cycles(pixels, last, lanes) + CALL_CYCLES))
     return total
 
 
@@ -107,23 +108,20 @@ class Order:
 
 
 def choose_order(src_bytes: int, panel_bytes: int, panels: int, tiles: int, l2_bytes: int) -> Order:
-    """The order that reads least from behind L2, half of which a working set may fill.
+    """The order that reads least from behind L2, of which a working set may fill half; of equals the smallest chunks.
 
     All tiles of a chunk are computed for the panels of a group, then the next chunk; after the last chunk comes the
     next group.  The source is read once a group.  Weights are read once if a group fits, else once a chunk.
     """
     budget = l2_bytes // 2
-    fitting = max(1, -(-src_bytes // max(1, budget - 2 * panel_bytes if budget > 4 * panel_bytes else budget // 2)))
+    room = max(1, budget - 2 * panel_bytes if budget > 4 * panel_bytes else budget // 2)
     best, least = Order(panels, 1), float("inf")
-    for chunks in dict.fromkeys((1, min(fitting, tiles))):
-        group = 1
-        while True:
+    for chunk_bytes in (max(src_bytes, 1), room, l2_bytes // 8):
+        chunks = min(max(1, -(-src_bytes // chunk_bytes)), tiles)
+        for group in (*takewhile(lambda n: n < panels, (2**k for k in count())), panels):
             traffic = order_traffic(src_bytes, panel_bytes, panels, Order(group, chunks), budget)
-            if traffic < least:
+            if traffic <= least:
                 best, least = Order(group, chunks), traffic
-            if group >= panels:
-                break
-            group = min(panels, 2 * group)
     return best
 
 
