@@ -2,7 +2,8 @@
 
 `planned_isa` is every level that has kernels: planning, generation and proofs work for all of them everywhere.  `isa`
 is the same, for tests that execute code: a level that this machine lacks is skipped, the run ends with a line that says
-so, and ASMDNN_REQUIRE_ISA=avx2,avx512_core turns such a skip into a failure.
+so, and ASMDNN_REQUIRE_ISA=avx2,avx512_core turns such a skip into a failure.  Tests that run a level's code on an
+emulated CPU are marked `emulated` instead: they run everywhere, and are counted apart.
 """
 
 import os
@@ -16,7 +17,7 @@ from asmdnn.isa.levels import isa_of
 
 KERNEL_LEVELS = {"avx2": "AVX2", "avx512_core": "AVX-512"}
 REQUIRED = "ASMDNN_REQUIRE_ISA"
-PROPERTY = "isa"
+REAL, EMULATED = "isa", "emulated"  # markers of the CPU that a test needs
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -48,11 +49,16 @@ def obstacle(name: str) -> str:
     return f"capped at {effective_isa()}" if level.rank > effective_isa().rank else ""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", f"{EMULATED}(name): executes code of this ISA level on an emulated CPU")
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.user_properties += [(EMULATED, marker.args[0]) for marker in item.iter_markers(EMULATED)]
     required = [name for name in os.environ.get(REQUIRED, "").split(",") if name]
-    for marker in item.iter_markers("isa"):
+    for marker in item.iter_markers(REAL):
         (name,) = marker.args
-        item.user_properties.append((PROPERTY, name))
+        item.user_properties.append((REAL, name))
         reason = obstacle(name)
         if reason and name in required:
             pytest.fail(f"{REQUIRED} asks for {name}: {reason}", pytrace=False)
@@ -63,15 +69,19 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # behind what all others have to say
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
     yield
-    reports = [report for group in terminalreporter.stats.values() for report in group if hasattr(report, "when")]
-    wanted = {name for report in reports for key, name in report.user_properties if key == PROPERTY}
-    if not wanted:
+    reports = [report for group in terminalreporter.stats.values() for report in group]
+    marks = [(r.when, mark) for r in reports if isinstance(r, pytest.TestReport) for mark in r.user_properties]
+    if not any(kind in (REAL, EMULATED) for _, (kind, _) in marks):
         return
-    executed = Counter(
-        name for report in reports if report.when == "call" for key, name in report.user_properties if key == PROPERTY
-    )
-    ran = [f"{name} ({executed[name]} tests)" for name in KERNEL_LEVELS if executed[name]]
-    missing = [f"{name} ({obstacle(name) or 'not selected'})" for name in KERNEL_LEVELS if not executed[name]]
+    executed = Counter(mark for when, mark in marks if when == "call")
+    where = {REAL: "", EMULATED: " under emulation"}
+    ran = [
+        f"{name}{where[kind]} ({executed[kind, name]} tests)"
+        for kind in where
+        for name in KERNEL_LEVELS
+        if executed[kind, name]
+    ]
+    missing = [f"{name} ({obstacle(name) or 'not selected'})" for name in KERNEL_LEVELS if not executed[REAL, name]]
     terminalreporter.write_line(
-        f"ISA matrix: executed {', '.join(ran) or 'nothing'}; not executed: {', '.join(missing) or 'none'}"
+        f"ISA matrix: executed {', '.join(ran) or 'nothing'}; not executed on a CPU: {', '.join(missing) or 'none'}"
     )

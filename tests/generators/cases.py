@@ -1,0 +1,107 @@
+"""From a spec to a call of its kernel: data, tap lists, and what must come out."""
+
+from dataclasses import dataclass
+from functools import cache
+from zlib import crc32
+
+import numpy as np
+
+from asmdnn.generators import conv, reorder
+from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.reorder import ReorderSpec
+from asmdnn.runtime.plan import Int64
+from tests.generators.corpus import KernelSpec
+from tests.generators.reference import LANES, REORDERS, Memory, Taps, conv_tile
+from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
+
+UNIT_ROUNDOFF = 2.0**-24
+TAPS_OF_GROUP = (2, 1, 7, 0, 3)  # how many taps the groups of a kernel get, in turn
+TAP_SPREAD_BYTES = 4096  # sources of taps begin within so many bytes of the pointer, on either side
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A call: a buffer for each argument that it touches, None for the others; tolerances as in `Buffer.check`."""
+
+    spec: KernelSpec
+    buffers: dict[str, Buffer | None]
+    tolerances: dict[str, Doubles | float]
+    taps: Int64 | None = None
+
+    def check(self, after: dict[str, Bytes]) -> None:
+        for name, buffer in self.buffers.items():
+            if buffer is not None:
+                buffer.check(after[name], self.tolerances.get(name, 0.0), name)
+
+
+@cache
+def case_of(spec: KernelSpec, integers: bool = True) -> Case:
+    """Data and expectation; the seed is the name's, so that a failing case is the same case again."""
+    random = np.random.default_rng(crc32(spec.name.encode()))
+    return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
+
+
+def reorder_case(spec: ReorderSpec, random: np.random.Generator) -> Case:
+    memory = {name: elements(random, integers=False) for name in reorder.ARGUMENTS}
+    REORDERS[type(spec)](spec, memory)
+    return Case(spec, {name: buffer_of(memory[name]) for name in reorder.ARGUMENTS}, {})
+
+
+def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
+    taps = make_taps(spec, random)
+    memory = {name: elements(random, integers) for name in ("src", "weights", "bias", "dst")}
+    zero_padding(spec, taps, memory)
+    conv_tile(spec, taps, memory)
+    words = np.array([word for group in taps for word in (len(group), *(x for tap in group for x in tap))], np.int64)
+    buffers = {name: buffer_of(memory[name]) for name in memory}
+    tap_list = constant_buffer(words) if len(words) else None
+    tolerance: Doubles | float = 0.0
+    if not integers:
+        sizes = magnitudes(memory)
+        conv_tile(spec, taps, sizes)
+        terms = sum(g.channels * len(t) for g, t in zip(spec.groups, taps, strict=True)) + 1 + 2 * len(spec.post_ops)
+        size = buffer_of(sizes["dst"])
+        assert size is not None
+        tolerance = size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
+    return Case(spec, {**buffers, "taps": tap_list, "ahead": None}, {"dst": tolerance}, words)
+
+
+def make_taps(spec: ConvTileSpec, random: np.random.Generator) -> Taps:
+    """Tap lists of several lengths; sources on both sides of the pointer, weights rows anywhere in a panel."""
+    tap_rows_bytes = spec.weights_row_bytes * max((group.channels for group in spec.groups), default=1)
+
+    def offsets(count: int) -> list[tuple[int, int]]:
+        src = 4 * random.integers(-TAP_SPREAD_BYTES // 4, TAP_SPREAD_BYTES // 4, count)
+        weights = tap_rows_bytes * random.integers(0, 8, count)
+        return list(zip(src.tolist(), weights.tolist(), strict=True))
+
+    return [offsets(TAPS_OF_GROUP[g % len(TAPS_OF_GROUP)]) for g in range(len(spec.groups))]
+
+
+def zero_padding(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
+    """Zeros in the lanes behind the last channel: of every weights row, and of dst where it has room for them."""
+    lanes = LANES[spec.isa]
+    padding = spec.vectors * lanes - spec.channels
+    for group, offsets in zip(spec.groups, taps, strict=True):
+        for _, weights in offsets:
+            for c in range(group.channels):
+                memory["weights"].clear(weights + c * spec.weights_row_bytes + 4 * spec.channels, padding)
+    for at_bytes in padding_of_dst(spec):
+        memory["dst"].clear(at_bytes, 1)
+
+
+def padding_of_dst(spec: ConvTileSpec) -> list[int]:
+    """Where dst has elements for lanes behind the last channel, in bytes from its pointer."""
+    lanes = LANES[spec.isa]
+    behind = range(spec.channels, spec.vectors * lanes if spec.whole_vectors else spec.channels)
+    return [
+        p * spec.dst_pixel_bytes + lane // lanes * spec.dst_vector_bytes + 4 * (lane % lanes)
+        for p in range(len(spec.src_pixel_bytes))
+        for lane in behind
+    ]
+
+
+def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
+    """The names of a kernel's arguments, in the frame's order."""
+    return conv.ARGUMENTS if isinstance(spec, ConvTileSpec) else reorder.ARGUMENTS

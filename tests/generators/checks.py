@@ -1,0 +1,45 @@
+"""What is asserted of a kernel on an emulated CPU."""
+
+from functools import cache
+
+import numpy as np
+
+from tests.generators.cases import arguments_of, case_of
+from tests.generators.codes import code_of
+from tests.generators.corpus import KernelSpec
+from tests.support.arena import Bits
+from tests.support.emulation import Run, emulate
+from tests.support.footprints import claim_of
+
+
+@cache
+def run_of(spec: KernelSpec, integers: bool = True) -> Run:
+    """Of the case of that spec; a Violation is the caller's failure."""
+    return emulate(code_of(spec).data, arguments_of(spec), case_of(spec, integers).buffers)
+
+
+def check_results(spec: KernelSpec, integers: bool) -> None:
+    """Equal on integers, of which all sums are exact; within the bound on real numbers."""
+    case_of(spec, integers).check(run_of(spec, integers).after)
+
+
+def check_footprint(spec: KernelSpec) -> None:
+    """What the spec claims, what the reference touches and what the code touches are the same bytes."""
+    case, run = case_of(spec), run_of(spec)
+    claim = claim_of(spec.footprint(), arguments_of(spec), case.buffers, case.taps)
+    for name, buffer in case.buffers.items():
+        if buffer is None:
+            continue
+        touched = run.footprints[name]
+        for side, contract, claimed, done in (
+            ("reads", buffer.read, claim[name][0], touched.read),
+            ("writes", buffer.written, claim[name][1], touched.written),
+        ):
+            assert not difference(contract, claimed), f"footprint() {side} of {name} {difference(contract, claimed)}"
+            assert not difference(contract, done), f"the code {side} {name} {difference(contract, done)}"
+
+
+def difference(wanted: Bits, found: Bits) -> str:
+    """The first bytes, from the buffer's start, that are not in both; "" if all are."""
+    missing, extra = np.flatnonzero(wanted & ~found)[:8], np.flatnonzero(found & ~wanted)[:8]
+    return f"without bytes {missing.tolist()}, and bytes {extra.tolist()} too" if len(missing) + len(extra) else ""

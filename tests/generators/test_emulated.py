@@ -1,0 +1,62 @@
+"""Every kernel of the corpus, of every level, on an emulated CPU: results, and each byte that is touched.
+
+Buffers begin and end with what the reference touches, so that one byte further is a Violation; so is what breaks the
+ABI: a callee-saved register, rsp, the direction flag, upper halves left dirty.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from asmdnn.generators.conv import ConvTileSpec
+from tests.generators.cases import arguments_of, case_of, padding_of_dst
+from tests.generators.checks import check_footprint, check_results
+from tests.generators.codes import by_name, code_of
+from tests.generators.conv_corpus import CONV_LEVELS, tails
+from tests.generators.corpus import KernelSpec, kernel_specs
+from tests.generators.random_tiles import tiles
+from tests.support.emulation import emulate
+
+CONVOLUTIONS = tuple(spec for spec in kernel_specs() if isinstance(spec, ConvTileSpec))
+PADDED = tuple(spec for isa in CONV_LEVELS for spec in tails(isa) if padding_of_dst(spec))
+
+
+@by_name(kernel_specs(), "emulated")
+def test_results_and_footprint(spec: KernelSpec) -> None:
+    check_results(spec, integers=True)
+    check_footprint(spec)
+
+
+@by_name(CONVOLUTIONS, "emulated")
+def test_results_on_real_numbers(spec: ConvTileSpec) -> None:
+    check_results(spec, integers=False)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(spec=tiles())
+def test_random_tiles(spec: ConvTileSpec) -> None:
+    check_results(spec, integers=True)
+    check_footprint(spec)
+
+
+@pytest.mark.slow
+@settings(max_examples=5000, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(spec=tiles())
+def test_many_random_tiles(spec: ConvTileSpec) -> None:
+    test_random_tiles.hypothesis.inner_test(spec)
+
+
+@by_name(PADDED, "emulated")
+def test_padding_is_zero_whatever_the_source_holds(spec: ConvTileSpec) -> None:
+    """The weights of padding are zero, and 0 * inf is NaN."""
+    buffers = dict(case_of(spec).buffers)
+    src, dst = buffers["src"], buffers["dst"]
+    assert src is not None and dst is not None
+    infinite = np.full(len(src.before) // 4, np.inf, np.float32).view(np.uint8)
+    after = emulate(code_of(spec).data, arguments_of(spec), {**buffers, "src": replace(src, before=infinite)}).after
+    stored = after["dst"].view(np.float32)
+    padding = [(dst.pointer_bytes + at) // 4 for at in padding_of_dst(spec)]
+    assert not stored[padding].any()
+    assert not np.isfinite(np.delete(stored, padding)).any()

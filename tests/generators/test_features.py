@@ -1,0 +1,44 @@
+"""No instruction of a kernel needs a CPU feature that its level does not promise; iced-x86 knows which it needs."""
+
+import pytest
+from iced_x86 import CpuidFeature, Decoder
+
+from asmdnn.generators.executor import ExecutorSpec
+from asmdnn.isa.levels import isa_of
+from tests.generators.codes import code_of
+from tests.generators.conv_corpus import CONV_LEVELS
+from tests.generators.corpus import Spec, corpus
+
+NAMES = {value: name.lower() for name, value in vars(CpuidFeature).items() if name.isupper()}
+X86_64 = frozenset(
+    ("intel8086", "intel186", "intel286", "intel386", "intel486", "x64", "cmov", "multibytenop", "sse", "sse2")
+)  # what every 64-bit CPU has; PREFETCHT1 is SSE
+
+
+def features_of(spec: Spec) -> set[str]:
+    """Of every instruction, executed or not; constants behind the code are none."""
+    code = code_of(spec)
+    assert code.listing is not None
+    found: set[str] = set()
+    for line in code.listing:
+        decoder = Decoder(64, code.data[line.offset : line.offset + len(line.data)])
+        for ins in decoder:
+            assert not ins.is_invalid, f"{line.text} at {line.offset:#x} is no instruction"
+            found |= {NAMES[feature] for feature in ins.cpuid_features()}
+    return found
+
+
+@pytest.mark.parametrize("isa", CONV_LEVELS)
+def test_features_of_the_level(isa: str) -> None:
+    """And the test can fail: kernels of the better level do need AVX-512."""
+    specs = [spec for spec in corpus() if not isinstance(spec, ExecutorSpec) and spec.isa == isa]
+    found = {spec.name: features_of(spec) - X86_64 for spec in specs}
+    assert not {name: features for name, features in found.items() if not features <= isa_of(isa).features}
+    everything = set().union(*found.values())
+    assert everything >= ({"avx512f", "avx512bw"} if isa == "avx512_core" else {"avx", "fma"})
+
+
+def test_the_executor_needs_no_feature() -> None:
+    for spec in corpus():
+        if isinstance(spec, ExecutorSpec):
+            assert features_of(spec) <= X86_64

@@ -1,0 +1,40 @@
+"""Every kernel of the corpus that this machine can execute, on buffers that end, then start, at an unmapped page.
+
+What a call may not write is a read-only page, what it may only prefetch is an unmapped one.
+"""
+
+import numpy as np
+import pytest
+
+from asmdnn.generators.conv import ConvTileSpec
+from tests.generators.cases import arguments_of, case_of
+from tests.generators.codes import by_name, code_of
+from tests.generators.corpus import KernelSpec, families, kernel_specs
+from tests.support.emulation import emulate
+from tests.support.native import Kernel, call_guarded, first_failure
+
+FAMILIES = [pytest.param(specs, id=name, marks=pytest.mark.isa(specs[0].isa)) for name, specs in families().items()]
+
+
+def check_guarded(spec: KernelSpec, at_end: bool) -> None:
+    kernel = Kernel(code_of(spec).data)
+    for integers in (True, False) if isinstance(spec, ConvTileSpec) else (True,):
+        case = case_of(spec, integers)
+        case.check(call_guarded(kernel, arguments_of(spec), case.buffers, at_end))
+
+
+@pytest.mark.parametrize("at_end", [True, False], ids=["ending", "starting"])
+@pytest.mark.parametrize("specs", FAMILIES)
+def test_guard_pages(specs: tuple[KernelSpec, ...], at_end: bool) -> None:
+    failure = first_failure(len(specs), lambda i: check_guarded(specs[i], at_end))
+    assert failure is None, f"{specs[failure[0]]}: {failure[1]}"
+
+
+@by_name(kernel_specs()[::7], "isa")
+def test_emulation_agrees(spec: KernelSpec) -> None:
+    """Bit by bit on real numbers: what an emulated level shows is what a CPU would show."""
+    case = case_of(spec, integers=False)
+    emulated = emulate(code_of(spec).data, arguments_of(spec), case.buffers).after
+    native = call_guarded(Kernel(code_of(spec).data), arguments_of(spec), case.buffers, at_end=True)
+    for name, data in emulated.items():
+        assert np.array_equal(data, native[name])

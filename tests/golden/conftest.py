@@ -1,0 +1,7 @@
+"""The update flag of the golden tests."""
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the hashes of the kernels as they are now")

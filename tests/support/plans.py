@@ -1,0 +1,45 @@
+"""Whole plans under emulation: every record in order, each buffer of exactly its size, inputs read-only."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import asmdnn as dnn
+from asmdnn.runtime.execution import generate
+from asmdnn.runtime.plan import Plan
+from tests.emulator import Machine, Region
+from tests.support.arena import POISON, Bytes
+
+FRAME, CODES, FIRST, GAP_BYTES = 0x10_0000, 0x7F00_0000_0000, 0x1000_0000, 1 << 16
+KERNEL_STRIDE_BYTES = 1 << 20
+
+
+def as_bytes(array: npt.NDArray[Any]) -> Bytes:
+    return array.reshape(-1).view(np.uint8)
+
+
+def regions_of(plan: Plan, memories: Mapping[str, dnn.Memory]) -> list[Region]:
+    """A region for every buffer of the plan; scratch holds poison."""
+    arrays = {name: as_bytes(memory.array) for name, memory in memories.items()}
+    arrays |= {name: as_bytes(array) for name, array in plan.constants.items()}
+    arrays |= {name: as_bytes(np.full(-(-size // 4), POISON)) for name, size in plan.scratch_bytes.items()}
+    regions, address = [], FIRST
+    for name, array in arrays.items():
+        regions.append(Region(name, address, array, writable=name in plan.outputs or name in plan.scratch_bytes))
+        address += len(array) + GAP_BYTES - len(array) % 64
+    return regions
+
+
+def emulate_plan(plan: Plan, memories: Mapping[str, dnn.Memory]) -> None:
+    """Execute `plan` on `memories`, as one thread would."""
+    frame, regions = np.zeros(16, np.int64), regions_of(plan, memories)
+    base = {region.name: region.address for region in regions}
+    machine = Machine([*regions, Region("frame", FRAME, as_bytes(frame))])
+    codes = [generate(spec) for spec in plan.specs]
+    for phase in plan.phases:
+        bases = [base.get(name, 0) for name in phase.arguments]  # a plan without bias has no buffer of that name
+        for kernel, *offsets in phase.records.tolist():
+            frame[: len(bases)] = np.add(bases, offsets)
+            machine.call(codes[kernel], CODES + kernel * KERNEL_STRIDE_BYTES, FRAME)
