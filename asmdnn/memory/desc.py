@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
-from operator import index as as_index
+from os import PathLike
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.memory.tags import MAX_NDIMS, alias_of, parse_tag, tag_of
+from asmdnn.memory.layout import checked_blocks, naturals, place_anywhere, place_by_strides, place_by_tag
+from asmdnn.memory.tags import LETTERS, MAX_NDIMS, alias_of, tag_of
+from asmdnn.memory.views import inverse_permutation, reshaped, submemory_offset
 from asmdnn.types import DataType
 
 MAX_BYTES = 1 << 46  # a tensor beyond half of the address space is a mistake, and offsets below it cannot overflow
@@ -25,6 +27,8 @@ class MemoryDesc:
 
     MemoryDesc((1, 64, 56, 56), f32, "nChw16c")                 a tag, in names or letters ("aBcd16b"): see tags.py
     MemoryDesc((1, 64, 56, 56), f32, strides=(...))             plain strides, one per dim, >= 0
+    MemoryDesc((1, 64, 56, 56), f32, strides=(...), inner_blocks=[(1, 16)])     blocks of 16 of dim 1, and the strides
+                                                                between blocks: the general form, all else is short for
     MemoryDesc((1, 64, 56, 56), f32, "any")                     left to the primitive: no strides, no size
 
     With B[d] the product of the inner blocks of dim d, element i lies at
@@ -34,7 +38,8 @@ class MemoryDesc:
     where the inner blocks of all dims together are dense and the last one is innermost.  Blocked dims are padded up to
     whole blocks (`padded_dims`); the elements of the padding are zero in every valid memory.
 
-    Two descs are equal when every element has the same place: the stride of a dim with a single block has no say.
+    Two descs are equal when dims, dtype and inner blocks are the same and every element has the same place: the stride
+    of a dim with a single block has no say.
     Raises InvalidArguments.  Model: oneDNN's blocked memory descriptor.
     """
 
@@ -55,9 +60,10 @@ class MemoryDesc:
         tag: str | None = None,
         *,
         strides: Sequence[int] | None = None,
+        inner_blocks: Sequence[Sequence[int]] = (),
         offset0: int = 0,
     ) -> None:
-        dims = _naturals("dims", dims)
+        dims = naturals("dims", dims)
         ndims = len(dims)
         if not 1 <= ndims <= MAX_NDIMS:
             raise InvalidArguments(f"dims {dims} has {ndims} dims: a tensor has 1 to {MAX_NDIMS}")
@@ -66,28 +72,22 @@ class MemoryDesc:
         if (tag is None) == (strides is None):
             raise InvalidArguments(f"tag {tag!r} and strides {strides!r}: give exactly one of the two")
         if offset0:
-            (offset0,) = _naturals("offset0", (offset0,))
+            (offset0,) = naturals("offset0", (offset0,))
+        if not isinstance(inner_blocks, tuple) or inner_blocks:
+            inner_blocks = checked_blocks(inner_blocks, ndims)
 
-        padded = dims
-        inner_blocks: tuple[tuple[int, int], ...] = ()
         if strides is not None:
-            strides = live = _naturals("strides", strides)
-            if len(strides) != ndims:
-                raise InvalidArguments(f"strides {strides} has {len(strides)} entries: dims {dims} needs {ndims}")
-            extent = 1 + sum((n - 1) * stride for n, stride in zip(dims, strides, strict=True) if n > 1)
-            if min(dims) <= 1:
-                live = tuple(stride if n > 1 else 0 for n, stride in zip(dims, strides, strict=True))
+            place = place_by_strides(dims, strides, inner_blocks)
+        elif inner_blocks:
+            raise InvalidArguments(f"inner_blocks {inner_blocks!r} needs strides: or use a tag, such as 'aBcd8b'")
         elif tag == "any":
-            strides = live = ()
-            extent = prod(n or 1 for n in dims)
+            place = place_anywhere(dims)
+        elif isinstance(tag, str):
+            place = place_by_tag(dims, tag)
         else:
-            if not isinstance(tag, str):
-                raise InvalidArguments(f"tag {tag!r} is not a string: use a tag such as 'nchw', 'aBcd8b' or 'any'")
-            layout = parse_tag(tag, ndims)
-            inner_blocks = layout.inner_blocks
-            strides, live, padded, extent = _lay_out(dims, layout.order, layout.blocks, layout.block_nelems)
+            raise InvalidArguments(f"tag {tag!r} is not a string: use a tag such as 'nchw', 'aBcd8b' or 'any'")
 
-        reach = max(extent, max(strides, default=0)) + offset0
+        reach = max(place.extent, max(place.strides, default=0)) + offset0
         if reach * dtype.size_bytes > MAX_BYTES:
             raise InvalidArguments(
                 f"dims {dims} of {dtype} reach {reach * dtype.size_bytes} bytes: the largest tensor has 2**46"
@@ -96,13 +96,13 @@ class MemoryDesc:
         put = object.__setattr__
         put(self, "dims", dims)
         put(self, "dtype", dtype)
-        put(self, "strides", strides)
-        put(self, "inner_blocks", inner_blocks)
-        put(self, "padded_dims", padded)
+        put(self, "strides", place.strides)
+        put(self, "inner_blocks", place.inner_blocks)
+        put(self, "padded_dims", place.padded_dims)
         put(self, "offset0", offset0)
         put(self, "is_any", is_any)
-        put(self, "_extent", 0 if 0 in dims else offset0 + extent)
-        put(self, "_key", (dims, dtype.name, live, inner_blocks, offset0, is_any))
+        put(self, "_extent", 0 if 0 in dims else offset0 + place.extent)
+        put(self, "_key", (dims, dtype.name, place.live, place.inner_blocks, offset0, is_any))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -115,9 +115,12 @@ class MemoryDesc:
         return hash(self._key)
 
     def __repr__(self) -> str:
-        """For example "f32 1x64x56x56 nChw16c"; strides where no tag says it all."""
+        """For example "f32 1x64x56x56 nChw16c"; strides, then blocks, where no tag says it all."""
         tag = self.tag
-        layout = "strides " + "x".join(map(str, self.strides)) if tag is None else self.alias or tag
+        layout = self.alias or tag
+        if tag is None:
+            blocks = "".join(f"{size}{LETTERS[dim]}" for dim, size in self.inner_blocks)
+            layout = f"strides {'x'.join(map(str, self.strides))}{blocks and ' blocks ' + blocks}"
         offset = f" offset {self.offset0}" if self.offset0 else ""
         return f"{self.dtype} {'x'.join(map(str, self.dims))} {layout}{offset}"
 
@@ -142,6 +145,16 @@ class MemoryDesc:
         for dim, size in self.inner_blocks:
             blocks[dim] *= size
         return tuple(blocks)
+
+    @property
+    def inner_strides(self) -> tuple[int, ...]:
+        """The stride within each of `inner_blocks`: (64, 4, 1) for "OIhw4i16o4i"; `strides` is between blocks."""
+        strides: list[int] = []
+        reach = 1
+        for _, size in reversed(self.inner_blocks):
+            strides.insert(0, reach)
+            reach *= size
+        return tuple(strides)
 
     @property
     def tag(self) -> str | None:
@@ -169,13 +182,14 @@ class MemoryDesc:
     def may_overlap(self) -> bool:
         """Whether two elements may share a place, which a destination must not allow (only strides can do this).
 
-        Judged by whether each stride passes over everything that the smaller strides reach, as every practical layout
-        does; telling exactly is a knapsack problem.
+        Judged by whether each stride passes over everything that inner blocks and smaller strides reach, as every
+        practical layout does; telling exactly is a knapsack problem.
         """
-        if self.inner_blocks or self.is_any or 0 in self.dims:
+        if self.is_any or 0 in self.dims:
             return False
-        reached = 0
-        for stride, n in sorted(pair for pair in zip(self.strides, self.dims, strict=True) if pair[1] > 1):
+        reached = prod(size for _, size in self.inner_blocks) - 1
+        counts = (n // block for n, block in zip(self.padded_dims, self.blocks, strict=True))
+        for stride, n in sorted(pair for pair in zip(self.strides, counts, strict=True) if pair[1] > 1):
             if stride <= reached:
                 return True
             reached += (n - 1) * stride
@@ -187,7 +201,7 @@ class MemoryDesc:
     def offset(self, index: Sequence[int]) -> int:
         """Elements from the base to the element at `index`, which may lie in the padding."""
         self._require_layout("offset")
-        index = _naturals("index", index)
+        index = naturals("index", index)
         if len(index) != self.ndims or any(i >= n for i, n in zip(index, self.padded_dims, strict=True)):
             raise InvalidArguments(f"index {index} is outside the padded dims {self.padded_dims}")
         return self.offset0 + sum(self._along(dim, i) for dim, i in enumerate(index))
@@ -208,6 +222,65 @@ class MemoryDesc:
         self._require_layout("offset")
         return self._along(dim, np.arange(self.padded_dims[dim], dtype=np.int64))
 
+    def submemory(self, dims: Sequence[int], offsets: Sequence[int]) -> "MemoryDesc":
+        """The `dims` elements from index `offsets` on, in the storage of this desc.
+
+        A blocked dim is cut at blocks only: its offset is a multiple of the block, and its size too unless the view
+        goes to the end of the dim, whose padding it then shares.  Raises InvalidArguments.  Use it as
+        Memory(desc.submemory(dims, offsets), memory.array, padding_is_zero=True).
+        """
+        self._require_layout("sub-memory")
+        dims = naturals("dims", dims)
+        offset0 = submemory_offset(self, dims, naturals("offsets", offsets))
+        return MemoryDesc(dims, self.dtype, strides=self.strides, inner_blocks=self.inner_blocks, offset0=offset0)
+
+    def permute_axes(self, permutation: Sequence[int]) -> "MemoryDesc":
+        """The same storage with axis i named permutation[i], as in oneDNN: new.dims[permutation[i]] = dims[i].
+
+        numpy.transpose takes the inverse of this permutation.  Raises InvalidArguments.
+        """
+        origin = inverse_permutation(permutation, self.ndims)
+        dims = [self.dims[axis] for axis in origin]
+        if self.is_any:
+            return MemoryDesc(dims, self.dtype, "any", offset0=self.offset0)
+        strides = [self.strides[axis] for axis in origin]
+        inner_blocks = [(permutation[dim], size) for dim, size in self.inner_blocks]
+        return MemoryDesc(dims, self.dtype, strides=strides, inner_blocks=inner_blocks, offset0=self.offset0)
+
+    def reshape(self, dims: Sequence[int]) -> "MemoryDesc":
+        """The same elements, in the same row-major order of their indices, as a tensor of other dims; no copy.
+
+        Dims of 1 come and go; dims split and merge where strides and blocks allow it; a padded dim must stay as it is.
+        Raises InvalidArguments, naming the reorder to use, where only a copy can do it.
+        """
+        dims = naturals("dims", dims)
+        if dims == self.dims:
+            return self
+        if self.is_any and prod(dims) == self.nelems():
+            return MemoryDesc(dims, self.dtype, "any", offset0=self.offset0)
+        self._require_layout("other dims of as many elements")
+        strides, inner_blocks = reshaped(self, dims)
+        return MemoryDesc(dims, self.dtype, strides=strides, inner_blocks=inner_blocks, offset0=self.offset0)
+
+    def show(self, names: str | None = None) -> str:
+        """The layout as text: which index lies at which offset, block by block; large tensors are abbreviated.
+
+        `names` are letters for the dims, such as "tnc"; the alias tells them otherwise.  Raises InvalidArguments.
+        """
+        from asmdnn.memory.text import text_of  # text is made of descs, so it cannot be imported at the top
+
+        return text_of(self, names)
+
+    def draw(self, path: str | PathLike[str] | None = None, names: str | None = None) -> str:
+        """The layout as a picture: an SVG document, also written to `path` if that ends in .svg, or as a .png.
+
+        PNG needs matplotlib (the extra `demo`), else Unimplemented is raised; InvalidArguments for other paths, those
+        that cannot be written, and descs without layout or elements.
+        """
+        from asmdnn.memory.draw import draw
+
+        return draw(self, path, names)
+
     def _along(self, dim: int, index: Index) -> Index:
         within, inner_stride = index * 0, 1
         for blocked, size in reversed(self.inner_blocks):
@@ -220,43 +293,3 @@ class MemoryDesc:
     def _require_layout(self, what: str) -> None:
         if self.is_any:
             raise InvalidArguments(f"desc {self} has no {what}: take the desc that a primitive descriptor chose for it")
-
-
-def _lay_out(
-    dims: tuple[int, ...], order: tuple[int, ...], blocks: tuple[int, ...], block_nelems: int
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int]:
-    """Strides, strides that matter (0 for a single block), padded dims and extent of a dense layout."""
-    strides, live, padded = [0] * len(dims), [0] * len(dims), list(dims)
-    extent = block_nelems
-    for dim in reversed(order):
-        block = blocks[dim]
-        count = -(-dims[dim] // block)
-        padded[dim] = count * block
-        strides[dim] = extent
-        if count > 1:
-            live[dim] = extent
-            extent *= count
-    return tuple(strides), tuple(live), tuple(padded), extent
-
-
-def _naturals(name: str, values: Sequence[int]) -> tuple[int, ...]:
-    """`values` as a tuple of Python ints >= 0; numpy's integers are welcome, bools are not."""
-    try:
-        given = tuple(values)
-    except TypeError:
-        raise InvalidArguments(f"{name} {values!r} must be a sequence of integers") from None
-    for value in given:
-        if type(value) is not int:
-            return _naturals(name, tuple(_integer(name, given, value) for value in given))
-        if value < 0:
-            raise InvalidArguments(f"{name} {given} has {value}: must be 0 or more")
-    return given
-
-
-def _integer(name: str, given: tuple[object, ...], value: object) -> int:
-    if not isinstance(value, (bool, np.bool_)):
-        try:
-            return int(as_index(value))  # type: ignore[arg-type]
-        except TypeError:
-            pass
-    raise InvalidArguments(f"{name} {given!r} has {value!r}: must be integers")

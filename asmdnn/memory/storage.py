@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.memory import dlpack
+from asmdnn.memory.arrays import data_type_of, element_strides, is_stored_as, way_to
 from asmdnn.memory.blocks import Array, blocked_view, padding_views
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.types import DATA_TYPES, DataType, bf16
+from asmdnn.memory.views import plain_strides
+from asmdnn.types import DataType
 
 ALIGNMENT_BYTES = 64
 
@@ -55,14 +57,14 @@ class Memory:
             raise InvalidArguments(f"array of type {type(array).__name__} is not a numpy array: use numpy.asarray")
         array = np.asarray(array)  # a subclass may reshape by rules of its own
         if dtype is None:
-            dtype = _data_type(array.dtype)
-        elif not _is_stored_as(array.dtype, dtype):
-            raise InvalidArguments(f"array has elements of {array.dtype}, not {dtype}: use {_way_to(dtype)}")
+            dtype = data_type_of(array.dtype)
+        elif not is_stored_as(array.dtype, dtype):
+            raise InvalidArguments(f"array has elements of {array.dtype}, not {dtype}: use {way_to(dtype)}")
         if array.flags.c_contiguous:
             desc = MemoryDesc(array.shape, dtype, LETTERS[: array.ndim])
             storage = array.reshape(-1)
         else:
-            desc = MemoryDesc(array.shape, dtype, strides=_element_strides(array))
+            desc = MemoryDesc(array.shape, dtype, strides=element_strides(array))
             if desc.may_overlap:
                 raise InvalidArguments(
                     f"array has strides {array.strides} in bytes, so elements share memory: use numpy.ascontiguousarray"
@@ -81,8 +83,8 @@ class Memory:
         array = np.asarray(array)
         if array.shape != desc.dims:
             raise InvalidArguments(f"array has shape {array.shape}, but desc has dims {desc.dims}: make them equal")
-        if not _is_stored_as(array.dtype, desc.dtype):
-            raise InvalidArguments(f"array has elements of {array.dtype}, not {desc.dtype}: use {_way_to(desc.dtype)}")
+        if not is_stored_as(array.dtype, desc.dtype):
+            raise InvalidArguments(f"array has elements of {array.dtype}, not {desc.dtype}: use {way_to(desc.dtype)}")
         if desc.may_overlap:
             raise InvalidArguments(f"desc {desc} lets elements share memory: use strides that keep them apart")
         memory = cls(desc)
@@ -91,6 +93,62 @@ class Memory:
         view = blocked_view(desc, memory.array)
         view[...] = padded.reshape(view.shape)
         return memory
+
+    @classmethod
+    def from_dlpack(cls, producer: object) -> "Memory":
+        """The tensor of another library (torch, jax, numpy, ...) in CPU memory as a Memory; no copy.
+
+        The strides are the producer's, bf16 included, and a tensor that it flags as read-only is no destination.
+        Raises InvalidArguments, as from_array does and for other devices; BufferError if the producer refuses.
+        """
+        if isinstance(producer, np.ndarray):  # numpy's own DLPack refuses bf16
+            return cls.from_array(producer)
+        return cls.from_array(*dlpack.import_array(producer))
+
+    def view(self) -> Array:
+        """The tensor as an ndarray shaped dims that shares this memory; bf16 as uint16, to .view(ml_dtypes.bfloat16).
+
+        It keeps the storage alive, and is read-only if that is.  Raises BufferError, naming the reorder to use, where
+        strides cannot say it: for blocked and padded formats.
+        """
+        strides = plain_strides(self.desc)
+        if strides is None:
+            plain = f"MemoryDesc({self.desc.dims}, {self.desc.dtype}, '{LETTERS[: self.desc.ndims]}')"
+            what = "padded" if self.desc.has_padding else "blocked"
+            raise BufferError(f"{self.desc} is {what}, so no strides say it: use asmdnn.reorder(memory, {plain})")
+        first = self.array[self.desc.offset0 :]
+        item = self.desc.dtype.size_bytes
+        return as_strided(first, self.desc.dims, [stride * item for stride in strides], writeable=self.writable)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """numpy.asarray(memory) is `view()`: zero copy.  Raises BufferError."""
+        view = self.view()
+        if copy is False and dtype is not None and view.dtype != dtype:
+            raise ValueError(f"copy=False, but {self.desc} must be copied to become {np.dtype(dtype)}")
+        return np.array(view, dtype) if copy else np.asarray(view, dtype)
+
+    def __buffer__(self, flags: int) -> memoryview:
+        """The buffer protocol of Python 3.12 on; before, use memoryview(memory.view()).  Raises BufferError."""
+        return memoryview(self.view())  # type: ignore[arg-type]
+
+    def __dlpack__(
+        self,
+        *,
+        stream: object = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A capsule with this tensor, as torch.from_dlpack(memory) asks for: versioned if the consumer can.
+
+        Raises BufferError for blocked and padded formats, other devices, and read-only memory in a legacy capsule.
+        """
+        if stream is not None:
+            raise BufferError(f"stream {stream!r} must be None: the memory is the CPU's")
+        return dlpack.export_array(self.view(), self.desc.dtype, max_version, dl_device, copy)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CPU_DEVICE
 
     def numpy(self) -> Array:
         """A copy as a dense ndarray shaped dims, in logical order; bf16 as uint16."""
@@ -146,8 +204,8 @@ def _attach(desc: MemoryDesc, buffer: object) -> Array:
         raise InvalidArguments(
             f"buffer of type {type(buffer).__name__} is neither a numpy array nor a buffer: use numpy.asarray"
         ) from None
-    if array.dtype != np.uint8 and not _is_stored_as(array.dtype, desc.dtype):
-        raise InvalidArguments(f"buffer has elements of {array.dtype}, not {desc.dtype}: use {_way_to(desc.dtype)}")
+    if array.dtype != np.uint8 and not is_stored_as(array.dtype, desc.dtype):
+        raise InvalidArguments(f"buffer has elements of {array.dtype}, not {desc.dtype}: use {way_to(desc.dtype)}")
     if not array.flags.c_contiguous:
         raise InvalidArguments(
             f"buffer has strides {array.strides} in bytes, so it is not C-contiguous storage: use Memory.from_array"
@@ -155,47 +213,6 @@ def _attach(desc: MemoryDesc, buffer: object) -> Array:
     if array.nbytes < desc.size_bytes:
         raise InvalidArguments(f"buffer has {array.nbytes} bytes, but {desc} needs {desc.size_bytes}: use a larger one")
     return np.asarray(array).reshape(-1).view(np.uint8)
-
-
-def _element_strides(array: Array) -> tuple[int, ...]:
-    """Strides in elements; dims of 1 without a meaningful stride (x[None]) get the one of a row-major tensor."""
-    strides, item, dense = [0] * array.ndim, array.itemsize, 1
-    for dim in reversed(range(array.ndim)):
-        stride, count = array.strides[dim], array.shape[dim]
-        if count == 1 and (stride <= 0 or stride % item):
-            stride = dense * item
-        if stride < 0 or stride % item:
-            raise InvalidArguments(
-                f"array has a stride of {stride} bytes in dim {dim}, which must be positive and a multiple of {item}: "
-                "use numpy.ascontiguousarray"
-            )
-        strides[dim] = stride // item
-        dense = strides[dim] * count
-    return tuple(strides)
-
-
-@lru_cache(maxsize=64)
-def _is_stored_as(found: np.dtype[Any], wanted: DataType) -> bool:
-    if wanted == bf16 and (found == np.int16 or found.name == "bfloat16"):
-        return True
-    return found == np.dtype(wanted.numpy)
-
-
-@lru_cache(maxsize=64)
-def _data_type(found: np.dtype[Any]) -> DataType:
-    if found.name == "bfloat16":
-        return bf16
-    for dtype in DATA_TYPES.values():
-        if dtype != bf16 and found == np.dtype(dtype.numpy):
-            return dtype
-    raise InvalidArguments(
-        f"array has elements of {found}, which asmdnn does not have: convert it, such as array.astype(numpy.float32), "
-        "or pass dtype=bf16 for 2-byte integers"
-    )
-
-
-def _way_to(dtype: DataType) -> str:
-    return "uint16 that hold bf16" if dtype == bf16 else f"array.astype('{np.dtype(dtype.numpy).name}')"
 
 
 def _copy_of(desc: MemoryDesc, storage: Array) -> Memory:

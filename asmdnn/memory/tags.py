@@ -26,7 +26,7 @@ _WEIGHTS = ("oi", "oiw", "oihw", "oidhw", "goiw", "goihw", "goidhw")
 _SEQUENCES = ("tn", "tnc", "ldnc", "ldio", "ldigo", "ldgo")
 _LOGICAL_ORDERS = {frozenset(names): names for names in _ACTIVATIONS + _WEIGHTS + _SEQUENCES}
 # Readings of a letter tag that a person expects, best first; the others ("ldnc" for "abcd") are understood, not shown.
-_SHOWN = (*_ACTIVATIONS, "oi", "oiw", "oihw", "oidhw", "goihw", "goidhw")
+_SHOWN = (*_ACTIVATIONS, "oi", "oiw", "oihw", "goiw", "oidhw", "goihw", "goidhw")
 
 _GRAMMAR = re.compile(r"([A-Za-z]+)((?:-?[0-9]{1,18}[a-z])*)")
 _BLOCK = re.compile(r"(-?[0-9]+)([a-z])")
@@ -74,7 +74,8 @@ def alias_of(tag: str) -> str | None:
     """The name of a letter tag ("aBcd16b" -> "nChw16c", "cdba" -> "hwio"), or None if no usual name fits.
 
     Many letter tags have several names ("abcd" is nchw and oihw): an activation's is preferred if it reads n... or
-    c...n with n unblocked, then a weight's.  Spatial dims of a name are unblocked, adjacent and in order.
+    c...n with n unblocked, then a weight's; "Abcde16a" is depthwise weights, Goihw16g.  Spatial dims of a name are
+    unblocked, adjacent and in order.  A tag does not keep the name it was given as: "tnc" is "abc", shown as ncw.
     """
     if tag == "a":
         return "x"
@@ -84,10 +85,18 @@ def alias_of(tag: str) -> str | None:
             continue
         name = tag.translate(str.maketrans(LETTERS[:ndims] + LETTERS[:ndims].upper(), logical + logical.upper()))
         outer, spatial = name[:ndims], logical.lstrip("ncgoi")
-        usual = logical not in _ACTIVATIONS or outer[0] == "n" or outer[0] + outer[-1] == "cn"
+        usual = {
+            "oidhw": outer != "Oidhw",
+            "goiw": outer == "wigo" or (outer[0] == "g" and "O" in outer),
+        }.get(logical, logical not in _ACTIVATIONS or outer[0] == "n" or outer[0] + outer[-1] == "cn")
         if usual and spatial in outer:
             return name
     return None
+
+
+def dim_names(tag: str) -> str | None:
+    """The letter of each dim in logical order: "nchw" for "nChw8c", "oihw" for "hwio"; None for a tag in a b c..."""
+    return _LOGICAL_ORDERS.get(frozenset(filter(str.isalpha, tag.lower())))
 
 
 def _in_letters(tag: str, ndims: int) -> str:

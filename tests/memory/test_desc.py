@@ -175,6 +175,49 @@ def test_tag_of_strides_with_gaps_is_none() -> None:
     assert (desc.tag, desc.alias, desc.is_dense, desc.size_bytes) == (None, None, False, 11 * 4)
 
 
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(tagged(), st.lists(st.integers(0, 3), min_size=6, max_size=6), st.integers(0, 5))
+def test_any_blocking_by_strides(case: tuple[tuple[int, ...], str], gaps: list[int], offset0: int) -> None:
+    dims, tag = case
+    dense = MemoryDesc(dims, f32, tag)
+    same = MemoryDesc(dims, f32, strides=dense.strides, inner_blocks=list(map(list, dense.inner_blocks)))
+    assert same == dense
+    assert (same.tag, same.padded_dims, same.size_bytes) == (dense.tag, dense.padded_dims, dense.size_bytes)
+    # The same blocks further apart: the textbook's formula.
+    unit = int(np.prod([size for _, size in dense.inner_blocks], dtype=int))
+    wide = MemoryDesc(
+        dims, f32, inner_blocks=dense.inner_blocks, offset0=offset0,
+        strides=[stride + gap * unit * 7 for stride, gap in zip(dense.strides, gaps, strict=False)],
+    )  # fmt: skip
+    for index in product(*map(range, wide.padded_dims)):
+        block = [i // b for i, b in zip(index, wide.blocks, strict=True)]
+        within = dense.offset([i % b for i, b in zip(index, wide.blocks, strict=True)])
+        assert wide.offset(index) == offset0 + sum(map(int.__mul__, block, wide.strides)) + within
+    offsets = all_offsets(wide)
+    assert wide.size_bytes == 4 * (max(offsets) + 1 if offsets else 0)
+    assert wide.may_overlap or len(set(offsets)) == len(offsets)
+    assert wide.is_dense == (sorted(offsets) == list(range(wide.nelems())))
+
+
+def test_strides_between_and_within_blocks() -> None:
+    desc = MemoryDesc((32, 32, 3, 3), f32, "OIhw4i16o4i")
+    assert desc.inner_blocks == ((1, 4), (0, 16), (1, 4))
+    assert desc.inner_strides == (64, 4, 1)
+    assert desc.strides == (2 * 9 * 256, 9 * 256, 3 * 256, 256)
+    assert MemoryDesc((2, 3), f32, "ab").inner_strides == ()
+
+
+def test_blocks_apart() -> None:
+    desc = MemoryDesc((2, 17, 5, 4), f32, strides=(600, 200, 40, 8), inner_blocks=[(1, 8)])
+    assert (desc.tag, desc.alias, desc.may_overlap, desc.has_padding) == (None, None, False, True)
+    assert str(desc) == "f32 2x17x5x4 strides 600x200x40x8 blocks 8b"
+    assert desc.padded_dims == (2, 24, 5, 4)
+    assert desc.size_bytes == desc.offset((1, 23, 4, 3)) * 4 + 4
+    assert MemoryDesc((16, 2), f32, strides=(4, 32), inner_blocks=[(0, 8)]).may_overlap
+    blocks: Any = np.array([[1, 8]])
+    assert MemoryDesc((2, 17, 5, 4), f32, strides=(480, 160, 32, 8), inner_blocks=blocks).alias == "nChw8c"
+
+
 @pytest.mark.parametrize(
     ("desc", "dense"),
     [
@@ -275,6 +318,17 @@ def test_index_outside(index: tuple[int, ...]) -> None:
         (((2, 3), f32), {"strides": (-3, 1)}, "strides .* has -3"),
         (((2, 3), f32), {"strides": (3.0, 1)}, "strides .* must be integers"),
         (((2, 3), f32), {"strides": 3}, "strides 3 must be a sequence"),
+        (((2, 3), f32), {"inner_blocks": [(1, 8)]}, "give exactly one"),
+        (((2, 3), f32, "ab"), {"inner_blocks": [(1, 8)]}, "inner_blocks .* needs strides"),
+        (((2, 3), f32), {"strides": (8, 1), "inner_blocks": [(2, 8)]}, "a block of dim 2: the tensor has dims 0 to 1"),
+        (((2, 3), f32), {"strides": (8, 1), "inner_blocks": [(1, 0)]}, "a block of size 0"),
+        (((2, 3), f32), {"strides": (8, 1), "inner_blocks": [(1, -8)]}, "inner_blocks .* has -8"),
+        (((2, 3), f32), {"strides": (8, 1), "inner_blocks": [(1, 8.0)]}, "inner_blocks .* must be integers"),
+        (((2, 3), f32), {"strides": (8, 1), "inner_blocks": [8]}, "inner_blocks 8 must be"),
+        (((2, 3), f32), {"strides": (8, 1), "inner_blocks": 8}, "inner_blocks 8 must be pairs"),
+        (((2, 3), f32), {"strides": (8, 1), "inner_blocks": [(1, 8, 1)]}, "a pair of a dim and a size"),
+        (((2, 3), f32), {"strides": (8, 1), "inner_blocks": [(1, 2)] * 13}, "at most 12"),
+        (((2, 3), f32), {"strides": (8, 1), "inner_blocks": [(1, 1 << 60)]}, "the largest tensor has"),
         (((2, 3), f32, "ab"), {"offset0": -1}, "offset0 .* has -1"),
         (((2, 3), f32, "ab"), {"offset0": 1.5}, "offset0 .* must be integers"),
         (((2, 3), f32, "ab"), {"offset0": 1 << 60}, "the largest tensor has"),

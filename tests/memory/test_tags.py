@@ -3,7 +3,9 @@
 import pytest
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import Layout, alias_of, parse_tag, tag_of
+from asmdnn.types import f32
 
 
 def test_layout_of_a_nested_blocking() -> None:
@@ -58,6 +60,43 @@ def test_twelve_dims() -> None:
 )  # fmt: skip
 def test_alias(letters: str, name: str | None) -> None:
     assert alias_of(letters) == name
+
+
+# Names of dnnl_format_tag_t for 1 to 6 dims, activations, weights, grouped weights and sequences.
+NAMES_TEXT = """
+x nc cn tn nt ncw nwc nchw nhwc chwn ncdhw ndhwc oi io oiw owi wio iwo oihw hwio ohwi ihwo iohw oidhw iodhw dhwio odhwi
+idhwo goiw wigo gowi goihw hwigo giohw gohwi goidhw giodhw dhwigo godhwi tnc ntc ldnc ldigo ldgoi ldio ldoi ldgo
+nCw4c nCw8c nCw16c nCw32c nChw4c nChw8c nChw16c nChw32c nCdhw4c nCdhw8c nCdhw16c nCdhw32c NCw16n16c NChw16n16c
+NCdhw16n16c NChw32n32c OI16i16o OI8i16o2i OIw16i16o OIw16o16i OIw4i16o4i OIw8i16o2i Owi16o OIhw8i8o OIhw16i16o
+OIhw16o16i OIhw4i16o4i OIhw8i16o2i OIhw16i16o4i OIhw8o8i OIhw2o8i8o2i IOhw16o16i Oihw4o Oihw16o Ohwi8o OhwI16o4i
+OIdhw16i16o OIdhw4i16o4i OIdhw8i16o2i Oidhw16o gOIw16i16o gOIw4i16o4i gOwi16o gOIhw4i16o4i gOIhw16i16o gOIhw16o16i
+gOIhw8i16o2i gOIhw2i8o4i gIOhw16o16i gOihw16o gOhwi8o Goiw16g Goihw8g Goihw16g gOIdhw16i16o gOIdhw4i16o4i gOidhw16o
+Goidhw16g ldOi32o ldOI32o4i ldIo32i
+"""
+
+
+@pytest.mark.parametrize("name", NAMES_TEXT.split())
+def test_round_trip_of_names(name: str) -> None:
+    ndims = len({c for c in name.lower() if c.isalpha()})
+    desc = MemoryDesc((17, 33, 5, 3, 2, 2)[:ndims], f32, name)
+    assert desc.tag is not None
+    assert MemoryDesc(desc.dims, f32, desc.tag) == desc
+    if desc.alias is not None:
+        assert parse_tag(desc.alias, ndims) == parse_tag(name, ndims)
+        assert str(desc).endswith(f" {desc.alias}")
+
+
+# Names that tell the use by themselves come back as they were given.
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nCw16c", "nCdhw16c", "ncdhw", "ndhwc", "OIw16i16o", "OIhw4i16o4i", "OIhw8i16o2i", "OIdhw16i16o", "gOIw16i16o",
+        "wigo", "gOIhw16i16o", "gOIhw4i16o4i", "gOIdhw16i16o", "Goihw16g", "Goidhw16g", "hwigo", "dhwigo", "dhwio",
+    ],
+)  # fmt: skip
+def test_names_come_back(name: str) -> None:
+    ndims = len({c for c in name.lower() if c.isalpha()})
+    assert MemoryDesc((17, 33, 5, 3, 2, 2)[:ndims], f32, name).alias == name
 
 
 @pytest.mark.parametrize(
