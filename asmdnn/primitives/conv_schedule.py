@@ -6,9 +6,9 @@ starts from the bias, the others continue from dst.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from asmdnn.generators.conv import ARGUMENTS, ConvTileSpec
 from asmdnn.generators.postops import PostOp, SumOp
@@ -20,7 +20,6 @@ from asmdnn.primitives.conv_taps import make_tap_lists, rows_of_panel, taps_of
 from asmdnn.primitives.conv_tiles import Int64, Pattern, Tiles, make_tiles
 from asmdnn.primitives.conv_tiling import (
     CALL_CYCLES,
-    Order,
     Tiling,
     ahead_lines,
     choose_depths,
@@ -61,8 +60,9 @@ def schedule_tiles(
     order = choose_order(int(src_bytes * depth_share), int(panel_bytes * depth_share), panels, count, engine.l2_bytes)
     tile_offsets = offsets_of_tiles(g, tiles)
     panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share))
-    share = np.arange(count) % (count // order.chunks) * int(panel_bytes * depth_share) // (count // order.chunks)
-    lines = ahead_lines(4 * width, count // order.chunks)
+    chunk = -(-count // order.chunks)
+    share = np.arange(count) % chunk * int(panel_bytes * depth_share) // chunk
+    lines = ahead_lines(4 * width, chunk)
 
     specs: dict[ConvTileSpec, int] = {}
     phases = []
@@ -72,7 +72,8 @@ def schedule_tiles(
         ahead = share + panel_bytes * depth.begin // g.ic
         zero = np.zeros_like(pattern)
         rows = np.stack((zero, src, zero, zero, dst, starts[d, pattern], ahead), axis=1)
-        phases.append(lay_out(rows, panel_offsets, pattern, spec_of, cycles, order, continues=d > 0))
+        records, cost = lay_out(rows, panel_offsets, pattern, spec_of, cycles, order.panels_at_once, chunk)
+        phases.append(Phase(BUFFERS, records, cost, continues=d > 0))
     return Plan(name, tuple(specs), tuple(phases), tensors, {"taps": taps}, {}, ("dst",))
 
 
@@ -98,26 +99,37 @@ def offsets_of_panels(g: ConvGeometry, panels: int, width: int, panel_bytes: int
 
 
 def lay_out(
-    tile_rows: Int64, panel_rows: Int64, pattern: Int64, spec_of: Int64, cycles: Int64, order: Order, *, continues: bool
-) -> Phase:
-    """A phase with a record for each panel and tile, in the order of execution.
+    tile_rows: Int64,
+    panel_rows: Int64,
+    pattern: Int64,
+    spec_of: Int64,
+    cycles: Int64,
+    panels_at_once: int,
+    chunk: int,
+) -> tuple[Int64, npt.NDArray[np.int32]]:
+    """Records and their costs, one for each panel and tile: for a group of panels, chunk after chunk of tiles.
 
     tile_rows, panel_rows: what each adds to a record; pattern: int64[tiles]; spec_of, cycles: int64[panels, patterns].
     """
     panels, tiles = len(panel_rows), len(tile_rows)
     records = np.empty((panels * tiles, len(BUFFERS) + 1), np.int64)
     cost = np.empty(panels * tiles, np.int32)
-    chunks = list(pairwise(tiles * i // order.chunks for i in range(order.chunks + 1)))
+    whole = tiles // chunk * chunk
     at = 0
-    for first in range(0, panels, order.panels_at_once):
-        for begin, end in chunks:
-            for panel in range(first, min(panels, first + order.panels_at_once)):
-                rows = slice(at, at + end - begin)
-                np.add(tile_rows[begin:end], panel_rows[panel], out=records[rows])
-                records[rows, 0] = spec_of[panel][pattern[begin:end]]
-                cost[rows] = cycles[panel][pattern[begin:end]]
-                at = rows.stop
-    return Phase(BUFFERS, records, cost, continues)
+    for first in range(0, panels, panels_at_once):
+        group = range(first, min(panels, first + panels_at_once))
+        for begin, end, size in ((0, whole, chunk), (whole, tiles, tiles - whole)):  # equal chunks, then the rest
+            if begin == end:
+                continue
+            block = slice(at, at + (end - begin) * len(group))
+            out = records[block].reshape(-1, len(group), size, records.shape[1])
+            cost_out = cost[block].reshape(-1, len(group), size)
+            for i, panel in enumerate(group):
+                np.add(tile_rows[begin:end].reshape(-1, size, records.shape[1]), panel_rows[panel], out=out[:, i])
+                out[:, i, :, 0] = spec_of[panel][pattern[begin:end]].reshape(-1, size)
+                cost_out[:, i] = cycles[panel][pattern[begin:end]].reshape(-1, size)
+            at = block.stop
+    return records, cost
 
 
 def may_split(chain: tuple[PostOp, ...]) -> bool:
