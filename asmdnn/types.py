@@ -37,6 +37,7 @@ class PropKind(Enum):
 
     forward_training = "forward_training"
     forward_inference = "forward_inference"
+    backward_data = "backward_data"
 
 
 class Algorithm(Enum):

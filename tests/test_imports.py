@@ -32,7 +32,7 @@ ONLY_FOR = {  # of a package that may be imported, the modules that may import i
 }
 EVERYWHERE = {"errors"}
 # Generators see no arrays, no files, no machine.
-PURE = {"collections", "dataclasses", "enum", "functools", "itertools", "math", "struct", "typing", "zlib"}
+PURE = {"collections", "contextlib", "dataclasses", "enum", "functools", "itertools", "math", "struct", "typing", "zlib"}
 DEPENDENCIES = {"numpy", "_cffi_backend", "cffi"}
 OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL"}  # only inside functions
 

@@ -3,16 +3,18 @@
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.primitives import conv_direct, conv_reordered, reorder
+from asmdnn.primitives import conv_direct, conv_reordered, reorder, shuffle
 from asmdnn.primitives.convolution import ConvolutionForward
 from asmdnn.primitives.implementation import Planner
 from asmdnn.primitives.reorder import Reorder
+from asmdnn.primitives.shuffle import Shuffle
 
-Description = ConvolutionForward | Reorder
+Description = ConvolutionForward | Reorder | Shuffle
 
 IMPLEMENTATIONS: dict[type, tuple[Planner[Any], ...]] = {
     ConvolutionForward: (conv_direct.plan, conv_reordered.plan),
     Reorder: (reorder.plan,),
+    Shuffle: (shuffle.plan,),
 }
 
 

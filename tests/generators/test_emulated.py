@@ -14,13 +14,15 @@ from asmdnn.generators.conv import ConvTileSpec
 from tests.generators.cases import arguments_of, case_of, padding_of_dst
 from tests.generators.checks import check_footprint, check_results
 from tests.generators.codes import by_name, code_of
-from tests.generators.conv_corpus import CONV_LEVELS, tails
+from tests.generators.conv_corpus import CONV_LEVELS, ends, tails
 from tests.generators.corpus import KernelSpec, kernel_specs
 from tests.generators.random_tiles import tiles
+from tests.support.arena import DST_POISON
 from tests.support.emulation import emulate
 
 CONVOLUTIONS = tuple(spec for spec in kernel_specs() if isinstance(spec, ConvTileSpec))
 PADDED = tuple(spec for isa in CONV_LEVELS for spec in tails(isa) if padding_of_dst(spec))
+ENDS = tuple(spec for isa in CONV_LEVELS for spec in ends(isa))
 
 
 @by_name(kernel_specs(), "emulated")
@@ -45,18 +47,21 @@ def test_random_tiles(spec: ConvTileSpec) -> None:
 @settings(max_examples=5000, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(spec=tiles())
 def test_many_random_tiles(spec: ConvTileSpec) -> None:
-    test_random_tiles.hypothesis.inner_test(spec)
+    check_results(spec, integers=True)
+    check_footprint(spec)
 
 
-@by_name(PADDED, "emulated")
-def test_padding_is_zero_whatever_the_source_holds(spec: ConvTileSpec) -> None:
-    """The weights of padding are zero, and 0 * inf is NaN."""
+@by_name((*PADDED, *ENDS), "emulated")
+def test_nan_stays_and_padding_is_zero_whatever_the_source_holds(spec: ConvTileSpec) -> None:
+    """NaN times the zero weights of the padding is NaN, and relu must not hide it elsewhere."""
     buffers = dict(case_of(spec).buffers)
     src, dst = buffers["src"], buffers["dst"]
     assert src is not None and dst is not None
-    infinite = np.full(len(src.before) // 4, np.inf, np.float32).view(np.uint8)
-    after = emulate(code_of(spec).data, arguments_of(spec), {**buffers, "src": replace(src, before=infinite)}).after
+    nothing = np.full(len(src.before) // 4, np.nan, np.float32).view(np.uint8)
+    after = emulate(code_of(spec).data, arguments_of(spec), {**buffers, "src": replace(src, before=nothing)}).after
     stored = after["dst"].view(np.float32)
     padding = [(dst.pointer_bytes + at) // 4 for at in padding_of_dst(spec)]
+    real = dst.written[::4].copy()
+    real[padding] = False
     assert not stored[padding].any()
-    assert not np.isfinite(np.delete(stored, padding)).any()
+    assert np.isnan(stored[real]).all() and (stored[real].view(np.uint32) != DST_POISON).all()

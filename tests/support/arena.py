@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-POISON = np.uint32(0x7FC0DEAD)  # a NaN that no arithmetic makes
+POISON, DST_POISON = np.uint32(0x7FC0DEAD), np.uint32(0x7FC0BEEF)  # NaN that no arithmetic makes; told apart if copied
 REACH_BYTES = 1 << 16  # on either side of a pointer
 
 Bytes = npt.NDArray[np.uint8]
@@ -61,7 +61,7 @@ def numbers(integers: bool) -> Doubles:
     random, count = np.random.default_rng(7), 64 * REACH_BYTES
     if integers:
         return 4.0 * random.integers(-4, 4, count, endpoint=True)
-    return random.uniform(-1, 1, count).astype(np.float32).astype(np.float64)
+    return np.float64(random.uniform(-1, 1, count).astype(np.float32))
 
 
 def magnitudes(memory: dict[str, Elements]) -> dict[str, Elements]:
@@ -107,7 +107,7 @@ def buffer_of(memory: Elements) -> Buffer | None:
         return None
     cut = slice(int(touched[0]), int(touched[-1]) + 1)
     before = memory.initial[cut].astype(np.float32)
-    before.view(np.uint32)[~memory.read[cut]] = POISON
+    before.view(np.uint32)[~memory.read[cut]] = DST_POISON if memory.written.any() else POISON
     read, written = (mask[cut].repeat(4) for mask in (memory.read, memory.written))
     return Buffer(before.view(np.uint8), REACH_BYTES - 4 * cut.start, read, written, memory.values[cut].copy())
 

@@ -1,0 +1,77 @@
+"""Kernels keep the System V AMD64 ABI, as a trampoline sees it; on an emulated CPU, Machine asserts the same.
+
+tests/generators/test_emulated.py runs every kernel of every level there, so that a level that this machine lacks is
+covered too, all but MXCSR: the emulator knows no instruction that could change it.
+"""
+
+import numpy as np
+import pytest
+
+from asmdnn.generators.executor import ExecutorSpec
+from asmdnn.generators.peak import PeakSpec
+from asmdnn.isa.levels import isa_of
+from tests.abi.trampoline import CALLEE_SAVED, call_with_known_registers
+from tests.emulator.assembling import Mem, assemble, ins
+from tests.generators.cases import arguments_of, case_of
+from tests.generators.codes import code_of
+from tests.generators.corpus import KernelSpec, families
+from tests.support.native import Kernel, first_failure
+
+FAMILIES = [pytest.param(specs, id=name, marks=pytest.mark.isa(specs[0].isa)) for name, specs in families().items()]
+RET = ins("RETNQ")
+CALLER_SAVED = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
+MOVE_RSP = (ins("MOV_R64_RM64", "rcx", Mem("rsp")), ins("ADD_RM64_IMM8", "rsp", 16), ins("JMP_RM64", "rcx"))
+
+
+def check_abi(spec: KernelSpec) -> None:
+    buffers, arguments = case_of(spec).buffers, arguments_of(spec)
+    data = {name: buffer.before.copy() for name, buffer in buffers.items() if buffer is not None}
+    frame = np.zeros(len(arguments), np.int64)
+    for i, name in enumerate(arguments):
+        buffer = buffers[name]
+        if buffer is not None:
+            frame[i] = data[name].ctypes.data + buffer.pointer_bytes
+    state = call_with_known_registers(Kernel(code_of(spec).data), frame.ctypes.data, isa_of(spec.isa).vector_bytes)
+    assert not state.offences()
+
+
+@pytest.mark.parametrize("specs", FAMILIES)
+def test_kernels(specs: tuple[KernelSpec, ...]) -> None:
+    failure = first_failure(len(specs), lambda i: check_abi(specs[i]))
+    assert failure is None, f"{specs[failure[0]]}: {failure[1]}"
+
+
+def test_peak(isa: str) -> None:
+    passes = np.array([3], np.int64)
+    kernel = Kernel(code_of(PeakSpec(isa)).data)
+    assert not call_with_known_registers(kernel, passes.ctypes.data, isa_of(isa).vector_bytes).offences()
+
+
+@pytest.mark.parametrize("arguments", range(1, 9))
+def test_executor(arguments: int) -> None:
+    """Its state is in callee-saved registers, all of which its kernels get, too: they may change the others only."""
+    kernel = Kernel(assemble(*(ins("XOR_R64_RM64", name, name) for name in CALLER_SAVED), RET))
+    table, bounds = np.array([kernel.address], np.int64), np.array([0, 2, 5], np.int64)
+    records = np.zeros((5, 1 + arguments), np.int64)
+    phase = [records.ctypes.data, bounds.ctypes.data, 1, *[0] * arguments]
+    context = np.array([0, 0, 0, table.ctypes.data, 2, 2, *phase, *phase], np.int64)
+    executor = Kernel(code_of(ExecutorSpec(arguments)).data)
+    assert not call_with_known_registers(executor, context.ctypes.data).offences()
+
+
+@pytest.mark.parametrize(
+    ("program", "offence"),
+    [
+        *(((ins("ADD_RM64_IMM8", name, 1), RET), f"{name} changed") for name in CALLEE_SAVED),
+        ((ins("STD"), RET), "direction flag set"),
+        (MOVE_RSP, "rsp moved by 8"),
+        ((ins("LDMXCSR_M32", Mem("rdi")), RET), "MXCSR is 0x1f80"),
+        ((ins("VEX_VBROADCASTSS_YMM_M32", "ymm5", Mem("rdi")), RET), "vector 5 dirty"),
+        ((RET,), ""),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_offences_are_noticed(program: tuple[object, ...], offence: str) -> None:
+    usual_mxcsr = np.array([0x1F80], np.int64)
+    state = call_with_known_registers(Kernel(assemble(*program)), usual_mxcsr.ctypes.data)  # type: ignore[arg-type]
+    assert state.offences() == [offence] * bool(offence)

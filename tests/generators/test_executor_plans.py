@@ -1,0 +1,98 @@
+"""Plans run by the generated executor under emulation, with a team of threads that meet at real barriers.
+
+The context is the one that asmdnn.runtime builds; only its pointers are moved into the emulated memory.
+"""
+
+import threading
+
+import numpy as np
+import pytest
+
+from asmdnn.generators.executor import (
+    CONTEXT_WORDS,
+    PHASE_BOUNDS,
+    PHASE_RECORDS,
+    PHASE_WAITS,
+    PHASE_WORDS,
+    Context,
+    ExecutorSpec,
+)
+from asmdnn.runtime.execution import Program, generate
+from tests.emulator import Machine, Region
+from tests.primitives.conv_case import ConvCase, case_of, proven
+from tests.primitives.conv_reference import expected, make_data
+from tests.primitives.conv_run import memories_of
+from tests.primitives.tensors import assert_within, read
+from tests.primitives.test_conv_phases import in_ranges
+from tests.support.blob import CODE, Words, blob_of
+from tests.support.plans import regions_of
+
+DATA, THREAD_NUM, NUM_THREADS, BARRIER = 0x8000_0000, 0x3000, 0x3010, 0x3020
+PATIENCE_SECONDS = 60
+PARTS = 3
+CASES = [
+    case_of("mb1ic17ih5oc33oh5kh3ph1          any   any   bias  relu"),
+    in_ranges("mb1ic33ih5oc17oh5kh3ph1        any   any   bias  sum+relu"),
+    case_of("mb2ic20ih5oc24oh5kh1ph0          nchw  nchw  -     sum:0.5"),
+]
+
+
+class Team:
+    """`size` threads that call the executor's code at once; size 0: the calling thread, without a team."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.barrier = size, threading.Barrier(max(1, size))
+        self.failures: list[BaseException] = []
+
+    def run(self, blob: bytes, context: int, regions: list[Region]) -> None:
+        call = (blob, context, regions)
+        threads = [threading.Thread(target=self.work, args=(t, *call)) for t in range(max(1, self.size))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self.failures:
+            raise self.failures[0]
+
+    def work(self, number: int, blob: bytes, context: int, regions: list[Region]) -> None:
+        callbacks = {
+            THREAD_NUM: lambda *_: number,
+            NUM_THREADS: lambda *_: self.size,
+            BARRIER: lambda *_: self.barrier.wait(PATIENCE_SECONDS) and None,
+        }
+        try:
+            Machine(regions, callbacks=callbacks).call(blob, CODE, context)
+        except BaseException as failure:
+            self.failures.append(failure)
+            self.barrier.abort()
+
+
+@pytest.mark.parametrize("isa", [pytest.param(isa, marks=pytest.mark.emulated(isa)) for isa in ("avx2", "avx512_core")])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_team_computes_the_same(isa: str, case: ConvCase) -> None:
+    pd, data = proven.__wrapped__(case, isa), make_data(case, integers=True)
+    program = Program(pd.plan, threads=1)
+    blob, (executor, *kernels) = blob_of([generate(s) for s in (ExecutorSpec(program.arguments), *pd.plan.specs)])
+    assert executor == CODE
+    for size in (0, 1, PARTS - 1, PARTS + 1):
+        memories = memories_of(pd, data)
+        regions, words = regions_of(pd.plan, memories), Words(DATA, 1 << 18)
+        context = emulated_context(program, kernels, {r.name: r.address for r in regions}, words, with_team=size > 0)
+        Team(size).run(blob, context, [*regions, words.region("context")])
+        assert_within(read(memories["dst"]), expected(case, data), 0.0)
+
+
+def emulated_context(program: Program, kernels: list[int], base: dict[str, int], words: Words, with_team: bool) -> int:
+    """The program's context with all pointers into emulated memory; its address."""
+    context = program.context_words()
+    context[Context.THREAD_NUM : Context.BARRIER + 1] = (THREAD_NUM, NUM_THREADS, BARRIER) if with_team else (0, 0, 0)
+    context[Context.KERNELS], context[Context.PARTS] = words.add(kernels), PARTS
+    for i, (phase, bounds) in enumerate(zip(program.plan.phases, program.plan.split(PARTS), strict=True)):
+        at = CONTEXT_WORDS + i * (PHASE_WORDS + program.arguments)
+        assert context[at + PHASE_WAITS] == (not phase.continues)
+        context[at + PHASE_RECORDS] = words.add(np.ravel(phase.records))
+        context[at + PHASE_BOUNDS] = words.add(bounds)
+    for name, address in base.items():
+        for slot in program.slots(name):
+            context[slot] = address
+    return words.add(context)

@@ -1,0 +1,100 @@
+"""The harness can fail: kernels that do one element more, less or elsewhere are caught, by each of its parts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from asmdnn.generators.reorder import CopySpec
+from tests.emulator import Violation
+from tests.generators.cases import Case, arguments_of, case_of
+from tests.generators.checks import difference
+from tests.generators.codes import code_of
+from tests.support.arena import DST_POISON, POISON, Bytes
+from tests.support.emulation import emulate
+from tests.support.footprints import Claim, claim_of
+from tests.support.native import Kernel, call_guarded, first_failure
+
+RIGHT = CopySpec("avx2", 3, 9, 60, 52)
+WIDER, NARROWER, TALLER, ZERO = (replace(RIGHT, columns=10), replace(RIGHT, columns=8), replace(RIGHT, rows=4),
+                                 replace(RIGHT, zero=True))  # fmt: skip
+CASE = case_of(RIGHT)
+
+
+def emulated(spec: CopySpec, case: Case = CASE) -> dict[str, Bytes]:
+    return emulate(code_of(spec).data, arguments_of(spec), case.buffers).after
+
+
+def shifted(name: str, by_bytes: int) -> Case:
+    """The right case with one pointer moved."""
+    buffer = CASE.buffers[name]
+    assert buffer is not None
+    moved = replace(buffer, pointer_bytes=buffer.pointer_bytes + by_bytes)
+    return replace(CASE, buffers={**CASE.buffers, name: moved})
+
+
+def test_the_right_one_passes() -> None:
+    CASE.check(emulated(RIGHT))
+
+
+@pytest.mark.parametrize("spec", [WIDER, TALLER], ids=["wider", "taller"])
+def test_too_much(spec: CopySpec) -> None:
+    with pytest.raises(Violation, match="past the end of"):
+        emulated(spec)
+
+
+def test_too_little() -> None:
+    with pytest.raises(AssertionError, match="dst: 3 of 27 wrong, byte 32: nan"):
+        CASE.check(emulated(NARROWER))
+
+
+def test_wrong_values_and_strayed_writes() -> None:
+    with pytest.raises(AssertionError, match="dst: 27 of 27 wrong"):
+        CASE.check(emulated(ZERO))
+    with pytest.raises(AssertionError, match=r"dst: byte 36 was changed"):
+        CASE.check(emulated(replace(WIDER, rows=2)))
+
+
+@pytest.mark.parametrize(("name", "by_bytes", "side"), [("src", -4, "before the start"), ("dst", 4, "past the end")])
+def test_elsewhere(name: str, by_bytes: int, side: str) -> None:
+    with pytest.raises(Violation, match=f"{side} of '{name}'"):
+        emulated(RIGHT, shifted(name, by_bytes))
+
+
+def claims(spec: CopySpec) -> Claim:
+    return claim_of(spec.footprint(), arguments_of(spec), CASE.buffers, None)
+
+
+def test_wrong_claims() -> None:
+    with pytest.raises(AssertionError, match="src: "):
+        claims(TALLER)
+    dst = CASE.buffers["dst"]
+    assert dst is not None
+    assert difference(dst.written, claims(RIGHT)["dst"][1]) == ""
+    assert "without bytes [32, 33, 34, 35" in difference(dst.written, claims(NARROWER)["dst"][1])
+
+
+@pytest.mark.parametrize(
+    ("spec", "case", "at_end", "failure"),
+    [
+        (RIGHT, CASE, True, ""),
+        (RIGHT, CASE, False, ""),
+        (WIDER, CASE, True, "SIGSEGV"),
+        (TALLER, CASE, True, "SIGSEGV"),
+        (RIGHT, shifted("src", -4), False, "SIGSEGV"),
+        (RIGHT, shifted("dst", -4), False, "SIGSEGV"),
+        (NARROWER, CASE, True, "3 of 27 wrong"),
+    ],
+)
+def test_guards(spec: CopySpec, case: Case, at_end: bool, failure: str) -> None:
+    kernel, arguments = Kernel(code_of(spec).data), arguments_of(spec)
+    found = first_failure(2, lambda i: CASE.check(call_guarded(kernel, arguments, case.buffers, at_end)) if i else None)
+    assert found is None if not failure else found is not None and found[0] == 1 and failure in found[1]
+
+
+def test_buffers_hold_poison_where_nothing_is_read() -> None:
+    src, dst = (CASE.buffers[name] for name in ("src", "dst"))
+    assert src is not None and dst is not None
+    assert len(src.before) == 2 * RIGHT.src_row_bytes + 36 and len(dst.before) == 2 * RIGHT.dst_row_bytes + 36
+    assert (src.before.view(np.uint32)[~src.read[::4]] == POISON).all() and (~src.read).sum() == 2 * 24
+    assert (dst.before.view(np.uint32) == DST_POISON).all()
