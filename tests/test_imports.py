@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "jit": {"types"},
     "isa": {"types", "jit"},
     "generators": {"types", "isa"},
+    "corpus": {"types", "isa", "generators"},
     "runtime": {"types", "memory", "isa", "jit", "generators"},
     "primitives": {"types", "memory", "isa", "jit", "generators", "runtime"},
     "ops": {"types", "memory", "primitives"},
@@ -32,7 +33,18 @@ ONLY_FOR = {  # of a package that may be imported, the modules that may import i
 }
 EVERYWHERE = {"errors"}
 # Generators see no arrays, no files, no machine.
-PURE = {"collections", "contextlib", "dataclasses", "enum", "functools", "itertools", "math", "struct", "typing", "zlib"}
+PURE = {
+    "collections",
+    "contextlib",
+    "dataclasses",
+    "enum",
+    "functools",
+    "itertools",
+    "math",
+    "struct",
+    "typing",
+    "zlib",
+}
 DEPENDENCIES = {"numpy", "_cffi_backend", "cffi"}
 OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL"}  # only inside functions
 

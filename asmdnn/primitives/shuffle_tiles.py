@@ -66,8 +66,15 @@ def goes_by_rows(axis: Axis) -> bool:
 
 
 def dst_rows(axis: Axis) -> list[list[int]]:
-    """Tiles of the same unit of some rows of dst; the last unit of a row may overlap the one before it."""
+    """Tiles of the same unit of some rows of dst; the last unit of a row may overlap the one before it.
+
+    If a row is two units, of both: then dst is written in order.
+    """
     count = axis.rows if axis.rows <= MOST_UNITS else min(MOST_UNITS, axis.lanes)
+    if axis.columns == 2 * axis.lanes:
+        count = MOST_UNITS // 2
+        starts = overlapped(axis.rows, count) if axis.is_dense and axis.rows >= count else range(0, axis.rows, count)
+        return [[c * axis.lanes for c in range(2 * first, 2 * min(first + count, axis.rows))] for first in starts]
     return [
         [row * axis.columns + column for row in range(first, min(first + count, axis.rows))]
         for column in overlapped(axis.columns, axis.lanes)

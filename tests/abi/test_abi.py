@@ -7,6 +7,7 @@ covered too, all but MXCSR: the emulator knows no instruction that could change 
 import numpy as np
 import pytest
 
+from asmdnn.corpus.families import KernelSpec, families
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.peak import PeakSpec
 from asmdnn.isa.levels import isa_of
@@ -14,7 +15,6 @@ from tests.abi.trampoline import CALLEE_SAVED, call_with_known_registers
 from tests.emulator.assembling import Mem, assemble, ins
 from tests.generators.cases import arguments_of, case_of
 from tests.generators.codes import code_of
-from tests.generators.corpus import KernelSpec, families
 from tests.support.native import Kernel, first_failure
 
 FAMILIES = [pytest.param(specs, id=name, marks=pytest.mark.isa(specs[0].isa)) for name, specs in families().items()]

@@ -6,11 +6,11 @@ from zlib import crc32
 
 import numpy as np
 
+from asmdnn.corpus.families import KernelSpec
 from asmdnn.generators import conv, reorder
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.reorder import ReorderSpec
 from asmdnn.runtime.plan import Int64
-from tests.generators.corpus import KernelSpec
 from tests.generators.reference import LANES, REORDERS, Memory, Taps, conv_tile
 from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
 

@@ -4,9 +4,9 @@ from functools import cache
 
 import numpy as np
 
+from asmdnn.corpus.families import KernelSpec
 from tests.generators.cases import arguments_of, case_of
 from tests.generators.codes import code_of
-from tests.generators.corpus import KernelSpec
 from tests.support.arena import Bits
 from tests.support.emulation import Run, emulate
 from tests.support.footprints import claim_of

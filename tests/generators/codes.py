@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
+from asmdnn.corpus.families import Spec
 from asmdnn.isa.assembler import Assembler, Code
-from tests.generators.corpus import Spec
 
 
 @cache

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from asmdnn.corpus.conv import CONV_LEVELS, MOST_VECTORS, blocked, most_pixels
 from asmdnn.generators.conv import ConvTileSpec, TapGroup
 from asmdnn.generators.postops import PostOp, ReluOp, SumOp
-from tests.generators.conv_corpus import CONV_LEVELS, MOST_VECTORS, blocked, most_pixels
 from tests.generators.reference import LANES
 
 POST_OPS = st.sampled_from((ReluOp(0.0), ReluOp(0.25), ReluOp(-0.5), SumOp(1.0), SumOp(0.5)))

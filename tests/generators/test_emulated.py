@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from asmdnn.corpus.conv import CONV_LEVELS, ends, tails
+from asmdnn.corpus.families import KernelSpec, kernel_specs
 from asmdnn.generators.conv import ConvTileSpec
 from tests.generators.cases import arguments_of, case_of, padding_of_dst
 from tests.generators.checks import check_footprint, check_results
 from tests.generators.codes import by_name, code_of
-from tests.generators.conv_corpus import CONV_LEVELS, ends, tails
-from tests.generators.corpus import KernelSpec, kernel_specs
 from tests.generators.random_tiles import tiles
 from tests.support.arena import DST_POISON
 from tests.support.emulation import emulate

@@ -3,11 +3,11 @@
 import pytest
 from iced_x86 import CpuidFeature, Decoder
 
+from asmdnn.corpus.conv import CONV_LEVELS
+from asmdnn.corpus.families import Spec, corpus
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.levels import isa_of
 from tests.generators.codes import code_of
-from tests.generators.conv_corpus import CONV_LEVELS
-from tests.generators.corpus import Spec, corpus
 
 NAMES = {value: name.lower() for name, value in vars(CpuidFeature).items() if name.isupper()}
 X86_64 = frozenset(

@@ -6,10 +6,10 @@ What a call may not write is a read-only page, what it may only prefetch is an u
 import numpy as np
 import pytest
 
+from asmdnn.corpus.families import KernelSpec, families, kernel_specs
 from asmdnn.generators.conv import ConvTileSpec
 from tests.generators.cases import arguments_of, case_of
 from tests.generators.codes import by_name, code_of
-from tests.generators.corpus import KernelSpec, families, kernel_specs
 from tests.support.emulation import emulate
 from tests.support.native import Kernel, call_guarded, first_failure
 

@@ -2,9 +2,9 @@
 
 import re
 
+from asmdnn.corpus.families import kernel_specs
 from asmdnn.generators.conv import ConvTileSpec
 from tests.generators.codes import by_name, code_of
-from tests.generators.corpus import kernel_specs
 
 LINE_BYTES = 64
 PREFETCH = re.compile(r"prefetcht1 .*\[(\w+)(?:\+(\d+))?\]")

@@ -4,8 +4,8 @@ import json
 import threading
 from hashlib import sha256
 
+from asmdnn.corpus.families import corpus
 from asmdnn.runtime.execution import generate
-from tests.generators.corpus import corpus
 
 
 def hashes() -> dict[str, str]:

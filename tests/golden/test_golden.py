@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from asmdnn.corpus.families import corpus
 from tests.generators.codes import code_of
-from tests.generators.corpus import corpus
 from tests.golden.hashes import hashes, hashes_of_threads
 
 FILE = Path(__file__).with_name("kernels.json")

@@ -7,8 +7,9 @@ from typing import Any
 
 from asmdnn.generators.conv import ConvTileSpec, TapGroup
 from asmdnn.generators.postops import PostOp, ReluOp, SumOp
-from tests.generators.reference import LANES
+from asmdnn.isa.levels import AVX2, AVX512_CORE
 
+LANES = {level.name: level.vector_bytes // 4 for level in (AVX2, AVX512_CORE)}
 CONV_LEVELS = tuple(LANES)
 REGISTERS = {"avx2": 16, "avx512_core": 32}
 MOST_VECTORS = {"avx2": 3, "avx512_core": 4}
