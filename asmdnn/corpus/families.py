@@ -7,12 +7,14 @@ from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
 from asmdnn.corpus.copies import REORDER_ISA, copy_specs, transpose_specs
+from asmdnn.corpus.elementwise import MAPS, chains
 from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.peak import PeakSpec
 from asmdnn.generators.reorder import ReorderSpec
 
-KernelSpec = ConvTileSpec | ReorderSpec
+KernelSpec = ConvTileSpec | ElementwiseSpec | ReorderSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec
 
 
@@ -22,6 +24,8 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
     found: dict[str, tuple[KernelSpec, ...]] = {
         f"conv-{name}-{isa}": tuple(family(isa)) for isa in CONV_LEVELS for name, family in FAMILIES.items()
     }
+    found |= {f"conv-chains-{isa}": tuple(chains(isa)) for isa in CONV_LEVELS}
+    found |= {f"map-{name}-{isa}": tuple(family(isa)) for isa in CONV_LEVELS for name, family in MAPS.items()}
     return found | {f"copy-{REORDER_ISA}": tuple(copy_specs()), f"transpose-{REORDER_ISA}": tuple(transpose_specs())}
 
 

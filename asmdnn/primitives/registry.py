@@ -3,16 +3,21 @@
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.primitives import conv_direct, conv_reordered, reorder, shuffle
+from asmdnn.primitives import binary, conv_direct, conv_reordered, eltwise, reorder, shuffle
+from asmdnn.primitives.binary import BinaryForward
 from asmdnn.primitives.convolution import ConvolutionForward
+from asmdnn.primitives.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.implementation import Planner
 from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.shuffle import Shuffle
 
-Description = ConvolutionForward | Reorder | Shuffle
+Description = BinaryForward | ConvolutionForward | EltwiseBackward | EltwiseForward | Reorder | Shuffle
 
 IMPLEMENTATIONS: dict[type, tuple[Planner[Any], ...]] = {
+    BinaryForward: (binary.plan,),
     ConvolutionForward: (conv_direct.plan, conv_reordered.plan),
+    EltwiseBackward: (eltwise.plan_backward,),
+    EltwiseForward: (eltwise.plan_forward,),
     Reorder: (reorder.plan,),
     Shuffle: (shuffle.plan,),
 }

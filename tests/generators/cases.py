@@ -1,6 +1,6 @@
 """From a spec to a call of its kernel: data, tap lists, and what must come out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from zlib import crc32
 
@@ -9,12 +9,25 @@ import numpy as np
 from asmdnn.corpus.families import KernelSpec
 from asmdnn.generators import conv, reorder
 from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.elementwise import ElementwiseSpec
+from asmdnn.generators.postops import (
+    OLD_DST,
+    BinaryOp,
+    EltwiseOp,
+    GradientOp,
+    PostOp,
+    SumOp,
+    is_written_out,
+    operands_of,
+)
 from asmdnn.generators.reorder import ReorderSpec
 from asmdnn.runtime.plan import Int64
-from tests.generators.reference import LANES, REORDERS, Memory, Taps, conv_tile
+from tests.generators.reference import LANES, REORDERS, Memory, Taps, conv_tile, mapped, operand_name
 from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
 
 UNIT_ROUNDOFF = 2.0**-24
+MOST_SLOPE = 512  # no chain of the corpus magnifies an error more: operands are up to 16, two factors in a row
+ONLY_POSITIVE = ("log", "sqrt", "pow", "div")
 TAPS_OF_GROUP = (2, 1, 7, 0, 3)  # how many taps the groups of a kernel get, in turn
 TAP_SPREAD_BYTES = 4096  # sources of taps begin within so many bytes of the pointer, on either side
 
@@ -38,6 +51,8 @@ class Case:
 def case_of(spec: KernelSpec, integers: bool = True) -> Case:
     """Data and expectation; the seed is the name's, so that a failing case is the same case again."""
     random = np.random.default_rng(crc32(spec.name.encode()))
+    if isinstance(spec, ElementwiseSpec):
+        return map_case(spec, random, integers)
     return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
 
 
@@ -47,23 +62,42 @@ def reorder_case(spec: ReorderSpec, random: np.random.Generator) -> Case:
     return Case(spec, {name: buffer_of(memory[name]) for name in reorder.ARGUMENTS}, {})
 
 
+def map_case(spec: ElementwiseSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Within some roundings of the result and of what it is a sum of; tests of accuracy are elsewhere."""
+    memory = {name: elements(random, integers) for name in arguments_of(spec)}
+    for name, of_positive in (("src", EltwiseOp), ("operand 2", GradientOp | BinaryOp)):
+        if any(isinstance(op, of_positive) and op.alg in ONLY_POSITIVE for op in spec.chain):  # type: ignore[arg-type]
+            memory[name].initial[:] = memory[name].values[:] = np.abs(memory[name].values) + 1
+    mapped(spec, memory)
+    buffers = {name: buffer_of(memory[name]) for name in memory}
+    dst = buffers["dst"]
+    assert dst is not None
+    return Case(spec, buffers, {"dst": MOST_SLOPE * UNIT_ROUNDOFF * (1 + np.abs(dst.wanted))})
+
+
 def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -> Case:
     """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
     taps = make_taps(spec, random)
-    memory = {name: elements(random, integers) for name in ("src", "weights", "bias", "dst")}
+    others = [name for name in arguments_of(spec) if name not in ("taps", "ahead")]
+    memory = {name: elements(random, integers) for name in others}
     zero_padding(spec, taps, memory)
     conv_tile(spec, taps, memory)
     words = np.array([word for group in taps for word in (len(group), *(x for tap in group for x in tap))], np.int64)
     buffers = {name: buffer_of(memory[name]) for name in memory}
     tap_list = constant_buffer(words) if len(words) else None
     tolerance: Doubles | float = 0.0
-    if not integers:
+    written_out = is_written_out(spec.post_ops)
+    if not integers or not written_out:
         sizes = magnitudes(memory)
-        conv_tile(spec, taps, sizes)
+        conv_tile(spec if written_out else replace(spec, post_ops=(SumOp(1.0),)), taps, sizes)
         terms = sum(g.channels * len(t) for g, t in zip(spec.groups, taps, strict=True)) + 1 + 2 * len(spec.post_ops)
         size = buffer_of(sizes["dst"])
         assert size is not None
         tolerance = size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
+        if not written_out:
+            dst = buffers["dst"]
+            assert dst is not None
+            tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
     return Case(spec, {**buffers, "taps": tap_list, "ahead": None}, {"dst": tolerance}, words)
 
 
@@ -104,4 +138,11 @@ def padding_of_dst(spec: ConvTileSpec) -> list[int]:
 
 def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     """The names of a kernel's arguments, in the frame's order."""
-    return conv.ARGUMENTS if isinstance(spec, ConvTileSpec) else reorder.ARGUMENTS
+    if isinstance(spec, ElementwiseSpec):
+        return (*reorder.ARGUMENTS, *names_of_operands(spec.chain))
+    return (*conv.ARGUMENTS, *names_of_operands(spec.post_ops)) if isinstance(spec, ConvTileSpec) else reorder.ARGUMENTS
+
+
+def names_of_operands(chain: tuple[PostOp, ...]) -> tuple[str, ...]:
+    """In the order of their numbers, which leave none out."""
+    return tuple(operand_name(a) for a in sorted({o.argument for o in operands_of(chain) if o is not OLD_DST}))
