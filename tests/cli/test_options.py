@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from asmdnn.cli import batch_files
-from asmdnn.cli.options import Case, Reader, Settings
+from asmdnn.cli.driver import AnyCase
+from asmdnn.cli.drivers.conv import ConvSettings as Settings
+from asmdnn.cli.options import Reader
 from asmdnn.errors import InvalidArguments
 
 PROBLEM = "mb1ic3ih8oc4kh3"
 
 
-def read(*words: str, directory: Path = Path()) -> list[Case]:
+def read(*words: str, directory: Path = Path()) -> list[AnyCase]:
     reader = Reader()
     reader.read(words, directory)
     return reader.cases
