@@ -110,8 +110,8 @@ class Driver(Generic[S, P]):
     """One kind of primitive.
 
     settings: the options' defaults.  parse: of a problem string.  work: of a case, or the reason to skip it.
-    completed: a case from settings and a problem, where options change the problem.  bandwidth_bound: reports say
-    bytes and the share of a copy's speed, not operations and the share of the FMA peak.
+    completed: settings and problem of a case, where options change the problem.  title: what a table calls a case.
+    bandwidth_bound: reports say bytes and the share of a copy's speed, not operations and the share of the FMA peak.
     """
 
     name: str
@@ -122,6 +122,7 @@ class Driver(Generic[S, P]):
     example: str
     notation: str
     bandwidth_bound: bool = True
+    title: Callable[["Case[S, P]"], str] = lambda case: case.problem.name or str(case.problem)
     synonyms: Mapping[str, str] = field(default_factory=dict)
     completed: Callable[[S, P], tuple[S, P]] = lambda settings, problem: (settings, problem)
 

@@ -28,6 +28,7 @@ class Record:
     count: int
     args: str
     driver: str
+    title: str
     impl: str | None = None
     isa: str | None = None
     threads: int | None = None
@@ -60,7 +61,7 @@ class Record:
 def listed(case: AnyCase) -> Record:
     """The record of a case that is not run."""
     problem = case.problem
-    return Record(str(problem), problem.name, problem.count, str(case), case.driver.name)
+    return Record(str(problem), problem.name, problem.count, str(case), case.driver.name, case.driver.title(case))
 
 
 def header(driver: AnyDriver) -> str:
@@ -73,7 +74,7 @@ def header(driver: AnyDriver) -> str:
 
 def row(record: Record) -> str:
     """The record's table row; a failure adds its reason and the arguments that repeat it."""
-    title = record.name or record.problem
+    title = record.title
     if len(title) > PROBLEM_WIDTH:
         title = title[: PROBLEM_WIDTH - 3] + "..."
     is_copy = record.copy_fraction is not None
@@ -103,7 +104,7 @@ def summary(records: Sequence[Record]) -> str:
         least, slowest = min(compared, key=lambda pair: pair[0])
         peers = ", ".join(dict.fromkeys(record.peer or "" for _, record in compared))
         lines.append(f"speedup over {peers}: geometric mean {mean:.3f} of {len(compared)}, ")
-        lines[-1] += f"least {least:.3f} ({slowest.name or slowest.problem})"
+        lines[-1] += f"least {least:.3f} ({slowest.title})"
     timed = [record for record in records if record.us is not None]
     if timed:
         total = sum((record.us or 0) * record.count for record in timed)

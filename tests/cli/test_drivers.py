@@ -223,3 +223,15 @@ def test_the_copy_is_a_copy() -> None:
     pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 0, 1))
     dnn.Primitive(pd).execute(src=src, dst=dst)
     assert np.array_equal(src.array, dst.array)
+
+
+@pytest.mark.parametrize(
+    ("name", "driver", "problems"),
+    [("shufflenet", "shuffle", 48), ("reorder_f32", "reorder", 70), ("reorder_int8", "reorder", 62),
+     ("reorder_bf16", "reorder", 52)],
+)  # fmt: skip
+def test_problem_sets_can_be_described(name: str, driver: str, problems: int) -> None:
+    cases = read(f"--batch={name}")
+    assert [case.driver.name for case in cases] == [driver] * problems
+    for case in cases:
+        assert case.driver.work(case).argument_bytes > 0

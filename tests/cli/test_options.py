@@ -174,4 +174,5 @@ def test_the_network_and_its_shapes_agree() -> None:
 
 def test_all_sets_are_tested() -> None:
     sets = {"mobilenet_v1", "resnet_50", "resnet_50_network", "resnet_50_v1_5", "vgg_16"}
+    sets |= {"reorder_bf16", "reorder_f32", "reorder_int8", "shufflenet"}
     assert set(batch_files.problem_sets()) == sets

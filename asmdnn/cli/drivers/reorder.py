@@ -141,6 +141,11 @@ def _show_sum(scale: float | None) -> str:
     return "" if scale is None else f"sum:{scale:g}"
 
 
+def _title(case: ReorderCase) -> str:
+    settings, dims = case.settings, "x".join(map(str, case.problem.dims))
+    return f"{settings.sdt} {settings.stag} to {settings.ddt} {settings.dtag} {dims}"
+
+
 DRIVER = Driver(
     "reorder",
     ReorderSettings(),
@@ -159,4 +164,5 @@ DRIVER = Driver(
     ReorderWork,
     example="--mode=CP --stag=abx --dtag=axb,aBx16b --threads=1 --peer=onednn 2x96x35x35",
     notation="2x96x35x35",
+    title=_title,
 )  # fmt: skip

@@ -98,6 +98,12 @@ class ShuffleWork(Work[TensorData]):
         )
 
 
+def _title(case: ShuffleCase) -> str:
+    settings, dims = case.settings, "x".join(map(str, case.problem.dims))
+    backward = " backward" if settings.dir == "BWD_D" else ""
+    return f"{settings.dt} {settings.tag} {dims} axis {settings.axis} group {settings.group}{backward}"
+
+
 DRIVER = Driver(
     "shuffle",
     ShuffleSettings(),
@@ -113,4 +119,5 @@ DRIVER = Driver(
     ShuffleWork,
     example="--mode=CP --dt=u8 --tag=aBx16b --group=4 --threads=1 --peer=onednn 1x116x28x28",
     notation="1x116x28x28",
+    title=_title,
 )  # fmt: skip
