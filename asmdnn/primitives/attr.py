@@ -1,4 +1,4 @@
-"""Attributes of a primitive: the chain of post-ops that runs on its result before it is stored."""
+"""Attributes of a primitive: post-ops that run on its result before it is stored, scales and zero points."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from asmdnn.primitives.user_post_op import PostOp
 
 MAX_POST_OPS = 32
 NO_OPERANDS: Mapping[str, Operand] = MappingProxyType({})
+QUANTIZED = ("src", "weights", "dst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +107,40 @@ class PReLU:
 AnyPostOp = Sum | Eltwise | Binary | PReLU | PostOp
 
 
+def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """The masks by tensor, sorted; InvalidArguments names the field."""
+    if not isinstance(masks, Mapping):
+        raise InvalidArguments(f"{field} must map tensors to masks, such as {{'src': 0}}, not {masks!r}")
+    for name, mask in masks.items():
+        if name not in QUANTIZED:
+            raise InvalidArguments(f"{field} has the tensor {name!r}, it must be one of {', '.join(QUANTIZED)}")
+        if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
+            raise InvalidArguments(f"{field}[{name!r}] must be a mask of dims, an integer >= 0, not {mask!r}")
+    return tuple(sorted(masks.items()))
+
+
 @dataclass(frozen=True, slots=True)
 class Attr:
     """post_ops: Sum, Eltwise, Binary, PReLU and PostOp values, executed in order of appending; at most 32.
 
     The chain is a tuple of frozen values: its length, each one's `kind` and parameters can be read, and what is done to
-    the list that it was made from does not change it.  Raises InvalidArguments.
+    the list that it was made from does not change it.
+
+    scales, zero_points: for each tensor ("src", "dst") a mask, whose bit d says that every index of dim d has a value
+    of its own; 0 is one value for all.  The values come with the call: `src_scales` is f32[product of those dims],
+    `src_zero_points` s32, and so on.  Raises InvalidArguments.
     """
 
     post_ops: tuple[AnyPostOp, ...] = ()
+    scales: tuple[tuple[str, int], ...] = ()
+    zero_points: tuple[tuple[str, int], ...] = ()
 
-    def __init__(self, post_ops: AnyPostOp | Iterable[AnyPostOp] = ()) -> None:
+    def __init__(
+        self,
+        post_ops: AnyPostOp | Iterable[AnyPostOp] = (),
+        scales: Mapping[str, int] | None = None,
+        zero_points: Mapping[str, int] | None = None,
+    ) -> None:
         chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
         for i, op in enumerate(chain):
             if not isinstance(op, AnyPostOp):
@@ -124,6 +148,13 @@ class Attr:
         if len(chain) > MAX_POST_OPS:
             raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
         object.__setattr__(self, "post_ops", chain)
+        object.__setattr__(self, "scales", checked_masks("scales", scales or {}))
+        object.__setattr__(self, "zero_points", checked_masks("zero_points", zero_points or {}))
+
+    @property
+    def quantizes(self) -> bool:
+        """Whether values are scaled or shifted on the way in or out."""
+        return bool(self.scales or self.zero_points)
 
     def tensors(self) -> dict[str, MemoryDesc]:
         """What post-ops read, by argument name: that of the tensor, and the number of the post-op in the chain."""

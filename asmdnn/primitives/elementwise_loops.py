@@ -5,10 +5,10 @@ As reorder_loops.py does it for two tensors.  A tensor whose dim is 1 where dst'
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.reorder_loops import common_units, digits, offset_of, runs, stride_of
+from asmdnn.primitives.reorder_loops import Digits, digits, offset_of, runs, stride_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ def boxes(tensors: Sequence[MemoryDesc], dst: int) -> list[Box] | None:
     """All boxes, tensors[dst] being the destination; None if the blocks of some dim do not nest."""
     choices = []
     for dim, size in enumerate(tensors[dst].dims):
-        places = [[(1, 0)] if t.dims[dim] == 1 < size else digits(t, dim) for t in tensors]
-        units = common_units([place for one in places for place in one], [])
+        places: list[Digits] = [[(1, 0)] if t.dims[dim] == 1 < size else digits(t, dim) for t in tensors]
+        units = common_units(places)
         if units is None:
             return None
         steps = [tuple(stride_of(unit, one) for one in places) for unit in units]
@@ -46,6 +46,12 @@ def boxes(tensors: Sequence[MemoryDesc], dst: int) -> list[Box] | None:
         choices.append(pieces)
     origin = [t.offset0 for t in tensors]
     return [make_box(origin, pieces, dst) for pieces in product(*choices)]
+
+
+def common_units(places: Sequence[Digits]) -> list[int] | None:
+    """The units of the refinement of a dim, largest first; None if blocks do not nest, like 24 and 16."""
+    units = sorted({unit for one in places for unit, _ in one} | {1}, reverse=True)
+    return units if all(large % small == 0 for large, small in pairwise(units)) else None
 
 
 def make_box(origin: list[int], pieces: Sequence[tuple[list[int], list[Loop], bool]], dst: int) -> Box:

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.generators.elementwise import DST, MOST_OPERANDS, SRC, ElementwiseSpec
 from asmdnn.generators.postops import Operand, PostOp, compose
-from asmdnn.generators.reorder import CopySpec
+from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
@@ -22,9 +22,9 @@ MOST_ROWS = 64  # in a record: their footprint is listed row by row
 MAX_STEP = (2**31 - 1) // 4  # elements: steps in code are 32 bits of bytes
 CALL_CYCLES = 20
 ROW_CYCLES = 4
-ZERO_ISA = "avx2"  # its copies serve every level
+ZERO_ISA = "avx2"  # its zeros serve every level
 
-Spec = ElementwiseSpec | CopySpec
+Spec = ElementwiseSpec | RowsSpec
 MainOp = Callable[[Mapping[str, Operand]], PostOp]
 
 
@@ -47,7 +47,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan | Refusal:
     isa = f32_level(engine.isa)
     name = f"{request.name}:{isa}"
     tensors = dict([request.src, request.dst, *request.others.items(), *attr.resolved(request.dst[1]).items()])
-    reason = why_not(tensors, request.dst[0])
+    reason = "scales and zero points are not implemented" if attr.quantizes else why_not(tensors, request.dst[0])
     nests = None if reason else boxes(list(tensors.values()), DST)
     if nests is None:
         return Refusal(name, reason or "blocks that do not nest, such as 16 and 24, are not implemented")
@@ -119,7 +119,7 @@ def grid(box: Box, inside: tuple[Loop, ...]) -> Int64:
 def spec_of(names: tuple[str, ...], box: Box, row: Loop, rows: Loop, main: MainOp, attr: Attr, isa: str) -> Spec:
     """The kernel of the rows of a box."""
     if box.padding:
-        return CopySpec(ZERO_ISA, rows.extent, row.extent, 0, 4 * rows.strides[DST], zero=True)
+        return RowsSpec(ZERO_ISA, rows.extent, 4 * row.extent, 0, 4 * rows.strides[DST], zero=True)
     operands = {
         name: Operand(a, 4 * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1) for a, name in enumerate(names)
     }
@@ -129,8 +129,8 @@ def spec_of(names: tuple[str, ...], box: Box, row: Loop, rows: Loop, main: MainO
 
 def cost(spec: Spec) -> int:
     """Expected cycles: half a cycle for each step of the function, and what a vector in L2 takes."""
-    if isinstance(spec, CopySpec):
-        return CALL_CYCLES + spec.rows * (ROW_CYCLES + spec.columns // 8)
+    if isinstance(spec, RowsSpec):
+        return CALL_CYCLES + spec.rows * (ROW_CYCLES + spec.row_bytes // 32)
     lanes = lanes_of(spec.isa)
     vectors = -(-spec.elements // lanes)
     vector_cycles = lanes // 4 + len(compose(spec.chain).steps) // 3

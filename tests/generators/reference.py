@@ -1,14 +1,10 @@
 """What each kernel computes, as loops written from the tables in the generators' docstrings, and nothing else."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.postops import OLD_DST, Operand, operands_read
-from asmdnn.generators.reorder import CopySpec, TransposeSpec
 from tests.support import functions
 from tests.support.arena import Doubles, Elements
 
@@ -90,22 +86,3 @@ def mapped(spec: ElementwiseSpec, memory: Memory) -> None:
             if o is not OLD_DST
         }
         memory["dst"].store(at, functions.apply(spec.chain, x, old, operands))
-
-
-def copy(spec: CopySpec, memory: Memory) -> None:
-    """dst[r, c] = src[r, c], or 0 when `zero`; columns dense in both."""
-    for r in range(spec.rows):
-        for c in range(spec.columns):
-            zero = np.zeros(1)
-            value = zero if spec.zero else memory["src"].load(r * spec.src_row_bytes + 4 * c, 1)
-            memory["dst"].store(r * spec.dst_row_bytes + 4 * c, value)
-
-
-def transpose(spec: TransposeSpec, memory: Memory) -> None:
-    """dst[c, r] = src[r, c]; dst's rows are dense and dst_row_bytes apart."""
-    for r in range(spec.rows):
-        for c in range(spec.columns):
-            memory["dst"].store(c * spec.dst_row_bytes + 4 * r, memory["src"].load(r * spec.src_row_bytes + 4 * c, 1))
-
-
-REORDERS: dict[type, Callable[[Any, Memory], None]] = {CopySpec: copy, TransposeSpec: transpose}
