@@ -253,12 +253,14 @@ class Builder:
                 raise TraceError("a traced value was kept from another call of a function: use only its arguments")
             return operand
         try:
-            return self.bits(bits_of(float(operand)))
+            if hasattr(operand, "__float__"):  # not a str, which float() would read
+                return self.bits(bits_of(float(operand)))
         except (TypeError, ValueError):
-            what = type(operand).__name__
-            raise TraceError(
-                f"an operand is a {what}: use numbers, arguments of the function, and what is computed from these"
-            ) from None
+            pass
+        what = type(operand).__name__
+        raise TraceError(
+            f"an operand is a {what}: use numbers, arguments of the function, and what is computed from these"
+        )
 
     def op(self, op: str, *args: Operand, immediate: int = 0) -> Value:
         return self._add(Step(op, tuple(self.value(a).number for a in args), immediate))

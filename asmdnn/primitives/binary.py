@@ -34,8 +34,6 @@ class BinaryForward:
             desc = getattr(self, name)
             if not isinstance(desc, MemoryDesc):
                 raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
-            if min(desc.dims) < 1:
-                raise InvalidArguments(f"{name} has an empty dim, every one must be at least 1: {desc.dims}")
         dims = self.dst.dims
         for name, desc in (("src0", self.src0), ("src1", self.src1)):
             if len(desc.dims) != len(dims) or any(n not in (1, m) for n, m in zip(desc.dims, dims, strict=True)):

@@ -41,8 +41,6 @@ def check_tensors(tensors: dict[str, MemoryDesc]) -> None:
             raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
         if desc.dims != tensors[first].dims:
             raise InvalidArguments(f"{name} has dims {desc.dims}, {first} has {tensors[first].dims}: make them equal")
-        if min(desc.dims) < 1:
-            raise InvalidArguments(f"{name} has an empty dim, every one must be at least 1: {desc.dims}")
 
 
 @dataclass(frozen=True, slots=True)
