@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.generators.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.eltwise.gradients import GRADIENTS
 from asmdnn.generators.postops import EltwiseOp, GradientOp
 from asmdnn.memory import MemoryDesc
@@ -18,6 +19,7 @@ from asmdnn.types import PropKind
 NAME = "eltwise"
 USE_DST = "_use_dst_for_bwd"
 FORWARD = (PropKind.forward_training, PropKind.forward_inference)
+FORWARD_ALGS = tuple(ALGORITHMS)
 BACKWARD_ALGS = (
     *(alg for alg, gradients in GRADIENTS.items() if gradients.of_src),
     *(alg + USE_DST for alg, gradients in GRADIENTS.items() if gradients.of_dst),

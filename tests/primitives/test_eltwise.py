@@ -10,6 +10,7 @@ from asmdnn.corpus.elementwise import PARAMETERS
 from asmdnn.generators.eltwise.algorithms import ALGORITHMS
 from asmdnn.primitives.eltwise import BACKWARD_ALGS, USE_DST
 from tests.support import functions
+from tests.support.slopes import slope
 
 INFERENCE = dnn.PropKind.forward_inference
 DIMS = (2, 19, 5, 7)
@@ -45,7 +46,7 @@ def test_forward(isa: str, alg: str) -> None:
 def test_backward(isa: str, alg: str) -> None:
     function, parameters = alg.removesuffix(USE_DST), PARAMETERS.get(alg.removesuffix(USE_DST), (0.0, 0.0))
     x, gradient = numbers(3, 40), numbers(3, 40, seed=1) - np.float32(1)
-    wanted = gradient * functions.slope(function, x.astype(np.float64), *parameters)
+    wanted = gradient * slope(function, x.astype(np.float64), *parameters)
     name = "dst" if alg.endswith(USE_DST) else "src"
     data = functions.forward(function, x.astype(np.float64), *parameters).astype(np.float32) if name == "dst" else x
     memories = {name: memory(data, "ab"), "diff_dst": memory(gradient, "ab"), "diff_src": memory(gradient, "ab")}

@@ -20,8 +20,7 @@ from asmdnn.generators.postops import (
     SumOp,
 )
 from tests.support.arena import Doubles
-
-GELU = np.sqrt(2 / np.pi)
+from tests.support.slopes import GELU, slope
 
 
 def limited(x: Doubles, at: Callable[[Doubles], Doubles]) -> Doubles:
@@ -30,9 +29,9 @@ def limited(x: Doubles, at: Callable[[Doubles], Doubles]) -> Doubles:
 
 
 FORWARD: dict[str, Callable[[Doubles, float, float], Doubles]] = {
-    "relu": lambda x, a, b: np.where(x > 0, x, a * x),
+    "relu": lambda x, a, b: np.where(x > 0, x, a * x) if a else np.where(x < 0, 0.0, x),
     "tanh": lambda x, a, b: np.tanh(x),
-    "elu": lambda x, a, b: np.where(x > 0, x, a * np.expm1(x)),
+    "elu": lambda x, a, b: np.where(x >= 0, x, a * np.expm1(x)),
     "square": lambda x, a, b: x * x,
     "abs": lambda x, a, b: np.abs(x),
     "sqrt": lambda x, a, b: np.sqrt(x),
@@ -44,7 +43,7 @@ FORWARD: dict[str, Callable[[Doubles, float, float], Doubles]] = {
     "exp": lambda x, a, b: np.exp(x),
     "gelu_tanh": lambda x, a, b: limited(x, lambda s: special.expit(2 * GELU * (s + 0.044715 * s**3))),
     "gelu_erf": lambda x, a, b: limited(x, special.ndtr),
-    "swish": lambda x, a, b: limited(x, lambda s: special.expit(a * s)),
+    "swish": lambda x, a, b: np.where(x * np.sign(a) == -np.inf, 0.0, x * special.expit(a * x)) if a else x / 2,
     "log": lambda x, a, b: np.log(x),
     "pow": lambda x, a, b: a * np.power(x, b),
     "round": lambda x, a, b: np.rint(x),
@@ -62,34 +61,6 @@ def forward(alg: str, x: Doubles, alpha: float = 0.0, beta: float = 0.0) -> Doub
     """alpha and beta as f32 has them."""
     with np.errstate(all="ignore"):
         return FORWARD[alg](x, float(np.float32(alpha)), float(np.float32(beta)))
-
-
-def slope(alg: str, x: Doubles, alpha: float, beta: float) -> Doubles:
-    """f'(x): a central difference in float64, or where the slope jumps oneDNN's choice of a side."""
-    sides: dict[str, Callable[[], Doubles]] = {
-        "relu": lambda: np.where(x > 0, 1.0, alpha),
-        "abs": lambda: np.sign(x),
-        "elu": lambda: np.where(x > 0, 1.0, alpha * np.exp(np.minimum(x, 0))),
-        "clip": lambda: np.where((x > alpha) & (x <= beta), 1.0, 0.0),
-        "clip_v2": lambda: np.where((x > alpha) & (x < beta), 1.0, 0.0),
-        "hardsigmoid": lambda: np.where((alpha * x + beta > 0) & (alpha * x + beta < 1), alpha, 0.0),
-        "hardswish": lambda: np.where(
-            alpha * x + beta <= 0, 0.0, np.where(alpha * x + beta >= 1, 1.0, 2 * alpha * x + beta)
-        ),
-    }
-    with np.errstate(all="ignore"):
-        if alg in sides:
-            return sides[alg]()
-        step = 1e-6 * np.maximum(np.abs(x), 1e-3)
-        f = FORWARD[alg]
-        return (f(x + step, alpha, beta) - f(x - step, alpha, beta)) / (2 * step)
-
-
-SLOPE_FROM_DST: dict[str, Callable[[Doubles, float], Doubles]] = {  # oneDNN's formulas
-    "relu": lambda y, a: np.where(y > 0, 1.0, a), "elu": lambda y, a: np.where(y > 0, 1.0, y + a),
-    "tanh": lambda y, a: 1 - y * y, "sqrt": lambda y, a: 0.5 / y, "logistic": lambda y, a: y * (1 - y),
-    "exp": lambda y, a: y, "clip_v2": lambda y, a: np.where((y > -0.5) & (y < 0.75), 1.0, 0.0),
-}  # fmt: skip
 
 
 def evaluate(program: Program, inputs: Sequence[Doubles]) -> Doubles:
@@ -134,7 +105,7 @@ def apply(chain: Sequence[PostOp], x: Doubles, old: Doubles | None, operands: Ma
                 x = np.float32(scale) * forward(alg, x, alpha, beta)
             case GradientOp(alg, alpha, beta, from_dst, data):
                 values = operands.get(data, np.zeros_like(x))  # linear's slope needs none
-                x = x * (SLOPE_FROM_DST[alg](values, alpha) if from_dst else slope(alg, values, alpha, beta))
+                x = x * slope(alg, values, alpha, beta, from_dst)
             case BinaryOp(alg, operand):
                 x = BINARY[alg](x, operands[operand]).astype(np.float64)
             case PReluOp(weights):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from asmdnn.generators.eltwise import exponential, gauss, logarithm, simple
-from asmdnn.generators.expression import Builder, Value
+from asmdnn.generators.expression import Builder, Value, bits_of, float_of
 
 Forward = Callable[[Builder, Value, float, float], Value]
 
@@ -23,7 +23,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "tanh": Algorithm(lambda b, x, *_: exponential.tanh(b, x), "tanh x"),
     "elu": Algorithm(lambda b, x, alpha, _: exponential.elu(b, x, alpha), "x > 0: x, else alpha (e^x - 1)", "alpha"),
     "square": Algorithm(lambda b, x, *_: simple.square(b, x), "x^2"),
-    "abs": Algorithm(lambda b, x, *_: simple.absolute(b, x), "|x|"),
+    "abs": Algorithm(lambda b, x, *_: simple.absolute(b, x), "x without its sign"),
     "sqrt": Algorithm(lambda b, x, *_: simple.sqrt(b, x), "square root of x"),
     "linear": Algorithm(simple.linear, "alpha x + beta", "alpha beta"),
     "clip": Algorithm(simple.clip, "x between alpha and beta", "alpha beta"),
@@ -40,7 +40,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "swish": Algorithm(lambda b, x, alpha, _: exponential.swish(b, x, alpha), "x / (1 + e^(-alpha x))", "alpha"),
     "log": Algorithm(lambda b, x, *_: logarithm.log(b, x), "natural logarithm of x"),
     "pow": Algorithm(
-        lambda b, x, alpha, beta: scaled(logarithm.power(b, x, beta), alpha), "alpha x^beta", "alpha beta"
+        lambda b, x, alpha, beta: logarithm.power(b, x, float_of(bits_of(beta)), alpha), "alpha x^beta", "alpha beta"
     ),
     "round": Algorithm(lambda b, x, *_: simple.round_(b, x), "x to the nearest integer, ties to even"),
     "mish": Algorithm(lambda b, x, *_: exponential.mish(b, x), "x tanh(log(1 + e^x))"),

@@ -2,7 +2,7 @@
 
 Range reduction after Cody and Waite (Software Manual for the Elementary Functions, 1980): x = n ln2 + r, n integral,
 |r| <= ln2 / 2, with ln2 in two parts, of which the first has so few bits that its products with n are exact.  Then
-e^r = 1 + r + r^2 q(r); q is a minimax polynomial (tools/minimax.py) for the relative error of e^r - 1, 2^-26.0.
+e^r = 1 + r + r^2 q(r); q is a minimax polynomial for the relative error of e^r - 1, 2^-26.0.
 n comes from the low bits of x log2(e) + 1.5 * 2^23, where an addition has rounded it.
 """
 
@@ -18,12 +18,13 @@ INTEGERS = 1.5 * 2.0**23  # added to a number below 2^22, this leaves its neares
 SIGN = 0x80000000
 BIAS = 127  # of the exponent of a f32
 LEAST, MOST = -112.0, 89.0  # below, |x| e^x is 0; above, e^x is infinite
+FURTHEST_SCALED = 170.0  # to both sides, what exp_between can take; below -170, x e^(scale x) is 0 too
 LEAST_MINUS_1 = -20.0  # e^x - 1 is -1 below
 MOST_MISH = 30.0  # mish is x above
 LEAST_GELU = -11.5  # e^(2 g) is above e^LEAST here, and gelu 0 below
 GELU_LINEAR, GELU_LINEAR_LOW = float.fromhex("0x1.9884p+0"), float.fromhex("0x1.4cf50ep-18")  # 16 bits first
 GELU_CUBIC, GELU_CUBIC_LOW = float.fromhex("0x1.2444f2p-4"), float.fromhex("0x1.49b16ap-29")
-SCALES = (2.0**-60, 2.0**60)  # of x, within which bounds divided by the scale are normal numbers
+SCALES = (2.0**-80, 2.0**80)  # of x, within which bounds divided by the scale are normal numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +46,7 @@ def reduce_by_ln2(build: Builder, x: Value, offset: int, scale: float = 1.0) -> 
 def exp_between(
     build: Builder, x: Value, *, low: Operand | None = None, factor: Operand | None = None, scale: float = 1.0
 ) -> Value:
-    """factor e^(x scale + low) where the exponent is between LEAST and MOST; NaN stays.
+    """factor e^(x scale + low) where the exponent is between -FURTHEST_SCALED and FURTHEST_SCALED; NaN stays.
 
     low: |low| is below the last bits of x.  There are two scalings by powers of two, so that the result underflows and
     overflows as if it was rounded once; the factor comes before the second one.
@@ -70,13 +71,11 @@ def bounded(build: Builder, x: Value, least: float, most: float) -> Value:
     return build.op("min", most, build.op("max", least, x))
 
 
-def exp_minus_1(build: Builder, x: Value, *further: float) -> tuple[Value, ...]:
-    """e^x - 1, and e^x + c for further c, for LEAST_MINUS_1 <= x <= 0 and NaN; each rounded as a whole."""
+def exp_in_parts(build: Builder, x: Value) -> tuple[Value, Value]:
+    """(2^n, p) with e^x = 2^n + 2^n p, for LEAST_MINUS_1 <= x <= 0 and NaN: what is added to it is rounded with it."""
     reduced = reduce_by_ln2(build, x, BIAS)
     r = reduced.r
-    power_minus_1 = build.fma(r * r, build.horner(r, Q), r)
-    scale = build.op("shl", reduced.integer, immediate=23)
-    return tuple(build.fma(scale, power_minus_1, scale + c) for c in (-1.0, *further))
+    return build.op("shl", reduced.integer, immediate=23), build.fma(r * r, build.horner(r, Q), r)
 
 
 def negative_size(build: Builder, x: Value) -> Value:
@@ -86,31 +85,38 @@ def negative_size(build: Builder, x: Value) -> Value:
 
 def tanh(build: Builder, x: Value) -> Value:
     """sign(x) (1 - e) / (1 + e) with e = e^(-2 |x|): 1 + e is below 2, which makes the error of rounding it small."""
-    minus, plus = exp_minus_1(build, build.op("max", LEAST_MINUS_1, negative_size(build, x + x)), 1.0)
-    return build.op("xor", minus / plus, build.op("andn", x, build.bits(SIGN)))
+    scale, p = exp_in_parts(build, build.op("max", LEAST_MINUS_1, negative_size(build, x + x)))
+    size = build.fnma(scale, p, 1.0 - scale) / build.fma(scale, p, scale + 1.0)
+    return build.op("or", size, build.op("and", x, build.bits(SIGN)))
 
 
 def elu(build: Builder, x: Value, alpha: float) -> Value:
     """x > 0: x, else alpha (e^x - 1)."""
-    (m,) = exp_minus_1(build, build.op("max", LEAST_MINUS_1, x))
-    return build.where(x > 0.0, x, m if alpha == 1.0 else m * alpha)
+    scale, p = exp_in_parts(build, build.op("max", LEAST_MINUS_1, x))
+    m = build.fma(scale, p, scale - 1.0)
+    return build.where(x >= 0.0, x, m if alpha == 1.0 else m * alpha)
 
 
-def logistic(build: Builder, x: Value) -> Value:
-    """1 / (1 + e^-x), computed from e^-|x|, so that it underflows gradually."""
-    e = exp_between(build, build.op("max", LEAST, negative_size(build, x)))
-    return build.where(x > 0.0, 1.0, e) / (e + 1.0)
+def logistic(build: Builder, x: Value, alpha: float = 1.0) -> Value:
+    """1 / (1 + e^(-alpha x)), computed from e^-|alpha x|, so that it underflows gradually."""
+    scale = abs(alpha)
+    if not SCALES[0] < scale < SCALES[1]:
+        return logistic(build, x * alpha)
+    e = exp_between(build, build.op("max", LEAST / scale, negative_size(build, x)), scale=scale)
+    return build.where(x > 0.0 if alpha > 0 else x < 0.0, 1.0, e) / (e + 1.0)
 
 
 def swish(build: Builder, x: Value, alpha: float) -> Value:
     """x logistic(alpha x); 0 where alpha x is minus infinity, as the limit is."""
     scale = abs(alpha)
+    if alpha == 0:
+        return x * 0.5
     if not SCALES[0] < scale < SCALES[1]:
         return x * logistic(build, x * alpha)
-    z = build.op("max", LEAST / scale, negative_size(build, x))
+    z = build.op("max", -FURTHEST_SCALED / scale, negative_size(build, x))
     e = exp_between(build, z, scale=scale)
     part = exp_between(build, z, scale=scale, factor=z if alpha > 0 else -z)
-    return build.where(x > 0.0 if alpha > 0 else x < 0.0, x, part) / (e + 1.0)
+    return build.where(x >= 0.0 if alpha > 0 else x <= 0.0, x, part) / (e + 1.0)
 
 
 def gelu_tanh(build: Builder, x: Value) -> Value:
@@ -119,6 +125,13 @@ def gelu_tanh(build: Builder, x: Value) -> Value:
     2 g is a sum of two numbers (Dekker 1971), since its error is one of the result; it is computed for -|x|.
     """
     z = build.op("max", LEAST_GELU, negative_size(build, x))
+    y, low = twice_g(build, z)
+    e = exp_between(build, y, low=low)
+    return build.where(x >= 0.0, x, exp_between(build, y, low=low, factor=z)) / (e + 1.0)
+
+
+def twice_g(build: Builder, z: Value) -> tuple[Value, Value]:
+    """The exponent of gelu_tanh and its low part."""
     square = z * z
     square_low = build.fma(z, z, -square)
     factor = build.fma(square, GELU_CUBIC, GELU_LINEAR)
@@ -126,9 +139,7 @@ def gelu_tanh(build: Builder, x: Value) -> Value:
     factor_low = build.fma(square, GELU_CUBIC_LOW, factor_low + GELU_LINEAR_LOW)
     factor_low = build.fma(square_low, GELU_CUBIC, factor_low)
     y = z * factor
-    low = build.fma(z, factor_low, build.fma(z, factor, -y))
-    e = exp_between(build, y, low=low)
-    return build.where(x > 0.0, x, exp_between(build, y, low=low, factor=z)) / (e + 1.0)
+    return y, build.fma(z, factor_low, build.fma(z, factor, -y))
 
 
 def mish(build: Builder, x: Value) -> Value:

@@ -1,8 +1,8 @@
 """gelu_erf: x times the normal distribution function.
 
 The distribution function of -z is e^(-z^2 / 2) g(z), g(z) = erfcx(z / sqrt 2) / 2 being smooth: a quotient of
-polynomials with positive coefficients (minimax for the relative error, 2^-26.7; tools/minimax.py).  z^2 is kept in two
-numbers, since an error of the exponent is one of the result; so the lower tail has as many correct bits as the rest.
+polynomials with positive coefficients (minimax for the relative error, 2^-26.7).  z^2 is kept in two numbers, since an
+error of the exponent is one of the result; so the lower tail has as many correct bits as the rest.
 """
 
 from asmdnn.generators.eltwise.exponential import exp_between
@@ -16,16 +16,19 @@ DENOMINATOR = (
 FURTHEST = 14.5  # the tail is 0 from here on
 
 
-def tail(build: Builder, z: Value, factor: Value | None = None) -> Value:
-    """The normal distribution function of -z, 0 <= z <= FURTHEST, times the factor."""
+def smooth_part(build: Builder, z: Value) -> Value:
+    """g(z), 0 <= z <= FURTHEST."""
+    return build.horner(z, NUMERATOR) / build.horner(z, DENOMINATOR)
+
+
+def bell(build: Builder, z: Value, factor: Value) -> Value:
+    """factor e^(-z^2 / 2)."""
     square = z * z
     error = build.fma(z, z, -square)
-    quotient = build.horner(z, NUMERATOR) / build.horner(z, DENOMINATOR)
-    factor = quotient if factor is None else quotient * factor
     return exp_between(build, square * -0.5, low=error * -0.5, factor=factor)
 
 
 def gelu_erf(build: Builder, x: Value) -> Value:
-    """x / 2 (1 + erf(x / sqrt 2)): for z = |x|, -z tail(z) below 0, and z - z tail(z) above."""
+    """x / 2 (1 + erf(x / sqrt 2)): for z = |x| and the tail t(z), -z t(z) below 0, and z - z t(z) above."""
     z = build.op("min", FURTHEST, abs(x))
-    return build.op("max", 0.0, x) - tail(build, z, z)
+    return build.op("max", 0.0, x) - bell(build, z, smooth_part(build, z) * z)

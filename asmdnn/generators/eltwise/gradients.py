@@ -6,11 +6,23 @@ Some can start from f's result instead of its source (use_dst_for_bwd), as frame
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from asmdnn.generators.eltwise import exponential as exponentials
-from asmdnn.generators.eltwise.exponential import exp, logistic, negative_size
-from asmdnn.generators.eltwise.gauss import FURTHEST, tail
+from asmdnn.generators.eltwise.exponential import (
+    GELU_CUBIC,
+    GELU_LINEAR,
+    GELU_LINEAR_LOW,
+    LEAST,
+    LEAST_GELU,
+    SCALES,
+    bounded,
+    exp,
+    exp_between,
+    logistic,
+    negative_size,
+    twice_g,
+)
+from asmdnn.generators.eltwise.gauss import FURTHEST, bell, smooth_part
 from asmdnn.generators.eltwise.logarithm import power
-from asmdnn.generators.expression import Builder, Value
+from asmdnn.generators.expression import Builder, Value, bits_of, float_of
 
 Gradient = Callable[[Builder, Value, Value, float, float], Value]
 INVERSE_SQRT_2_PI = 0.3989422804014327
@@ -59,7 +71,7 @@ def sqrt(build: Builder, d: Value, s: Value, *_: float) -> Value:
 
 
 def sqrt_dst(build: Builder, d: Value, y: Value, *_: float) -> Value:
-    return d / (y + y)
+    return (d * 0.5) / y
 
 
 def linear(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
@@ -77,7 +89,7 @@ def clip_v2(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Va
 
 
 def soft_relu(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
-    return d * logistic(build, s if alpha == 1.0 else s * alpha)
+    return d * logistic(build, s, alpha)
 
 
 def logistic_src(build: Builder, d: Value, s: Value, *_: float) -> Value:
@@ -98,31 +110,41 @@ def times_dst(build: Builder, d: Value, y: Value, *_: float) -> Value:
     return d * y
 
 
-def swish_src(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
-    """p + alpha s p (1 - p), p = logistic(alpha s), 1 - p = logistic(-alpha s)."""
-    y = s if alpha == 1.0 else s * alpha
-    z = exponentials.bounded(build, y, -120.0, 120.0)
-    p, q = logistic(build, z), logistic(build, -z)
-    return d * build.fma(z * p, q, p)
+def swish(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
+    """Of y = alpha s alone: logistic(y) + y logistic(y) logistic(-y)."""
+    scale = abs(alpha)
+    if not SCALES[0] < scale < SCALES[1]:
+        return swish(build, d, s * alpha, 1.0, 0.0) if alpha else d * 0.5
+    x = s if alpha > 0 else -s
+    z = build.op("max", LEAST / scale, negative_size(build, x))
+    return d * of_logistic(build, x, z * scale, lambda factor: exp_between(build, z, factor=factor, scale=scale))
+
+
+def of_logistic(build: Builder, x: Value, h: Value, exp_times: Callable[[Value | None], Value]) -> Value:
+    """The derivative of x logistic(y(x)) for an odd y: logistic(y) + x y' logistic(y) logistic(-y).
+
+    h is x y' at -|x|, which is negative; exp_times(factor) is factor e^y there.  The factor that e^y would underflow
+    without comes before its last scaling.
+    """
+    e = exp_times(None)
+    inverse = 1.0 / (e + 1.0)
+    upper = inverse * build.fnma(h, e * inverse, 1.0)
+    return build.where(x > 0.0, upper, exp_times(inverse * build.fma(h, inverse, 1.0)))
 
 
 def gelu_tanh(build: Builder, d: Value, s: Value, *_: float) -> Value:
-    """p + s y' p (1 - p), with p = logistic(y) and y = sqrt(8 / pi) (s + 0.044715 s^3)."""
-    x = exponentials.bounded(build, s, -11.5, 11.5)
-    scale = 1.5957691216057308
-    square = x * x
-    y = x * build.fma(square, scale * 0.044715, scale)
-    slope = x * build.fma(square, 3.0 * scale * 0.044715, scale)
-    p, q = logistic(build, y), logistic(build, -y)
-    return d * build.fma(slope * p, q, p)
+    """y = sqrt(8 / pi) (s + 0.044715 s^3), in two parts as forward."""
+    z = build.op("max", LEAST_GELU, negative_size(build, s))
+    y, low = twice_g(build, z)
+    h = z * build.fma(z * z, 3.0 * GELU_CUBIC, GELU_LINEAR + GELU_LINEAR_LOW)
+    return d * of_logistic(build, s, h, lambda factor: exp_between(build, y, low=low, factor=factor))
 
 
 def gelu_erf(build: Builder, d: Value, s: Value, *_: float) -> Value:
-    """The normal distribution function of s, plus s times its density."""
-    x = exponentials.bounded(build, s, -FURTHEST, FURTHEST)
-    lower = tail(build, abs(x))
-    density = exp(build, x * x * -0.5) * INVERSE_SQRT_2_PI
-    return d * build.fma(x, density, build.where(x > 0.0, 1.0 - lower, lower))
+    """The normal distribution function of s, plus s times its density: e^(-z^2 / 2) (g(z) - z / sqrt(2 pi)) at -z."""
+    z = build.op("min", FURTHEST, abs(s))
+    lower = bell(build, z, build.fnma(z, INVERSE_SQRT_2_PI, smooth_part(build, z)))
+    return d * build.where(s > 0.0, 1.0 - lower, lower)
 
 
 def log(build: Builder, d: Value, s: Value, *_: float) -> Value:
@@ -131,19 +153,20 @@ def log(build: Builder, d: Value, s: Value, *_: float) -> Value:
 
 def pow_(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Value:
     """alpha beta s^(beta - 1)."""
+    alpha, beta = (float_of(bits_of(number)) for number in (alpha, beta))
     if beta == 0.0 or alpha == 0.0:
         return d * 0.0
-    return d * (power(build, s, beta - 1.0) * (alpha * beta))
+    return d * power(build, s, beta - 1.0, alpha * beta)
 
 
 def mish(build: Builder, d: Value, s: Value, *_: float) -> Value:
-    """t + s (1 - t^2) p, with e = e^s, p = e / (1 + e), t = m / (m + 2), m = e (e + 2)."""
-    x = exponentials.bounded(build, s, -120.0, 20.0)
-    e = exp(build, x)
-    m = e * (e + 2.0)
-    t, rest = m / (m + 2.0), 2.0 / (m + 2.0)
-    slope = rest * (1.0 + t) * (e / (e + 1.0))
-    return d * build.fma(x, slope, t)
+    """e ((e + 2) m + 4 s (1 + e)) / m^2, with e = e^s and m = e^2 + 2 e + 2; 1 for large s."""
+    x = bounded(build, s, LEAST, 20.0)
+    e = exp_between(build, x)
+    above = e + 2.0
+    m = build.fma(e, above, 2.0)
+    numerator = build.fma(above, m, 4.0 * x * (e + 1.0))
+    return d * exp_between(build, x, factor=numerator / (m * m))
 
 
 def hardsigmoid(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Value:
@@ -172,7 +195,7 @@ GRADIENTS: dict[str, Gradients] = {
     "exp": Gradients(exponential, times_dst),
     "gelu_tanh": Gradients(gelu_tanh),
     "gelu_erf": Gradients(gelu_erf),
-    "swish": Gradients(swish_src),
+    "swish": Gradients(swish),
     "log": Gradients(log),
     "pow": Gradients(pow_),
     "round": Gradients(None),

@@ -1,24 +1,24 @@
 """log, soft_relu and pow.
 
 x = 2^e (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2), by integer arithmetic on the bits of x; then
-log x = e ln2 + f - f^2 / 2 + f^3 p(f), p being a minimax polynomial (tools/minimax.py) for the relative error of
+log x = e ln2 + f - f^2 / 2 + f^3 p(f), p being a minimax polynomial for the relative error of
 log(1 + f), 2^-27.3.  The order of the additions is Cephes' (logf.c, Moshier 1989).
 """
 
 from dataclasses import dataclass
 
 from asmdnn.generators.eltwise.exponential import (
+    FURTHEST_SCALED,
     LEAST,
     LN2_HIGH,
     LN2_LOW,
-    MOST,
     SCALES,
     SIGN,
     bounded,
     exp_between,
     negative_size,
 )
-from asmdnn.generators.expression import Builder, Operand, Value
+from asmdnn.generators.expression import Builder, Operand, Value, bits_of, float_of
 
 P = tuple(
     map(
@@ -71,40 +71,46 @@ def log(build: Builder, x: Value) -> Value:
 
 
 def soft_relu(build: Builder, x: Value, alpha: float) -> Value:
-    """log(1 + e^y) / alpha, y = alpha x, as max(y, 0) + log(1 + e^-|y|): it underflows gradually."""
-    y = x if alpha == 1.0 else x * alpha
+    """log(1 + e^y) / alpha, y = alpha x: max(y, 0) / alpha, and log(1 + e^-|y|) / alpha, which underflows gradually."""
     scale = abs(alpha)
     if SCALES[0] < scale < SCALES[1]:
         z = build.op("max", LEAST / scale, negative_size(build, x))
         e = exp_between(build, z, scale=scale)
     else:
-        e = exp_between(build, build.op("max", LEAST, negative_size(build, y)))
+        e = exp_between(build, build.op("max", LEAST, negative_size(build, x * alpha)))
     upper = e > SQRT_2_MINUS_1  # then 1 + e = 2 (1 + (e - 1) / 2)
     f = build.where(upper, build.fma(e, 0.5, -0.5), e)
-    result = build.op("max", 0.0, y) + log_of_1_plus(build, f, build.where(upper, 1.0, 0.0))
-    return result if alpha == 1.0 else result / alpha
+    log_part = log_of_1_plus(build, f, build.where(upper, 1.0, 0.0))
+    linear_part = build.op("max" if alpha > 0 else "min", 0.0, x)
+    return linear_part + log_part if alpha == 1.0 else build.fma(log_part, 1.0 / alpha, linear_part)
 
 
-def power(build: Builder, x: Value, beta: float) -> Value:
-    """x^beta as C's pow: products, roots and quotients where that is exact, else e^(beta log x) in extra precision."""
-    simple: dict[float, Operand] = {0.0: 1.0, 1.0: x, 2.0: x * x, 0.5: build.op("sqrt", x), -1.0: 1.0 / x}
+def power(build: Builder, x: Value, beta: float, factor: float = 1.0) -> Value:
+    """factor x^beta, the power as C's pow has it: products, roots and quotients where that is exact, else
+    e^(beta log x) in extra precision.  beta may need two f32 numbers."""
+    scaled = x if factor == 1.0 else x * factor
+    root = build.op("sqrt", x)
+    simple: dict[float, Operand] = {
+        0.0: factor, 1.0: scaled, 2.0: scaled * x, 0.5: root if factor == 1.0 else root * factor, -1.0: factor / x,
+    }  # fmt: skip
     if beta in simple:
         return build.value(simple[beta])
     integral, odd = float(beta).is_integer(), float(beta) % 2 == 1
     size = abs(x)
-    result = positive_power(build, size, beta)
-    at_0, at_infinity = (0.0, INFINITY) if beta > 0 else (INFINITY, 0.0)
+    result = positive_power(build, size, beta, factor)
+    limits = [at * factor if factor else 0.0 for at in (0.0, INFINITY)]
+    at_0, at_infinity = limits if beta > 0 else limits[::-1]
     result = build.where(size < INFINITY, result, build.where(size == INFINITY, at_infinity, x))
     result = build.where(size == 0.0, at_0, result)
     if odd:
-        return build.op("or", result, build.op("and", x, build.bits(SIGN)))
+        return build.op("xor", result, build.op("and", x, build.bits(SIGN)))
     if integral:
         return result
     negative = build.where(size == INFINITY, at_infinity, build.bits(NAN_BITS))
     return build.where(x < 0.0, negative, result)
 
 
-def positive_power(build: Builder, x: Value, beta: float) -> Value:
+def positive_power(build: Builder, x: Value, beta: float, factor: float) -> Value:
     """For positive finite x.  log x and its product with beta are sums of two numbers (Dekker 1971)."""
     parts = split(build, x)
     f, square = parts.f, parts.f * parts.f
@@ -120,5 +126,10 @@ def positive_power(build: Builder, x: Value, beta: float) -> Value:
     low = (whole - high) + tail
     y = high * beta
     error = build.fma(low, beta, build.fma(high, beta, -y))
+    beta_low = beta - float_of(bits_of(beta))
+    if beta_low:
+        error = build.fma(high, beta_low, error)
     error = build.op("max", build.op("min", error, 1.0), -1.0)  # where y overflows, it is NaN or infinite
-    return exp_between(build, bounded(build, y, LEAST, MOST), low=error)
+    return exp_between(
+        build, bounded(build, y, -FURTHEST_SCALED, FURTHEST_SCALED), low=error, factor=None if factor == 1.0 else factor
+    )
