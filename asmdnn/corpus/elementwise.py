@@ -1,6 +1,7 @@
 """The specs of element-wise blocks, and of convolution tiles with long chains: algorithms, operands, edges."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, plain
 from asmdnn.generators.conv import ARGUMENTS, ConvTileSpec
@@ -75,6 +76,9 @@ def shapes(isa: str) -> Iterator[ElementwiseSpec]:
     for rows in (2, 5):
         for gap in (0, 3):
             yield mapped(isa, (eltwise("linear"), SUM), rows, lanes + 1, gap)
+    for gap in (0, lanes):
+        streaming = mapped(isa, (eltwise("linear"),), 3, lanes * (INTERLEAVED + 1) + 3, lanes - 3 + gap)
+        yield replace(streaming, streaming=True, dst_row_bytes=4 * lanes * (INTERLEAVED + 3))
     for row_bytes in (0, 4, 8 * lanes):
         element = Operand(2, row_bytes, 0, True)
         yield mapped(isa, (BinaryOp("mul", element), SUM), 3, 2 * lanes + 1)

@@ -10,9 +10,12 @@
 
 The main loop works on INTERLEAVED vectors at a time, instruction by instruction in turn: polynomials are chains of
 multiplications of which each waits for the one before.
+
+With `streaming`, full vectors go past the caches if dst is aligned to a vector, as dst_row_bytes then must be, and is
+not src itself, whose lines the caches hold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -20,10 +23,12 @@ from zlib import crc32
 from asmdnn.generators.expression_code import ProgramCode, Slots, Source
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.postops import OLD_DST, Operand, PostOp, compose, operands_of, operands_read, words_of
+from asmdnn.generators.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector, vector_of
 
 SRC, DST = range(2)
+Store = Callable[[Any, Any], None]
 INTERLEAVED = 4
 MOST_OPERANDS = 8  # each has a pointer in a register
 
@@ -38,10 +43,11 @@ class ElementwiseSpec:
     src: Operand
     dst_row_bytes: int
     chain: tuple[PostOp, ...]
+    streaming: bool = False
 
     @property
     def name(self) -> str:
-        words = [*words_of(self.chain), f"{crc32(repr(self).encode()):08x}"]
+        words = [*words_of(self.chain), *["streaming"] * self.streaming, f"{crc32(repr(self).encode()):08x}"]
         return f"map_f32_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
     def footprint(self) -> Footprint:
@@ -63,13 +69,14 @@ class ElementwiseSpec:
         v = vector_of(self.isa, asm)
         code = MapCode(self, v)
         left = asm.gp.take("rows left")
-        if self.rows == 1:
-            code.row()
-        else:
-            asm.MOV(left, self.rows)
-            with asm.loop(left, "rows"):
-                code.row()
-                code.next_row()
+        if self.streaming:
+            plain = asm.new_label("plain")
+            asm.CMP(code.pointers[SRC], code.pointers[DST])
+            asm.JE(plain)
+            with if_aligned(asm, code.pointers[DST], v.bytes, left):
+                code.all_rows(left, v.stream)
+            asm.bind(plain)
+        code.all_rows(left, v.store)
         asm.ret()
 
 
@@ -92,7 +99,16 @@ class MapCode:
         for argument, pointer in self.pointers.items():
             asm.MOV(pointer, mem(asm.frame, 8 * argument))
 
-    def row(self) -> None:
+    def all_rows(self, left: Register, store: Store) -> None:
+        if self.spec.rows == 1:
+            self.row(store)
+        else:
+            self.v.asm.MOV(left, self.spec.rows)
+            with self.v.asm.loop(left, "rows"):
+                self.row(store)
+                self.next_row()
+
+    def row(self, store: Store) -> None:
         """Full vectors INTERLEAVED at a time in a loop, then the rest, then the tail."""
         asm, v, elements = self.v.asm, self.v, self.spec.elements
         vectors, tail = divmod(elements, v.lanes)
@@ -102,7 +118,7 @@ class MapCode:
             start = asm.new_label("vectors")
             asm.XOR(self.at, self.at)
             asm.bind(start)
-            self.vectors([v] * INTERLEAVED, 0, self.at)
+            self.vectors([v] * INTERLEAVED, 0, self.at, store)
             if groups > 1:
                 asm.ADD(self.at, INTERLEAVED * v.bytes)
                 asm.CMP(self.at, groups * INTERLEAVED * v.bytes)
@@ -110,13 +126,13 @@ class MapCode:
         done = groups * INTERLEAVED * v.bytes
         if rest:
             asm.role("rest")
-            self.vectors([v] * rest, done, None)
+            self.vectors([v] * rest, done, None, store)
         if tail:
             asm.role("tail")
             with v.parts(1, tail) as parts:
-                self.vectors(parts, done + rest * v.bytes, None)
+                self.vectors(parts, done + rest * v.bytes, None, store)
 
-    def vectors(self, parts: Sequence[Lanes], offset_bytes: int, index: Register | None) -> None:
+    def vectors(self, parts: Sequence[Lanes], offset_bytes: int, index: Register | None, store: Store) -> None:
         """Consecutive vectors from a place in the row on."""
         v, spec = self.v, self.spec
         size = v.registers.available // len(parts)
@@ -130,7 +146,8 @@ class MapCode:
         while running:
             running = [code for code in running if next(code, self) is not self]
         for j, (part, own) in enumerate(zip(parts, registers, strict=True)):
-            part.store(mem(self.pointers[DST], offset_bytes + j * v.bytes, size=v.bytes, index=index), own[0])
+            at_dst = mem(self.pointers[DST], offset_bytes + j * v.bytes, size=v.bytes, index=index)
+            (store if part is v else part.store)(at_dst, own[0])
             v.registers.free(*own)
 
     def source(self, operand: Operand | None, part: Lanes, at: int, index: Register | None) -> Source:

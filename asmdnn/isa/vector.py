@@ -97,6 +97,10 @@ class Vector(Lanes):
         """acc += a * b, rounded once."""
         self.asm.VFMADD231PS(acc, a, b)
 
+    def stream(self, dst: Memory, src: Register) -> None:
+        """Store past the caches; dst is aligned to a vector."""
+        self.asm.VMOVNTPS(dst, src)
+
     def splat(self, bits: int) -> Memory:
         """An operand with these 32 bits in every lane, from the constant pool."""
         raise NotImplementedError

@@ -1,12 +1,12 @@
 """The plan of an element-wise primitive: kernels for the rows of every box, zeros for the padding of dst."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from asmdnn.generators.elementwise import DST, MOST_OPERANDS, SRC, ElementwiseSpec
-from asmdnn.generators.postops import Operand, PostOp, compose
+from asmdnn.generators.postops import OLD_DST, Operand, PostOp, compose, operands_of
 from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
@@ -20,6 +20,7 @@ from asmdnn.types import f32
 RECORD_ELEMENTS = 4096  # 16 KiB of each tensor: stays in L1, and balances threads
 MOST_ROWS = 64  # in a record: their footprint is listed row by row
 MAX_STEP = (2**31 - 1) // 4  # elements: steps in code are 32 bits of bytes
+STREAMING_BYTES = 8 << 20  # a dst so large will not be read from cache
 CALL_CYCLES = 20
 ROW_CYCLES = 4
 ZERO_ISA = "avx2"  # its zeros serve every level
@@ -62,6 +63,9 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan | Refusal:
             )
         for piece, row, rows in cut(box, along):
             spec = spec_of(tuple(tensors), piece, row, rows, request.main, attr, isa)
+            if isinstance(spec, ElementwiseSpec) and tensors[request.dst[0]].size_bytes >= STREAMING_BYTES:
+                aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
+                spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
             number = index.setdefault(spec, len(index))
             starts = grid(piece, (row, rows))
             records.append(np.concatenate((np.full((len(starts), 1), number), 4 * starts), 1).astype(np.int64))

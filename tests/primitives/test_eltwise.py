@@ -8,8 +8,10 @@ import pytest
 import asmdnn as dnn
 from asmdnn.corpus.elementwise import PARAMETERS
 from asmdnn.generators.eltwise.algorithms import ALGORITHMS
+from asmdnn.primitives import elementwise_schedule
 from asmdnn.primitives.eltwise import BACKWARD_ALGS, USE_DST
 from tests.support import functions
+from tests.support.plans import emulate_plan
 from tests.support.slopes import slope
 
 INFERENCE = dnn.PropKind.forward_inference
@@ -99,6 +101,30 @@ def test_in_place_and_threads(isa: str) -> None:
         shifted = dnn.Memory(m.desc, np.concatenate((m.array, m.array))[1 : 1 + m.array.size])
         whole = dnn.Memory(m.desc, shifted.array.base[: m.array.size])  # type: ignore[index]
         dnn.Primitive(pd).execute(src=whole, dst=shifted)
+
+
+def streaming_run(monkeypatch: pytest.MonkeyPatch, isa: str, execute: Any) -> None:
+    """To aligned memory, and to memory that is not."""
+    monkeypatch.setattr(elementwise_schedule, "STREAMING_BYTES", 0)
+    x = numbers(2, 16 * 9 + 5)
+    desc = dnn.MemoryDesc(x.shape, dnn.f32, "ab")
+    pd = dnn.primitive_desc(dnn.EltwiseForward(INFERENCE, "exp", desc, desc), engine=dnn.Engine(isa=isa, threads=1))
+    assert any(spec.streaming for spec in pd.plan.specs)
+    pd.plan.check()
+    for shift in (0, 1):
+        room = dnn.Memory(dnn.MemoryDesc((x.size + 16,), dnn.f32, "a")).array
+        src, dst = memory(x, "ab"), dnn.Memory(desc, room[shift : shift + x.size])
+        execute(pd, {"src": src, "dst": dst})
+        np.testing.assert_allclose(dst.numpy(), np.exp(x), 1e-6)
+
+
+def test_streaming(monkeypatch: pytest.MonkeyPatch, isa: str) -> None:
+    streaming_run(monkeypatch, isa, lambda pd, memories: dnn.Primitive(pd).execute(**memories))
+
+
+@pytest.mark.emulated("avx512_core")
+def test_streaming_emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    streaming_run(monkeypatch, "avx512_core", lambda pd, memories: emulate_plan(pd.plan, memories))
 
 
 @pytest.mark.parametrize("tag", ["abcd", "acdb", "aBcd8b"])

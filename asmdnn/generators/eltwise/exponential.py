@@ -53,9 +53,10 @@ def exp_between(
     """
     reduced = reduce_by_ln2(build, x, 2 * BIAS, scale)
     r = reduced.r if low is None else reduced.r + low
+    power = build.horner(r, (1.0, 1.0, *Q))  # before what follows, which would take registers meanwhile
     half = build.op("shr", reduced.integer, immediate=1)
     rest = build.op("isub", reduced.integer, half)
-    scaled = build.horner(r, (1.0, 1.0, *Q)) * build.op("shl", half, immediate=23)
+    scaled = power * build.op("shl", half, immediate=23)
     if factor is not None:
         scaled = scaled * factor
     return scaled * build.op("shl", rest, immediate=23)
