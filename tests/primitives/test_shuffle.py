@@ -197,7 +197,7 @@ def test_shufflenet_mixes_its_groups() -> None:
 @pytest.mark.isa("avx2")
 def test_nothing_to_do() -> None:
     desc = dnn.MemoryDesc((0, 6, 2, 2), dnn.f32, "nchw")
-    dnn.Primitive(dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 3))).execute(src=dnn.Memory(desc), dst=dnn.Memory(desc))
+    prepared(dnn.Shuffle(desc, desc, 1, 3)).execute(src=dnn.Memory(desc), dst=dnn.Memory(desc))
 
 
 PLAIN = dnn.MemoryDesc((2, 48, 3, 3), dnn.f32, "nchw")
