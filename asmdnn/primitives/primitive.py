@@ -7,6 +7,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.isa.cpu import require_executable
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.checking import check_padding, checked, is_checking
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
 from asmdnn.primitives.registry import Description, planners_of
@@ -117,6 +118,7 @@ class Primitive:
     """Kernels generated or loaded, ready to run; immutable, and safe to execute from many threads at once.
 
     Every call takes scratchpad from a pool, so that concurrent calls cost memory, never a race.
+    With ASMDNN_CHECK=1 in the environment, what checking.py says is checked.
     Raises Unimplemented if this machine, or a cap on the ISA, cannot execute the engine's level.
     """
 
@@ -125,6 +127,9 @@ class Primitive:
             raise InvalidArguments(f"pd must be a PrimitiveDesc, not {type(pd).__name__}")
         require_executable(pd.engine.isa)
         self.pd = pd
+        self._checks = is_checking()
+        if self._checks:
+            pd.plan.check()
         self._program = Program(pd.plan, pd.engine.threads)
         self._tensors = pd.plan.tensors
         self._idle: list[Call] = []
@@ -138,6 +143,8 @@ class Primitive:
         call.bind(addresses)
         call()
         self._idle.append(call)
+        if self._checks:
+            check_padding(self.pd.plan, memories)
 
     def bind(self, **memories: Memory) -> Callable[[], None]:
         """A call on fixed memories, checked once: `run = primitive.bind(src=..., ...)`, then `run()`.
@@ -146,7 +153,7 @@ class Primitive:
         """
         call = self._program.prepare()
         call.bind(self._check(memories), keep=(self, memories))
-        return call
+        return checked(call, self.pd.plan, memories) if self._checks else call
 
     def _check(self, memories: Mapping[str, Memory]) -> dict[str, int]:
         """The address of every argument, or InvalidArguments."""

@@ -37,7 +37,8 @@ def check_plan(plan: Plan) -> None:
         written |= counts.keys()
         ready |= counts.keys()
     for name in sorted((set(plan.outputs) | set(plan.scratch_bytes)) - written):
-        raise PlanError(f"{name} is never written")
+        if plan.buffer_bytes(name):
+            raise PlanError(f"{name} is never written")
     for name in sorted(written - set(plan.outputs) - set(plan.scratch_bytes)):
         raise PlanError(f"{name} is written, which is neither an output nor scratch")
 
