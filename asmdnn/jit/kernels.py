@@ -5,12 +5,13 @@ import hashlib
 import os
 import threading
 import weakref
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import Generic, Protocol, TypeVar
 
+from asmdnn import verbose
 from asmdnn.jit import packs
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.store import DiskStore
@@ -51,7 +52,12 @@ class CacheCounts:
     pack_hits: int = 0
 
     def __add__(self, other: "CacheCounts") -> "CacheCounts":
-        return CacheCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        return CacheCounts(
+            self.memory_hits + other.memory_hits,
+            self.disk_hits + other.disk_hits,
+            self.generated + other.generated,
+            self.pack_hits + other.pack_hits,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +106,10 @@ class KernelCache(Generic[SpecT]):
         with self._lock:
             found = {text: self._loaded[text] for text in texts if text in self._loaded}
         new = {text: spec for text, spec in zip(texts, specs, strict=True) if text not in found}
-        fetched = [self.fetch(spec) for spec in new.values()]
+        fetched = [self._fetch(spec) for spec in new.values()]
         fresh = dict(zip(new, _mapped(fetched), strict=True)) if new else {}
-        origins = Counter(kernel.origin for kernel in fetched)
-        counts = CacheCounts(len(texts) - len(new), origins["disk"], origins["generated"], origins["pack"])
+        origins = [kernel.origin for kernel in fetched]
+        counts = CacheCounts(len(texts) - len(new), *map(origins.count, ("disk", "generated", "pack")))
         with self._lock:
             found |= {text: self._loaded.setdefault(text, kernel) for text, kernel in fresh.items()}
             self._counts += counts
@@ -120,6 +126,15 @@ class KernelCache(Generic[SpecT]):
         if self._store:
             self._store.put(key, spec.name, code)
         return Fetched(spec.name, code, "generated")
+
+    def _fetch(self, spec: SpecT) -> Fetched:
+        """As `fetch`, and says so."""
+        start = perf_counter()
+        kernel = self.fetch(spec)
+        if verbose.wants("jit"):
+            size, ms = f"bytes:{len(kernel.code)}", f"{(perf_counter() - start) * 1e3:.6g}"
+            verbose.say("jit", f"jit:{kernel.origin}", "cpu", "kernel", kernel.name, "undef", "", "", size, "", ms)
+        return kernel
 
     def key(self, spec: SpecT) -> str:
         """What the kernel is stored under: sha256 of the spec's text, the generating sources and `version`."""
