@@ -72,20 +72,22 @@ def print_lines(lines: "list[str] | tuple[str, ...]") -> None:
 
 def _printed() -> frozenset[str]:
     text = os.environ.get(VARIABLE)
-    return _words(text) if text else frozenset()
+    return words_of(VARIABLE, text, WORDS) if text else frozenset()
 
 
 @cache
-def _words(text: str) -> frozenset[str]:
+def words_of(variable: str, text: str, known: tuple[str, ...]) -> frozenset[str]:
+    """The words of a comma-separated variable, synonyms replaced; unknown ones cost one warning a process."""
+    synonyms = {name: words for name, words in SYNONYMS.items() if set(words) <= set(known)} | {"all": known}
     given = [word.strip().lower() for word in text.split(",") if word.strip()]
-    unknown = [word for word in given if word not in WORDS and word not in SYNONYMS]
+    unknown = [word for word in given if word not in known and word not in synonyms]
     if unknown:
         warnings.warn(
-            f"{VARIABLE}={text}: there is no word {' or '.join(map(repr, unknown))}: use {', '.join(WORDS)}, all.",
+            f"{variable}={text}: there is no word {' or '.join(map(repr, unknown))}: use {', '.join(known)}, all.",
             RuntimeWarning,
             stacklevel=4,
         )
-    return frozenset(expanded for word in given for expanded in SYNONYMS.get(word, (word,)) if expanded in WORDS)
+    return frozenset(expanded for word in given for expanded in synonyms.get(word, (word,)) if expanded in known)
 
 
 def _logger() -> Any:

@@ -18,10 +18,10 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv(verbose.VARIABLE, raising=False)
-    for cached in (verbose.introduce, verbose._words):
+    for cached in (verbose.introduce, verbose.words_of):
         cached.cache_clear()
     yield
-    for cached in (verbose.introduce, verbose._words):
+    for cached in (verbose.introduce, verbose.words_of):
         cached.cache_clear()
 
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Generic, Protocol, TypeVar
 
 from asmdnn import verbose
-from asmdnn.jit import packs
+from asmdnn.jit import packs, profiling
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.store import DiskStore
 
@@ -143,7 +143,11 @@ class KernelCache(Generic[SpecT]):
 
 
 def _mapped(kernels: Sequence[Fetched]) -> list[LoadedKernel]:
-    memory = ExecutableMemory([kernel.code for kernel in kernels])
+    names = profiling.wanted()
+    memory = ExecutableMemory([kernel.code + profiling.tail(names, kernel.code) for kernel in kernels])
+    if names:
+        places = zip(kernels, memory.addresses, strict=True)
+        profiling.announce(names, [(kernel.name, address, len(kernel.code)) for kernel, address in places], memory)
     return [
         LoadedKernel(kernel.name, address, len(kernel.code), memory)
         for kernel, address in zip(kernels, memory.addresses, strict=True)
