@@ -30,9 +30,7 @@ class Jitdump:
         self.path = os.path.join(directory, f"jit-{os.getpid()}.dump")
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         self._file = os.fdopen(os.open(self.path, flags, 0o600), "r+b", buffering=0)
-        self._file.write(
-            _HEADER.pack(_MAGIC, _VERSION, _HEADER.size, _X86_64, 0, os.getpid(), time.monotonic_ns(), 0)
-        )
+        self._file.write(_HEADER.pack(_MAGIC, _VERSION, _HEADER.size, _X86_64, 0, os.getpid(), time.monotonic_ns(), 0))
         map_first_page(self._file.fileno())
         self._index = 0
 

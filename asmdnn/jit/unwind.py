@@ -111,11 +111,9 @@ def _epilogues(code: bytes, steps: list[Step]) -> Iterator[int]:
 
 def _push_at(code: bytes, at: int) -> tuple[int, int] | None:
     """(bytes, register) of a PUSH."""
-    if code[at : at + 1] == b"\x41" and 0x50 <= code[at + 1] <= 0x57:
-        return 2, code[at + 1] - 0x50 + 8
-    if at < len(code) and 0x50 <= code[at] <= 0x57:
-        return 1, code[at] - 0x50
-    return None
+    prefix = code[at : at + 1] == b"\x41"
+    opcode = code[at + prefix : at + prefix + 1]
+    return (1 + prefix, opcode[0] - 0x50 + 8 * prefix) if b"\x50" <= opcode <= b"\x57" else None
 
 
 def _entry(body: bytes) -> bytes:
