@@ -14,17 +14,17 @@ from asmdnn.primitives.attr import Attr, Eltwise, Sum
 from asmdnn.primitives.convolution import ConvolutionForward
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.packing import load_pack
 from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle import Shuffle
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
-
-__version__ = "0.1.0"
+from asmdnn.version import __version__
 
 __all__ = [
     "Algorithm", "AsmdnnError", "Attr", "ConvolutionForward", "DataType", "Eltwise", "Engine", "InvalidArguments",
     "Memory", "MemoryDesc", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle", "Stream", "Sum",
-    "Unimplemented", "bf16", "f16", "f32", "implementations", "max_cpu_isa", "ops", "primitive_desc", "reorder",
-    "s8", "s32", "u8",
+    "Unimplemented", "__version__", "bf16", "f16", "f32", "implementations", "load_pack", "max_cpu_isa", "ops",
+    "primitive_desc", "reorder", "s8", "s32", "u8",
 ]  # fmt: skip

@@ -16,17 +16,19 @@ PACKAGE = ROOT / "asmdnn"
 MAY_IMPORT = {
     "errors": set(),
     "types": set(),
+    "version": set(),
+    "verbose": set(),
     "memory": {"types"},
-    "jit": {"types"},
+    "jit": {"types", "verbose"},
     "isa": {"types", "jit"},
     "generators": {"types", "isa"},
     "corpus": {"types", "isa", "generators"},
     "runtime": {"types", "memory", "isa", "jit", "generators"},
-    "primitives": {"types", "memory", "isa", "jit", "generators", "runtime"},
+    "primitives": {"types", "memory", "isa", "jit", "generators", "runtime", "version", "verbose"},
     "ops": {"types", "memory", "primitives"},
     "cli": {"", "types", "memory", "isa", "jit", "runtime", "primitives"},
     "__main__": {"cli"},
-    "": {"types", "memory", "isa", "primitives", "ops"},
+    "": {"types", "version", "memory", "isa", "primitives", "ops"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
