@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from asmdnn.jit.executable import ExecutableMemory
+from asmdnn.jit.native import ffi
 from asmdnn.jit.store import DiskStore
 
 SOURCE_PACKAGES = ("generators", "isa")  # every byte of a kernel comes from the spec, from these, and from PeachPy
@@ -38,6 +39,11 @@ class LoadedKernel:
     size: int
     keep_alive: ExecutableMemory = field(repr=False, compare=False)
 
+    @property
+    def code(self) -> bytes:
+        """What lies there, constants included."""
+        return bytes(ffi.buffer(ffi.cast("char *", self.address), self.size))
+
 
 @dataclass(frozen=True, slots=True)
 class CacheCounts:
@@ -51,15 +57,24 @@ class CacheCounts:
 class KernelCache(Generic[SpecT]):
     """Kernels by spec; `generate` turns a spec into position-independent bytes, `store` (or None) keeps them on disk.
 
-    `version` names whatever else the bytes depend on, i.e. PeachPy's version.  Every method may be called from any
+    `version` names whatever else the bytes depend on, i.e. PeachPy's version.  `notice` is called once for every kernel
+    that is new to the process, wherever it came from.  Every method may be called from any
     thread: threads that ask for the same new spec at once may each generate it, and all get the same kernel.  In a
     fork()ed child the cache and all its kernels stay valid.
     """
 
-    def __init__(self, generate: Callable[[SpecT], bytes], store: DiskStore | None, *, version: str = "") -> None:
+    def __init__(
+        self,
+        generate: Callable[[SpecT], bytes],
+        store: DiskStore | None,
+        *,
+        version: str = "",
+        notice: Callable[[SpecT, LoadedKernel], None] | None = None,
+    ) -> None:
         self._generate = generate
         self._store = store
         self._version = version
+        self._notice = notice
         self._loaded: dict[str, LoadedKernel] = {}
         self._counts = CacheCounts()
         self._lock = threading.Lock()
@@ -82,6 +97,9 @@ class KernelCache(Generic[SpecT]):
             found = {text: self._loaded[text] for text in texts if text in self._loaded}
         new = {text: spec for text, spec in zip(texts, specs, strict=True) if text not in found}
         fresh, generated = self._fetch(new) if new else ({}, 0)
+        if self._notice:
+            for text, spec in new.items():
+                self._notice(spec, fresh[text])
         with self._lock:
             found |= {text: self._loaded.setdefault(text, kernel) for text, kernel in fresh.items()}
             self._counts = CacheCounts(
