@@ -14,10 +14,7 @@ def header(kernel: Kernel) -> str:
     """The header's text, valid C99 and C++."""
     symbol = kernel.symbol
     guard = f"ASMDNN_{symbol.upper()}_H"
-    return f"""/* {kernel.name}
- *
-{_comment(kernel)}
- */
+    return f"""{_comment(kernel)}
 #ifndef {guard}
 #define {guard}
 
@@ -49,11 +46,12 @@ def _comment(kernel: Kernel) -> str:
         *kernel.contract.split("\n\n"),
         f"{kernel.spec!r}",
     ]
-    lines = []
+    lines = [kernel.name]
     for paragraph in paragraphs:
         rows = paragraph.splitlines()
         lines += ["", *(rows if len(rows) > 1 else textwrap.wrap(paragraph, _WIDTH, break_long_words=False))]
-    return "\n".join(f" * {line}".rstrip() for line in lines[1:]).replace("*/", "* /").replace("/*", "/ *")
+    text = "\n".join(f" * {line}".rstrip() for line in lines).replace("*/", "* /").replace("/*", "/ *")
+    return f"/*{text[2:]}\n */"
 
 
 def _fields(kernel: Kernel) -> str:

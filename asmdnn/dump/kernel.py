@@ -38,7 +38,8 @@ class Kernel:
     @property
     def symbol(self) -> str:
         """The name as an identifier of C."""
-        return re.sub(r"\W", "_", self.name, flags=re.ASCII)
+        name = re.sub(r"\W", "_", self.name, flags=re.ASCII)
+        return f"_{name}" if name[0].isdigit() else name
 
     @property
     def code_bytes(self) -> int:
