@@ -60,7 +60,8 @@ def of_problems(cases: Sequence[Case], l2_bytes: int) -> Selection:
         raise refused[0]
     for reason in refused:
         print(f"asmdnn: not dumped: {' '.join(str(reason).split())}", file=sys.stderr)
-    origin = f"{len(cases) - len(refused)} problems" if len(cases) > 1 else str(cases[0])
+    of_all = f"{len(cases) - len(refused)} of " if refused else ""
+    origin = f"{of_all}{len(cases)} problems" if len(cases) > 1 else str(cases[0])
     return Selection(tuple(specs.values()), problems, origin, len(refused))
 
 

@@ -76,5 +76,9 @@ def write_manifest(directory: Path, content: Mapping[str, Any]) -> None:
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file as a whole: whoever reads at the same time sees the old content or the new.  Raises OSError."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-    temporary.write_bytes(data)
-    temporary.replace(path)
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

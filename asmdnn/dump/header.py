@@ -39,10 +39,11 @@ void {symbol}(const struct {symbol}_frame *frame);
 
 
 def _comment(kernel: Kernel) -> str:
-    needs = f"CPU features {', '.join(kernel.features)}" if kernel.features else "any x86-64 CPU"
+    features = f"a CPU of level {kernel.isa}: {', '.join(kernel.features)}"
+    needs = features if kernel.features else "any x86-64 CPU"
     paragraphs = [
         f"Needs {needs}.  System V ABI; keeps every register that a callee must keep; may be called by any number of "
-        "threads at once.  What stands below is about the generator; names in it are those of the frame.",
+        "threads at once.  The text below is the generator's; the arguments that it names are the fields of the frame.",
         *kernel.contract.split("\n\n"),
         f"{kernel.spec!r}",
     ]
@@ -75,7 +76,9 @@ def _uses(footprint: Footprint, index: int) -> Iterator[str]:
             yield f"{verb} {_extent(mine)}"
     taps = footprint.taps
     if taps and index == taps.argument:
-        yield f"reads {len(taps.groups)} lists of taps, a count and so many tuples of {len(taps.targets)} byte offsets"
+        count = len(taps.groups)
+        lists = f"{count} list{'s' * (count != 1)} of taps"
+        yield f"reads {lists}, a count and so many tuples of {len(taps.targets)} byte offsets"
     if taps and index in taps.targets:
         for number, group in enumerate(taps.groups):
             mine = [r for r in group if r.argument == index]

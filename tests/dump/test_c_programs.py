@@ -95,5 +95,3 @@ def test_the_comparison_can_fail(tmp_path: Path) -> None:
 def test_copy_and_transpose_from_c_plus_plus(spec: CopySpec | TransposeSpec, place: str, tmp_path: Path) -> None:
     source = MOVE.replace("PLACE", place).replace("SRC_ROW", "20").replace("ROWS", str(spec.rows))
     assert run(spec, source.replace("COLUMNS", "13"), "g++", ".cc", tmp_path).startswith("0 wrong, dst[1] ")
-
-

@@ -114,10 +114,10 @@ def test_what_a_header_says() -> None:
     text = header(listed(blocked("avx2", 2, 1, 3, bias=True)))
     assert "    void *dst;  /* writes bytes 0 to 63 */" in text
     assert "    const void *bias;  /* reads bytes 0 to 31 */" in text
-    assert "    const int64_t *taps;  /* reads 1 lists of taps, a count and so many tuples of 2 byte offsets */" in text
+    assert "    const int64_t *taps;  /* reads 1 list of taps, a count and so many tuples of 2 byte offsets */" in text
     assert "    const void *src;  /* for each tap of list 0 reads 24 of bytes 0 to 43 from the pointer" in text
     assert "    const void *ahead;  /* not accessed */" in text
-    assert "Needs CPU features avx, avx2, bmi1" in text
+    assert "Needs a CPU of level avx2: avx, avx2, bmi1" in text
     assert "dst[p, o] = post_ops(" in text
     assert "    int64_t num_threads;\n" in header(listed(ExecutorSpec(2)))
     assert "Needs any x86-64 CPU." in header(listed(ExecutorSpec(2)))
