@@ -63,8 +63,8 @@ def _fields(kernel: Kernel) -> str:
     for index, name in enumerate(kernel.arguments):
         kind = "int64_t" if footprint.taps and footprint.taps.argument == index else "void"
         constant = "" if any(r.argument == index for r in footprint.writes) else "const "
-        uses = "; ".join(_uses(footprint, index)) or "not accessed"
-        fields.append(f"    {constant}{kind} *{name};  /* {uses} */")
+        uses = ";\n     * ".join(_uses(footprint, index)) or "not accessed, perhaps prefetched"
+        fields.append(f"    /* {uses} */\n    {constant}{kind} *{name};")
     return "\n".join(fields)
 
 

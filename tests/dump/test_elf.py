@@ -112,11 +112,13 @@ def test_headers_compile_together(compiler: str, language: str, tmp_path: Path) 
 
 def test_what_a_header_says() -> None:
     text = header(listed(blocked("avx2", 2, 1, 3, bias=True)))
-    assert "    void *dst;  /* writes bytes 0 to 63 */" in text
-    assert "    const void *bias;  /* reads bytes 0 to 31 */" in text
-    assert "    const int64_t *taps;  /* reads 1 list of taps, a count and so many tuples of 2 byte offsets */" in text
-    assert "    const void *src;  /* for each tap of list 0 reads 24 of bytes 0 to 43 from the pointer" in text
-    assert "    const void *ahead;  /* not accessed */" in text
+    assert "    /* writes bytes 0 to 63 */\n    void *dst;\n" in text
+    assert "    /* reads bytes 0 to 31 */\n    const void *bias;\n" in text
+    taps = "reads 1 list of taps, a count and so many tuples of 2 byte offsets"
+    assert f"    /* {taps} */\n    const int64_t *taps;\n" in text
+    src = "for each tap of list 0 reads 24 of bytes 0 to 43 from the pointer plus the tap's offset"
+    assert f"    /* {src} */\n    const void *src;\n" in text
+    assert "    /* not accessed, perhaps prefetched */\n    const void *ahead;\n" in text
     assert "Needs a CPU of level avx2: avx, avx2, bmi1" in text
     assert "dst[p, o] = post_ops(" in text
     assert "    int64_t num_threads;\n" in header(listed(ExecutorSpec(2)))

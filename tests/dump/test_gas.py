@@ -66,9 +66,8 @@ def check_spellings(instructions: list[tuple[str, bytes]], folder: Path) -> int:
     code = sections((folder / "all.o").read_bytes())[".text"].data
     at = 0
     for text, data, words in spelled:
-        assert code[at : at + len(data)] == data, (
-            f"{text} is {data.hex()}, gas makes {code[at : at + 15].hex()} of {words}"
-        )
+        made = code[at : at + len(data)]
+        assert made == data, f"{text} is {data.hex()}, gas makes {made.hex()} of {words}"
         at += len(data)
     assert at == len(code)
     return len(instructions) - len(spelled)

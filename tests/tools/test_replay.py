@@ -107,9 +107,8 @@ def test_a_changed_generator_is_found(tmp_path: Path) -> None:
     assert compared.differs
     assert {name.partition("_")[0] for name in compared.changed} == {"transpose"}
     assert not compared.gone + compared.new
-    assert "+add rsi, 0" in replay.report(compared, now, changed, "x") or any(
-        line.startswith("+add") for line in replay.report(compared, now, changed, "x")
-    )
+    shown = list(replay.report(compared, now, changed, "x"))
+    assert sum(line.startswith("+add r") for line in shown) == 2 * len(compared.changed)
 
 
 @pytest.mark.slow
@@ -117,6 +116,6 @@ def test_the_last_commit(capsys: pytest.CaptureFixture[str]) -> None:
     if subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True).returncode:
         pytest.skip("not a git repository")
     status = replay.main(["HEAD"])
-    output = capsys.readouterr().out
-    assert (status, "kernels differ" in output) in ((0, False), (1, True))
-    assert "kernel" in output.splitlines()[-1]
+    verdict = capsys.readouterr().out.splitlines()[-1]
+    assert (status, verdict.startswith("none of ")) in ((0, True), (1, False))
+    assert "kernels differ" in verdict
