@@ -23,10 +23,11 @@ MAY_IMPORT = {
     "isa": {"types", "jit"},
     "generators": {"types", "isa"},
     "corpus": {"types", "isa", "generators"},
-    "runtime": {"types", "memory", "isa", "jit", "generators"},
+    "dump": {"types", "isa", "generators"},
+    "runtime": {"types", "memory", "isa", "jit", "generators", "dump"},
     "primitives": {"types", "memory", "isa", "jit", "generators", "runtime", "version", "verbose"},
     "ops": {"types", "memory", "primitives"},
-    "cli": {"", "types", "memory", "isa", "jit", "runtime", "primitives"},
+    "cli": {"", "types", "memory", "isa", "jit", "corpus", "dump", "runtime", "primitives"},
     "__main__": {"cli"},
     "": {"types", "version", "memory", "isa", "primitives", "ops"},
 }

@@ -20,6 +20,7 @@ COMMANDS = {
     "cache": "list or clear the kernels on disk",
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
     "pack": "kernels and plans of problems in one file, for processes and machines without PeachPy",
+    "dump": "kernels as bytes, assembly, ELF objects and C headers, for any ISA level",
     "show": "a memory format as text or picture: which element lies where",
 }
 

@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from asmdnn import verbose
 from asmdnn.jit import packs, profiling
 from asmdnn.jit.executable import ExecutableMemory
+from asmdnn.jit.native import ffi
 from asmdnn.jit.store import DiskStore
 
 SOURCE_PACKAGES = ("generators", "isa")  # every byte of a kernel comes from the spec, from these, and from PeachPy
@@ -40,6 +41,11 @@ class LoadedKernel:
     address: int
     size: int
     keep_alive: ExecutableMemory = field(repr=False, compare=False)
+
+    @property
+    def code(self) -> bytes:
+        """What lies there, constants included."""
+        return bytes(ffi.buffer(ffi.cast("char *", self.address), self.size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +79,23 @@ class KernelCache(Generic[SpecT]):
     """Kernels by spec; `generate` turns a spec into position-independent bytes, `store` (or None) keeps them on disk.
 
     Loaded packs are asked before the disk.  `version` names whatever else the bytes depend on, i.e. PeachPy's version.
+    `notice` is called once for every kernel that is new to the process, wherever it came from.
     Every method may be called from any thread: threads that ask for the same new spec at once may each generate it, and
     all get the same kernel.  In a fork()ed child the cache and all its kernels stay valid.
     """
 
-    def __init__(self, generate: Callable[[SpecT], bytes], store: DiskStore | None, *, version: str = "") -> None:
+    def __init__(
+        self,
+        generate: Callable[[SpecT], bytes],
+        store: DiskStore | None,
+        *,
+        version: str = "",
+        notice: Callable[[SpecT, LoadedKernel], None] | None = None,
+    ) -> None:
         self._generate = generate
         self._store = store
         self._version = version
+        self._notice = notice
         self._loaded: dict[str, LoadedKernel] = {}
         self._counts = CacheCounts()
         self._lock = threading.Lock()
@@ -110,6 +125,9 @@ class KernelCache(Generic[SpecT]):
         fresh = dict(zip(new, _mapped(fetched), strict=True)) if new else {}
         origins = [kernel.origin for kernel in fetched]
         counts = CacheCounts(len(texts) - len(new), *map(origins.count, ("disk", "generated", "pack")))
+        if self._notice:
+            for text, spec in new.items():
+                self._notice(spec, fresh[text])
         with self._lock:
             found |= {text: self._loaded.setdefault(text, kernel) for text, kernel in fresh.items()}
             self._counts += counts

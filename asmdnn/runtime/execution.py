@@ -1,5 +1,6 @@
 """From a plan to a native call: kernels loaded, constants and scratch in place, one context that the executor walks."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from time import perf_counter
@@ -18,6 +19,7 @@ from asmdnn.runtime.plan import KernelSpec, Plan
 from asmdnn.runtime.threads import openmp, threads_usable
 
 ALIGNMENT_BYTES = 64
+DUMP_VARIABLE = "ASMDNN_DUMP"
 
 
 def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
@@ -29,8 +31,24 @@ def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
 
 @cache
 def kernel_cache() -> KernelCache[Any]:
-    """The process's kernels; on disk in ASMDNN_CACHE_DIR unless ASMDNN_CACHE=0, both read at the first use."""
-    return KernelCache(generate, default_store(), version=PEACHPY_VERSION)
+    """The process's kernels; on disk in ASMDNN_CACHE_DIR unless ASMDNN_CACHE=0; also written to ASMDNN_DUMP if that is
+    set.  All three are read at the first use."""
+    return KernelCache(generate, default_store(), version=PEACHPY_VERSION, notice=_dumper())
+
+
+def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
+    directory = os.environ.get(DUMP_VARIABLE)
+    if not directory:
+        return None
+    from asmdnn.dump.run import RunDump  # not above: few runs need it
+
+    dump = RunDump(directory)
+    return lambda spec, kernel: dump.write(spec, kernel.code)
+
+
+def executor_spec(plan: Plan) -> ExecutorSpec:
+    """The executor that walks the plan."""
+    return ExecutorSpec(len(plan.phases[0].arguments))
 
 
 class Program:
@@ -44,7 +62,7 @@ class Program:
         self._report = report
         self.arguments = len(plan.phases[0].arguments)
         self.parts = plan.parts(threads)
-        (*kernels, executor), self.counts = kernel_cache().load_counted([*plan.specs, ExecutorSpec(self.arguments)])
+        (*kernels, executor), self.counts = kernel_cache().load_counted([*plan.specs, executor_spec(plan)])
         self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
         self._table = np.array([kernel.address for kernel in kernels], np.int64)
         self._bounds = plan.split(self.parts)
