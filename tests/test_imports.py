@@ -21,10 +21,11 @@ MAY_IMPORT = {
     "isa": {"types", "jit"},
     "generators": {"types", "isa"},
     "corpus": {"types", "isa", "generators"},
+    "proof": {"isa", "generators", "corpus"},
     "runtime": {"types", "memory", "isa", "jit", "generators"},
     "primitives": {"types", "memory", "isa", "jit", "generators", "runtime"},
     "ops": {"types", "memory", "primitives"},
-    "cli": {"", "types", "memory", "isa", "jit", "runtime", "primitives"},
+    "cli": {"", "types", "memory", "isa", "jit", "corpus", "proof", "runtime", "primitives"},
     "__main__": {"cli"},
     "": {"types", "memory", "isa", "primitives", "ops"},
 }
@@ -46,7 +47,7 @@ PURE = {
     "zlib",
 }
 DEPENDENCIES = {"numpy", "_cffi_backend", "cffi"}
-OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL"}  # only inside functions
+OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL", "iced_x86"}  # only inside functions
 
 
 class Import:

@@ -19,6 +19,7 @@ COMMANDS = {
     "doctor": "check that everything asmdnn needs is there, and say how to get what is not",
     "cache": "list or clear the kernels on disk",
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
+    "prove": "that kernels keep to their ISA level, their footprint and the ABI, and plans to their tensors",
     "show": "a memory format as text or picture: which element lies where",
 }
 
