@@ -148,6 +148,8 @@ def prove_all(tasks: Sequence[Task], pool: Executor | None) -> int:
                 done += 1
                 if outcome.violation:
                     progress.clear()
+                    if pool:
+                        pool.shutdown(wait=False, cancel_futures=True)
                     print(f"violation at level {level}: {outcome.violation}")
                     return VIOLATED
                 proved.append((task, outcome))

@@ -84,7 +84,7 @@ class Fact:
 def require_decoder() -> None:
     """Raise Unimplemented, with what to install, when iced-x86 is missing."""
     if find_spec("iced_x86") is None:
-        raise Unimplemented("prove needs the independent decoder iced-x86: pip install iced-x86, or asmdnn[prove]")
+        raise Unimplemented("prove needs the independent decoder iced-x86: pip install iced-x86")
 
 
 def fact_at(code: bytes, offset: int) -> Fact | None:

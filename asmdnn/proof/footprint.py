@@ -149,4 +149,3 @@ def contains(intervals: Intervals, begin: int, end: int) -> bool:
     """Whether one of the intervals has all of [begin, end)."""
     at = bisect_right(intervals[0], begin) - 1
     return at >= 0 and end <= intervals[1][at]
-

@@ -38,7 +38,8 @@ def offence(taps: TapList, where: Value, size_bytes: int) -> str:
         return f"it reads the tap list behind its {len(taps.groups)} groups"
     places = range(0, words * WORD_BYTES, WORD_BYTES)
     if size_bytes != WORD_BYTES or where.offset not in places:
-        return f"it reads {size_bytes} bytes at {where.offset} of group {group}'s {where.base.kind}, no word of the list"
+        at = "an unknown place" if where.offset is None else f"byte {where.offset}"
+        return f"it reads {size_bytes} bytes at {at} of group {group}'s {where.base.kind}, no word of the list"
     return ""
 
 

@@ -14,7 +14,7 @@ from asmdnn.proof.dataflow import blocks_of
 from asmdnn.proof.decoder import Access, Fact
 from asmdnn.proof.kernel import Kernel, Step
 from asmdnn.proof.machine import Machine, State
-from asmdnn.proof.values import CODE, NUMBER, STACK, Base, Value, subtract
+from asmdnn.proof.values import NUMBER, STACK, Base, Value, subtract
 
 RULE: Final = "footprint"
 MOST_STEPS: Final = 5_000_000
@@ -165,9 +165,8 @@ class Walker(Machine):
         return self.kernel.code.data[at : at + fact.accesses[0].size_bytes]
 
     def load(self, state: State, where: Value, size_bytes: int) -> Value:
-        if self.taps and where.base is not None:
-            if where.base.kind in ("start", "tuple"):
-                return tap_lists.load(self.taps, where)
+        if self.taps and where.base is not None and where.base.kind in ("start", "tuple"):
+            return tap_lists.load(self.taps, where)
         found = super().load(state, where, size_bytes)
         is_list = self.taps is not None and found == Value(Base("argument", self.taps.argument), 0)
         return tap_lists.first_position(self.taps) if self.taps is not None and is_list else found
