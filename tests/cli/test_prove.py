@@ -1,4 +1,4 @@
-"""`asmdnn prove`: one line a level, the first violation and its status, and clear words for what is wrong or missing."""
+"""`asmdnn prove`: one line a level, the first violation and its status, and clear words for what is missing."""
 
 import re
 from dataclasses import replace

@@ -34,7 +34,7 @@ def test_a_module_without_arguments_is_said() -> None:
     class Odd:
         isa, name = "avx2", "odd"
 
-    with pytest.raises(InvalidArguments, match="odd: .*test_corpus has no ARGUMENTS"):
+    with pytest.raises(InvalidArguments, match=r"odd: .*test_corpus has no ARGUMENTS"):
         contract_of(Odd())  # type: ignore[arg-type]
 
 
