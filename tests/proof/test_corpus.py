@@ -36,5 +36,3 @@ def test_a_module_without_arguments_is_said() -> None:
 
     with pytest.raises(InvalidArguments, match=r"odd: .*test_corpus has no ARGUMENTS"):
         contract_of(Odd())  # type: ignore[arg-type]
-
-
