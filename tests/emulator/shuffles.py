@@ -45,8 +45,15 @@ def _blend(lanes: int, imm: int) -> Array:
     return np.array([i + lanes * (imm >> i & 1) for i in range(lanes)])
 
 
-_U32, _U64 = np.uint32, np.uint64
+def _interleave(width: int, first: int) -> Table:
+    """VPUNPCK: lanes from `first` on of each group of `width`, of the two operands in turn."""
+    return _in_groups(lambda i, n, imm, g: first + i // 2 + n * (i % 2), width)
+
+
+_U8, _U16, _U32, _U64 = np.uint8, np.uint16, np.uint32, np.uint64
 TWO_SOURCES: dict[str, tuple[type, Table]] = {
+    "VPUNPCKLBW": (_U8, _interleave(16, 0)), "VPUNPCKHBW": (_U8, _interleave(16, 8)),
+    "VPUNPCKLWD": (_U16, _interleave(8, 0)), "VPUNPCKHWD": (_U16, _interleave(8, 4)),
     "VUNPCKLPS": (_U32, _in_groups(lambda i, n, imm, g: i // 2 + n * (i % 2))),
     "VUNPCKHPS": (_U32, _in_groups(lambda i, n, imm, g: 2 + i // 2 + n * (i % 2))),
     "VUNPCKLPD": (_U64, _in_groups(lambda i, n, imm, g: n * i, 2)),
@@ -119,6 +126,19 @@ def in_lane_variable(ops: Operands) -> Step:
     return ops.define(np.uint32, fill)
 
 
+def bytes_in_lane(ops: Operands) -> Step:
+    """VPSHUFB: each byte of 16 by the low bits of its control, zero where the control's sign bit is set."""
+    size = ops.vector_size
+    a, control = ops.vector(1, np.uint8), ops.source(2, np.uint8, size, masked=False)
+    group = np.arange(size) & ~15
+
+    def fill(out: Array) -> None:
+        chosen = control().copy()
+        out[:] = np.where(chosen & 0x80, 0, a[group + (chosen & 15)])
+
+    return ops.define(np.uint8, fill)
+
+
 def permute(ops: Operands) -> Step:
     """VPERMPS, VPERMD, VPERMQ, VPERMPD, VPERMW, VPERMB: operand 1 selects from operand 2."""
     dtype = _dtype_of(ops.name)
@@ -189,5 +209,6 @@ _PERMUTE_TWO = [f"VPERM{x}2{kind}" for x in "IT" for kind in ("PS", "PD", "D", "
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(TWO_SOURCES, two_sources), **dict.fromkeys(ONE_SOURCE, one_source),
     **dict.fromkeys(("VPERMPS", "VPERMD", "VPERMW", "VPERMB"), permute), **dict.fromkeys(_PERMUTE_TWO, permute_two),
+    "VPSHUFB": bytes_in_lane,
     **{f"VINSERT{piece}": insert for piece in _PIECES}, **{f"VEXTRACT{piece}": extract for piece in _PIECES},
 }  # fmt: skip
