@@ -7,12 +7,13 @@ from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
 from asmdnn.corpus.copies import REORDER_ISA, copy_specs, transpose_specs
+from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES, ShuffleKernel
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.peak import PeakSpec
 from asmdnn.generators.reorder import ReorderSpec
 
-KernelSpec = ConvTileSpec | ReorderSpec
+KernelSpec = ConvTileSpec | ReorderSpec | ShuffleKernel
 Spec = KernelSpec | ExecutorSpec | PeakSpec
 
 
@@ -22,6 +23,7 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
     found: dict[str, tuple[KernelSpec, ...]] = {
         f"conv-{name}-{isa}": tuple(family(isa)) for isa in CONV_LEVELS for name, family in FAMILIES.items()
     }
+    found |= {f"shuffle-{name}-{SHUFFLE_ISA}": tuple(family()) for name, family in SHUFFLES.items()}
     return found | {f"copy-{REORDER_ISA}": tuple(copy_specs()), f"transpose-{REORDER_ISA}": tuple(transpose_specs())}
 
 

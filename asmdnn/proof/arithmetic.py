@@ -16,8 +16,6 @@ def _bitwise(operation: Callable[[int, int], int]) -> Function:
         a, b = values[:2]
         if a.base is None and b.base is None:
             return NUMBER if a.offset is None or b.offset is None else number(operation(a.offset, b.offset))
-        if operation is xor and a == b and a != JUNK and a.offset is not None:
-            return number(0)
         if operation is and_:
             if a == b:
                 return a  # TEST of a register with itself

@@ -137,16 +137,15 @@ def _info_factory() -> Any:
 @cache
 def _fact_of(data: bytes) -> Fact:
     iced = _decoder()
-    mnemonics, features, registers = _tables()
+    mnemonics, features, _ = _tables()
     ins = iced.Decoder(64, data).decode()
     info = _info_factory().info(ins)
     mnemonic = mnemonics[ins.mnemonic]
     access = iced.OpAccess
     reading = (access.READ, access.COND_READ, access.READ_WRITE, access.READ_COND_WRITE)
     writing = (access.WRITE, access.COND_WRITE, access.READ_WRITE, access.READ_COND_WRITE)
-    used = [(registers[r.register], r.register, r.access) for r in info.used_registers()]
     ext = iced.RegisterExt
-    written = [number for _, number, how in used if how in writing]
+    written = [r.register for r in info.used_registers() if r.access in writing]
     gp_written = tuple(sorted({ext.number(n) for n in written if ext.is_gpr(n)}))
     masks_written = tuple(ext.number(n) for n in written if ext.is_k(n))
     operands = tuple(_operand(ins, i) for i in range(ins.op_count))
@@ -154,7 +153,6 @@ def _fact_of(data: bytes) -> Fact:
     if mnemonic == "lea":
         accesses = (_lea_address(ins),)
     flags = bool(ins.rflags_modified)
-    upper = any(name[0] in "yz" and name[1:3] == "mm" for name, _, _ in used) and not mnemonic.startswith("vzero")
     return Fact(
         length=ins.len,
         mnemonic=mnemonic,
@@ -168,7 +166,7 @@ def _fact_of(data: bytes) -> Fact:
         gp_read=_values_read(operands, mnemonic),
         vectors_written=tuple(ext.number(n) for n in written if ext.is_vector_register(n)),
         masks_written=masks_written,
-        uses_upper=upper,
+        uses_upper=any(operand.kind == "vector" and operand.bits > 128 for operand in operands),
         changes_direction=bool(ins.rflags_modified & DIRECTION_FLAG),
         changes_flags=flags,
         inert=not (gp_written or masks_written or accesses or flags) and _flow(ins) == "next",

@@ -127,6 +127,8 @@ class Machine:
             value = JUNK if any(state.registers[register].base for register in fact.gp_read) else NUMBER
         elif fact.mnemonic == "lea":
             value = self.address(state, step, fact.accesses[0])
+        elif fact.mnemonic in ("xor", "sub") and fact.operands[0] == fact.operands[1]:
+            value = number(0)  # whatever the register holds
         else:
             value = known(values)
         if fact.mnemonic in ("sub", "cmp"):

@@ -7,11 +7,13 @@ from zlib import crc32
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec
+from asmdnn.corpus.shuffle import ShuffleKernel
 from asmdnn.generators import conv, reorder
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.reorder import ReorderSpec
 from asmdnn.runtime.plan import Int64
 from tests.generators.reference import LANES, REORDERS, Memory, Taps, conv_tile
+from tests.generators.shuffle_case import shuffle_buffers
 from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -38,6 +40,8 @@ class Case:
 def case_of(spec: KernelSpec, integers: bool = True) -> Case:
     """Data and expectation; the seed is the name's, so that a failing case is the same case again."""
     random = np.random.default_rng(crc32(spec.name.encode()))
+    if isinstance(spec, ShuffleKernel):
+        return Case(spec, shuffle_buffers(spec, random), {})
     return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
 
 
