@@ -41,13 +41,14 @@ def _imul(values: Sequence[Value]) -> Value:
     return multiply(*values[-2:]) if len(values) > 1 else NUMBER
 
 
+SHIFTS: Final = ("shl", "sal", "sar", "shr")  # of 64 bits
 ARITHMETIC: Final[dict[str, Function]] = {
     "mov": lambda values: values[1],
     "movzx": lambda values: values[1] if values[1].base is None else JUNK,
     "lea": lambda values: JUNK,  # the machine knows the address
     "add": lambda values: add(values[0], values[1]),
     "sub": lambda values: subtract(values[0], values[1]),
-    "cmp": lambda values: NUMBER,
+    "cmp": lambda values: NUMBER,  # which goes nowhere
     "test": _bitwise(and_), "and": _bitwise(and_), "or": _bitwise(or_), "xor": _bitwise(xor),
     "inc": lambda values: add(values[0], number(1)),
     "dec": lambda values: subtract(values[0], number(1)),

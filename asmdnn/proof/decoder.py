@@ -36,8 +36,9 @@ class Access:
     """Memory that an instruction touches: [base + index * scale + displacement], `size_bytes` of it.
 
     base, index: numbers of general-purpose registers, or NO_REGISTER.  in_code: the displacement counts from the
-    instruction's start.  scattered: the index is a vector.  segment: fs or gs, or "".  mask: the register ("mask" or
-    "vector", number) whose elements say which `element_bytes` are touched, or None when all are.
+    instruction's start.  scattered: the index is a vector.  oddity: what makes the address no plain one, or "".
+    mask: the register ("mask" or "vector", number) whose elements say which `element_bytes` are touched, or None when
+    all are.
     """
 
     base: int
@@ -49,7 +50,7 @@ class Access:
     writes: bool
     in_code: bool
     scattered: bool
-    segment: str
+    oddity: str
     mask: tuple[str, int] | None
     element_bytes: int
 
@@ -78,6 +79,7 @@ class Fact:
     changes_direction: bool
     changes_flags: bool
     inert: bool  # changes no integer register, mask or flag, and touches no memory
+    is_string: bool  # MOVS, STOS, ...: touches as much as rcx says
     is_special: bool  # changes what the ABI guards, but no register that the decoder tells of
 
 
@@ -170,6 +172,7 @@ def _fact_of(data: bytes) -> Fact:
         changes_direction=bool(ins.rflags_modified & DIRECTION_FLAG),
         changes_flags=flags,
         inert=not (gp_written or masks_written or accesses or flags) and _flow(ins) == "next",
+        is_string=bool(ins.is_string_instruction),
         is_special=mnemonic in ("vzeroupper", "vzeroall", "tilerelease", "cld", "std"),
     )
 
@@ -212,7 +215,6 @@ def _values_read(operands: tuple[Operand, ...], mnemonic: str) -> tuple[int, ...
 def _access(ins: Any, memory: Any, reads: bool, writes: bool) -> Access:
     iced = _decoder()
     ext, size, none = iced.RegisterExt, iced.MemorySizeExt, iced.Register.NONE
-    segment = _tables()[2][memory.segment]
     element = size.element_size(memory.memory_size)
     return Access(
         base=ext.number(memory.base) if ext.is_gpr(memory.base) else NO_REGISTER,
@@ -224,10 +226,19 @@ def _access(ins: Any, memory: Any, reads: bool, writes: bool) -> Access:
         writes=writes,
         in_code=bool(ins.is_ip_rel_memory_operand) and memory.base == none,
         scattered=memory.index != none and not ext.is_gpr(memory.index),
-        segment=segment if segment in ("fs", "gs") else "",
+        oddity=_oddity(memory),
         mask=_mask_of(ins),
         element_bytes=element,
     )
+
+
+def _oddity(memory: Any) -> str:
+    segment, ext = _tables()[2][memory.segment], _decoder().RegisterExt
+    if segment in ("fs", "gs"):
+        return f"is relative to {segment}"
+    if any(ext.is_gpr(register) and ext.size(register) != 8 for register in (memory.base, memory.index)):
+        return "has only 32 bits"
+    return ""
 
 
 def _lea_address(ins: Any) -> Access:

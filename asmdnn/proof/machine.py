@@ -1,9 +1,9 @@
 """What is known before an instruction, and the effect that the instruction has on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from asmdnn.proof.arithmetic import ARITHMETIC
+from asmdnn.proof.arithmetic import ARITHMETIC, SHIFTS
 from asmdnn.proof.decoder import NO_REGISTER, RSP, Access, Fact, Operand
 from asmdnn.proof.kernel import Kernel, Step
 from asmdnn.proof.values import (
@@ -25,7 +25,9 @@ WORD_BYTES: Final = 8
 CALLER_SAVED: Final = (0, 1, 2, 6, 7, 8, 9, 10, 11)
 RAX: Final = 0
 MXCSR: Final = Value(Base("mxcsr"), 0)  # what is in a stack slot that MXCSR was saved to before anybody changed it
-Compare = tuple[str, Value, Value]  # the flags tell of the "difference" of two values, or of a "result" (and nothing)
+# What the flags tell of: the "difference" of two values, the "unsigned" difference of two of less than 64 bits, or a
+# "result" (and nothing).
+Compare = tuple[str, Value, Value]
 
 
 class State:
@@ -129,12 +131,12 @@ class Machine:
             value = self.address(state, step, fact.accesses[0])
         elif fact.mnemonic in ("xor", "sub") and fact.operands[0] == fact.operands[1]:
             value = number(0)  # whatever the register holds
+        elif fact.mnemonic in SHIFTS and fact.operands[0].bits != 64:
+            value = NUMBER if values[0].base is None else JUNK
         else:
             value = known(values)
-        if fact.mnemonic in ("sub", "cmp"):
-            state.compare = ("difference", values[0], values[1])
-        elif fact.changes_flags:
-            state.compare = ("result", value, NUMBER) if known is not None and fact.mnemonic != "imul" else None
+        if fact.changes_flags:
+            state.compare = compared(fact, values, value) if known is not None else None
         return value
 
     def read(self, state: State, step: Step, operand: Operand) -> Value:
@@ -171,6 +173,17 @@ def narrowed(value: Value, bits: int) -> Value:
     if value.base is not None:
         return JUNK
     return NUMBER if value.offset is None else number(value.offset & (1 << bits) - 1)
+
+
+def compared(fact: Fact, values: Sequence[Value], result: Value) -> Compare | None:
+    """What the flags tell after one of the instructions that ARITHMETIC knows."""
+    bits = fact.operands[0].bits
+    if fact.mnemonic in ("sub", "cmp"):
+        a, b = (narrowed(value, bits) for value in values)
+        return ("difference" if bits == 64 else "unsigned", a, b)
+    if fact.mnemonic == "imul" or fact.mnemonic in SHIFTS:
+        return None  # its zero flag is undefined; or the flags stay when the count is 0
+    return "result", narrowed(result, bits), NUMBER
 
 
 def _push(machine: Machine, state: State, step: Step) -> None:

@@ -12,17 +12,12 @@ from asmdnn.proof.values import Value
 
 RULE: Final = "provenance"
 IMPLICIT: Final = ("push", "pop", "ret", "call")  # the stack, by rsp, which the rule "stack" follows
-STRINGS: Final = frozenset(
-    name + size
-    for name, sizes in (("movs", "bwq"), ("stos", "bwdq"), ("lods", "bwdq"), ("scas", "bwdq"), ("cmps", "bwq"))
-    for size in sizes
-)
 
 
 def check(machine: Machine, step: Step, state: State) -> None:
     """Raise BrokenRule for an access through anything else, or a store into the frame or the code."""
     fact = step.fact
-    if fact.mnemonic in STRINGS:
+    if fact.is_string:
         raise machine.kernel.broken(RULE, "string instructions touch as much as rcx says, which is not followed", step)
     if fact.mnemonic in IMPLICIT and fact.flow != "indirect call":
         return
@@ -35,8 +30,10 @@ def check(machine: Machine, step: Step, state: State) -> None:
 
 def offence(machine: Machine, access: Access, where: Value) -> str:
     """What is wrong with the address, or ""."""
-    if access.segment:
-        return f"the address is relative to {access.segment}"
+    if access.oddity:
+        return f"the address {access.oddity}"
+    if access.size_bytes == 0:
+        return "it touches a number of bytes that the decoder does not know"
     if where.base is None:
         return "the address is a number, which no pointer of the frame is part of"
     kind = where.base.kind

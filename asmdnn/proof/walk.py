@@ -177,7 +177,7 @@ def tested_value(state: State) -> Value | None:
     if state.compare is None:
         return None
     kind, a, b = state.compare
-    return subtract(a, b) if kind == "difference" else a
+    return a if kind == "result" else subtract(a, b)
 
 
 def decide(mnemonic: str, state: State) -> bool | None:
@@ -188,10 +188,10 @@ def decide(mnemonic: str, state: State) -> bool | None:
     if mnemonic in ("je", "jne"):
         return (tested.offset == 0) == (mnemonic == "je")
     kind, a, b = state.compare or ("", NUMBER, NUMBER)
-    if kind != "difference" or a.base or b.base or a.offset is None or b.offset is None:
+    if kind == "result" or a.base or b.base or a.offset is None or b.offset is None:
         return None
     unsigned, signed = a.offset % (1 << 64) - b.offset % (1 << 64), a.offset - b.offset
-    return {
-        "jb": unsigned < 0, "jae": unsigned >= 0, "ja": unsigned > 0, "jbe": unsigned <= 0,
-        "jl": signed < 0, "jge": signed >= 0, "jg": signed > 0, "jle": signed <= 0,
-    }.get(mnemonic)  # fmt: skip
+    known = {"jb": unsigned < 0, "jae": unsigned >= 0, "ja": unsigned > 0, "jbe": unsigned <= 0}
+    if kind == "difference":
+        known |= {"jl": signed < 0, "jge": signed >= 0, "jg": signed > 0, "jle": signed <= 0}
+    return known.get(mnemonic)

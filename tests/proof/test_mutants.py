@@ -207,6 +207,15 @@ def relative_to_gs() -> Kernel:
     return with_bytes(COPY, find(COPY, "mov rax, [rdi]").offset, bytes.fromhex("65488b0f") + NOP3)
 
 
+def address_of_32_bits() -> Kernel:
+    """A source vector from [eax] instead of [rax]: one byte more, so in the place of two instructions."""
+    return with_bytes(COPY, find(COPY, "mov rax, [rdi]").offset, bytes.fromhex("67488b0f") + NOP3)
+
+
+def string_instruction() -> Kernel:
+    return with_bytes(COPY, find(COPY, "mov rax, [rdi]").offset, bytes.fromhex("f3a4") + b"\x90" * 5)
+
+
 def call_with_odd_stack() -> Kernel:
     spec = ExecutorSpec(2)
     pushed = find(spec, "sub rsp")
@@ -249,6 +258,8 @@ WITH_BYTES: dict[str, tuple[Callable[[], Kernel], str, str]] = {
     "a load beside the constants": (beside_the_constants, "provenance", "beside its constants"),
     "an absolute operand": (absolute_operand, "provenance", "is a number"),
     "an address relative to gs": (relative_to_gs, "provenance", "gs"),
+    "an address of 32 bits": (address_of_32_bits, "provenance", "32 bits"),
+    "rep movsb": (string_instruction, "provenance", "string instructions"),
     "a call with rsp not aligned": (call_with_odd_stack, "stack", "16-aligned"),
 }
 
