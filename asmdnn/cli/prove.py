@@ -8,24 +8,27 @@ Exit status 1 at the first violation, which is shown with the instruction, its s
 import multiprocessing
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
 from asmdnn.cli import batch_files
-from asmdnn.cli.options import Case, Reader
+from asmdnn.cli.driver import AnyCase
+from asmdnn.cli.options import Reader
 from asmdnn.cli.progress import Progress
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import LEVELS, Isa, isa_of
 
 VIOLATED: Final = 1
 CHUNK: Final = 8  # tasks that go to another process together
-WORTH_A_PROCESS: Final = 400  # tasks: starting one takes as long as proving so many kernels
+WORTH_A_PROCESS: Final = 100  # kernels and problems: less is done before another process has started
+LARGEST_COPY_BYTES: Final = 1 << 20
+NO_LEVEL: Final = "x86_64"  # of kernels that run on every 64-bit CPU
 DIRECTIONS: Final = "--dir=FWD_B,FWD_I"  # with bias and without
 
 USAGE: Final = """asmdnn prove [--isa=LEVEL] [--jobs=N] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
@@ -37,24 +40,31 @@ Example: asmdnn prove --isa=avx512_core mb1ic64ih56oc64oh56kh3ph1"""
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A spec's kernel to prove, or a case's plan to check for an ISA level."""
+    """A spec's kernel to prove, or a plan to check: of the case that `words` describe, for an ISA level.
+
+    Words, because cases cannot be sent to another process.
+    """
 
     level: str
     spec: Any = None
-    case: Case | None = None
+    words: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        return str(self.case) if self.case else self.spec.name
+        return str(self.words[-1] if self.words else self.spec.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was proved; `violation` is what was not.  unbounded: accesses of which only the argument was proved."""
+    """What was proved; `violation` is what was not.
+
+    unbounded: accesses of which only the argument was proved.  specs: the kernels of a plan; None: there is no plan.
+    """
 
     instructions: int = 0
     unbounded: int = 0
     violation: str = ""
+    specs: tuple[Any, ...] | None = None
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -68,14 +78,18 @@ def run(arguments: Sequence[str]) -> int:
     require_decoder()
     require_peachpy()
     levels, jobs, cases = read(arguments)
-    tasks = list(tasks_of(levels, cases))
-    workers = min(jobs, 1 + len(tasks) // WORTH_A_PROCESS)
+    from asmdnn.corpus.families import corpus
+
+    specs = () if cases else corpus()
+    kernel_levels = {getattr(spec, "isa", "") for spec in corpus()}
+    chosen = [level.name for level in levels or LEVELS if levels or level.name in kernel_levels]
     context = multiprocessing.get_context("spawn")  # a fork would take over the threads of OpenMP
+    workers = jobs if len(specs) + len(cases) >= WORTH_A_PROCESS else 1
     with ProcessPoolExecutor(workers, context) if workers > 1 else nullcontext() as pool:
-        return prove_all(tasks, pool)
+        return prove_all(chosen, cases, specs, pool)
 
 
-def read(words: Sequence[str]) -> tuple[tuple[Isa, ...], int, list[Case]]:
+def read(words: Sequence[str]) -> tuple[tuple[Isa, ...], int, list[AnyCase]]:
     """Levels (none: all that have kernels), processes and cases (none: the corpus)."""
     reader, levels, jobs, rest = Reader(), [], len(os.sched_getaffinity(0)), []
     for word in words:
@@ -94,76 +108,93 @@ def read(words: Sequence[str]) -> tuple[tuple[Isa, ...], int, list[Case]]:
     return tuple(levels), jobs, reader.cases
 
 
-def tasks_of(levels: Sequence[Isa], cases: Sequence[Case]) -> Iterator[Task]:
-    """By level.  A kernel that plans of several levels share is proved once, for the level it is generated for."""
-    from asmdnn.corpus.families import corpus
+def set_cases(first: bool) -> list[AnyCase]:
+    """The problems of all sets that come with the package, each once; convolutions of one image.
 
-    specs = () if cases else corpus()
-    kernel_levels = {getattr(spec, "isa", "") for spec in corpus()}
-    known: set[Any] = set()
-    if specs:
-        yield from (Task("x86_64", spec) for spec in specs if not hasattr(spec, "isa"))
-    for level in levels or [level for level in LEVELS if level.name in kernel_levels]:
-        own = list(cases or set_cases())
-        plans = [Task(level.name, case=case) for case in own if plan_of(case, level.name) is not None]
-        wanted = [spec for spec in specs if getattr(spec, "isa", "") == level.name]
-        wanted += [spec for plan in plans for spec in plan_of(plan.case, level.name).specs]
-        new = [spec for spec in dict.fromkeys(wanted) if spec not in known]
-        known.update(new)
-        yield from (Task(level.name, spec) for spec in new)
-        yield from plans
-
-
-def set_cases() -> list[Case]:
-    """The problems of all sets that come with the package, one image, each once."""
+    What only moves bytes has the same AVX2 kernels at every level: it is planned for the `first` level, and only up to
+    LARGEST_COPY_BYTES, since Plan.check() looks at every element.  `--batch=SET` has no limit.
+    """
     reader = Reader()
     for name in batch_files.problem_sets():
-        reader.read(["--reset", "--mb=1", DIRECTIONS, f"--batch={name}"], Path.cwd())
-    return list({str(case).split('n"')[0]: case for case in reader.cases}.values())
+        reader.read(["--conv", "--reset", "--mb=1", DIRECTIONS, f"--batch={name}"], Path.cwd())
+    cases = {str(case).split('n"')[0]: case for case in reader.cases}.values()
+    return [case for case in cases if not case.driver.bandwidth_bound or (first and _is_small(case))]
 
 
-def plan_of(case: Case | None, level: str) -> Any:
-    """The plan for that level; None when no implementation can take such a problem."""
+def _is_small(case: AnyCase) -> bool:
+    work = case.driver.work(case)
+    return not isinstance(work, str) and work.argument_bytes <= LARGEST_COPY_BYTES
+
+
+def words_of(case: AnyCase) -> tuple[str, ...]:
+    """What the Reader makes the case of; only the problem, at the end, may have blanks."""
+    problem = str(case.problem)
+    return (*str(case).removesuffix(problem).split(), problem)
+
+
+def plan_of(words: Sequence[str], level: str) -> Any:
+    """The plan for that level; None when no implementation takes such a problem."""
     import asmdnn as dnn
-    from asmdnn.cli.convolution import descriptor, layouts, unsupported
 
-    assert case is not None
-    if unsupported(case.problem):
+    reader = Reader()
+    reader.read(words, Path.cwd())
+    (case,) = reader.cases
+    work = case.driver.work(case)
+    if isinstance(work, str):
         return None
-    engine = dnn.Engine(isa=level, threads=case.settings.threads)
-    return descriptor(case, layouts(case), engine).plan
+    try:
+        desc, attr = work.describe()
+        return dnn.primitive_desc(desc, attr, dnn.Engine(isa=level, threads=case.settings.threads)).plan
+    except Unimplemented:
+        return None
 
 
-def prove_all(tasks: Sequence[Task], pool: Executor | None) -> int:
-    """A line for each level, or the first violation."""
-    start = perf_counter()
-    outcomes = iter(pool.map(outcome_of, tasks, chunksize=CHUNK) if pool else map(outcome_of, tasks))
-    with Progress(len(tasks), sys.stderr) as progress:
-        done = 0
-        for level, group in groupby(tasks, key=lambda task: task.level):
-            proved: list[tuple[Task, Outcome]] = []
-            for task in group:
-                progress.update(done, f"{level} {task.name}")
-                outcome = next(outcomes)
-                done += 1
-                if outcome.violation:
-                    progress.clear()
-                    if pool:
-                        pool.shutdown(wait=False, cancel_futures=True)
-                    print(f"violation at level {level}: {outcome.violation}")
-                    return VIOLATED
-                proved.append((task, outcome))
-            progress.clear()
-            print(summary(level, proved, perf_counter() - start), flush=True)
-            start = perf_counter()
+def prove_all(levels: Sequence[str], cases: Sequence[AnyCase], specs: Sequence[Any], pool: Executor | None) -> int:
+    """A line for each level, or the first violation.
+
+    A kernel that plans of several levels share is proved once, at the first of them.
+    """
+    known: set[Any] = set()
+    for level in [NO_LEVEL, *levels] if specs else levels:
+        start = perf_counter()
+        wanted = cases or (set_cases(level == levels[0]) if level != NO_LEVEL else [])
+        plans = prove_tasks([Task(level, words=words_of(case)) for case in wanted], pool)
+        if plans is None:
+            return VIOLATED
+        planned = [outcome.specs for outcome in plans if outcome.specs is not None]
+        if cases and not planned:
+            raise Unimplemented(f"prove: no implementation takes any of these problems at level {level}")
+        own = [spec for spec in specs if getattr(spec, "isa", NO_LEVEL) == level]
+        new = [spec for spec in dict.fromkeys([*own, *chain.from_iterable(planned)]) if spec not in known]
+        known.update(new)
+        kernels = prove_tasks([Task(level, spec) for spec in new], pool)
+        if kernels is None:
+            return VIOLATED
+        print(summary(level, kernels, len(planned), perf_counter() - start), flush=True)
     return 0
 
 
-def summary(level: str, proved: Sequence[tuple[Task, Outcome]], seconds: float) -> str:
-    kernels = sum(task.spec is not None for task, _ in proved)
-    instructions = sum(outcome.instructions for _, outcome in proved)
-    unbounded = sum(outcome.unbounded for _, outcome in proved)
-    text = f"{level:<16} {kernels:5} kernels {instructions:8} instructions {len(proved) - kernels:5} plans"
+def prove_tasks(tasks: Sequence[Task], pool: Executor | None) -> list[Outcome] | None:
+    """What each gave, in order; None at the first violation, which is shown."""
+    outcomes: list[Outcome] = []
+    with Progress(len(tasks), sys.stderr) as progress:
+        found = pool.map(outcome_of, tasks, chunksize=CHUNK) if pool else map(outcome_of, tasks)
+        for task, outcome in zip(tasks, found, strict=True):
+            if outcome.violation:
+                progress.clear()
+                if pool:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                print(f"violation at level {task.level}: {outcome.violation}")
+                return None
+            outcomes.append(outcome)
+            progress.update(len(outcomes), f"{task.level} {task.name}")
+    return outcomes
+
+
+def summary(level: str, kernels: Sequence[Outcome], plans: int, seconds: float) -> str:
+    instructions = sum(outcome.instructions for outcome in kernels)
+    unbounded = sum(outcome.unbounded for outcome in kernels)
+    text = f"{level:<16} {len(kernels):5} kernels {instructions:8} instructions {plans:5} plans"
     bounds = f", {unbounded} accesses proved by argument only" if unbounded else ""
     return f"{text} {seconds:6.1f} s  proved{bounds}"
 
@@ -175,7 +206,7 @@ def outcome_of(task: Task) -> Outcome:
     from asmdnn.proof.prove import prove
 
     if task.spec is None:
-        return Outcome(violation=plan_violation(task))
+        return plan_outcome(task)
     kernel = kernel_of(task.spec)
     try:
         return Outcome(len(kernel.steps), prove(kernel))
@@ -183,16 +214,18 @@ def outcome_of(task: Task) -> Outcome:
         return Outcome(violation=str(broken.violation))
 
 
-def plan_violation(task: Task) -> str:
-    """Why the plan is wrong, or ""."""
+def plan_outcome(task: Task) -> Outcome:
     from asmdnn.runtime.check import PlanError
 
-    plan = plan_of(task.case, task.level)
+    plan = plan_of(task.words, task.level)
+    if plan is None:
+        return Outcome()
+    broken = f"the plan of {' '.join(task.words)} breaks the rule 'plan'"
     try:
         plan.check()
     except PlanError as error:
-        return f"the plan of {task.case} breaks the rule 'plan': {error}"
+        return Outcome(violation=f"{broken}: {error}")
     for spec in plan.specs:
         if not isa_of(spec.isa).features <= isa_of(task.level).features:
-            return f"the plan of {task.case} breaks the rule 'plan': {spec.name} needs more than {task.level}"
-    return ""
+            return Outcome(violation=f"{broken}: {spec.name} needs more than {task.level}")
+    return Outcome(specs=plan.specs)

@@ -6,14 +6,18 @@ A line here brings correctness, guard-page, footprint, feature, ABI, determinism
 from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
-from asmdnn.corpus.copies import REORDER_ISA, copy_specs, transpose_specs
-from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES, ShuffleKernel
+from asmdnn.corpus.copies import REORDER_ISA, conversion_specs, copy_specs, transpose_specs
+from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
 from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.peak import PeakSpec
-from asmdnn.generators.reorder import ReorderSpec
+from asmdnn.generators.shuffle import ShuffleSpec
+from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
+from asmdnn.generators.transpose import TransposeSpec
 
-KernelSpec = ConvTileSpec | ReorderSpec | ShuffleKernel
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
+KernelSpec = ConvTileSpec | ReorderSpec | ShuffleSpec | ElementsSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec
 
 
@@ -24,7 +28,11 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
         f"conv-{name}-{isa}": tuple(family(isa)) for isa in CONV_LEVELS for name, family in FAMILIES.items()
     }
     found |= {f"shuffle-{name}-{SHUFFLE_ISA}": tuple(family()) for name, family in SHUFFLES.items()}
-    return found | {f"copy-{REORDER_ISA}": tuple(copy_specs()), f"transpose-{REORDER_ISA}": tuple(transpose_specs())}
+    return found | {
+        f"copy-{REORDER_ISA}": tuple(copy_specs()),
+        f"transpose-{REORDER_ISA}": tuple(transpose_specs()),
+        f"convert-{REORDER_ISA}": tuple(conversion_specs()),
+    }
 
 
 @lru_cache

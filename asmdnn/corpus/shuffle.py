@@ -72,12 +72,9 @@ def small_unit_specs() -> Iterator[ShuffleSpec]:
 
 
 def row_specs() -> Iterator[RowsSpec]:
-    """Widths around every move, a vector, all that is in flight, and a block of the loop; with zeros; streaming."""
-    for zero in (False, True):
-        for row_bytes in (*range(1, 20), 31, 32, 33, 47, 63, 64, 65, 255, 256, 257, 511, 512, 513, 1024, 1025, 1500):
-            yield RowsSpec(SHUFFLE_ISA, 3, row_bytes, row_bytes + 7, row_bytes + 2, zero)
-        yield RowsSpec(SHUFFLE_ISA, 1, 40, 0, 0, zero)
-    yield RowsSpec(SHUFFLE_ISA, 4, 24, 0, 24)  # the same row again and again
+    """What copies of the reorders do not have: more than a block of the loop, and streaming."""
+    for row_bytes in (511, 513, 1024, 1025, 1500):
+        yield RowsSpec(SHUFFLE_ISA, 3, row_bytes, row_bytes + 7, row_bytes + 2)
     for row_bytes in (32, 512, 544, 3136):
         yield RowsSpec(SHUFFLE_ISA, 3, row_bytes, row_bytes + 7, row_bytes + 32, streaming=True)
 

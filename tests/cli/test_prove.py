@@ -28,6 +28,18 @@ def test_one_level_and_a_list_of_directions(capsys: pytest.CaptureFixture[str]) 
     assert line and (line[1], line[4]) == ("avx512_core_amx", "2")
 
 
+def test_problems_of_other_drivers(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--shuffle", "--dt=u8", "--group=4", "1x48x5x5", "--reorder", "--stag=abcd", "--dtag=acdb", "2x9x5x5"]
+    assert main(["prove", "--isa=avx2", *words]) == 0
+    line = LINE.fullmatch(capsys.readouterr().out.strip())
+    assert line and line[4] == "2"
+
+
+def test_no_plan_at_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "--isa=avx2", "g8ic8ih6oc8kh3ph1"]) == 2
+    assert "no implementation takes any of these problems at level avx2" in capsys.readouterr().err
+
+
 def test_grouped_problems_have_no_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--isa=avx2", "g8ic8ih6oc8kh3ph1", SMALL]) == 0
     line = LINE.fullmatch(capsys.readouterr().out.strip())

@@ -109,34 +109,6 @@ def with_integer(ops: Operands) -> Step:
     return step
 
 
-INTEGER_LANES = {"B": 1, "W": 2, "D": 4, "Q": 8}  # by the last letter of VPINSR and VPEXTR
-
-
-def insert_integer(ops: Operands) -> Step:
-    """VPINSR: operand 1 with the lane that the immediate names from a general register or memory."""
-    size = INTEGER_LANES[ops.name[-1]]
-    dtype, low = _UNSIGNED[size], (1 << 8 * size) - 1
-    a, read, lane = ops.vector(1, dtype), ops.read_int(2), ops.immediate() % (16 // size)
-
-    def fill(out: Array) -> None:
-        value = read() & low
-        out[:] = a
-        out[lane] = value
-
-    return ops.define(dtype, fill)
-
-
-def extract_integer(ops: Operands) -> Step:
-    """VPEXTR: one lane, to memory, or zero-extended to a general register."""
-    size = INTEGER_LANES[ops.name[-1]]
-    write, lane = ops.write_int(0), ops.vector(1, _UNSIGNED[size])[ops.immediate() % (16 // size) :][:1]
-
-    def step() -> None:
-        write(lane.item())
-
-    return step
-
-
 def broadcast(ops: Operands) -> Step:
     """Every piece of operand 0 is the first piece of operand 1."""
     lane_size, piece = BROADCASTS[ops.name]
@@ -196,7 +168,5 @@ def zero_all(ops: Operands) -> Step:
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(WHOLE, whole), **dict.fromkeys(BROADCASTS, broadcast), "VMOVSS": scalar, "VMOVSD": scalar,
     "VMOVD": with_integer, "VMOVQ": with_integer, "VMASKMOVPS": masked_by_vector, "VPMASKMOVD": masked_by_vector,
-    **{f"VPINSR{letter}": insert_integer for letter in INTEGER_LANES},
-    **{f"VPEXTR{letter}": extract_integer for letter in INTEGER_LANES},
     "VZEROUPPER": zero_upper, "VZEROALL": zero_all,
 }  # fmt: skip

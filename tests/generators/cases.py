@@ -7,14 +7,17 @@ from zlib import crc32
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec
-from asmdnn.corpus.shuffle import ShuffleKernel
-from asmdnn.generators import conv, reorder
+from asmdnn.generators import conv, convert
 from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.reorder import ReorderSpec
+from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.shuffle import ShuffleSpec
+from asmdnn.generators.shuffle_rows import ElementsSpec
 from asmdnn.runtime.plan import Int64
-from tests.generators.reference import LANES, REORDERS, Memory, Taps, conv_tile
-from tests.generators.shuffle_case import shuffle_buffers
-from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
+from tests.generators.reference import LANES, Memory, Taps, conv_tile
+from tests.generators.reorders import ReorderSpec, memory_of, reorder
+from tests.generators.shuffles import shuffle
+from tests.support.arena import REACH_BYTES, Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
+from tests.support.octets import Octets
 
 UNIT_ROUNDOFF = 2.0**-24
 TAPS_OF_GROUP = (2, 1, 7, 0, 3)  # how many taps the groups of a kernel get, in turn
@@ -40,15 +43,21 @@ class Case:
 def case_of(spec: KernelSpec, integers: bool = True) -> Case:
     """Data and expectation; the seed is the name's, so that a failing case is the same case again."""
     random = np.random.default_rng(crc32(spec.name.encode()))
-    if isinstance(spec, ShuffleKernel):
-        return Case(spec, shuffle_buffers(spec, random), {})
+    if isinstance(spec, ShuffleSpec | ElementsSpec):
+        return shuffle_case(spec, random)
     return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
 
 
+def shuffle_case(spec: ShuffleSpec | ElementsSpec, random: np.random.Generator) -> Case:
+    memory = {name: Octets(random.integers(0, 256, 2 * REACH_BYTES, np.uint8)) for name in ("src", "dst")}
+    shuffle(spec, memory)
+    return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
+
+
 def reorder_case(spec: ReorderSpec, random: np.random.Generator) -> Case:
-    memory = {name: elements(random, integers=False) for name in reorder.ARGUMENTS}
-    REORDERS[type(spec)](spec, memory)
-    return Case(spec, {name: buffer_of(memory[name]) for name in reorder.ARGUMENTS}, {})
+    memory = memory_of(spec, random)
+    reorder(spec, memory)
+    return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
 
 
 def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -108,4 +117,6 @@ def padding_of_dst(spec: ConvTileSpec) -> list[int]:
 
 def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     """The names of a kernel's arguments, in the frame's order."""
-    return conv.ARGUMENTS if isinstance(spec, ConvTileSpec) else reorder.ARGUMENTS
+    if isinstance(spec, ConvTileSpec):
+        return conv.ARGUMENTS
+    return convert.ARGUMENTS if isinstance(spec, ConvertSpec | ConvertTransposeSpec) else ("src", "dst")

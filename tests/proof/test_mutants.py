@@ -9,7 +9,7 @@ from asmdnn.corpus.conv import blocked, plain
 from asmdnn.corpus.families import Spec
 from asmdnn.generators.conv import DST, SRC
 from asmdnn.generators.executor import ExecutorSpec
-from asmdnn.generators.reorder import CopySpec, TransposeSpec
+from asmdnn.generators.postops import ReluOp
 from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.isa.assembler import Assembler, mem, register, rsp
 from asmdnn.isa.layout import Line
@@ -20,8 +20,7 @@ from tests.proof.mutants import Edit, find, jump_to, violation_of, with_bytes, w
 
 CONV = {isa: blocked(isa, 3, 2) for isa in ("avx2", "avx512_core")}
 TAIL = {isa: plain(isa, 2, 5) for isa in ("avx2", "avx512_core")}
-COPY = CopySpec("avx2", 3, 13, 64, 64)
-TRANSPOSE = TransposeSpec("avx2", 8, 32, 128, 32)
+COPY = RowsSpec("avx2", 3, 52, 64, 64)
 STREAMING = RowsSpec("avx2", 3, 64, 64, 64, streaming=True)
 RBX, RAX, RCX = (register("r64", number) for number in (3, 0, 1))
 NOP3 = bytes.fromhex("0f1f00")
@@ -160,20 +159,22 @@ def wrong_step_in_the_taps() -> Kernel:
 
 
 def fall_off_the_end() -> Kernel:
-    return with_bytes(COPY, find(COPY, "ret", last=True).offset, b"\x90")
+    spec = TAIL["avx2"]
+    return with_bytes(spec, find(spec, "ret", last=True).offset, b"\x90")
 
 
 def into_an_instruction() -> Kernel:
-    return jump_to(COPY, find(COPY, "vmovups", last=True).offset + 1, "jnz")
+    return jump_to(COPY, find(COPY, "vmovdqu", last=True).offset + 1, "jnz")
 
 
 def into_constants() -> Kernel:
-    return jump_to(COPY, with_bytes(COPY, 0, b"").pool_start, "jnz")
+    small = blocked("avx2", 1, run=1, post_ops=(ReluOp(0.25),))
+    return jump_to(small, kernel_of(small).pool_start, "jnz")
 
 
 def shifted_store() -> Kernel:
-    line = find(TRANSPOSE, "vmovups yword [rcx+32]")
-    return with_bytes(TRANSPOSE, line.offset + len(line.data) - 1, bytes((36,)))
+    line = find(CONV["avx2"], "vmovups yword [rax+32]")
+    return with_bytes(CONV["avx2"], line.offset + len(line.data) - 1, bytes((36,)))
 
 
 def mask_load() -> Line:

@@ -15,8 +15,8 @@ import numpy as np
 from asmdnn.corpus.families import KernelSpec
 from tests.generators.cases import arguments_of, case_of
 from tests.generators.codes import code_of
-from tests.generators.shuffle_case import ByteBuffer
 from tests.support.arena import Buffer
+from tests.support.octets import ExactBuffer
 
 BYTES, F32 = 0, 1
 MASKED_LOAD = "vmaskmov"
@@ -50,7 +50,7 @@ def argument_bytes(buffer: Buffer | None) -> bytes:
         return words(0, 0, 0, 0, 0)
     size = len(buffer.before)
     wanted = wanted_bytes(buffer)
-    kind = BYTES if isinstance(buffer, ByteBuffer) else F32
+    kind = BYTES if isinstance(buffer, ExactBuffer) else F32
     head = words(1, int(buffer.written.any()), kind, size, buffer.pointer_bytes)
     return head + buffer.before.tobytes() + wanted + buffer.written.astype(np.uint8).tobytes()
 
@@ -59,7 +59,9 @@ def wanted_bytes(buffer: Buffer) -> bytes:
     """What must be where the call writes; elsewhere what was there."""
     if not buffer.written.any():
         return buffer.before.tobytes()
-    return buffer.wanted.astype(np.uint8 if isinstance(buffer, ByteBuffer) else np.float32).tobytes()
+    if isinstance(buffer, ExactBuffer):
+        return buffer.bytes_wanted.tobytes()
+    return buffer.wanted.astype(np.float32).tobytes()
 
 
 def words(*values: int) -> bytes:
