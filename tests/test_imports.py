@@ -24,10 +24,11 @@ MAY_IMPORT = {
     "generators": {"types", "isa"},
     "corpus": {"types", "isa", "generators"},
     "dump": {"types", "isa", "generators"},
+    "proof": {"isa", "generators", "corpus"},
     "runtime": {"types", "memory", "isa", "jit", "generators", "dump"},
     "primitives": {"types", "memory", "isa", "jit", "generators", "runtime", "version", "verbose"},
     "ops": {"types", "memory", "primitives"},
-    "cli": {"", "types", "memory", "isa", "jit", "corpus", "dump", "runtime", "primitives"},
+    "cli": {"", "types", "memory", "isa", "jit", "corpus", "dump", "proof", "runtime", "primitives"},
     "__main__": {"cli"},
     "": {"types", "version", "memory", "isa", "primitives", "ops"},
 }
@@ -49,7 +50,7 @@ PURE = {
     "zlib",
 }
 DEPENDENCIES = {"numpy", "_cffi_backend", "cffi"}
-OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL"}  # only inside functions
+OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL", "iced_x86"}  # only inside functions
 
 
 class Import:

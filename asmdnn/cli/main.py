@@ -21,6 +21,7 @@ COMMANDS = {
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
     "pack": "kernels and plans of problems in one file, for processes and machines without PeachPy",
     "dump": "kernels as bytes, assembly, ELF objects and C headers, for any ISA level",
+    "prove": "that kernels keep to their ISA level, their footprint and the ABI, and plans to their tensors",
     "show": "a memory format as text or picture: which element lies where",
 }
 

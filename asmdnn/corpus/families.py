@@ -7,15 +7,17 @@ from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
 from asmdnn.corpus.copies import REORDER_ISA, conversion_specs, copy_specs, transpose_specs
+from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.peak import PeakSpec
-from asmdnn.generators.shuffle_rows import RowsSpec
+from asmdnn.generators.shuffle import ShuffleSpec
+from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.generators.transpose import TransposeSpec
 
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
-KernelSpec = ConvTileSpec | ReorderSpec
+KernelSpec = ConvTileSpec | ReorderSpec | ShuffleSpec | ElementsSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec
 
 
@@ -25,6 +27,7 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
     found: dict[str, tuple[KernelSpec, ...]] = {
         f"conv-{name}-{isa}": tuple(family(isa)) for isa in CONV_LEVELS for name, family in FAMILIES.items()
     }
+    found |= {f"shuffle-{name}-{SHUFFLE_ISA}": tuple(family()) for name, family in SHUFFLES.items()}
     return found | {
         f"copy-{REORDER_ISA}": tuple(copy_specs()),
         f"transpose-{REORDER_ISA}": tuple(transpose_specs()),

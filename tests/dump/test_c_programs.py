@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
-from asmdnn.generators.reorder import CopySpec, TransposeSpec
 
 from asmdnn.corpus.conv import RELU, SUM, blocked
 from asmdnn.dump.files import FORMATS, write_kernel
 from asmdnn.dump.kernel import Spec, listed
+from asmdnn.generators.shuffle_rows import RowsSpec
+from asmdnn.generators.transpose import TransposeSpec
 from tests.dump.tools import need, output
 
 pytestmark = pytest.mark.isa("avx2")
@@ -87,11 +88,11 @@ def test_the_comparison_can_fail(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "place"),
     [
-        (CopySpec("avx2", 3, 13, 4 * 20, 4 * 17), "r * 17 + c"),
-        (TransposeSpec("avx2", 5, 13, 4 * 20, 4 * 9), "c * 9 + r"),
+        (RowsSpec("avx2", 3, 4 * 13, 4 * 20, 4 * 17), "r * 17 + c"),
+        (TransposeSpec("avx2", 4, 5, 13, 4 * 20, 4 * 9), "c * 9 + r"),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_copy_and_transpose_from_c_plus_plus(spec: CopySpec | TransposeSpec, place: str, tmp_path: Path) -> None:
+def test_copy_and_transpose_from_c_plus_plus(spec: RowsSpec | TransposeSpec, place: str, tmp_path: Path) -> None:
     source = MOVE.replace("PLACE", place).replace("SRC_ROW", "20").replace("ROWS", str(spec.rows))
     assert run(spec, source.replace("COLUMNS", "13"), "g++", ".cc", tmp_path).startswith("0 wrong, dst[1] ")

@@ -26,7 +26,7 @@ def test_the_c_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "main.c").write_text(block(text, "c", "int main"))
     command = block(text, "sh", "gcc ")
     output("sh", "-c", command.replace("&& ./main", "-Wall -Wextra -Werror"))
-    assert output("./main") == block(text, "text", "0 10 20")
+    assert output("./main") == block(text, "text", "0 8 16")
 
 
 def test_the_printed_dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,6 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from asmdnn.generators.reorder import CopySpec
 
 from asmdnn.corpus.conv import blocked
 from asmdnn.corpus.families import corpus
@@ -13,11 +12,13 @@ from asmdnn.dump.elf import relocatable
 from asmdnn.dump.files import FORMATS, entry, write_kernel
 from asmdnn.dump.header import header
 from asmdnn.dump.kernel import Kernel, Spec, listed
+from asmdnn.generators.conversion import Conversion
+from asmdnn.generators.convert import ConvertSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from tests.dump.tools import need, output, sections
 
-WITH_POOL = CopySpec("avx2", 3, 5, 20, 20)
+WITH_POOL = ConvertSpec("avx2", Conversion("f32", "s8"), 3, 5, (20, 4), (5, 1))
 AVX512 = blocked("avx512_core", 4, 2, channels=21, bias=True)
 SPECS = [WITH_POOL, AVX512, ExecutorSpec(2)]
 named = pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)

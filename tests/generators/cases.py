@@ -10,10 +10,14 @@ from asmdnn.corpus.families import KernelSpec
 from asmdnn.generators import conv, convert
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.shuffle import ShuffleSpec
+from asmdnn.generators.shuffle_rows import ElementsSpec
 from asmdnn.runtime.plan import Int64
 from tests.generators.reference import LANES, Memory, Taps, conv_tile
 from tests.generators.reorders import ReorderSpec, memory_of, reorder
-from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
+from tests.generators.shuffles import shuffle
+from tests.support.arena import REACH_BYTES, Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
+from tests.support.octets import Octets
 
 UNIT_ROUNDOFF = 2.0**-24
 TAPS_OF_GROUP = (2, 1, 7, 0, 3)  # how many taps the groups of a kernel get, in turn
@@ -39,7 +43,15 @@ class Case:
 def case_of(spec: KernelSpec, integers: bool = True) -> Case:
     """Data and expectation; the seed is the name's, so that a failing case is the same case again."""
     random = np.random.default_rng(crc32(spec.name.encode()))
+    if isinstance(spec, ShuffleSpec | ElementsSpec):
+        return shuffle_case(spec, random)
     return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
+
+
+def shuffle_case(spec: ShuffleSpec | ElementsSpec, random: np.random.Generator) -> Case:
+    memory = {name: Octets(random.integers(0, 256, 2 * REACH_BYTES, np.uint8)) for name in ("src", "dst")}
+    shuffle(spec, memory)
+    return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
 
 
 def reorder_case(spec: ReorderSpec, random: np.random.Generator) -> Case:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asmdnn.generators.reorder import TransposeSpec
 
+from asmdnn.generators.conversion import Conversion
+from asmdnn.generators.convert import ConvertSpec
 from tools import replay
 from tools.replay_collect import kernel
 
@@ -62,7 +63,7 @@ def test_what_counts(old: Any, new: Any, compared: tuple[Any, ...], differs: boo
 
 
 def test_what_a_tree_generates_is_what_is_compared() -> None:
-    spec = TransposeSpec("avx2", 3, 5, 40, 40)
+    spec = ConvertSpec("avx2", Conversion("f32", "s8"), 3, 5, (20, 4), (5, 1))
     found = kernel(spec)
     assert found["data"].startswith("".join(data for data, _ in found["listing"]))
     assert replay.constants(found)
@@ -96,12 +97,12 @@ def test_a_tree_that_cannot_generate_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_changed_generator_is_found(tmp_path: Path) -> None:
-    """Every transpose with a rest, and no other kernel, has the instruction that the edit puts there."""
+    """Every transpose, and no other kernel, has the instruction that the edit puts there."""
     shutil.copytree(ROOT / "asmdnn", tmp_path / "asmdnn")
-    source = tmp_path / "asmdnn" / "generators" / "reorder.py"
+    source = tmp_path / "asmdnn" / "generators" / "transpose.py"
     old = source.read_text()
-    assert old.count("            self.block(v, src, dst, rest)\n") == 1
-    source.write_text(old.replace("            self.block(v, src, dst, rest)\n", "            asm.ADD(src, 0)\n" * 2))
+    assert old.count("        asm.ret()\n") == 1
+    source.write_text(old.replace("        asm.ret()\n", "        asm.ADD(src, 0)\n" * 2 + "        asm.ret()\n"))
     now, changed = replay.collect(ROOT, "now"), replay.collect(tmp_path, "changed")
     compared = replay.compare(now, changed)
     assert compared.differs
