@@ -23,8 +23,9 @@ MAY_IMPORT = {
     "corpus": {"types", "isa", "generators"},
     "runtime": {"types", "memory", "isa", "jit", "generators"},
     "primitives": {"types", "memory", "isa", "jit", "generators", "runtime"},
+    "explain": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives"},
     "ops": {"types", "memory", "primitives"},
-    "cli": {"", "types", "memory", "isa", "jit", "runtime", "primitives"},
+    "cli": {"", "types", "memory", "isa", "jit", "runtime", "primitives", "explain"},
     "__main__": {"cli"},
     "": {"types", "memory", "isa", "primitives", "ops"},
 }

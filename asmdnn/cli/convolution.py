@@ -47,27 +47,32 @@ def layouts(case: Case) -> Layouts:
     )
 
 
+def descriptor(case: Case, wanted: Layouts, engine: dnn.Engine) -> dnn.PrimitiveDesc:
+    """The plan of a case; generates and executes nothing.  Raises AsmdnnError."""
+    problem = case.problem
+    sides = (problem.strides, problem.dilations, problem.padding_l, problem.padding_r)
+    strides, dilations, padding_l, padding_r = ((height, width) for height, width in sides)
+    training = case.settings.dir != "FWD_I"
+    desc = dnn.ConvolutionForward(
+        src=wanted.src,
+        weights=wanted.weights,
+        bias=wanted.bias,
+        dst=wanted.dst,
+        strides=strides,
+        dilations=dilations,
+        padding_l=padding_l,
+        padding_r=padding_r,
+        prop_kind=dnn.PropKind.forward_training if training else dnn.PropKind.forward_inference,
+    )
+    attr = dnn.Attr([dnn.Sum() if op == "sum" else dnn.Eltwise(op) for op in case.settings.post_ops])
+    return dnn.primitive_desc(desc, attr=attr, engine=engine)
+
+
 class OwnConvolution:
     """As OnednnConvolution: `write` fills the arguments, `compute` does that and returns dst, `run()` is timed."""
 
     def __init__(self, case: Case, wanted: Layouts, engine: dnn.Engine) -> None:
-        problem = case.problem
-        sides = (problem.strides, problem.dilations, problem.padding_l, problem.padding_r)
-        strides, dilations, padding_l, padding_r = ((height, width) for height, width in sides)
-        training = case.settings.dir != "FWD_I"
-        desc = dnn.ConvolutionForward(
-            src=wanted.src,
-            weights=wanted.weights,
-            bias=wanted.bias,
-            dst=wanted.dst,
-            strides=strides,
-            dilations=dilations,
-            padding_l=padding_l,
-            padding_r=padding_r,
-            prop_kind=dnn.PropKind.forward_training if training else dnn.PropKind.forward_inference,
-        )
-        attr = dnn.Attr([dnn.Sum() if op == "sum" else dnn.Eltwise(op) for op in case.settings.post_ops])
-        pd = dnn.primitive_desc(desc, attr=attr, engine=engine)
+        pd = descriptor(case, wanted, engine)
         self.implementation = pd.implementation
         self._memory = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
         self.run = dnn.Primitive(pd).bind(**self._memory)

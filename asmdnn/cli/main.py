@@ -19,6 +19,7 @@ COMMANDS = {
     "doctor": "check that everything asmdnn needs is there, and say how to get what is not",
     "cache": "list or clear the kernels on disk",
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
+    "explain": "every instruction of a problem's kernels, its schedule, and why this implementation",
     "show": "a memory format as text or picture: which element lies where",
 }
 
