@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Final
 
 from asmdnn.explain.classes import class_of
@@ -28,14 +30,15 @@ def kernel_of(spec: KernelSpec) -> Kernel:
     """Everything about one kernel.  Raises Unimplemented where PeachPy is missing."""
     listing, size_bytes = listing_of(spec)
     instructions = tuple(_instructions(listing))
+    loops = loops_of(instructions)
     return Kernel(
         spec.name,
         repr(spec),
         instructions[-1].end,
         size_bytes,
         instructions,
-        loops_of(instructions),
-        tuple(_holdings(listing)),
+        loops,
+        tuple(_holdings(listing, loops)),
     )
 
 
@@ -101,8 +104,9 @@ def _registers(operands: Sequence[object]) -> Iterator[Register]:
                 yield register("k", operand.form.mask)
 
 
-def _holdings(listing: Sequence[Line]) -> Iterator[Holding]:
-    """While a register is taken for a purpose: from the first to the last instruction that names it."""
+def _holdings(listing: Sequence[Line], loops: Sequence[Loop]) -> Iterator[Holding]:
+    """While a register is taken for a purpose: from the first to the last instruction that names it; to the end of a
+    loop that it came into from outside, because the next pass needs it again."""
     uses: dict[tuple[Register, str], list[tuple[int, int]]] = {}
     current: dict[Key, tuple[Register, str]] = {}
     done: list[Holding] = []
@@ -114,9 +118,13 @@ def _holdings(listing: Sequence[Line]) -> Iterator[Holding]:
         for reg in _registers(line.detail.operands):
             if key_of(reg) in current:
                 uses.setdefault(current[key_of(reg)], []).append((line.offset, line.offset + len(line.data)))
-    for held in current.values():
-        done += _closed(held, uses)
-    yield from sorted(done, key=lambda h: (_order(h.register), h.begin))
+    for last in current.values():
+        done += _closed(last, uses)
+    done.sort(key=lambda h: (_order(h.register), h.begin))
+    for one, after in zip_longest(done, done[1:]):
+        limit = after.begin if after and after.register == one.register else listing[-1].offset
+        around = [loop.end for loop in loops if one.begin < loop.begin < one.end < loop.end]
+        yield replace(one, end=max(one.end, min(limit, max(around, default=0))))
 
 
 def _closed(held: tuple[Register, str], uses: dict[tuple[Register, str], list[tuple[int, int]]]) -> list[Holding]:

@@ -51,9 +51,9 @@ def test_tiles_cover_the_output_exactly(words: str, isa: str) -> None:
 
 
 def test_blocks_are_runs_of_channels() -> None:
-    plane = explained("mb1ic16ih12oc20oh12kh3ph1", "avx512_core").phases[0].plane
+    plane = explained("mb1ic16ih12oc40oh12kh3ph1", "avx512_core").phases[0].plane
     assert plane is not None
-    assert [block.name for block in plane.blocks] == ["n 0, c 0-15", "n 0, c 16-19"]
+    assert [block.name for block in plane.blocks] == ["n 0, c 0-31", "n 0, c 32-39"]
     assert plane.axes == ("h", "w")
     assert (plane.rows, plane.columns) == (12, 12)
 
