@@ -24,8 +24,9 @@ MAY_IMPORT = {
     "runtime": {"types", "memory", "isa", "jit", "generators"},
     "primitives": {"types", "memory", "isa", "jit", "generators", "runtime"},
     "explain": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives"},
+    "analyze": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives", "explain"},
     "ops": {"types", "memory", "primitives"},
-    "cli": {"", "types", "memory", "isa", "jit", "runtime", "primitives", "explain"},
+    "cli": {"", "types", "memory", "isa", "jit", "runtime", "primitives", "explain", "analyze"},
     "__main__": {"cli"},
     "": {"types", "memory", "isa", "primitives", "ops"},
 }

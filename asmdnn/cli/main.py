@@ -20,6 +20,7 @@ COMMANDS = {
     "cache": "list or clear the kernels on disk",
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
     "explain": "every instruction of a problem's kernels, its schedule, and why this implementation",
+    "analyze": "what the loops of a problem's kernels cost, and its place in the roofline of this machine",
     "show": "a memory format as text or picture: which element lies where",
 }
 

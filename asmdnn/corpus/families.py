@@ -7,13 +7,14 @@ from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
 from asmdnn.corpus.copies import REORDER_ISA, copy_specs, transpose_specs
+from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.peak import PeakSpec
 from asmdnn.generators.reorder import ReorderSpec
 
 KernelSpec = ConvTileSpec | ReorderSpec
-Spec = KernelSpec | ExecutorSpec | PeakSpec
+Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 
 
 @lru_cache
@@ -35,4 +36,5 @@ def kernel_specs() -> tuple[KernelSpec, ...]:
 def corpus() -> tuple[Spec, ...]:
     """Every spec of the project's generators."""
     executors = (ExecutorSpec(arguments) for arguments in range(1, 9))
-    return (*kernel_specs(), *executors, *(PeakSpec(isa) for isa in CONV_LEVELS))
+    ceilings = (spec(isa) for spec in (PeakSpec, BandwidthSpec) for isa in CONV_LEVELS)
+    return (*kernel_specs(), *executors, *ceilings, ClockSpec())

@@ -28,7 +28,11 @@ def listing_of(spec: KernelSpec) -> tuple[tuple[Line, ...], int]:
 
 def kernel_of(spec: KernelSpec) -> Kernel:
     """Everything about one kernel.  Raises Unimplemented where PeachPy is missing."""
-    listing, size_bytes = listing_of(spec)
+    return read_kernel(spec, *listing_of(spec))
+
+
+def read_kernel(spec: KernelSpec, listing: Sequence[Line], size_bytes: int) -> Kernel:
+    """As `kernel_of`, for one that has been listed."""
     instructions = tuple(_instructions(listing))
     loops = loops_of(instructions)
     return Kernel(

@@ -47,6 +47,7 @@ class CopySpec:
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
         src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "rows left"))
+        asm.role("start")
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
         asm.MOV(left, self.rows)
@@ -55,6 +56,7 @@ class CopySpec:
             data = v.registers.take("data", min(vectors, v.registers.available))
             for x in data if self.zero else ():
                 v.zero(x)
+            asm.role("row")
             with asm.loop(left, "rows"):
                 for j, part in enumerate(parts):
                     x = data[j % len(data)]
@@ -89,6 +91,7 @@ class TransposeSpec:
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
         src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "blocks left"))
+        asm.role("start")
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
         blocks, rest = divmod(self.columns, BLOCK)
@@ -96,6 +99,7 @@ class TransposeSpec:
             asm.MOV(left, blocks)
             with asm.loop(left, "blocks"):
                 self.block(v, src, dst, BLOCK)
+                asm.role("next block")
                 asm.ADD(src, 4 * BLOCK)
                 asm.ADD(dst, BLOCK * self.dst_row_bytes)
         if rest:
@@ -105,6 +109,7 @@ class TransposeSpec:
     def block(self, v: Vector, src: Any, dst: Any, columns: int) -> None:
         """Transpose `columns` columns of all rows."""
         rows = v.registers.take("rows", BLOCK)
+        v.asm.role("load rows")
         with v.parts(1, columns) as (part,):
             for r, x in enumerate(rows):
                 if r < self.rows:
@@ -112,8 +117,10 @@ class TransposeSpec:
                 else:
                     v.zero(x)
         transposed = v.registers.take("transposed", BLOCK)
+        v.asm.role("transpose")
         transpose_8x8(v, rows, transposed)
         v.registers.free(*rows)
+        v.asm.role("store columns")
         with v.parts(1, self.rows) as (part,):
             for c in range(columns):
                 part.store(mem(dst, c * self.dst_row_bytes, size=v.bytes), transposed[c])

@@ -8,6 +8,7 @@ from asmdnn.explain.classes import CLASSES
 from asmdnn.explain.html.registers import register_map
 from asmdnn.explain.model import Explanation, Instruction, Kernel, Loop
 
+_ROLE_LENGTH = 44  # what does not fit is in the tooltip
 _WORD_LENGTH = 12  # bytes shown; longer encodings (EVEX with displacement) go on in the tooltip
 
 
@@ -89,12 +90,13 @@ def _row(
 ) -> str:
     emitted = f' data-s="{files[instruction.path]}-{instruction.line}"' if instruction.path else ""
     data = instruction.data.hex()
+    title = f' title="{escape(instruction.role)}"' if len(instruction.role) > _ROLE_LENGTH else ""
     shown = data if len(instruction.data) <= _WORD_LENGTH else data[: 2 * _WORD_LENGTH] + "…"
     return (
         f'<div class="i k-{instruction.kind}" id="i{number}-{index}"{emitted}>'
         f"{_gutter(kernel.loops, instruction, depth, closes=True)}"
         f'<u>{instruction.offset:x}</u><s title="{data}">{shown}</s>{_text(number, instruction, index_of)}'
-        f"<em>{escape(instruction.role)}</em><q>{escape(instruction.source)}</q></div>"
+        f"<em{title}>{escape(instruction.role)}</em><q>{escape(instruction.source)}</q></div>"
     )
 
 
