@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from statistics import median
 from time import perf_counter
 
 import numpy as np
@@ -29,7 +28,7 @@ class Bench:
             fill(memory, seed=number)
 
     def primitive_seconds(self) -> float:
-        """One call of all phases, the median."""
+        """One call of all phases."""
         return self._seconds(self.plan)
 
     def kernel(self, number: int, clock_ghz: float) -> Measured:
@@ -61,7 +60,7 @@ def kinds_of(plan: Plan, records: Int64) -> list[Int64]:
 
 
 def seconds_of(call: Callable[[], object]) -> float:
-    """One call: the median of samples of some ms, each of as many calls as that takes."""
+    """One call: the least of samples of some ms, each of as many calls as that takes; other work only adds to it."""
     call()
     start = perf_counter()
     call()
@@ -72,7 +71,7 @@ def seconds_of(call: Callable[[], object]) -> float:
         for _ in range(repeats):
             call()
         samples.append((perf_counter() - start) / repeats)
-    return median(samples)
+    return min(samples)
 
 
 def fill(memory: Memory, seed: int) -> None:

@@ -63,7 +63,7 @@ def _plane(phase: Phase) -> Iterator[str]:
         of = f" ({plane.of})" if plane.of else ""
         tiles = sum(len(block.records) for block in plane.blocks)
         yield (
-            f"    {tiles} tiles over {len(plane.blocks)} blocks of {plane.tensor}{of}, "
+            f"    {tiles} tiles over {len(plane.blocks)} block{'s' * (len(plane.blocks) > 1)} of {plane.tensor}{of}, "
             f"each a plane {plane.axes[0]} x {plane.axes[1]} = {plane.rows} x {plane.columns}"
         )
 
@@ -112,11 +112,11 @@ def listing(kernel: Kernel, paint: Painter) -> Iterator[str]:
     for instruction in kernel.instructions:
         bars = _bars(instruction, kernel.loops, depth)
         above = "".join("│" if bar in "│╰" else " " for bar in bars)
+        for label in instruction.labels:
+            yield f"{above} {paint('label', label + ':')}"
         if instruction.section != section:
             section = instruction.section
             yield f"{above} {paint('faint', '-- ' + (section or 'no section'))}"
-        for label in instruction.labels:
-            yield f"{above} {paint('label', label + ':')}"
         text = paint(instruction.kind, f"{instruction.text:{TEXT_WIDTH}}")
         yield (
             f"{bars} {instruction.offset:5x}  {paint('faint', f'{instruction.data.hex():{BYTES_WIDTH}}')} {text} "
