@@ -6,9 +6,10 @@ from asmdnn.analyze import mca
 from asmdnn.analyze.measure import Bench
 from asmdnn.analyze.model import Analysis, Bound, KernelAnalysis, Part, Point
 from asmdnn.analyze.parts import Body, bodies_of, trips_of
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.explain.kernels import listing_of, read_kernel
 from asmdnn.explain.model import Loop
+from asmdnn.isa.assembler import Line
 from asmdnn.isa.cpu import require_executable
 from asmdnn.primitives.primitive import PrimitiveDesc
 from asmdnn.runtime.plan import Phase, Plan
@@ -25,10 +26,8 @@ def analyze(pd: PrimitiveDesc, problem: str, cpu: str = "", again: bool = False)
     """
     not_measured = why_not_executable(pd.engine.isa)
     listed = [taken_apart(pd.plan, number) for number in range(len(pd.plan.specs))]
-    installed = mca.is_installed()
-    model = cpu or (mca.model_for(pd.engine.isa, not not_measured) if installed else "")
-    all_bodies = [body.lines for bodies, _ in listed for body in bodies]
-    bounds = iter(mca.bounds(all_bodies, model) if installed else [None] * len(all_bodies))
+    found, about = modelled([body.lines for bodies, _ in listed for body in bodies], pd.engine.isa, cpu, not_measured)
+    bounds = iter(found)
     measured = None if not_measured else rates(pd.engine.isa, again)
     bench = Bench(pd) if measured else None
     kernels = tuple(
@@ -36,8 +35,24 @@ def analyze(pd: PrimitiveDesc, problem: str, cpu: str = "", again: bool = False)
         for number, (bodies, trips) in enumerate(listed)
     )
     point = point_of(pd.plan, kernels, bench) if bench else None
-    about = f"LLVM's model of {model}" if installed else mca.MISSING
     return Analysis(problem, pd.implementation, pd.engine.isa, about, not_measured, kernels, measured, point)
+
+
+def modelled(
+    bodies: Sequence[Sequence[Line]], isa: str, cpu: str, not_measured: str
+) -> tuple[list[Bound | None], str]:
+    """What llvm-mca says, and which CPU it models, or why it says nothing.  Only a `cpu` that was asked for and does
+    not work is an error."""
+    nothing: list[Bound | None] = [None] * len(bodies)
+    if not mca.is_installed():
+        return nothing, mca.MISSING
+    model = cpu or mca.model_for(isa, not not_measured)
+    try:
+        return mca.bounds(bodies, model), f"LLVM's model of {model}"
+    except InvalidArguments as error:
+        if cpu:
+            raise
+        return nothing, str(error)
 
 
 def why_not_executable(isa: str) -> str:

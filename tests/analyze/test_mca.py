@@ -87,3 +87,15 @@ def test_the_model_is_said_and_chosen() -> None:
     pd = descriptor("mb1ic8ih6oc16oh6kh1", "avx512_core", 1)
     assert analyze(pd, "problem", cpu="icelake-server").mca == "LLVM's model of icelake-server"
     assert mca.model_for("avx512_core_bf16", executable=False) == "cooperlake"
+
+
+@installed
+def test_a_model_that_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chosen by the user it is an error; chosen here, the bounds are missing, and the reason is said."""
+    pd = descriptor("mb1ic8ih6oc16oh6kh1", "avx512_core", 1)
+    with pytest.raises(InvalidArguments, match=r"-mcpu=haswell failed: .*try another --mcpu="):
+        analyze(pd, "problem", cpu="haswell")
+    monkeypatch.setattr(mca, "model_for", lambda isa, executable: "haswell")
+    analysis = analyze(pd, "problem")
+    assert "-mcpu=haswell failed" in analysis.mca
+    assert all(part.bound is None for kernel in analysis.kernels for part in kernel.parts)
