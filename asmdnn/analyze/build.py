@@ -38,9 +38,7 @@ def analyze(pd: PrimitiveDesc, problem: str, cpu: str = "", again: bool = False)
     return Analysis(problem, pd.implementation, pd.engine.isa, about, not_measured, kernels, measured, point)
 
 
-def modelled(
-    bodies: Sequence[Sequence[Line]], isa: str, cpu: str, not_measured: str
-) -> tuple[list[Bound | None], str]:
+def modelled(bodies: Sequence[Sequence[Line]], isa: str, cpu: str, not_measured: str) -> tuple[list[Bound | None], str]:
     """What llvm-mca says, and which CPU it models, or why it says nothing.  Only a `cpu` that was asked for and does
     not work is an error."""
     nothing: list[Bound | None] = [None] * len(bodies)

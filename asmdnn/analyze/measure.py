@@ -14,6 +14,7 @@ from asmdnn.runtime.plan import Int64, Plan
 from asmdnn.types import bf16
 
 SAMPLES = 7
+PRIMITIVE_SAMPLES = 40  # of the one number that stands in the picture
 SAMPLE_SECONDS = 4e-3
 HOT_RECORDS = 256
 
@@ -29,7 +30,7 @@ class Bench:
 
     def primitive_seconds(self) -> float:
         """One call of all phases."""
-        return self._seconds(self.plan)
+        return self._seconds(self.plan, PRIMITIVE_SAMPLES)
 
     def kernel(self, number: int, clock_ghz: float) -> Measured:
         """Cycles of a call of one kernel; records of the first phase that has it."""
@@ -44,10 +45,10 @@ class Bench:
         hot = sum(len(kind) * cycles(np.repeat(kind[:1], HOT_RECORDS, axis=0)) for kind in kinds_of(self.plan, own))
         return Measured(round(hot / len(own), 1), round(cycles(own), 1))
 
-    def _seconds(self, plan: Plan) -> float:
+    def _seconds(self, plan: Plan, samples: int = SAMPLES) -> float:
         call = Program(plan, threads=1).prepare()
         call.bind({name: memory.address for name, memory in self.memories.items()}, keep=self.memories)
-        return seconds_of(call)
+        return seconds_of(call, samples)
 
 
 def kinds_of(plan: Plan, records: Int64) -> list[Int64]:
@@ -59,19 +60,19 @@ def kinds_of(plan: Plan, records: Int64) -> list[Int64]:
     return [records[lists == start] for start in np.unique(lists)]
 
 
-def seconds_of(call: Callable[[], object]) -> float:
+def seconds_of(call: Callable[[], object], samples: int) -> float:
     """One call: the least of samples of some ms, each of as many calls as that takes; other work only adds to it."""
     call()
     start = perf_counter()
     call()
     repeats = max(1, round(SAMPLE_SECONDS / max(perf_counter() - start, 1e-7)))
-    samples = []
-    for _ in range(SAMPLES):
+    least = float("inf")
+    for _ in range(samples):
         start = perf_counter()
         for _ in range(repeats):
             call()
-        samples.append((perf_counter() - start) / repeats)
-    return min(samples)
+        least = min(least, (perf_counter() - start) / repeats)
+    return least
 
 
 def fill(memory: Memory, seed: int) -> None:
