@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from asmdnn.cli.explain import one_case, write
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def read(arguments: Sequence[str]) -> Request:
 
 def analyze_words(request: Request) -> "Analysis":
     """The analysis of the one problem that the words describe.  Raises AsmdnnError."""
-    from asmdnn.cli.descriptors import one_case, primitive_desc_of
+    from asmdnn.cli.descriptors import primitive_desc_of
 
     case = one_case("analyze", request.words)
     if case.settings.threads > 1:
@@ -89,7 +90,6 @@ def draw(request: Request, analysis: "Analysis") -> None:
         return
     from asmdnn.analyze.chart import chart_of
     from asmdnn.analyze.draw import svg_of, write_png
-    from asmdnn.cli.explain import write
 
     chart = chart_of(analysis)
     if request.svg:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asmdnn.cli.driver import AnyCase
+from asmdnn.cli.options import Reader
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -76,14 +78,26 @@ def read(arguments: Sequence[str]) -> Request:
 
 def explain_words(words: Sequence[str]) -> "Explanation":
     """The explanation of the one problem that the words describe.  Raises AsmdnnError."""
-    from asmdnn.cli.descriptors import one_case, primitive_desc_of
-
     case = one_case("explain", words)
     import asmdnn as dnn
+    from asmdnn.cli.descriptors import primitive_desc_of
     from asmdnn.explain.build import explain
 
     engine = dnn.Engine(isa=case.settings.isa, threads=case.settings.threads)
     return explain(primitive_desc_of(case, engine), str(case))
+
+
+def one_case(command: str, words: Sequence[str]) -> AnyCase:
+    """The one problem that benchdnn's words describe.  Raises InvalidArguments for none and for several."""
+    reader = Reader()
+    reader.read(words, Path.cwd())
+    if reader.json:
+        raise InvalidArguments(f"{command}: --json={reader.json} is not an option here: write --json for all on stdout")
+    if len(reader.cases) != 1:
+        raise InvalidArguments(
+            f"{command}: takes one problem, {len(reader.cases)} are given: write one such as mb1ic64ih56oc64oh56kh3ph1"
+        )
+    return reader.cases[0]
 
 
 def chosen(explanation: "Explanation", which: str | None) -> list[int]:

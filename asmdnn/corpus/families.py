@@ -6,13 +6,16 @@ A line here brings correctness, guard-page, footprint, feature, ABI, determinism
 from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
-from asmdnn.corpus.copies import REORDER_ISA, copy_specs, transpose_specs
+from asmdnn.corpus.copies import REORDER_ISA, conversion_specs, copy_specs, transpose_specs
 from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.peak import PeakSpec
-from asmdnn.generators.reorder import ReorderSpec
+from asmdnn.generators.shuffle_rows import RowsSpec
+from asmdnn.generators.transpose import TransposeSpec
 
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
 KernelSpec = ConvTileSpec | ReorderSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 
@@ -23,7 +26,11 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
     found: dict[str, tuple[KernelSpec, ...]] = {
         f"conv-{name}-{isa}": tuple(family(isa)) for isa in CONV_LEVELS for name, family in FAMILIES.items()
     }
-    return found | {f"copy-{REORDER_ISA}": tuple(copy_specs()), f"transpose-{REORDER_ISA}": tuple(transpose_specs())}
+    return found | {
+        f"copy-{REORDER_ISA}": tuple(copy_specs()),
+        f"transpose-{REORDER_ISA}": tuple(transpose_specs()),
+        f"convert-{REORDER_ISA}": tuple(conversion_specs()),
+    }
 
 
 @lru_cache

@@ -63,10 +63,16 @@ def _instructions(listing: Sequence[Line]) -> Iterator[Instruction]:
             detail.effect,
             line.source,
             detail.path,
-            tuple(dict.fromkeys(str(reg) for reg in _registers(detail.operands))),
+            _names(line),
             tuple(labels.get(line.offset, ())),
             target_of(line.text)[0],
         )
+
+
+def _names(line: Line) -> tuple[str, ...]:
+    """The registers of an instruction as the register map calls them: xmm3 is ymm3 where ymm3 was taken."""
+    taken = {key_of(reg): str(reg) for reg, _ in line.detail.holders}
+    return tuple(dict.fromkeys(taken.get(key_of(reg), str(reg)) for reg in _registers(line.detail.operands)))
 
 
 def target_of(text: str) -> tuple[int, str]:

@@ -8,7 +8,8 @@ class Instruction:
     """One instruction.  section: the part of the kernel, as the generator calls it.  role: a formula on names.
 
     source: file:line that emitted it, `path` the file.  labels: those that stand before it.  target: of a jump, the
-    offset that it goes to, else -1.  registers: the physical ones that it names.
+    offset that it goes to, else -1.  registers: the physical ones that it names, as `Holding`s
+    call them.
     """
 
     offset: int

@@ -1,12 +1,14 @@
 """Loops taken apart: passes, flops and bytes against the problem's own arithmetic."""
 
+import numpy as np
 import pytest
 
 from asmdnn.analyze.build import bytes_moved, taken_apart
-from asmdnn.analyze.parts import bodies_of, constant_trips
-from asmdnn.cli.descriptors import one_case
-from asmdnn.explain.kernels import listing_of, loops_of, read_kernel
-from asmdnn.generators.reorder import CopySpec, TransposeSpec
+from asmdnn.analyze.parts import bodies_of, constant_trips, trips_of
+from asmdnn.cli.explain import one_case
+from asmdnn.explain.kernels import listing_of, read_kernel
+from asmdnn.generators.shuffle_rows import RowsSpec
+from asmdnn.runtime.plan import Phase, Plan
 from tests.explain.problems import ISAS, descriptor
 
 
@@ -26,27 +28,31 @@ def test_flops_of_all_calls_are_the_problems(problem: str, isa: str) -> None:
     assert total == pytest.approx(one_case("test", words.split()).problem.flops, rel=1e-12)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(3, 20), (7, 128)])
-def test_bytes_of_a_copy(rows: int, columns: int) -> None:
-    spec = CopySpec("avx2", rows, columns, 4 * columns, 4 * columns)
+@pytest.mark.parametrize(("rows", "row_bytes"), [(3, 96), (7, 512)])
+def test_bytes_of_a_copy(rows: int, row_bytes: int) -> None:
+    spec = RowsSpec("avx2", rows, row_bytes, row_bytes, row_bytes)
     listing, size = listing_of(spec)
     (loop,) = read_kernel(spec, listing, size).loops
     inside, _ = bodies_of(listing, (loop,))
-    vectors = -(-columns // 8)
-    assert inside.moved_bytes == (32 * vectors, 32 * vectors)
+    assert inside.moved_bytes == (row_bytes, row_bytes)
     assert inside.flops == 0
     assert constant_trips(listing, loop) == rows
 
 
-def test_bodies_hold_every_instruction_once() -> None:
-    spec = TransposeSpec("avx2", 8, 45, 200, 32)
+def test_loops_in_loops() -> None:
+    """Every instruction is in one body; an inner loop's passes are multiplied by the outer one's."""
+    spec = RowsSpec("avx2", 5, 3 * 512 + 32, 2048, 2048)
     listing, size = listing_of(spec)
     kernel = read_kernel(spec, listing, size)
     bodies = bodies_of(listing, kernel.loops)
     assert sorted(line.offset for body in bodies for line in body.lines) == [line.offset for line in listing]
-    assert [body.loop.name for body in bodies] == ["blocks", ""]
-    assert constant_trips(listing, kernel.loops[0]) == 45 // 8
-    assert loops_of(kernel.instructions) == kernel.loops
+    assert [(body.loop.name, body.loop.depth) for body in bodies] == [("rows", 0), ("blocks", 1), ("", 0)]
+    assert [body.moved_bytes for body in bodies[:2]] == [(32, 32), (512, 512)]
+    assert [constant_trips(listing, loop) for loop in kernel.loops] == [5, 3]
+    records = np.zeros((1, 3), np.int64)
+    phase = Phase(("src", "dst"), records, np.ones(1, np.int32))
+    plan = Plan("copy", (spec,), (phase,), {}, {}, {}, ())
+    assert list(trips_of(listing, kernel.loops, spec, plan, phase, 0).values()) == [1, 5, 15]
 
 
 def test_bytes_moved() -> None:

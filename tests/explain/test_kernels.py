@@ -9,7 +9,7 @@ from asmdnn.corpus.families import corpus
 from asmdnn.explain.classes import CLASSES, bytes_of, class_of, flops_of
 from asmdnn.explain.kernels import kernel_of, listing_of
 from asmdnn.generators.conv import ConvTileSpec, TapGroup
-from asmdnn.generators.reorder import CopySpec, TransposeSpec
+from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.isa.assembler import Assembler, Line, mem
 from asmdnn.isa.vector import lanes_of
 from asmdnn.runtime.execution import generate
@@ -126,13 +126,9 @@ def test_nested_loops() -> None:
     assert outer.begin < inner.begin < inner.end < outer.end
 
 
-def test_no_loop() -> None:
-    assert kernel_of(TransposeSpec("avx2", 8, 5, 32, 32)).loops == ()
-
-
 def test_the_register_map() -> None:
     """Purposes of a register do not overlap, lie in the code, and hold wherever an instruction names the register."""
-    for spec in (tile("avx2"), tile("avx512_core"), CopySpec("avx2", 3, 20, 80, 80)):
+    for spec in (tile("avx2"), tile("avx512_core"), RowsSpec("avx2", 3, 80, 80, 80)):
         kernel = kernel_of(spec)
         taken: dict[str, list[tuple[int, int]]] = {}
         for held in kernel.registers:

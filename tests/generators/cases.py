@@ -7,11 +7,12 @@ from zlib import crc32
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec
-from asmdnn.generators import conv, reorder
+from asmdnn.generators import conv, convert
 from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.reorder import ReorderSpec
+from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.runtime.plan import Int64
-from tests.generators.reference import LANES, REORDERS, Memory, Taps, conv_tile
+from tests.generators.reference import LANES, Memory, Taps, conv_tile
+from tests.generators.reorders import ReorderSpec, memory_of, reorder
 from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -42,9 +43,9 @@ def case_of(spec: KernelSpec, integers: bool = True) -> Case:
 
 
 def reorder_case(spec: ReorderSpec, random: np.random.Generator) -> Case:
-    memory = {name: elements(random, integers=False) for name in reorder.ARGUMENTS}
-    REORDERS[type(spec)](spec, memory)
-    return Case(spec, {name: buffer_of(memory[name]) for name in reorder.ARGUMENTS}, {})
+    memory = memory_of(spec, random)
+    reorder(spec, memory)
+    return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
 
 
 def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -104,4 +105,6 @@ def padding_of_dst(spec: ConvTileSpec) -> list[int]:
 
 def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     """The names of a kernel's arguments, in the frame's order."""
-    return conv.ARGUMENTS if isinstance(spec, ConvTileSpec) else reorder.ARGUMENTS
+    if isinstance(spec, ConvTileSpec):
+        return conv.ARGUMENTS
+    return convert.ARGUMENTS if isinstance(spec, ConvertSpec | ConvertTransposeSpec) else ("src", "dst")

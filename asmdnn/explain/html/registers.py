@@ -43,17 +43,10 @@ def _ticks(kernel: Kernel, names: list[str], total: int) -> str:
     marks = [
         f"M{i} {row[name]}.1v.8"
         for i, instruction in enumerate(kernel.instructions)
-        for name in dict.fromkeys(_view(reg, row) for reg in instruction.registers)
+        for name in instruction.registers
         if name in row
     ]
     return (
         f'<svg class="ticks" viewBox="-0.5 0 {total} {len(names)}" preserveAspectRatio="none" aria-hidden="true">'
         f'<path d="{"".join(marks)}"/></svg>'
-    )
-
-
-def _view(name: str, row: dict[str, int]) -> str:
-    """The row of a register under the name that the kernel's file has: xmm3 is part of ymm3."""
-    return next(
-        (view for view in (name, *(f"{kind}{name[3:]}" for kind in ("ymm", "zmm", "xmm"))) if view in row), name
     )

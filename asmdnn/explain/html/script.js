@@ -53,10 +53,11 @@
     for (const e of marked) e.classList.add("hot");
   }
   const named = text => [...text.matchAll(/\b([xyz]mm\d+|tmm\d|k[1-7]|r\d+d?|[re]?(?:ax|bx|cx|dx|si|di|bp|sp))\b/g)].map(m => m[1]);
+  const whole = name => name.replace(/^[xyz]mm/, "vector ");  // xmm3 is a part of ymm3
   function hoverRow(row) {
     const line = row.dataset.s && document.getElementById("l" + row.dataset.s), map = $(".map", current);
-    const names = new Set(named($("code", row).textContent));
-    mark([row, line, ...$$(".r", map).filter(r => names.has(r.dataset.r))]);
+    const names = new Set(named($("code", row).textContent).map(whole));
+    mark([row, line, ...$$(".r", map).filter(r => names.has(whole(r.dataset.r)))]);
     const cursor = $(".cursor", map);
     cursor.style.display = "block";
     cursor.style.left = 100 * (+row.id.split("-")[1] + 0.5) / map.dataset.total + "%";
