@@ -257,7 +257,7 @@ class Assembler:
             else self._naming.effect(mnemonic, operands)
         )
         detail = Detail(mnemonic, tuple(operands), effect, holders, path)
-        return Note(start, text, self._role, f"{Path(path).name}:{line}" if path else "", detail)
+        return Note(start, text, self._role, f"{path.rpartition('/')[2]}:{line}" if path else "", detail)
 
 
 def _check_alignment(alignment: int) -> None:

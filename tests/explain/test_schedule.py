@@ -12,7 +12,7 @@ from tests.explain.problems import ISAS, descriptor, explained
 PROBLEMS = (
     "mb1ic16ih12oc20oh12kh3ph1",
     "mb2ic8ih9oc24oh5kh3sh2ph1",
-    "mb1ic512ih7oc64oh7kh3ph1",
+    "mb1ic128ih7oc32oh7kh3ph1",
     "mb1ic64ih14oc48oh14kh1",
     "--shuffle --dt=u8 --tag=aBx16b --axis=1 --group=4 1x128x14x14",
     "--reorder --sdt=f32 --ddt=s8 --stag=abcd --dtag=acdb 2x24x9x9",

@@ -10,6 +10,7 @@ from html import escape
 
 from asmdnn.explain.model import Excerpt, Explanation
 
+_BUILTINS = frozenset(dir(builtins))
 _CLASSES = {tokenize.STRING: "s", tokenize.COMMENT: "c", tokenize.NUMBER: "m"}
 
 
@@ -40,7 +41,7 @@ def coloured(excerpt: Excerpt) -> list[str]:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             kind = _CLASSES.get(token.type, "")
             if token.type == tokenize.NAME:
-                kind = "k" if keyword.iskeyword(token.string) else "b" if token.string in dir(builtins) else ""
+                kind = "k" if keyword.iskeyword(token.string) else "b" if token.string in _BUILTINS else ""
             elif token.type not in _CLASSES and tokenize.tok_name[token.type].startswith("FSTRING"):
                 kind = "s"
             if kind:
