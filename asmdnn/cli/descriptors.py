@@ -21,7 +21,7 @@ def primitive_desc_of(case: AnyCase, engine: dnn.Engine) -> dnn.PrimitiveDesc:
     return dnn.primitive_desc(desc, attr=attr, engine=engine)
 
 
-def planning_engine(isa: str, l2_bytes: int = 0) -> dnn.Engine:
+def planning_engine(isa: str, l2_bytes: int = 0, threads: int = 1) -> dnn.Engine:
     """An engine of a level that need not be this machine's: its L2 is then that of a CPU which has the level.
 
     Raises InvalidArguments for an unknown level; Unimplemented without a level on a CPU that has none.
@@ -29,4 +29,4 @@ def planning_engine(isa: str, l2_bytes: int = 0) -> dnn.Engine:
     if isa and not l2_bytes and isa_of(isa) not in supported_isas():
         rank = isa_of(isa).rank
         l2_bytes = max((size for lowest, size in TYPICAL_L2_BYTES.items() if lowest <= rank), default=0)
-    return dnn.Engine(isa=isa, threads=1, l2_bytes=l2_bytes)  # plans do not depend on the number of threads
+    return dnn.Engine(isa=isa, threads=threads, l2_bytes=l2_bytes)

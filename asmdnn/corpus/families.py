@@ -8,6 +8,7 @@ from functools import lru_cache
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
 from asmdnn.corpus.copies import REORDER_ISA, conversion_specs, copy_specs, transpose_specs
 from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
+from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.executor import ExecutorSpec
@@ -18,7 +19,7 @@ from asmdnn.generators.transpose import TransposeSpec
 
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
 KernelSpec = ConvTileSpec | ReorderSpec | ShuffleSpec | ElementsSpec
-Spec = KernelSpec | ExecutorSpec | PeakSpec
+Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 
 
 @lru_cache
@@ -45,4 +46,5 @@ def kernel_specs() -> tuple[KernelSpec, ...]:
 def corpus() -> tuple[Spec, ...]:
     """Every spec of the project's generators."""
     executors = (ExecutorSpec(arguments) for arguments in range(1, 9))
-    return (*kernel_specs(), *executors, *(PeakSpec(isa) for isa in CONV_LEVELS))
+    ceilings = (spec(isa) for spec in (PeakSpec, BandwidthSpec) for isa in CONV_LEVELS)
+    return (*kernel_specs(), *executors, *ceilings, ClockSpec())

@@ -77,8 +77,7 @@ class PrimitiveDesc:
         lines += [f"  scratch  {name} {size} bytes" for name, size in plan.scratch_bytes.items()]
         for i, phase in enumerate(plan.phases):
             lines.append(f"  phase {i}  {len(phase.records)} records, {int(phase.cycles.sum())} cycles expected")
-            for k in sorted(set(phase.records[:, 0].tolist())):
-                lines.append(f"    {int((phase.records[:, 0] == k).sum()):7} x {plan.specs[k].name}")
+            lines += [f"    {records:7} x {plan.specs[kernel].name}" for kernel, records, _ in phase.uses()]
         return "\n".join(lines)
 
     def __repr__(self) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 
 from asmdnn.corpus.families import Spec
 from asmdnn.errors import InvalidArguments
+from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.footprint import Footprint
 from asmdnn.generators.peak import PeakSpec
@@ -19,7 +20,9 @@ def contract_of(spec: Spec) -> Contract:
     """Raises InvalidArguments for a spec whose module does not name its kernels' ARGUMENTS."""
     if isinstance(spec, ExecutorSpec):
         return Contract(None, arguments=None, footprint=None, calls=True)
-    if isinstance(spec, PeakSpec):
+    if isinstance(spec, BandwidthSpec):
+        return Contract(isa_of(spec.isa), arguments=3, footprint=None)
+    if isinstance(spec, PeakSpec | ClockSpec):
         return Contract(isa_of(spec.isa), arguments=1, footprint=NOTHING)
     module = type(spec).__module__
     arguments = getattr(sys.modules[module], "ARGUMENTS", None)
