@@ -33,20 +33,20 @@ from asmdnn.primitives.functions import (
     where,
 )
 from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.packing import load_pack
 from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle import Shuffle
 from asmdnn.primitives.user_post_op import PostOp
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
-
-__version__ = "0.1.0"
+from asmdnn.version import __version__
 
 __all__ = [
     "Algorithm", "AsmdnnError", "Attr", "Binary", "BinaryForward", "ConvolutionForward", "DataType", "Eltwise",
     "EltwiseBackward", "EltwiseForward", "Engine", "InvalidArguments", "Memory", "MemoryDesc", "PReLU", "PostOp",
     "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle", "Stream", "Sum", "Unimplemented",
-    "absolute", "bf16", "ceil", "clip", "exp", "f16", "f32", "floor", "implementations", "log", "logistic",
-    "max_cpu_isa", "maximum", "minimum", "ops", "power", "primitive_desc", "reorder", "rint", "s8", "s32", "sqrt",
-    "square", "tanh", "u8", "where",
+    "__version__", "absolute", "bf16", "ceil", "clip", "exp", "f16", "f32", "floor", "implementations", "load_pack",
+    "log", "logistic", "max_cpu_isa", "maximum", "minimum", "ops", "power", "primitive_desc", "reorder", "rint",
+    "s8", "s32", "sqrt", "square", "tanh", "u8", "where",
 ]  # fmt: skip

@@ -87,6 +87,10 @@ class Block:
     def steps(self, argument: Argument) -> Steps:
         return (self.src_steps, self.dst_steps, self.scale_steps)[argument]
 
+    def at(self, argument: Argument, row: int, column: int) -> int:
+        row_bytes, column_bytes = self.steps(argument)
+        return row * row_bytes + column * column_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class ConvertSpec(Block):
@@ -105,29 +109,33 @@ class ConvertSpec(Block):
         run = UNROLLED * LANES
         looped = self.columns // run if self.columns > 2 * run else 0
         inner = [(pointers[a], self.steps(a)[1]) for a in pointers if self.steps(a)[1]]
-        asm.MOV(left, self.rows)
+        together = max(1, min(self.rows, run // self.columns))  # short rows are unrolled
+        asm.MOV(left, self.rows // together)
         with asm.loop(left, "rows"):
             if looped:
                 blocks = asm.gp.take("blocks left")
                 asm.MOV(blocks, looped)
                 with asm.loop(blocks, "blocks"):
-                    self.row(converter, x, pointers, run)
+                    self.row(converter, x, pointers, 0, run)
                     for pointer, step in inner:
                         asm.ADD(pointer, run * step)
                 asm.gp.free(blocks)
-            self.row(converter, x, pointers, self.columns - looped * run)
+            for r in range(together):
+                self.row(converter, x, pointers, r, self.columns - looped * run)
             for argument, pointer in pointers.items():
                 row, column = self.steps(argument)
-                if step := row - looped * run * column:
+                if step := together * row - looped * run * column:
                     asm.ADD(pointer, step)
+        for r in range(self.rows % together):
+            self.row(converter, x, pointers, r, self.columns)
         asm.ret()
 
-    def row(self, converter: Converter, x: Any, pointers: dict[Argument, Any], columns: int) -> None:
-        """`columns` elements from the pointers on."""
+    def row(self, converter: Converter, x: Any, pointers: dict[Argument, Any], r: int, columns: int) -> None:
+        """`columns` elements of the r-th row behind the pointers."""
         for c in range(0, columns, LANES):
             count = min(LANES, columns - c)
-            places = {a: Place(p, c * self.steps(a)[1], self.steps(a)[1]) for a, p in pointers.items()}
-            converter.asm.role(f"columns {c}-{c + count - 1}")
+            places = {a: Place(p, self.at(a, r, c), self.steps(a)[1]) for a, p in pointers.items()}
+            converter.asm.role(f"row {r}, columns {c}-{c + count - 1}")
             converter.load(x, places[Argument.SRC], count, self.conversion.src)
             converter.apply(x, places.get(Argument.SCALES), places[Argument.DST], count)
             converter.store(places[Argument.DST], x, count)
@@ -171,10 +179,6 @@ class ConvertTransposeSpec(Block):
         if rest:
             block(rest)
         asm.ret()
-
-    def at(self, argument: Argument, row: int, column: int) -> int:
-        row_bytes, column_bytes = self.steps(argument)
-        return row * row_bytes + column * column_bytes
 
     def square(
         self,

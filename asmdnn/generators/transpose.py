@@ -5,32 +5,40 @@
 | src | bytes[rows, columns, unit] | rows src_row_bytes apart, columns dense; no other byte is read |
 | dst | bytes[columns, rows, unit] | columns dst_row_bytes apart, rows dense; no other byte is written |
 
-Units of 1, 2, 4 or 8 bytes are single elements, or blocks that are dense on both sides.  N = 16 / unit of them fill
-half a ymm register; log2(N) rounds of interleaving row i with row i + N/2 transpose N x N of them in each half.
+Units of 1 to 32 bytes are single elements, or blocks that are dense on both sides.  N = 16 / unit of them fill half a
+ymm register; log2(N) rounds of interleaving row i with row i + N/2 transpose N x N of them in each half.
 
     stacked        2 N x N: the upper half holds N more rows, so a store writes 2 N units of one column
     side by side   N x 2 N: for few rows, the upper half holds N more columns
+    moved          units of 32 bytes: each is a register
 
 Needs AVX2, which every supported level has.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.pieces import HALF_BYTES, Place, load_half, store_half
+from asmdnn.generators.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, mem, rsp
 
 SRC, DST = range(2)
+ARGUMENTS = ("src", "dst")
 LINE_BYTES = 64
 VECTOR_BYTES = 2 * HALF_BYTES
-UNITS = (1, 2, 4, 8)
+UNITS = (1, 2, 4, 8, 16, 32)
+FEWEST_ACROSS = 4
 SPILL = mem(rsp, -VECTOR_BYTES, size=VECTOR_BYTES)  # in the red zone: a transpose calls nothing
 
 
 @dataclass(frozen=True, slots=True)
 class TransposeSpec:
-    """See above.  At most a line of columns, or else of rows: that side is unrolled, the other one looped over."""
+    """See above.  At most a line of columns, or else of rows: that side is unrolled, the other one looped over.
+
+    streaming: whole vectors go past the caches if dst is aligned to 32 bytes, as dst_row_bytes must be then.
+    """
 
     isa: str
     unit_bytes: int
@@ -38,11 +46,12 @@ class TransposeSpec:
     columns: int
     src_row_bytes: int
     dst_row_bytes: int
+    streaming: bool = False
 
     @property
     def name(self) -> str:
         block = f"{self.rows}x{self.columns}_s{self.src_row_bytes}_d{self.dst_row_bytes}"
-        return f"transpose_b{8 * self.unit_bytes}_{block}__{self.isa}"
+        return f"transpose_b{8 * self.unit_bytes}_{block}{'_streaming' * self.streaming}__{self.isa}"
 
     def footprint(self) -> Footprint:
         def rows_of(argument: int, rows: int, row_bytes: int, width: int) -> tuple[Range, ...]:
@@ -58,14 +67,24 @@ class TransposeSpec:
 
     @property
     def across(self) -> int:
-        """Units in a cache line."""
-        return LINE_BYTES // self.unit_bytes
+        """How many units of the unrolled side there can be."""
+        return across_of(self.unit_bytes)
 
     def generate(self, asm: Assembler) -> None:
         src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "blocks left"))
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
         tiles = Tiles(asm, self, src, dst)
+        if self.streaming:
+            with if_aligned(asm, dst, VECTOR_BYTES, left):
+                tiles.store_vector = asm.VMOVNTDQ
+                self.all_blocks(asm, tiles, src, dst, left)
+                tiles.store_vector = asm.VMOVDQU
+        self.all_blocks(asm, tiles, src, dst, left)
+        asm.ret()
+
+    def all_blocks(self, asm: Assembler, tiles: "Tiles", src: Any, dst: Any, left: Any) -> None:
+        """A loop over whole blocks along the longer side, and the rest."""
         by_rows = self.columns <= self.across
         extent = self.rows if by_rows else self.columns
         # The last block is apart: it alone must not reach behind the last row or column.
@@ -79,7 +98,11 @@ class TransposeSpec:
                 for pointer, step in zip((src, dst), steps, strict=True):
                     asm.ADD(pointer, self.across * step)
         tiles.block(rest if by_rows else self.rows, self.columns if by_rows else rest, last=True)
-        asm.ret()
+
+
+def across_of(unit_bytes: int) -> int:
+    """Units in a cache line, or a few if they are large."""
+    return max(LINE_BYTES // unit_bytes, FEWEST_ACROSS)
 
 
 class Tiles:
@@ -89,24 +112,38 @@ class Tiles:
         self.asm, self.spec, self.src, self.dst = asm, spec, src, dst
         self.unit = spec.unit_bytes
         self.size = HALF_BYTES // self.unit  # N
+        self.store_vector: Callable[..., None] = asm.VMOVDQU
         registers = asm.vectors(VECTOR_BYTES, 16)
-        self.data = registers.take("rows", min(self.size, registers.available - 1))
+        self.data = registers.take("rows", max(1, min(self.size, registers.available - 1)))
         self.spare = registers.take("spare")
         self.unpack = {
             1: (asm.VPUNPCKLBW, asm.VPUNPCKHBW),
             2: (asm.VPUNPCKLWD, asm.VPUNPCKHWD),
             4: (asm.VPUNPCKLDQ, asm.VPUNPCKHDQ),
             8: (asm.VPUNPCKLQDQ, asm.VPUNPCKHQDQ),
-        }[self.unit]
+        }.get(self.unit)
 
     def block(self, rows: int, columns: int, last: bool) -> None:
         """All tiles of a block; `last`: no rows and columns of this kernel follow."""
+        if self.unit == VECTOR_BYTES:
+            self.moves(rows, columns)
+            return
         stacked = self.spec.rows > self.size
         high, wide = (2 * self.size, self.size) if stacked else (self.size, 2 * self.size)
-        for r in range(0, rows, high):
-            for c in range(0, columns, wide):
+        # Rows within columns: lines of dst are whole before others begin, which streaming and aliased lines need.
+        for c in range(0, columns, wide):
+            for r in range(0, rows, high):
                 tile = Tile(self, r, min(high, rows - r), c, min(wide, columns - c), stacked)
                 tile.emit(last and r + high >= rows, last and c + wide >= columns)
+
+    def moves(self, rows: int, columns: int) -> None:
+        """Units that are whole vectors."""
+        spec, x = self.spec, self.data[0]
+        for c in range(columns):
+            for r in range(rows):
+                self.asm.role(f"row {r}, column {c}")
+                self.asm.VMOVDQU(x, mem(self.src, r * spec.src_row_bytes + c * self.unit, size=VECTOR_BYTES))
+                self.store_vector(mem(self.dst, c * spec.dst_row_bytes + r * self.unit, size=VECTOR_BYTES), x)
 
 
 class Tile:
@@ -191,6 +228,7 @@ class Tile:
 
     def interleaved(self, values: list[Any], distance: int) -> list[Any]:
         """Values 2i and 2i + 1 become the low and the high interleave of i and i + distance."""
+        assert self.tiles.unpack
         low, high = self.tiles.unpack
         result: list[Any] = [None] * len(values)
         # The pair of the spilled value first: it needs no register for its other half.
@@ -226,7 +264,7 @@ class Tile:
             x = self.free[0]
             self.asm.VMOVDQU(x, SPILL)
         if reach == VECTOR_BYTES:
-            self.asm.VMOVDQU(place.at(0, VECTOR_BYTES), x)
+            self.tiles.store_vector(place.at(0, VECTOR_BYTES), x)
         elif half or reach > HALF_BYTES:
             if not half:
                 store_half(self.asm, place, x.xmm, HALF_BYTES)

@@ -13,7 +13,7 @@ from asmdnn.generators.convert import ARGUMENTS
 from asmdnn.generators.quotient import F32_BYTES, QuotientSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr, Sum
-from asmdnn.primitives.reorder_schedule import KERNEL_ISA, reorder_phase
+from asmdnn.primitives.reorder_schedule import KERNEL_ISA, STREAMING_BYTES, reorder_phase
 from asmdnn.runtime.plan import KernelSpec, Phase, concatenate
 from asmdnn.types import f32, s32
 
@@ -94,7 +94,8 @@ def reorder_phases(
 ) -> tuple[tuple[KernelSpec, ...], tuple[Phase, ...]]:
     """All kernels and phases of a reorder."""
     buffers = buffers_of(quantization)
-    specs, phase = reorder_phase(src, dst, buffers, quantization.conversion, quantization.scale_strides)
+    streams = dst.size_bytes >= STREAMING_BYTES
+    specs, phase = reorder_phase(src, dst, buffers, quantization.conversion, quantization.scale_strides, streams)
     divide = quantization.quotient
     if divide is None:
         return specs, (phase,)

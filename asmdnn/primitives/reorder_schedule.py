@@ -9,13 +9,14 @@ Two loops of a box run inside the kernel, cut to what stays in L1; the others be
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from asmdnn.generators.conversion import Conversion
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.shuffle_rows import RowsSpec
-from asmdnn.generators.transpose import LINE_BYTES, UNITS, TransposeSpec
+from asmdnn.generators.transpose import LINE_BYTES, UNITS, VECTOR_BYTES, TransposeSpec, across_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.reorder_loops import Box, Loop, boxes
 from asmdnn.runtime.plan import Int64, Phase
@@ -23,13 +24,18 @@ from asmdnn.runtime.plan import Int64, Phase
 KERNEL_ISA = "avx2"  # its kernels serve every level
 RECORD_BYTES = 16384  # of dst, and as much of src: both stay in L1, and threads get equal shares
 ROW_BYTES = 8192
+STRIDED_BYTES = 131072
+MOST_ROW_BYTES = 256  # of a transpose: unrolled code
+PAGE_BYTES, LINES = 4096, 4
 CONVERT_ROWS = 16  # unrolled side of a transpose that converts
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 CALL_CYCLES = 20
 BYTES_PER_CYCLE = 8
+STREAMING_BYTES = 8 << 20  # a dst so large goes past the caches, see docs/architecture.md
 SCALE_BYTES = 4
 SINGLE = Loop(1, 0, 0)
 
+Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
 
 
@@ -55,6 +61,7 @@ class Blocks:
     """Turns boxes into kernels.  Loops step in bytes here."""
 
     conversion: Conversion
+    streams: bool  # past the caches, where a kernel writes whole lines
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -79,7 +86,8 @@ class Blocks:
                     return transpose
         if inner is SINGLE and not box.padding:
             # Nothing is dense on both sides: what is nearest to it makes the columns.
-            inner = min(others, key=lambda x: (max(x.src // src, x.dst // dst), x.dst), default=SINGLE)
+            near = [x for x in others if 2 * max(x.src, x.dst) <= MAX_OFFSET]
+            inner = min(near, key=lambda x: (max(x.src // src, x.dst // dst), x.dst), default=SINGLE)
             others = [x for x in others if x is not inner]
         near = [x for x in others if max(x.src, x.dst) <= MAX_OFFSET]
         return Shape(False, max(near, key=lambda x: x.extent, default=SINGLE), inner)
@@ -93,14 +101,22 @@ class Blocks:
         src, dst = self.sizes
         if not shape.transposes:
             columns = min(shape.columns.extent, ROW_BYTES // max(src, dst))
-            columns = min(columns, max(1, MAX_OFFSET // max(shape.columns.src, shape.columns.dst, 1)))
-            return {"columns": columns, "rows": max(1, RECORD_BYTES // (columns * max(src, dst)))}
+            columns = min(columns, MAX_OFFSET // max(shape.columns.src, shape.columns.dst, 1))
+            row_bytes = columns * max(src, dst)
+            # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.
+            most = RECORD_BYTES if shape.rows.dst <= row_bytes else STRIDED_BYTES
+            return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
-        across = LINE_BYTES // unit if self.conversion.is_copy else CONVERT_ROWS
+        across = across_of(unit) if self.conversion.is_copy else CONVERT_ROWS
         along = max(across, RECORD_BYTES // (across * unit))
         if shape.columns.extent <= across:
             return {"columns": across, "rows": along}
-        return {"columns": along, "rows": across}
+        whole_row = shape.rows.extent * unit
+        if whole_row == shape.columns.dst and whole_row <= MOST_ROW_BYTES:
+            across = shape.rows.extent  # dst is written in order
+        elif shape.columns.dst >= PAGE_BYTES:
+            return {"columns": across, "rows": LINES * across}  # a few lines of each page while it is at hand
+        return {"columns": max(1, RECORD_BYTES // (across * unit)), "rows": across}
 
     def cut(self, box: Box) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
@@ -118,15 +134,29 @@ class Blocks:
         (src, dst), (rows, columns) = self.sizes, (shape.rows, shape.columns)
         if shape.transposes and self.conversion.is_copy:
             unit = dst * shape.inner.extent
-            return TransposeSpec(KERNEL_ISA, unit, rows.extent, columns.extent, rows.src, columns.dst)
+            return self.streaming(TransposeSpec(KERNEL_ISA, unit, rows.extent, columns.extent, rows.src, columns.dst))
         if columns is SINGLE:
             columns = Loop(1, src, dst, 0)
         if box.padding or (self.conversion.is_copy and (columns.src, columns.dst) == (src, dst)):
-            return RowsSpec(KERNEL_ISA, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
+            return self.streaming(
+                RowsSpec(KERNEL_ISA, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
+            )
         steps = ((rows.src, columns.src), (rows.dst, columns.dst), (rows.scale, columns.scale))
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
         kind = ConvertTransposeSpec if shape.transposes else ConvertSpec
         return kind(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+
+    def streaming(self, spec: Copy) -> Copy:
+        """The kernel with streaming stores if its vectors follow one another.
+
+        Lines here and there are slower so: 64 bytes at every 1 KiB 2.3 times, measured on a Zen 3.
+        """
+        width, step = (
+            (spec.row_bytes, spec.dst_step)
+            if isinstance(spec, RowsSpec)
+            else (spec.rows * spec.unit_bytes, spec.dst_row_bytes)
+        )
+        return replace(spec, streaming=self.streams and width == step and width % VECTOR_BYTES == 0)
 
 
 def reorder_phase(
@@ -135,12 +165,14 @@ def reorder_phase(
     buffers: tuple[str, ...],
     conversion: Conversion | None = None,
     scales: tuple[int, ...] | None = None,
+    streams: bool = False,
 ) -> tuple[tuple[ReorderSpec, ...], Phase]:
     """Kernels and records that bring buffers[0] into the format of buffers[1].
 
-    conversion: f32 to f32 if None, or what the types say.  scales: the stride of each dim in buffers[2].
+    conversion: what the types say if None.  scales: the stride of each dim in buffers[2].  streams: the result is too
+    large to be found in a cache later.
     """
-    maker = Blocks(conversion or Conversion(src.dtype.name, dst.dtype.name))
+    maker = Blocks(conversion or Conversion(src.dtype.name, dst.dtype.name), streams)
     index: dict[ReorderSpec, int] = {}
     records, cycles = [np.empty((0, 1 + len(buffers)), np.int64)], [np.empty(0, np.int32)]
     for whole in boxes(src, dst, scales):
@@ -158,12 +190,12 @@ def reorder_phase(
 
 
 def starts(box: Box, shape: Shape) -> Int64:
-    """int64[records, 3]: where every call starts in src, dst and scales, in the order of the loops."""
+    """int64[records, 3]: where every call starts in src, dst and scales, so that dst is written as nearly in order as
+    can be: lines that two calls share are still in a cache."""
     grid = np.array([[box.src, box.dst, box.scale]], np.int64)
-    for loop in box.loops:
-        if not shape.has(loop):
-            steps = np.arange(loop.extent)[:, None] * (loop.src, loop.dst, loop.scale)
-            grid = (grid[:, None] + steps).reshape(-1, 3)
+    for loop in sorted((x for x in box.loops if not shape.has(x)), key=lambda x: -x.dst):
+        steps = np.arange(loop.extent)[:, None] * (loop.src, loop.dst, loop.scale)
+        grid = (grid[:, None] + steps).reshape(-1, 3)
     return grid
 
 

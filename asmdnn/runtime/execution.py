@@ -1,7 +1,9 @@
 """From a plan to a native call: kernels loaded, constants and scratch in place, one context that the executor walks."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from asmdnn.runtime.plan import KernelSpec, Plan
 from asmdnn.runtime.threads import openmp, threads_usable
 
 ALIGNMENT_BYTES = 64
+DUMP_VARIABLE = "ASMDNN_DUMP"
 
 
 def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
@@ -28,18 +31,38 @@ def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
 
 @cache
 def kernel_cache() -> KernelCache[Any]:
-    """The process's kernels; on disk in ASMDNN_CACHE_DIR unless ASMDNN_CACHE=0, both read at the first use."""
-    return KernelCache(generate, default_store(), version=PEACHPY_VERSION)
+    """The process's kernels; on disk in ASMDNN_CACHE_DIR unless ASMDNN_CACHE=0; also written to ASMDNN_DUMP if that is
+    set.  All three are read at the first use."""
+    return KernelCache(generate, default_store(), version=PEACHPY_VERSION, notice=_dumper())
+
+
+def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
+    directory = os.environ.get(DUMP_VARIABLE)
+    if not directory:
+        return None
+    from asmdnn.dump.run import RunDump  # not above: few runs need it
+
+    dump = RunDump(directory)
+    return lambda spec, kernel: dump.write(spec, kernel.code)
+
+
+def executor_spec(plan: Plan) -> ExecutorSpec:
+    """The executor that walks the plan."""
+    return ExecutorSpec(len(plan.phases[0].arguments))
 
 
 class Program:
-    """A plan that can run on this machine, for up to `threads` threads."""
+    """A plan that can run on this machine, for up to `threads` threads; `report` is told the ms of every call.
 
-    def __init__(self, plan: Plan, threads: int) -> None:
+    counts: where its kernels came from.
+    """
+
+    def __init__(self, plan: Plan, threads: int, report: Callable[[float], None] | None = None) -> None:
         self.plan = plan
+        self._report = report
         self.arguments = len(plan.phases[0].arguments)
         self.parts = plan.parts(threads)
-        *kernels, executor = kernel_cache().load([*plan.specs, ExecutorSpec(self.arguments)])
+        (*kernels, executor), self.counts = kernel_cache().load_counted([*plan.specs, executor_spec(plan)])
         self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
         self._table = np.array([kernel.address for kernel in kernels], np.int64)
         self._bounds = plan.split(self.parts)
@@ -47,7 +70,7 @@ class Program:
 
     def prepare(self) -> "Call":
         """A call with scratch of its own and no tensors yet."""
-        return Call(self)
+        return ReportedCall(self, self._report) if self._report else Call(self)
 
     def context_words(self) -> list[int]:
         """The executor's context, with zeros where buffers go."""
@@ -108,6 +131,21 @@ class Call:
             return
         self._context[Context.THREAD_NUM] = 0  # alone; also in a fork()ed child, for good
         self._program.entry(self._context)
+
+
+class ReportedCall(Call):
+    """A call that tells its milliseconds: a class of its own, so that silent calls do not even ask."""
+
+    __slots__ = ("_report",)
+
+    def __init__(self, program: Program, report: Callable[[float], None]) -> None:
+        super().__init__(program)
+        self._report = report
+
+    def __call__(self) -> None:
+        start = perf_counter()
+        super().__call__()
+        self._report((perf_counter() - start) * 1e3)
 
 
 def aligned_bytes(size: int) -> npt.NDArray[np.uint8]:

@@ -21,10 +21,14 @@ from asmdnn.generators.postops import (
     is_written_out,
     operands_of,
 )
+from asmdnn.generators.shuffle import ShuffleSpec
+from asmdnn.generators.shuffle_rows import ElementsSpec
 from asmdnn.runtime.plan import Int64
 from tests.generators.reference import LANES, Memory, Taps, conv_tile, mapped, operand_name
 from tests.generators.reorders import ReorderSpec, memory_of, reorder
-from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
+from tests.generators.shuffles import shuffle
+from tests.support.arena import REACH_BYTES, Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
+from tests.support.octets import Octets
 
 UNIT_ROUNDOFF = 2.0**-24
 MOST_SLOPE = 512  # no chain of the corpus magnifies an error more: operands are up to 16, two factors in a row
@@ -54,7 +58,15 @@ def case_of(spec: KernelSpec, integers: bool = True) -> Case:
     random = np.random.default_rng(crc32(spec.name.encode()))
     if isinstance(spec, ElementwiseSpec):
         return map_case(spec, random, integers)
+    if isinstance(spec, ShuffleSpec | ElementsSpec):
+        return shuffle_case(spec, random)
     return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
+
+
+def shuffle_case(spec: ShuffleSpec | ElementsSpec, random: np.random.Generator) -> Case:
+    memory = {name: Octets(random.integers(0, 256, 2 * REACH_BYTES, np.uint8)) for name in ("src", "dst")}
+    shuffle(spec, memory)
+    return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
 
 
 def reorder_case(spec: ReorderSpec, random: np.random.Generator) -> Case:

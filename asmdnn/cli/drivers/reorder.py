@@ -18,7 +18,7 @@ from asmdnn.cli.judge import Answer
 from asmdnn.cli.quantization import Quantity, joined, quantities, real
 from asmdnn.cli.values import decoded, poison, random_values, rounded
 from asmdnn.cli.words import Option, Settings, data_type, tag
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments
 from asmdnn.types import DATA_TYPES
 
 if TYPE_CHECKING:
@@ -121,10 +121,11 @@ class ReorderWork(Work[TensorData]):
 
 
 def _attr(settings: ReorderSettings) -> dnn.Attr:
-    """Raises Unimplemented for what an Attr cannot say yet."""
-    if settings.scales or settings.zero_points:
-        raise Unimplemented("reorder: scales and zero points are not implemented")
-    return dnn.Attr([] if settings.sum_scale is None else [dnn.Sum(settings.sum_scale)])
+    return dnn.Attr(
+        [] if settings.sum_scale is None else [dnn.Sum(settings.sum_scale)],
+        scales={q.argument: q.mask for q in settings.scales},
+        zero_points={q.argument: q.mask for q in settings.zero_points},
+    )
 
 
 def _sum(word: str) -> float | None:
