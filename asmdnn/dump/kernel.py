@@ -83,7 +83,7 @@ class Kernel:
     def arguments(self) -> tuple[str, ...]:
         """The names of the frame's words, as the generator has them."""
         owner: Any = sys.modules[type(self.spec).__module__]
-        names = getattr(self.spec, "arguments", ()) or getattr(owner, "ARGUMENTS", ())
+        names = getattr(self.spec, "frame_names", ()) or getattr(owner, "ARGUMENTS", ())
         return tuple(names) or tuple(f"argument{i}" for i in range(self._frame_words()))
 
     def _frame_words(self) -> int:

@@ -92,7 +92,7 @@ class ConvTileSpec:
         asm.ret()
 
     @property
-    def arguments(self) -> tuple[str, ...]:
+    def frame_names(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return (*ARGUMENTS, *names_of_operands(self.post_ops))
 

@@ -25,7 +25,7 @@ def contract_of(spec: Spec) -> Contract:
     if isinstance(spec, PeakSpec | ClockSpec):
         return Contract(isa_of(spec.isa), arguments=1, footprint=NOTHING)
     module = type(spec).__module__
-    arguments = getattr(spec, "arguments", None) or getattr(sys.modules[module], "ARGUMENTS", None)
+    arguments = getattr(spec, "frame_names", None) or getattr(sys.modules[module], "ARGUMENTS", None)
     if arguments is None:
         raise InvalidArguments(f"{spec.name}: {module} has no ARGUMENTS, so the size of the frame is not known: add it")
     return Contract(isa_of(spec.isa), len(arguments), spec.footprint())

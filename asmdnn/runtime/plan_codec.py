@@ -58,6 +58,7 @@ def encode_plan(plan: Plan, extra: Any = None) -> bytes:
         "constants": {name: shelve(array) for name, array in plan.constants.items()},
         "scratch_bytes": dict(plan.scratch_bytes),
         "outputs": plan.outputs,
+        "in_place": plan.in_place,
         "extra": extra,
     }
     head = json.dumps(text).encode()
@@ -94,6 +95,7 @@ def decode_plan(data: bytes | memoryview) -> tuple[Plan, Any]:
         constants={name: take(array) for name, array in text["constants"].items()},
         scratch_bytes=text["scratch_bytes"],
         outputs=tuple(text["outputs"]),
+        in_place=tuple(text["in_place"]),
     )
     return plan, text["extra"]
 
