@@ -7,9 +7,10 @@ from zlib import crc32
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec
-from asmdnn.generators import conv, convert
+from asmdnn.generators import conv, convert, quotient
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.runtime.plan import Int64
 from tests.generators.reference import LANES, Memory, Taps, conv_tile
 from tests.generators.reorders import ReorderSpec, memory_of, reorder
@@ -107,4 +108,6 @@ def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     """The names of a kernel's arguments, in the frame's order."""
     if isinstance(spec, ConvTileSpec):
         return conv.ARGUMENTS
+    if isinstance(spec, QuotientSpec):
+        return quotient.ARGUMENTS
     return convert.ARGUMENTS if isinstance(spec, ConvertSpec | ConvertTransposeSpec) else ("src", "dst")
