@@ -57,16 +57,12 @@ def test_the_list_is_long() -> None:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize(("ndims", "tag"), PLACES)
-def test_from_one_format_and_to_another(ndims: int, tag: str) -> None:
-    """Others, other dims and another size of elements for each tag."""
+def test_from_one_format_to_the_next(ndims: int, tag: str) -> None:
+    """Each is a source once, and a destination; dims and the size of elements are others in turn."""
     tags = TAGS[ndims]
     place = tags.index(tag)
     dims, dtype = DIMS[ndims][place % len(DIMS[ndims])], BY_SIZE[place % 3]
-    before, here, behind = (
-        dnn.MemoryDesc(dims, dtype, t) for t in (tags[place // 2], tag, tags[(3 * place + 2) % len(tags)])
-    )
-    check_copy(before, here)
-    check_copy(here, behind)
+    check_copy(*(dnn.MemoryDesc(dims, dtype, t) for t in (tag, tags[place - 1])))
 
 
 @pytest.mark.slow
@@ -103,7 +99,7 @@ def copies(draw: st.DrawFn) -> tuple[dnn.MemoryDesc, dnn.MemoryDesc]:
 
 
 @pytest.mark.isa("avx2")
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(copies())
 def test_views_of_any_blocking(descs: tuple[dnn.MemoryDesc, dnn.MemoryDesc]) -> None:
     check_copy(*descs)
@@ -123,16 +119,16 @@ def test_many_views_of_any_blocking(descs: tuple[dnn.MemoryDesc, dnn.MemoryDesc]
 def test_nothing_outside_is_touched(ndims: int, at_end: bool) -> None:
     def all_of_them() -> None:
         tags = TAGS[ndims]
-        for i, tag in enumerate(tags[::2]):
+        for i, tag in enumerate(tags[::3]):
             dims, dtype = DIMS[ndims][-i % len(DIMS[ndims])], BY_SIZE[i % 3]
-            descs = [dnn.MemoryDesc(dims, dtype, t) for t in (tag, tags[2 * i - 1])]
+            descs = [dnn.MemoryDesc(dims, dtype, t) for t in (tag, tags[3 * i - 1])]
             check_copy(*descs, at_end=at_end)
 
     assert not in_child(all_of_them)
 
 
 @pytest.mark.isa("avx2")
-@pytest.mark.parametrize("tags", [("ab", "ba"), ("ab", "ab"), ("aB8b", "ba")], ids=str)
+@pytest.mark.parametrize("tags", [("ab", "ba"), ("ab", "ab")], ids=str)
 def test_streaming_stores_of_large_tensors(tags: tuple[str, str]) -> None:
     dims = (1312, 1600)  # 8.4 MB
     check_copy(*(dnn.MemoryDesc(dims, dnn.f32, tag) for tag in tags), threads=2)
