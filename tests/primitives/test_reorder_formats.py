@@ -67,10 +67,12 @@ def test_from_one_format_to_the_next(ndims: int, tag: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.isa("avx2")
-@pytest.mark.parametrize("dtype", BY_SIZE, ids=str)
 @pytest.mark.parametrize(("ndims", "tag"), PLACES)
-def test_to_every_format(ndims: int, tag: str, dtype: dnn.DataType) -> None:
-    for other, dims in product(TAGS[ndims], DIMS[ndims]):
+def test_to_every_format(ndims: int, tag: str) -> None:
+    """In all dims; the size of elements is another one each time."""
+    first = TAGS[ndims].index(tag)
+    for i, (other, dims) in enumerate(product(TAGS[ndims], DIMS[ndims]), first):
+        dtype = BY_SIZE[i % 3]
         check_copy(dnn.MemoryDesc(dims, dtype, tag), dnn.MemoryDesc(dims, dtype, other), threads=2)
 
 
@@ -107,7 +109,7 @@ def test_views_of_any_blocking(descs: tuple[dnn.MemoryDesc, dnn.MemoryDesc]) -> 
 
 @pytest.mark.slow
 @pytest.mark.isa("avx2")
-@settings(max_examples=2000, deadline=None, derandomize=True)
+@settings(max_examples=600, deadline=None, derandomize=True)
 @given(copies())
 def test_many_views_of_any_blocking(descs: tuple[dnn.MemoryDesc, dnn.MemoryDesc]) -> None:
     check_copy(*descs)
