@@ -47,7 +47,7 @@ def check(desc: dnn.Reorder, threads: int = 1) -> None:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("gap", FORMATS[-4:])
-@pytest.mark.parametrize("tag", FORMATS[:-4:3])
+@pytest.mark.parametrize("tag", FORMATS[:-4:4])
 def test_gaps_and_offsets(tag: str, gap: str) -> None:
     dims = DIMS[FORMATS.index(gap) % len(DIMS)]
     check(reorder_desc(dims, tag, gap))

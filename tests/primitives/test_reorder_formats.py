@@ -101,7 +101,7 @@ def copies(draw: st.DrawFn) -> tuple[dnn.MemoryDesc, dnn.MemoryDesc]:
 
 
 @pytest.mark.isa("avx2")
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(copies())
 def test_views_of_any_blocking(descs: tuple[dnn.MemoryDesc, dnn.MemoryDesc]) -> None:
     check_copy(*descs)
