@@ -5,6 +5,7 @@ from itertools import product
 
 from asmdnn.generators.conversion import SIZE_BYTES, Conversion
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.generators.transpose import LINE_BYTES, UNITS, TransposeSpec
 
@@ -44,10 +45,22 @@ def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
         if src != dst:
             yield from blocks(Conversion(src, dst), (0, 0))
         yield from blocks(Conversion(src, dst, True, True, True, 0.5), scale_steps[i % len(scale_steps)])
+    pairs = (("f32", "s8"), ("u8", "f32"), ("bf16", "u8"), ("s8", "s32"))
+    for (src, dst), scales in zip(pairs, scale_steps, strict=True):
+        yield from blocks(Conversion(src, dst, True, True, True, 1.0, sum_factors=1200), scales)
     for bits in ("b8", "b16", "b32"):
         size = SIZE_BYTES[bits]
         for count in range(1, 10):
             yield ConvertSpec(REORDER_ISA, Conversion(bits, bits), 2, count, (size, 3 * size), (size, 5 * size))
+
+
+def quotient_specs() -> Iterator[QuotientSpec]:
+    """One scale and several of src and dst, with and without a sum."""
+    for src_step in (None, 0, 4):
+        for dst_step in (0, 4):
+            for count in (1, 5):
+                yield QuotientSpec(REORDER_ISA, count, src_step, dst_step)
+                yield QuotientSpec(REORDER_ISA, count, src_step, dst_step, -0.5)
 
 
 def blocks(conversion: Conversion, scales: tuple[int, int]) -> Iterator[ConvertSpec | ConvertTransposeSpec]:

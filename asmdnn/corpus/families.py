@@ -6,7 +6,7 @@ A line here brings correctness, guard-page, footprint, feature, ABI, determinism
 from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
-from asmdnn.corpus.copies import REORDER_ISA, conversion_specs, copy_specs, transpose_specs
+from asmdnn.corpus.copies import REORDER_ISA, conversion_specs, copy_specs, quotient_specs, transpose_specs
 from asmdnn.corpus.elementwise import MAPS, chains
 from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
 from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
@@ -15,11 +15,12 @@ from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.peak import PeakSpec
+from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle import ShuffleSpec
 from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.generators.transpose import TransposeSpec
 
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | QuotientSpec
 KernelSpec = ConvTileSpec | ElementwiseSpec | ReorderSpec | ShuffleSpec | ElementsSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 
@@ -37,6 +38,7 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
         f"copy-{REORDER_ISA}": tuple(copy_specs()),
         f"transpose-{REORDER_ISA}": tuple(transpose_specs()),
         f"convert-{REORDER_ISA}": tuple(conversion_specs()),
+        f"quotient-{REORDER_ISA}": tuple(quotient_specs()),
     }
 
 

@@ -2,12 +2,14 @@
 
     dst = saturate(round(scale * (src - src_zero_point) + sum * dst + dst_zero_point))
 
-All in f32, in this order; terms that are not asked for are left out.  Rounding is to nearest even.  Integers saturate:
-what is above the largest value gives that, +inf too; NaN and what is below the smallest gives the smallest (for s32 the
-largest value is 2147483520, the last f32 below 2^31).  bf16 and f16 overflow to infinity, and keep NaN.
+All in f32, in this order; terms that are not asked for are left out.  scale is src_scale / dst_scale, and sum is
+divided by dst_scale as well, so that the formula is oneDNN's; quotient.py computes both.  Rounding is to nearest even.
+Integers saturate: what is above the largest value gives that, +inf too; NaN and what is below the smallest gives the
+smallest (for s32 the largest value is 2147483520, the last f32 below 2^31).  bf16 and f16 overflow to infinity, and
+keep NaN.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from struct import pack
 from typing import Any
@@ -22,6 +24,11 @@ LARGEST = {"s32": 2147483520.0, "s8": 127.0, "u8": 255.0}
 BF16_ROUND, BF16_QUIET = 0x7FFF, 0x40
 
 
+def exact_word(number: float) -> str:
+    """A number in a kernel's name, no two numbers alike; no sign or plus, since names are file names and symbols."""
+    return repr(number).replace("-", "m").replace("+", "")
+
+
 class Argument(IntEnum):
     """Words of the frame; zero points are one s32, scales lie as the spec says."""
 
@@ -34,7 +41,10 @@ class Argument(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The types, and which terms of the formula there are; sum 0 leaves dst unread."""
+    """The types, and which terms of the formula there are; sum 0 leaves dst unread.
+
+    sum_factors: how many bytes behind each scale there is a further factor of the sum, sum / dst_scale; 0 for none.
+    """
 
     src: str
     dst: str
@@ -42,6 +52,7 @@ class Conversion:
     src_zero_point: bool = False
     dst_zero_point: bool = False
     sum: float = 0.0
+    sum_factors: int = 0
 
     @property
     def is_copy(self) -> bool:
@@ -62,7 +73,8 @@ class Conversion:
         terms = [
             "_scaled" * self.scaled,
             "_srczp" * self.src_zero_point,
-            f"_sum{self.sum:g}" if self.sum else "",
+            "_sum" + exact_word(self.sum) if self.sum else "",
+            f"at{self.sum_factors}" if self.sum_factors else "",
             "_dstzp" * self.dst_zero_point,
         ]
         return f"{self.src}_{self.dst}{''.join(terms)}"
@@ -134,9 +146,20 @@ class Converter:
             if conversion.sum != 1.0:
                 asm.VBROADCASTSS(self.spare[0], asm.const(pack("<f", conversion.sum), 4, size=4))
                 asm.VMULPS(y, y, self.spare[0])
+            if scales and conversion.sum_factors:
+                self.multiply_sum(y, replace(scales, offset=scales.offset + conversion.sum_factors), count)
             asm.VADDPS(x, x, y)
         if conversion.dst_zero_point:
             asm.VADDPS(x, x, self.zero_point(Argument.DST_ZERO_POINT))
+
+    def multiply_sum(self, y: Any, factors: Place, count: int) -> None:
+        """y times its factors."""
+        factor = self.spare[2]
+        if factors.step == 0:
+            self.asm.VBROADCASTSS(factor, factors.at(0, 4))
+        else:
+            self.load(factor, factors, count, "f32")
+        self.asm.VMULPS(y, y, factor)
 
     def store(self, place: Place, x: Any, count: int) -> None:
         """`count` lanes in the type of dst; x is overwritten."""

@@ -4,7 +4,7 @@
 |---|---|---|
 | src            | src type[rows, columns] | steps as the spec says; no other byte is read |
 | dst            | dst type[...]           | the same; no other byte is written; read where the conversion has a sum |
-| scales         | f32                     | read if scaled; a step of 0 is for all that share one |
+| scales         | f32                     | read if scaled; a step of 0 is for all that share one; sum factors behind |
 | src_zero_point | s32[1]                  | read if the conversion has it |
 | dst_zero_point | s32[1]                  | the same |
 
@@ -65,7 +65,10 @@ class Block:
         if conversion.sum:
             reads += writes
         if conversion.scaled:
-            reads += tuple(dict.fromkeys(ranges(Argument.SCALES, *shape, self.scale_steps, F32_BYTES)))
+            scales = tuple(dict.fromkeys(ranges(Argument.SCALES, *shape, self.scale_steps, F32_BYTES)))
+            behind = conversion.sum_factors
+            factors = (Range(x.argument, x.begin_bytes + behind, x.end_bytes + behind) for x in scales if behind)
+            reads += (*scales, *factors)
         for used, argument in (
             (conversion.src_zero_point, Argument.SRC_ZERO_POINT),
             (conversion.dst_zero_point, Argument.DST_ZERO_POINT),

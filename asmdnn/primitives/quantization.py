@@ -1,6 +1,6 @@
 """Scales, zero points and sum of a reorder: from attributes to a conversion, its arguments, and the phase before it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from math import prod
 from operator import or_
@@ -18,6 +18,7 @@ from asmdnn.runtime.plan import KernelSpec, Phase, concatenate
 from asmdnn.types import f32, s32
 
 DIVISION_CYCLES = 16
+MOST_SCALES = 1 << 28  # offsets of scales, and of factors behind them, are 32 bits in code
 UNUSED = "src"  # what fills the place of an argument that no kernel of a phase looks at
 
 
@@ -26,7 +27,7 @@ class Quantization:
     """A conversion and where its numbers come from.
 
     tensors: the run-time arguments by name.  scale_strides: of every dim in the scales, in elements.  quotient: what
-    divides the scales of src by those of dst before anything else.
+    divides the scales of src, and the factor of a sum, by the scales of dst before anything else.
     """
 
     conversion: Conversion
@@ -36,7 +37,7 @@ class Quantization:
 
     @property
     def scratch_bytes(self) -> dict[str, int]:
-        return {"scales": self.quotient.count * F32_BYTES} if self.quotient else {}
+        return {"scales": self.quotient.result_bytes} if self.quotient else {}
 
 
 def quantization_of(src: MemoryDesc, dst: MemoryDesc, attr: Attr) -> Quantization | str:
@@ -49,18 +50,22 @@ def quantization_of(src: MemoryDesc, dst: MemoryDesc, attr: Attr) -> Quantizatio
     sizes = {name: count_of(src.dims, mask) for name, mask in scales.items()}
     tensors = {f"{name}_scales": MemoryDesc((size,), f32, "a") for name, size in sizes.items()}
     tensors |= {f"{name}_zero_points": MemoryDesc((1,), s32, "a") for name in zero_points}
+    total = attr.post_ops[0].scale if attr.post_ops and isinstance(attr.post_ops[0], Sum) else 0.0
     conversion = Conversion(
         src.dtype.name,
         dst.dtype.name,
         scaled=bool(scales),
         src_zero_point="src" in zero_points,
         dst_zero_point="dst" in zero_points,
-        sum=attr.post_ops[0].scale if attr.post_ops and isinstance(attr.post_ops[0], Sum) else 0.0,
+        sum=total,
     )
     divide = None
-    if "dst" in scales:
+    count = count_of(src.dims, shared)
+    if "dst" in scales and count:
         steps = {name: F32_BYTES if mask else 0 for name, mask in scales.items()}
-        divide = QuotientSpec(KERNEL_ISA, count_of(src.dims, shared), steps.get("src"), steps["dst"])
+        divide = QuotientSpec(KERNEL_ISA, count, steps.get("src"), steps["dst"], total)
+        if total:
+            conversion = replace(conversion, sum=1.0, sum_factors=count * F32_BYTES)
     return Quantization(conversion, tensors, strides_of(src.dims, shared) if scales else None, divide)
 
 
@@ -73,6 +78,8 @@ def why_not(src: MemoryDesc, attr: Attr, scales: dict[str, int], zero_points: di
     for name, mask in scales.items():
         if mask >> src.ndims:
             return f"scales of {name} have the mask {mask}, which is for more than {src.ndims} dims"
+    if any(count_of(src.dims, mask) > MOST_SCALES for mask in scales.values()):
+        return f"a reorder takes at most {MOST_SCALES} scales"
     if len({mask for mask in scales.values() if mask}) > 1:
         return f"scales of src and dst have the masks {scales['src']} and {scales['dst']}: they must agree, or be 0"
     if any(zero_points.values()):
@@ -111,9 +118,8 @@ def reorder_phases(
 def buffers_of(quantization: Quantization) -> tuple[str, ...]:
     """The buffer behind every argument of the kernels; just src and dst if that is all they use."""
     conversion = quantization.conversion
-    scales = "scales" if quantization.quotient else "src_scales"
     used = (
-        scales if conversion.scaled else "",
+        "scales" if quantization.quotient else "src_scales" if "src_scales" in quantization.tensors else "",
         "src_zero_points" if conversion.src_zero_point else "",
         "dst_zero_points" if conversion.dst_zero_point else "",
     )

@@ -16,10 +16,15 @@ from asmdnn.runtime.plan import Plan
 class Reorder:
     """dst = src, element by element, in dst's format and type; the zero padding of dst is written too.
 
-    With attributes dst = saturate(round(src_scale / dst_scale * (src - src_zero_point) + sum * dst + dst_zero_point)),
-    in f32 and in this order, rounded to nearest even.  What is above the largest integer of dst's type becomes that,
-    +inf too; NaN and what is below the smallest become the smallest; the largest s32 is 2147483520, the last f32 below
-    2^31.  bf16 and f16 overflow to infinity and keep NaN.  The same type without attributes is copied bit by bit.
+    With attributes
+
+        dst = saturate(round((src_scale * (src - src_zero_point) + sum * dst) / dst_scale + dst_zero_point))
+
+    in f32, computed as src_scale / dst_scale * (src - src_zero_point) + sum / dst_scale * dst + dst_zero_point, and
+    rounded to nearest even.  What is above the largest integer of dst's type becomes that, +inf too; NaN and what is
+    below the smallest become the smallest; the largest s32 is 2147483520, the last f32 below 2^31.  Scales are used as
+    they are, without a check: negative ones, and 0 or NaN, whose infinities and NaN are stored like all others.  bf16
+    and f16 overflow to infinity and keep NaN.  The same type without attributes is copied bit by bit.
     Source of the formula: oneDNN's reorder.  Raises InvalidArguments unless both have the same dims and a format.
     """
 

@@ -7,17 +7,16 @@ covered too, all but MXCSR: the emulator knows no instruction that could change 
 import numpy as np
 import pytest
 
-from asmdnn.corpus.families import KernelSpec, families
+from asmdnn.corpus.families import KernelSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.peak import PeakSpec
 from asmdnn.isa.levels import isa_of
 from tests.abi.trampoline import CALLEE_SAVED, call_with_known_registers
 from tests.emulator.assembling import Mem, assemble, ins
 from tests.generators.cases import arguments_of, case_of
-from tests.generators.codes import code_of
+from tests.generators.codes import by_family, code_of
 from tests.support.native import Kernel, first_failure
 
-FAMILIES = [pytest.param(specs, id=name, marks=pytest.mark.isa(specs[0].isa)) for name, specs in families().items()]
 RET = ins("RETNQ")
 CALLER_SAVED = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
 MOVE_RSP = (ins("MOV_R64_RM64", "rcx", Mem("rsp")), ins("ADD_RM64_IMM8", "rsp", 16), ins("JMP_RM64", "rcx"))
@@ -35,7 +34,7 @@ def check_abi(spec: KernelSpec) -> None:
     assert not state.offences()
 
 
-@pytest.mark.parametrize("specs", FAMILIES)
+@by_family()
 def test_kernels(specs: tuple[KernelSpec, ...]) -> None:
     failure = first_failure(len(specs), lambda i: check_abi(specs[i]))
     assert failure is None, f"{specs[failure[0]]}: {failure[1]}"

@@ -222,8 +222,16 @@ def test_a_wrong_result_fails(capsys: pytest.CaptureFixture[str], monkeypatch: p
 
 
 def test_scales_of_a_reorder(capsys: pytest.CaptureFixture[str]) -> None:
-    status, (record,) = run(capsys, *REORDER.replace("--attr-post-ops=sum:0.5 ", "").split())
-    assert (status, record["status"]) == (0, "passed")
+    status, (record,) = run(capsys, *REORDER.split())
+    assert (status, record["status"], record["reason"]) == (0, "passed", "")
+
+
+@pytest.mark.parametrize("scales", ["src:per_dim_1", "dst:common:0.3", "src:common:2+dst:per_dim_1", "dst:per_dim_01"])
+def test_a_sum_is_divided_by_the_scale_of_dst(capsys: pytest.CaptureFixture[str], scales: str) -> None:
+    types = "--reorder --sdt=f32,s8 --ddt=u8,bf16,f32 --dtag=abx,axb,aBx8b"
+    status, records = run(capsys, *types.split(), f"--attr-scales={scales}", "--attr-post-ops=sum:-0.7", "3x17x5x4")
+    assert [record["reason"] for record in records if record["status"] != "passed"] == []
+    assert (status, len(records)) == (0, 18)
 
 
 @pytest.mark.parametrize("name", driver_names())

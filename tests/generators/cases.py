@@ -7,7 +7,7 @@ from zlib import crc32
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec
-from asmdnn.generators import conv, convert
+from asmdnn.generators import conv, convert, quotient
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
@@ -21,6 +21,7 @@ from asmdnn.generators.postops import (
     is_written_out,
     operands_of,
 )
+from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle import ShuffleSpec
 from asmdnn.generators.shuffle_rows import ElementsSpec
 from asmdnn.runtime.plan import Int64
@@ -155,6 +156,8 @@ def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
         return ("src", "dst", *names_of_operands(spec.chain))
     if isinstance(spec, ConvTileSpec):
         return (*conv.ARGUMENTS, *names_of_operands(spec.post_ops))
+    if isinstance(spec, QuotientSpec):
+        return quotient.ARGUMENTS
     return convert.ARGUMENTS if isinstance(spec, ConvertSpec | ConvertTransposeSpec) else ("src", "dst")
 
 

@@ -4,8 +4,18 @@ from functools import cache
 
 import pytest
 
-from asmdnn.corpus.families import Spec
+from asmdnn.corpus.families import Spec, families, kernel_specs
+from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.isa.assembler import Assembler, Code
+
+EVERY = 7  # blocks of a conversion come in thirteens, and units of a transpose not in sevens: all kinds are met
+
+
+@cache
+def exhaustive() -> frozenset[Spec]:
+    """The reorders that wait until there is time: they are thousands, and every seventh shows most mistakes."""
+    reorders = [spec for spec in kernel_specs() if not isinstance(spec, ConvTileSpec)]
+    return frozenset(reorders) - frozenset(reorders[::EVERY])
 
 
 @cache
@@ -16,7 +26,21 @@ def code_of(spec: Spec) -> Code:
     return asm.finish()
 
 
+def by_family() -> pytest.MarkDecorator:
+    """A test for each family, of its specs but for the exhaustive ones, and a `slow` one of all."""
+    found = []
+    for name, specs in families().items():
+        isa = pytest.mark.isa(specs[0].isa)
+        few = tuple(spec for spec in specs if spec not in exhaustive())
+        found.append(pytest.param(few, id=name, marks=isa))
+        if few != specs:
+            found.append(pytest.param(specs, id=f"{name}-all", marks=[isa, pytest.mark.slow]))
+    return pytest.mark.parametrize("specs", found)
+
+
 def by_name(specs: tuple[Spec, ...], mark: str = "") -> pytest.MarkDecorator:
-    """A test for each spec, marked `isa` (it needs that CPU) or `emulated`."""
+    """A test for each spec, marked `isa` (it needs that CPU) or `emulated`, and `slow` if it is an exhaustive one."""
     marks = {spec: [getattr(pytest.mark, mark)(spec.isa)] if mark else [] for spec in specs}  # type: ignore[union-attr]
+    for spec in exhaustive() & marks.keys():
+        marks[spec].append(pytest.mark.slow)
     return pytest.mark.parametrize("spec", [pytest.param(spec, id=spec.name, marks=marks[spec]) for spec in specs])

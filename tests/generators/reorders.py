@@ -1,5 +1,6 @@
 """What reorder kernels compute, as loops written from the tables in the generators' docstrings, and data for them."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -7,12 +8,14 @@ import numpy.typing as npt
 
 from asmdnn.generators.conversion import Conversion
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.quotient import ARGUMENTS as QUOTIENT_ARGUMENTS
+from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.generators.transpose import TransposeSpec
 from tests.support.arena import REACH_BYTES, Bytes
-from tests.support.octets import Octets
+from tests.support.octets import Octets, Places
 
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | QuotientSpec
 Float32 = npt.NDArray[np.float32]
 BITS = {"b8": np.uint8, "b16": np.uint16, "b32": np.uint32}
 TYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "s32": np.int32, "s8": np.int8, "u8": np.uint8} | BITS
@@ -23,19 +26,29 @@ SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40, 2147483520.0,
 def memory_of(spec: ReorderSpec, random: np.random.Generator) -> dict[str, Octets]:
     """Numbers of the types that the kernel reads, special ones among them."""
     if isinstance(spec, RowsSpec | TransposeSpec):
-        return {name: Octets(random.integers(0, 256, 2 * REACH_BYTES, np.uint8)) for name in ("src", "dst")}
+        return {name: some("b8", random) for name in ("src", "dst")}
+    if isinstance(spec, QuotientSpec):
+        return {name: some("f32", random) for name in QUOTIENT_ARGUMENTS}
     types = {"src": spec.conversion.src, "dst": spec.conversion.dst, "scales": "f32"}
-    found = {name: Octets(numbers(kind, random)) for name, kind in types.items()}
+    found = {name: some(kind, random) for name, kind in types.items()}
     zero_points = np.resize(np.array([3, -7], np.int32), REACH_BYTES // 2)
     found["src_zero_point"], found["dst_zero_point"] = (Octets(zero_points.view(np.uint8).copy()) for _ in range(2))
     return found
 
 
-def numbers(kind: str, random: np.random.Generator) -> Bytes:
-    """Numbers of many sizes; one in 8 a special value."""
-    count = 2 * REACH_BYTES // encode(np.zeros(1, np.float32), kind).itemsize
+def some(kind: str, random: np.random.Generator) -> Octets:
+    """Numbers of a type, others for every argument."""
+    first = 4 * int(random.integers(REACH_BYTES // 4))
+    return Octets(numbers(kind)[first : first + 2 * REACH_BYTES].copy())
+
+
+@cache
+def numbers(kind: str) -> Bytes:
+    """More than an argument needs, of many sizes; one in 8 a special value."""
+    random, size = np.random.default_rng(7), 3 * REACH_BYTES
     if kind in BITS:
-        return random.integers(0, 256, 2 * REACH_BYTES, np.uint8)
+        return random.integers(0, 256, size, np.uint8)
+    count = size // encode(np.zeros(1, np.float32), kind).itemsize
     values = (random.standard_normal(count) * 10.0 ** random.integers(-2, 5, count)).astype(np.float32)
     values[::8] = np.resize(np.array(SPECIAL, np.float32), len(values[::8]))
     return encode(values, kind).view(np.uint8)
@@ -43,8 +56,8 @@ def numbers(kind: str, random: np.random.Generator) -> Bytes:
 
 def decode(raw: Bytes, kind: str) -> Float32:
     if kind == "bf16":
-        return (raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-    result: Float32 = raw.view(TYPES[kind]).astype(np.float32)
+        return (raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32).ravel()
+    result: Float32 = raw.view(TYPES[kind]).astype(np.float32).ravel()
     return result
 
 
@@ -69,37 +82,57 @@ def reorder(spec: ReorderSpec, memory: dict[str, Octets]) -> None:
             row = zeros if spec.zero else memory["src"].load(r * spec.src_step, spec.row_bytes)
             memory["dst"].store(r * spec.dst_step, row)
     elif isinstance(spec, TransposeSpec):
-        unit = spec.unit_bytes
-        for r in range(spec.rows):
-            for c in range(spec.columns):
-                element = memory["src"].load(r * spec.src_row_bytes + c * unit, unit)
-                memory["dst"].store(c * spec.dst_row_bytes + r * unit, element)
+        r, c = (index.ravel() for index in np.indices((spec.rows, spec.columns)))
+        units = memory["src"].gather(r * spec.src_row_bytes + c * spec.unit_bytes, spec.unit_bytes)
+        memory["dst"].scatter(c * spec.dst_row_bytes + r * spec.unit_bytes, units)
+    elif isinstance(spec, QuotientSpec):
+        divide(spec, memory)
     else:
         convert(spec, memory)
 
 
+def divide(spec: QuotientSpec, memory: dict[str, Octets]) -> None:
+    """scales[i] = src_scales[i] / dst_scales[i]; scales[count + i] = sum / dst_scales[i]."""
+    with np.errstate(all="ignore"):
+        for i in range(spec.count):
+            dst = decode(memory["dst_scales"].load(i * spec.dst_step_bytes, 4), "f32")
+            src = np.ones(1, np.float32)
+            if spec.src_step_bytes is not None:
+                src = decode(memory["src_scales"].load(i * spec.src_step_bytes, 4), "f32")
+            memory["scales"].store(4 * i, (src / dst).view(np.uint8))
+            if spec.sum:
+                memory["scales"].store(4 * (spec.count + i), (np.float32(spec.sum) / dst).view(np.uint8))
+
+
 def convert(spec: ConvertSpec | ConvertTransposeSpec, memory: dict[str, Octets]) -> None:
-    """dst = saturate(round(scale * (src - src_zero_point) + sum * dst + dst_zero_point)), all in f32."""
+    """dst = saturate(round(scale * (src - src_zero_point) + sum * dst + dst_zero_point)), all in f32; see quotient.py
+    on the factors of the sum."""
     conversion: Conversion = spec.conversion
     src_bytes, dst_bytes = conversion.sizes
+    rows, columns = (index.ravel() for index in np.indices((spec.rows, spec.columns)))
 
-    def at(steps: tuple[int, int], r: int, c: int) -> int:
-        return r * steps[0] + c * steps[1]
+    def at(steps: tuple[int, int]) -> Places:
+        where: Places = rows * steps[0] + columns * steps[1]
+        return where
 
-    for r in range(spec.rows):
-        for c in range(spec.columns):
-            raw, target = memory["src"].load(at(spec.src_steps, r, c), src_bytes), at(spec.dst_steps, r, c)
-            if conversion.src in BITS:
-                memory["dst"].store(target, raw)
-                continue
-            with np.errstate(all="ignore"):
-                x = decode(raw, conversion.src)
-                if conversion.src_zero_point:
-                    x = x - decode(memory["src_zero_point"].load(0, 4), "s32")
-                if conversion.scaled:
-                    x = x * decode(memory["scales"].load(at(spec.scale_steps, r, c), 4), "f32")
-                if conversion.sum:
-                    x = x + np.float32(conversion.sum) * decode(memory["dst"].load(target, dst_bytes), conversion.dst)
-                if conversion.dst_zero_point:
-                    x = x + decode(memory["dst_zero_point"].load(0, 4), "s32")
-            memory["dst"].store(target, encode(x, conversion.dst).view(np.uint8))
+    def number(name: str) -> Float32:
+        return decode(memory[name].gather(np.zeros(1, np.int64), 4), "s32")
+
+    raw = memory["src"].gather(at(spec.src_steps), src_bytes)
+    if conversion.src in BITS:
+        memory["dst"].scatter(at(spec.dst_steps), raw)
+        return
+    with np.errstate(all="ignore"):
+        x = decode(raw, conversion.src)
+        if conversion.src_zero_point:
+            x = x - number("src_zero_point")
+        if conversion.scaled:
+            x = x * decode(memory["scales"].gather(at(spec.scale_steps), 4), "f32")
+        if conversion.sum:
+            y = np.float32(conversion.sum) * decode(memory["dst"].gather(at(spec.dst_steps), dst_bytes), conversion.dst)
+            if conversion.sum_factors:
+                y = y * decode(memory["scales"].gather(at(spec.scale_steps) + conversion.sum_factors, 4), "f32")
+            x = x + y
+        if conversion.dst_zero_point:
+            x = x + number("dst_zero_point")
+    memory["dst"].scatter(at(spec.dst_steps), encode(x, conversion.dst).view(np.uint8).reshape(-1, dst_bytes))

@@ -6,14 +6,12 @@ What a call may not write is a read-only page, what it may only prefetch is an u
 import numpy as np
 import pytest
 
-from asmdnn.corpus.families import KernelSpec, families, kernel_specs
+from asmdnn.corpus.families import KernelSpec, kernel_specs
 from asmdnn.generators.conv import ConvTileSpec
 from tests.generators.cases import arguments_of, case_of
-from tests.generators.codes import by_name, code_of
+from tests.generators.codes import by_family, by_name, code_of, exhaustive
 from tests.support.emulation import emulate
 from tests.support.native import Kernel, call_guarded, first_failure
-
-FAMILIES = [pytest.param(specs, id=name, marks=pytest.mark.isa(specs[0].isa)) for name, specs in families().items()]
 
 
 def check_guarded(spec: KernelSpec, at_end: bool) -> None:
@@ -24,13 +22,13 @@ def check_guarded(spec: KernelSpec, at_end: bool) -> None:
 
 
 @pytest.mark.parametrize("at_end", [True, False], ids=["ending", "starting"])
-@pytest.mark.parametrize("specs", FAMILIES)
+@by_family()
 def test_guard_pages(specs: tuple[KernelSpec, ...], at_end: bool) -> None:
     failure = first_failure(len(specs), lambda i: check_guarded(specs[i], at_end))
     assert failure is None, f"{specs[failure[0]]}: {failure[1]}"
 
 
-@by_name(kernel_specs()[::7], "isa")
+@by_name(tuple(spec for spec in kernel_specs() if spec not in exhaustive())[::7], "isa")
 def test_emulation_agrees(spec: KernelSpec) -> None:
     """Bit by bit on real numbers: what an emulated level shows is what a CPU would show."""
     case = case_of(spec, integers=False)

@@ -1,13 +1,13 @@
 """Shuffles of every type, layout and axis: exact, padding zero, gaps untouched, plans proven; guard pages; refusals."""
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asmdnn as dnn
 from tests.primitives.guarded import guarded_memory, in_child
+from tests.primitives.raw import Bits, elements_of, fill
 
 FORWARD, BACKWARD = dnn.PropKind.forward_inference, dnn.PropKind.backward_data
 TYPES = {t.name: t for t in (dnn.f32, dnn.s32, dnn.s8, dnn.u8, dnn.bf16, dnn.f16)}
@@ -30,23 +30,6 @@ SLOW_PROBLEMS = (
     ((1, 136, 7, 7), 1, (2, 8, 17, 34)),
     ((1, 1024, 1, 3), 1, (2, 32, 64)),
 )
-POISON = 0x99
-
-Bits = npt.NDArray[np.unsignedinteger]
-
-
-def bits_of(memory: dnn.Memory) -> Bits:
-    size = memory.desc.dtype.size_bytes
-    return memory.array.view({1: np.uint8, 2: np.uint16, 4: np.uint32}[size])
-
-
-def fill(memory: dnn.Memory, values: Bits | None) -> None:
-    """`values`, junk in the padding, and poison in gaps; poison all over if None."""
-    bits = bits_of(memory)
-    bits[:] = POISON
-    if values is not None:
-        bits[memory.desc.offsets(with_padding=True)] = POISON - 1  # dst's padding must not depend on src's
-        bits[memory.desc.offsets()] = values
 
 
 def shuffled(values: Bits, desc: dnn.Shuffle) -> Bits:
@@ -85,11 +68,7 @@ def run(primitive: dnn.Primitive, src: dnn.Memory, dst: dnn.Memory) -> None:
     fill(src, values)
     fill(dst, None)
     primitive.execute(src=src, dst=dst)
-    bits, offsets = bits_of(dst), desc.dst.offsets()
-    expected = np.full_like(bits, POISON)
-    expected[desc.dst.offsets(with_padding=True)] = 0
-    expected[offsets] = shuffled(values, desc)
-    assert np.array_equal(bits, expected), "a wrong element, padding that is not zero, or a gap that was written"
+    assert np.array_equal(elements_of(dst), shuffled(values, desc))
 
 
 def check(desc: dnn.Shuffle, threads: int = 1) -> None:

@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tests.support.arena import REACH_BYTES, Bits, Buffer, Bytes
+
+Places = npt.NDArray[np.int64]
 
 POISON, DST_POISON = 0xA5, 0xC3
 
@@ -25,6 +28,23 @@ class Octets:
         where = self.place(at_bytes, len(values))
         self.values[where] = values
         self.written[where] = True
+
+    def gather(self, at_bytes: Places, size: int) -> Bytes:
+        """Elements of `size` bytes: a row of the result for each place."""
+        where = self.places(at_bytes, size)
+        self.read[where] |= ~self.written[where]
+        return self.values[where]
+
+    def scatter(self, at_bytes: Places, values: Bytes) -> None:
+        where = self.places(at_bytes, values.shape[1])
+        self.values[where] = values
+        self.written[where] = True
+
+    def places(self, at_bytes: Places, size: int) -> Places:
+        first = REACH_BYTES + at_bytes
+        assert ((first >= 0) & (first <= len(self.values) - size)).all(), "an element is not within reach"
+        where: Places = first[:, None] + np.arange(size)
+        return where
 
     def place(self, at_bytes: int, count: int) -> slice:
         first = REACH_BYTES + at_bytes

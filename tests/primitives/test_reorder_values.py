@@ -1,0 +1,109 @@
+"""All pairs of types: every element of the small types, and what is special of the large; the documented values, and
+oneDNN's where it has the pair."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.cli.driver import TensorData
+from asmdnn.cli.options import Reader
+from asmdnn.cli.peers import onednn_library
+from asmdnn.errors import AsmdnnError
+from asmdnn.isa.cpu import effective_isa
+from tests.primitives.raw import Bits
+from tests.primitives.reorder_case import TYPES, prepared, run
+from tests.primitives.reorder_numbers import bits, decoded, encoded, telling
+
+PAIRS = [pytest.param(a, b, id=f"{a}-{b}") for a, b in product(TYPES.values(), repeat=2)]
+ROW = 73  # a multiple of no vector
+PLACES = (  # strides on both sides; how many elements at most
+    (((ROW, 1), (ROW, 1)), 1 << 16),  # rows of 8 at a time, and a rest
+    (((ROW, 1), (1, 1000)), 1 << 16),  # a transpose
+    (((2 * ROW, 2), (3 * ROW, 3)), 2000),  # element by element, whose footprints are long
+)
+
+
+def same(found: Bits, wanted: Bits, dtype: dnn.DataType) -> bool:
+    """Bit by bit; but a NaN of f16 and f32 is any NaN."""
+    nan = np.isnan(decoded(wanted, dtype))
+    return bool(np.array_equal(found[~nan], wanted[~nan]) and np.isnan(decoded(found[nan], dtype)).all())
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("sdt", "ddt"), PAIRS)
+def test_every_pair_of_types(sdt: dnn.DataType, ddt: dnn.DataType) -> None:
+    whole = telling(sdt)
+    for (here, there), most in PLACES:
+        values = whole[:: -(-len(whole) // most)]
+        values = np.resize(values, (-(-len(values) // ROW), ROW))
+        wanted = values if sdt == ddt else encoded(decoded(values, sdt), ddt)
+        src, dst = (dnn.MemoryDesc(values.shape, t, strides=s) for t, s in ((sdt, here), (ddt, there)))
+        found = run(prepared(dnn.Reorder(src, dst)), values)
+        assert np.array_equal(found, wanted) if sdt == ddt else same(found, wanted, ddt)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(
+    ("ddt", "values", "wanted"),
+    [
+        (dnn.s8, [0.5, 1.5, 2.5, -0.5, -1.5, 127.5, -128.5, 1e9, np.inf, -np.inf, np.nan, -0.0],
+         [0, 2, 2, 0, -2, 127, -128, 127, 127, -128, -128, 0]),
+        (dnn.u8, [0.5, 1.5, 254.5, 255.5, -0.5, -3, 1e9, np.inf, -np.inf, np.nan],
+         [0, 2, 254, 255, 0, 0, 255, 255, 0, 0]),
+        (dnn.s32, [0.5, 1.5, 2147483520, 2147483648, -2147483648, np.inf, -np.inf, np.nan],
+         [0, 2, 2147483520, 2147483520, -(2**31), 2147483520, -(2**31), -(2**31)]),
+        (dnn.f16, [65504, 65519, 65520, -np.inf, 2**-24, 2**-25, 2**-25 * 1.5],
+         [0x7BFF, 0x7BFF, 0x7C00, 0xFC00, 1, 0, 1]),
+        (dnn.bf16, [1, 1.00390625, 1.01171875, 3.4e38, np.inf, -0.0], [0x3F80, 0x3F80, 0x3F82, 0x7F80, 0x7F80, 0x8000]),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dnn.DataType) else "",
+)  # fmt: skip
+def test_the_documented_values(ddt: dnn.DataType, values: list[float], wanted: list[int]) -> None:
+    numbers = np.array(values, np.float32)
+    src, dst = (dnn.MemoryDesc(numbers.shape, t, "a") for t in (dnn.f32, ddt))
+    found = run(prepared(dnn.Reorder(src, dst)), bits(numbers))
+    stored = found if ddt in (dnn.f16, dnn.bf16) else found.view(ddt.numpy)
+    assert stored.tolist() == wanted
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[onednn_library.Onednn]:
+    try:
+        yield onednn_library.load()
+    except AsmdnnError as error:
+        warnings.warn(f"The peer's tests did not run: {error}", stacklevel=1)
+        pytest.skip(str(error))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.usefixtures("peer")
+@pytest.mark.parametrize(("sdt", "ddt"), PAIRS)
+def test_the_values_are_onednns(sdt: dnn.DataType, ddt: dnn.DataType) -> None:
+    """Where it has the pair on this CPU.  But NaN as an integer is the largest, or 0, there, as the kernel has it, and
+    bf16 loses its denormals."""
+    values = telling(sdt)
+    numbers = decoded(values, sdt)
+    if ddt in (dnn.s32, dnn.s8, dnn.u8):
+        values = values[~np.isnan(numbers)]
+    elif ddt == dnn.bf16:
+        values = values[(numbers == 0) | ~(np.abs(numbers) < np.finfo(np.float32).tiny)]
+    reader = Reader()
+    reader.read(["--reorder", f"--sdt={sdt}", f"--ddt={ddt}", str(len(values))], Path())
+    (case,) = reader.cases
+    stored = values.view(sdt.numpy)
+    try:
+        other = case.driver.work(case).peer(effective_isa().name, 1)
+    except dnn.Unimplemented as error:
+        pytest.skip(str(error))
+    with closing(other):
+        theirs = other.compute(TensorData({"src": stored, "dst": np.zeros(len(values), ddt.numpy)}, exact=True))
+    src, dst = (dnn.MemoryDesc(values.shape, t, "a") for t in (sdt, ddt))
+    ours = run(prepared(dnn.Reorder(src, dst)), values)
+    found = decoded(ours, ddt) if ddt == dnn.bf16 else ours.view(ddt.numpy)
+    assert np.array_equal(found, theirs, equal_nan=ddt in (dnn.f32, dnn.bf16, dnn.f16))
