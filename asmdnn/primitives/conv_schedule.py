@@ -112,7 +112,7 @@ def lay_out(
     tile_rows, panel_rows: what each adds to a record; pattern: int64[tiles]; spec_of, cycles: int64[panels, patterns].
     """
     panels, tiles = len(panel_rows), len(tile_rows)
-    records = np.empty((panels * tiles, len(BUFFERS) + 1), np.int64)
+    records = np.empty((panels * tiles, tile_rows.shape[1]), np.int64)
     cost = np.empty(panels * tiles, np.int32)
     whole = tiles // chunk * chunk
     at = 0

@@ -3,16 +3,18 @@
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.primitives import conv_direct, conv_reordered, reorder, shuffle
+from asmdnn.primitives import conv_direct, conv_reordered, matmul_tiles, reorder, shuffle
 from asmdnn.primitives.convolution import ConvolutionForward
 from asmdnn.primitives.implementation import Planner
+from asmdnn.primitives.matmul import MatMul
 from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.shuffle import Shuffle
 
-Description = ConvolutionForward | Reorder | Shuffle
+Description = ConvolutionForward | MatMul | Reorder | Shuffle
 
 IMPLEMENTATIONS: dict[type, tuple[Planner[Any], ...]] = {
     ConvolutionForward: (conv_direct.plan, conv_reordered.plan),
+    MatMul: (matmul_tiles.plan,),
     Reorder: (reorder.plan,),
     Shuffle: (shuffle.plan,),
 }

@@ -36,7 +36,8 @@ def check_plan(plan: Plan) -> None:
             check_continuation(plan, index)
         written |= counts.keys()
         ready |= counts.keys()
-    for name in sorted((set(plan.outputs) | set(plan.scratch_bytes)) - written):
+    wanted = {name for name in (*plan.outputs, *plan.scratch_bytes) if plan.buffer_bytes(name)}
+    for name in sorted(wanted - written):
         raise PlanError(f"{name} is never written")
     for name in sorted(written - set(plan.outputs) - set(plan.scratch_bytes)):
         raise PlanError(f"{name} is written, which is neither an output nor scratch")

@@ -1,0 +1,108 @@
+"""How to cut a matrix product: the register block, ranges of k, items of a call; from an explicit cost model.
+
+The model of one step of depth is conv_tiling's.  Blocks of one row are wide: each weight is used once, so several
+streams of them are read at a time, and there are enough accumulators to hide the latency of a multiply.
+"""
+
+from dataclasses import dataclass
+
+from asmdnn.isa.vector import lanes_of
+from asmdnn.primitives.conv_tiles import balanced
+from asmdnn.primitives.conv_tiling import CALL_CYCLES, LEAST_DEPTH, PANEL_SHARE, step_cycles
+from asmdnn.primitives.product import Matrix, Panels, Product
+
+# The most rows for each number of vectors: accumulators, a weights row, a broadcast register and a tail mask must fit.
+BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
+PANEL_VECTORS = 2  # of weights that this library packs
+DEPTH_STEP = 8  # ranges of k are multiples of it
+CALL_TARGET_CYCLES = 4000  # small matrices of a batch share a call that takes about so long
+SMALL_TILE_CYCLES = 1000
+FEW_TILES = 16  # fewer tiles than these, and the sum over k is split, so that more threads have work
+SPLIT_CYCLES = 60_000  # and what a tile must take for that
+LEAST_SPLIT = 128  # steps of k
+PACK_TILES = 4  # fewer tiles of rows read plain weights as they are
+PACK_ELEMENTS = 64 * 64  # and so few weights stay in L1
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """rows x vectors accumulators; `panel_vectors` of a row of weights lie together."""
+
+    rows: int
+    vectors: int
+    panel_vectors: int
+
+
+def panel_columns(n: int, lanes: int) -> int:
+    """The width of the panels that this library packs."""
+    return lanes * min(PANEL_VECTORS, -(-n // lanes))
+
+
+def choose_block(p: Product, isa: str) -> Block:
+    """The block that the model expects to be fastest; it depends on the shape and the ISA alone."""
+    lanes = lanes_of(isa)
+    panel = p.weights.columns // lanes if isinstance(p.weights, Panels) else 0
+    candidates = [
+        Block(rows, vectors, panel or vectors)
+        for vectors, rows in BLOCKS[isa].items()
+        if not panel or vectors % panel == 0 or vectors == panel
+    ]
+    return min(candidates, key=lambda b: block_cycles(p, b, lanes))
+
+
+def block_cycles(p: Product, b: Block, lanes: int) -> float:
+    """Expected cycles of one matrix of the batch."""
+    groups, last = divmod(-(-p.n // lanes), b.vectors)
+    total = 0.0
+    for rows in balanced(p.m, b.rows):
+        total += groups * (p.k * step_cycles(rows, b.vectors, lanes) + CALL_CYCLES)
+        total += bool(last) * (p.k * step_cycles(rows, last, lanes) + CALL_CYCLES)
+    return total
+
+
+def choose_ranges(p: Product, b: Block, lanes: int, l2_bytes: int) -> list[tuple[int, int]]:
+    """Ranges of k that are summed at a time: the rows of a panel that fill a twelfth of L2, see conv_tiling.
+
+    A single tile of rows reads its panel once, so it takes all of k.
+    """
+    if p.m <= b.rows:
+        return [(0, p.k)]
+    most = max(l2_bytes // PANEL_SHARE // (4 * lanes * b.vectors), LEAST_DEPTH) // DEPTH_STEP
+    return ranges_of(p.k, most)
+
+
+def ranges_of(k: int, most_steps: int) -> list[tuple[int, int]]:
+    """[0, k) in nearly equal ranges of at most `most_steps` DEPTH_STEPs."""
+    if k == 0:
+        return [(0, 0)]
+    parts = balanced(-(-k // DEPTH_STEP), most_steps)
+    ends = [min(k, DEPTH_STEP * sum(parts[: i + 1])) for i in range(len(parts))]
+    return list(zip([0, *ends], ends, strict=False))
+
+
+def choose_items(p: Product, cycles: float) -> list[int]:
+    """How many matrices of the innermost batch dim the calls take, in turn, if one of its tiles takes `cycles`."""
+    if not p.batch:
+        return []
+    size = p.batch[-1]
+    if cycles > SMALL_TILE_CYCLES:
+        return [1] * size
+    return balanced(size, max(1, int(CALL_TARGET_CYCLES // max(cycles, 1))))
+
+
+def choose_splits(p: Product, isa: str) -> int:
+    """In how many parts the sum over k is cut so that there is work for more threads; 1 if there is enough."""
+    block, lanes = choose_block(p, isa), lanes_of(isa)
+    tiles = -(-p.m // block.rows) * -(-p.n // (block.vectors * lanes))
+    if p.batch or tiles >= FEW_TILES or p.k * step_cycles(min(p.m, block.rows), block.vectors, lanes) * tiles < SPLIT_CYCLES:
+        return 1
+    return max(1, min(-(-FEW_TILES // tiles), p.k // LEAST_SPLIT))
+
+
+def needs_pack(p: Product, b: Block) -> bool:
+    """Whether plain weights are worth a copy into panels: always if a row's elements lie apart."""
+    x = p.weights
+    if isinstance(x, Panels):
+        return False
+    apart = x.column_bytes != 4 and p.n > 1
+    return apart or (-(-p.m // b.rows) >= PACK_TILES and p.k * p.n > PACK_ELEMENTS)

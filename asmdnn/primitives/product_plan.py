@@ -1,0 +1,202 @@
+"""The plan of a matrix product: what is packed before, whether the sum over k is split, and what happens at the end.
+
+The words of an implementation's name say what the plan does: `pack_src`, `pack_weights`, `tiles`, `split_k`,
+`unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from asmdnn.generators.matmul import ARGUMENTS, MatmulTileSpec
+from asmdnn.isa.vector import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.conv_tiles import balanced
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.product import Matrix, Panels, Product, matrices_desc, panels_of, panels_tag
+from asmdnn.primitives.product_blocks import (
+    DEPTH_STEP,
+    choose_block,
+    choose_splits,
+    needs_pack,
+    panel_columns,
+    ranges_of,
+)
+from asmdnn.primitives.product_schedule import Ending, schedule
+from asmdnn.primitives.reorder import reorder_phase
+from asmdnn.runtime.plan import Int64, KernelSpec, Phase, Plan, concatenate
+from asmdnn.types import f32
+
+MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
+PARTIAL, ONE = "partial sums", "one"
+ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
+GROUP_L2 = 4  # weights are packed a group at a time that fills so many L2s
+ONE_BITS = 0x3F800000  # 1.0f
+
+
+class Refused(Exception):
+    """Why a product cannot be planned; caught by `plan_product`."""
+
+
+def plan_product(p: Product, ending: Ending, tensors: Mapping[str, MemoryDesc], engine: Engine) -> Plan | Refusal:
+    """The plan for resolved tensors, or a refusal with its reason.  `p` names the tensors as its buffers."""
+    isa = f32_level(engine.isa)
+    assembly = Assembly(replace(engine, isa=isa), ending)
+    try:
+        reach(p)
+        if min(p.m, p.n, *p.batch, 1) > 0:
+            assembly.multiply(p.folded())
+    except Refused as reason:
+        return Refusal(f"matmul:{isa}", str(reason))
+    return assembly.plan(tensors)
+
+
+def reach(p: Product) -> None:
+    """Refuse tiles whose displacements do not fit into 32 bits."""
+    for name, x in p.operands().items():
+        row = 24 * x.row_bytes + 16 * (x.column_bytes if isinstance(x, Matrix) else x.panel_bytes)
+        if row > MAX_OFFSET:
+            raise Refused(f"the rows of a tile of {name} are more than 2 GiB apart")
+
+
+class Assembly:
+    """Phases, kernels and scratch as they come together; the only thing here that changes."""
+
+    def __init__(self, engine: Engine, ending: Ending) -> None:
+        self.engine, self.ending, self.lanes = engine, ending, lanes_of(engine.isa)
+        self.words: list[str] = []
+        self.specs: list[KernelSpec] = []
+        self.phases: list[tuple[Phase, int]] = []
+        self.scratch: dict[str, int] = {}
+        self.constants: dict[str, Int64] = {}
+
+    def plan(self, tensors: Mapping[str, MemoryDesc]) -> Plan:
+        name = f"{'+'.join(dict.fromkeys(self.words)) or 'nothing'}:{self.engine.isa}"
+        empty = Phase(ARGUMENTS, np.zeros((0, 1 + len(ARGUMENTS)), np.int64), np.zeros(0, np.int32))
+        phases = concatenate(self.phases or [(empty, 0)], len(ARGUMENTS))
+        return Plan(name, tuple(self.specs), phases, tensors, self.constants, self.scratch, ("dst",))
+
+    def add(self, specs: tuple[KernelSpec, ...], phases: list[Phase]) -> None:
+        self.phases += [(phase, len(self.specs)) for phase in phases]
+        self.specs += specs
+
+    def reorder(self, source: str, src: MemoryDesc, target: str, dst: MemoryDesc, word: str) -> None:
+        """A phase that brings `source` into the format of the scratch or tensor `target`."""
+        specs, phase, reason = reorder_phase(src, dst, (source, target))
+        if phase is None:
+            raise Refused(reason)
+        self.words.append(word)
+        self.add(specs, [phase])
+
+    def multiply(self, p: Product) -> None:
+        """Everything for a product whose batch is folded."""
+        if p.dst.column_bytes != 4 and p.n > 1:
+            if p.dst.row_bytes == 4 and isinstance(p.weights, Matrix) and not p.batch:
+                self.words.append("swap")
+                p = p.transposed(p.weights)
+            else:
+                self.with_dst_in_scratch(p)
+                return
+        if p.bias is not None and p.bias.column_bytes not in (0, 4):
+            p = replace(p, bias=self.dense_copy(p, p.bias, p.n, "bias", "pack_bias"))
+        self.tiles(p)
+
+    def with_dst_in_scratch(self, p: Product) -> None:
+        dense = [4 * p.m * p.n]
+        for size in reversed(p.batch[1:]):
+            dense.insert(0, dense[0] * size)
+        dst = Matrix("row-major dst", 0, tuple(dense[: len(p.batch)]), 4 * p.n, 4)
+        outer, inner = (matrices_desc(x, p.batch, p.m, p.n) for x in (p.dst, dst))
+        self.scratch[dst.buffer] = inner.size_bytes
+        if self.ending.beta or any(True for op in self.ending.post_ops if op.name.startswith("sum")):
+            self.reorder("dst", outer, dst.buffer, inner, "pack_dst")
+        self.multiply(replace(p, dst=dst))
+        self.reorder(dst.buffer, inner, "dst", outer, "unpack_dst")
+
+    def dense_copy(self, p: Product, x: Matrix, columns: int, name: str, word: str) -> Matrix:
+        """A copy of an operand in scratch whose columns are dense, and whose rows do not alias."""
+        rows = p.m if x.row_bytes else 1
+        row = columns + 16 if 4 * columns % ALIAS_BYTES == 0 else columns
+        kept = [size if step else 1 for size, step in zip(p.batch, x.batch_bytes, strict=True)]
+        strides = [rows * row] * len(kept)
+        for i in reversed(range(len(kept) - 1)):
+            strides[i] = strides[i + 1] * kept[i + 1]
+        source = matrices_desc(x, p.batch, rows, columns)
+        target = MemoryDesc((*kept, rows, columns), f32, strides=(*strides, row, 1))
+        self.scratch[f"packed {name}"] = target.size_bytes
+        self.reorder(x.buffer, source, f"packed {name}", target, word)
+        steps = tuple(4 * s if step else 0 for s, step in zip(strides, x.batch_bytes, strict=True))
+        return Matrix(f"packed {name}", 0, steps, 4 * row if x.row_bytes else 0, 4)
+
+    def tiles(self, p: Product) -> None:
+        """src and weights packed where that pays, and the tiles."""
+        isa, l2 = self.engine.isa, self.engine.l2_bytes
+        if src_needs_pack(p):
+            p = replace(p, src=self.dense_copy(p, p.src, p.k, "src", "pack_src"))
+        splits = choose_splits(p, isa) if self.ending.may_split else 1
+        if not needs_pack(p, choose_block(p, isa)):
+            parts = iter([p])
+        else:
+            parts = self.packed_groups(p, at_once=splits > 1 or bool(p.batch))
+        for part in parts:
+            if splits > 1:
+                self.split(part, splits)
+            else:
+                self.words.append("tiles")
+                self.add(*schedule(part, self.ending, isa, l2))
+
+    def packed_groups(self, p: Product, at_once: bool) -> Iterator[Product]:
+        """The product in groups of columns, each after the phase that packs its weights."""
+        x, width = p.weights, panel_columns(p.n, self.lanes)
+        assert isinstance(x, Matrix)
+        panels, panel_bytes = -(-p.n // width), 4 * p.k * width
+        most = panels if at_once else max(1, GROUP_L2 * self.engine.l2_bytes // max(panel_bytes, 1))
+        begin = 0
+        for count in balanced(panels, most):
+            end = min(p.n, begin + count * width)
+            part = replace(x, start_bytes=x.start_bytes + begin * x.column_bytes)
+            source = matrices_desc(part, p.batch, p.k, end - begin)
+            target = MemoryDesc(source.dims, f32, panels_tag(source.ndims, width))
+            buffer = f"packed weights {end - begin}"
+            self.scratch[buffer] = target.size_bytes
+            self.reorder(x.buffer, source, buffer, target, "pack_weights")
+            packed = panels_of(buffer, target)
+            assert packed
+            yield p.columns(begin, end, packed)
+            begin = end
+
+    def split(self, p: Product, splits: int) -> None:
+        """Partial sums over ranges of k into scratch, side by side; then their sum, in the order of the ranges."""
+        ranges = ranges_of(p.k, -(-p.k // DEPTH_STEP // splits))
+        size, specs, parts = 4 * p.m * p.n, list[MatmulTileSpec](), list[Phase]()
+        at = 0
+        for k, run in groupby(ranges, key=lambda r: r[1] - r[0]):
+            begin, count = ranges[at][0], len(list(run))
+            part = p.depths(begin, begin + k)
+            src = replace(part.src, batch_bytes=(k * p.src.column_bytes,))
+            weights = replace(part.weights, batch_bytes=(k * p.weights.row_bytes,))
+            dst = Matrix(PARTIAL, at * size, (size,), 4 * p.n, 4)
+            part = Product((count,), p.m, p.n, k, src, weights, dst)
+            kernels, (phase,) = schedule(part, Ending(), self.engine.isa, self.engine.l2_bytes, one_range=True)
+            parts += concatenate([(phase, len(specs))], len(ARGUMENTS))
+            specs += kernels
+            at += count
+        self.words.append("split_k")
+        self.scratch[PARTIAL] = len(ranges) * size
+        records = np.concatenate([phase.records for phase in parts])
+        cycles = np.concatenate([phase.cycles for phase in parts])
+        self.add(tuple(specs), [Phase(parts[0].arguments, records, cycles)])
+        self.constants[ONE] = np.array([ONE_BITS], np.int64)
+        ones, sums = Matrix(ONE, 0, (0,), 0, 0), Matrix(PARTIAL, 0, (4 * p.n,), size, 4)
+        dst, bias = (x and Matrix(x.buffer, x.start_bytes, (x.row_bytes,), 0, x.column_bytes) for x in (p.dst, p.bias))
+        assert dst
+        total = Product((p.m,), 1, p.n, len(ranges), ones, sums, dst, bias)
+        self.add(*schedule(total, self.ending, self.engine.isa, self.engine.l2_bytes, one_range=True))
+
+
+def src_needs_pack(p: Product) -> bool:
+    """Whether reading src in place costs more than a copy: its elements of a row lie apart, and it is read often."""
+    return p.src.column_bytes != 4 and p.k > 8 and p.n >= 64
