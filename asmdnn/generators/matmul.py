@@ -11,6 +11,7 @@
 | dst     | f32[rows, columns]   | columns dense, rows dst_row_bytes apart; not read unless a start, beta or sum asks for it |
 | ahead   | bytes                | weights that will be needed soon; only prefetched |
 | scale   | f32[2]               | alpha and beta, if `scaled` |
+| packed  | f32[depth, vectors]  | if `packs`: the weights are left here, a whole panel, zero behind the columns |
 
 Nothing is read past the columns, unless the weights are `padded`: then whole vectors are.  One call computes `items`
 such tiles, each argument a constant distance on from one to the next: a batch of small matrices.
@@ -29,8 +30,8 @@ from asmdnn.generators.postops import PostOp, SumOp, apply_chain
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.vector import Lanes, Vector, lanes_of, vector_of
 
-SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE = range(6)
-ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale")
+SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)
+ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale", "packed")
 UNROLL = 8  # steps of depth in the loop's body
 
 
@@ -78,11 +79,12 @@ class MatmulTileSpec:
     post_ops: tuple[PostOp, ...] = ()
     ahead_lines: int = 0  # cache lines to prefetch for every UNROLL steps
     stream_bytes: int = 0  # prefetch the weights themselves so far ahead of their use
+    packs: bool = False
     items: Items = ONE
 
     @property
     def vectors(self) -> int:
-        return -(-self.columns // lanes_of(self.isa))
+        return self.panel_vectors if self.packs else -(-self.columns // lanes_of(self.isa))
 
     @property
     def name(self) -> str:
@@ -90,7 +92,7 @@ class MatmulTileSpec:
         words = [f"{self.rows}x{self.columns}x{self.depth}"] + [f"i{self.items.count}"] * (self.items.count > 1)
         words += ["bias"] * bool(self.bias) + ["acc"] * self.accumulate
         words += ["alpha"] * self.scaled + ["beta"] * self.beta + [op.name for op in self.post_ops]
-        words += ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
+        words += ["pack"] * self.packs + ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
         return f"matmul_f32_{'_'.join(words)}__{self.isa}"
 
     def reads_dst(self) -> bool:
@@ -102,7 +104,7 @@ class MatmulTileSpec:
         return panel * self.panel_bytes + within * vector_bytes
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[6])."""
+        """Emit the kernel: void kernel(const int64 frame[7])."""
         v = vector_of(self.isa, asm)
         tile = Tile(self, asm, v)
         if self.items.count == 1:
@@ -123,7 +125,8 @@ class MatmulTileSpec:
             reads += self._ranges(BIAS)
         if self.scaled:
             reads.append(Range(SCALE, 0, 8 if self.beta else 4))
-        return Footprint((*reads, *dst * self.reads_dst()), dst)
+        packed = Range(PACKED, 0, self.depth * self.vectors * 4 * lanes_of(self.isa))
+        return Footprint((*reads, *dst * self.reads_dst()), (*dst, *[packed] * self.packs))
 
     def _ranges(self, argument: int) -> Iterator[Range]:
         """What an argument is touched in, by all items."""
@@ -179,7 +182,7 @@ class Tile:
         self.acc = v.registers.take("accumulators", spec.rows, spec.vectors)
         self.pointers: dict[int, Any] = {}
         used = {SRC: spec.depth > 0, WEIGHTS: spec.depth > 0, BIAS: spec.bias is not None, DST: True}
-        used |= {AHEAD: spec.ahead_lines > 0, SCALE: spec.scaled}
+        used |= {AHEAD: spec.ahead_lines > 0, SCALE: spec.scaled, PACKED: spec.packs}
         for argument in (a for a, needed in used.items() if needed):
             self.pointers[argument] = asm.gp.take(ARGUMENTS[argument])
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
@@ -233,8 +236,8 @@ class Tile:
         """acc[r][j] += src[r, k] * weights[k, j] for all k: a loop over UNROLL steps, then the rest."""
         spec, asm, v = self.spec, self.asm, self.v
         with v.parts(spec.vectors, spec.vectors * v.lanes if spec.padded else spec.columns) as parts:
-            alone = spec.rows == 1 and all(part is v for part in parts)
-            row = [] if alone else v.registers.take("weights row", 1 if spec.rows == 1 else spec.vectors)
+            wide = spec.rows == 1 and not spec.packs
+            row = v.registers.take("weights row", 1 if wide else spec.vectors)
             spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
             loops, rest = looped_steps(spec.depth) // UNROLL, spec.depth - looped_steps(spec.depth)
             if loops:
@@ -244,6 +247,8 @@ class Tile:
                     self.steps(UNROLL, parts, row, spare)
                     asm.ADD(self.pointers[SRC], UNROLL * spec.src_depth_bytes)
                     asm.ADD(self.pointers[WEIGHTS], UNROLL * spec.weights_row_bytes)
+                    if spec.packs:
+                        asm.ADD(self.pointers[PACKED], UNROLL * spec.vectors * v.bytes)
                     if spec.ahead_lines:
                         asm.ADD(self.pointers[AHEAD], spec.ahead_lines * LINE_BYTES)
                 asm.gp.free(left)
@@ -259,11 +264,13 @@ class Tile:
             vectors = [mem(weights, x, size=v.bytes) for x in at]
             column = [mem(src, r * spec.src_row_bytes + k * spec.src_depth_bytes, size=4) for r in range(spec.rows)]
             self.prefetch(k, count, at)
-            if spec.rows == 1:
+            if spec.rows == 1 and not spec.packs:
                 self.one_row(vectors, column[0], parts, row, spare[k % len(spare)])
                 continue
             for factor, part, vector in zip(row, parts, vectors, strict=True):
                 part.load(factor, vector)
+            for j, factor in enumerate(row if spec.packs else ()):
+                v.store(mem(self.pointers[PACKED], (k * spec.vectors + j) * v.bytes, size=v.bytes), factor)
             v.outer_product(self.acc, row, column, spare)
 
     def one_row(self, vectors: list[Pointer], element: Pointer, parts: list[Lanes], row: list[Any], copy: Any) -> None:
@@ -283,8 +290,8 @@ class Tile:
         for line in range(k, spec.ahead_lines, count):
             asm.PREFETCHT1(mem(self.pointers[AHEAD], line * LINE_BYTES))
         if spec.stream_bytes:
-            lines = dict.fromkeys(at // LINE_BYTES for at in vectors)
-            for line in lines:
+            ends = {at + self.v.bytes - 1 for at in vectors} if spec.weights_row_bytes % LINE_BYTES else set()
+            for line in sorted({at // LINE_BYTES for at in (*vectors, *ends)}):
                 asm.PREFETCHT0(mem(self.pointers[WEIGHTS], line * LINE_BYTES + spec.stream_bytes))
 
     def finish(self) -> None:

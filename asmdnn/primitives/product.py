@@ -47,9 +47,10 @@ class Product:
     weights: Matrix | Panels
     dst: Matrix
     bias: Matrix | None = None
+    packed: Panels | None = None  # where the tiles leave a copy of their weights
 
     def operands(self) -> dict[str, Matrix | Panels]:
-        every = {"src": self.src, "weights": self.weights, "dst": self.dst, "bias": self.bias}
+        every = {"src": self.src, "weights": self.weights, "dst": self.dst, "bias": self.bias, "packed": self.packed}
         return {name: x for name, x in every.items() if x is not None}
 
     def transposed(self, weights: Matrix) -> "Product":
@@ -101,6 +102,15 @@ class Product:
         if bias is not None:
             bias = replace(bias, start_bytes=bias.start_bytes + begin * bias.column_bytes)
         return replace(self, n=end - begin, weights=weights, dst=dst, bias=bias)
+
+    def rows(self, begin: int, end: int) -> "Product":
+        """Rows [begin, end)."""
+        moved = {
+            name: replace(x, start_bytes=x.start_bytes + begin * x.row_bytes)
+            for name, x in (("src", self.src), ("dst", self.dst), ("bias", self.bias))
+            if x is not None
+        }
+        return replace(self, m=end - begin, **moved)  # type: ignore[arg-type]
 
     def depths(self, begin: int, end: int) -> "Product":
         """The part of the sum over k in [begin, end)."""

@@ -5,6 +5,7 @@ streams of them are read at a time, and there are enough accumulators to hide th
 """
 
 from dataclasses import dataclass
+from math import gcd
 
 from asmdnn.isa.vector import lanes_of
 from asmdnn.primitives.conv_tiles import balanced
@@ -14,13 +15,16 @@ from asmdnn.primitives.product import Matrix, Panels, Product
 # The most rows for each number of vectors: accumulators, a weights row, a broadcast register and a tail mask must fit.
 BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 PANEL_VECTORS = 2  # of weights that this library packs
+L1_SETS_BYTES = 4096  # addresses that differ by a multiple share a set, on every x86-64 CPU of today
 DEPTH_STEP = 8  # ranges of k are multiples of it
 CALL_TARGET_CYCLES = 4000  # small matrices of a batch share a call that takes about so long
 SMALL_TILE_CYCLES = 1000
 FEW_TILES = 16  # fewer tiles than these, and the sum over k is split, so that more threads have work
 SPLIT_CYCLES = 60_000  # and what a tile must take for that
 LEAST_SPLIT = 128  # steps of k
-PACK_TILES = 4  # fewer tiles of rows read plain weights as they are
+PACK_TILES = 16  # from so many tiles of rows on plain weights are packed
+ALIAS_BYTES = 1024  # and from 2 on if the distance of their rows has such a factor in common with the 4 KiB of L1's sets
+PLAIN_DEPTH = 256  # steps of k that keep the columns of a tile in L1 and L2 where weights are not packed
 PACK_ELEMENTS = 64 * 64  # and so few weights stay in L1
 
 
@@ -41,11 +45,12 @@ def panel_columns(n: int, lanes: int) -> int:
 def choose_block(p: Product, isa: str) -> Block:
     """The block that the model expects to be fastest; it depends on the shape and the ISA alone."""
     lanes = lanes_of(isa)
-    panel = p.weights.columns // lanes if isinstance(p.weights, Panels) else 0
+    panels = p.packed or p.weights
+    panel = panels.columns // lanes if isinstance(panels, Panels) else 0
     candidates = [
         Block(rows, vectors, panel or vectors)
         for vectors, rows in BLOCKS[isa].items()
-        if not panel or vectors % panel == 0 or vectors == panel
+        if not panel or (vectors == panel if p.packed else vectors % panel == 0)
     ]
     return min(candidates, key=lambda b: block_cycles(p, b, lanes))
 
@@ -67,6 +72,8 @@ def choose_ranges(p: Product, b: Block, lanes: int, l2_bytes: int) -> list[tuple
     """
     if p.m <= b.rows:
         return [(0, p.k)]
+    if isinstance(p.weights, Matrix) and not p.packed:
+        return ranges_of(p.k, PLAIN_DEPTH // DEPTH_STEP)
     most = max(l2_bytes // PANEL_SHARE // (4 * lanes * b.vectors), LEAST_DEPTH) // DEPTH_STEP
     return ranges_of(p.k, most)
 
@@ -104,5 +111,6 @@ def needs_pack(p: Product, b: Block) -> bool:
     x = p.weights
     if isinstance(x, Panels):
         return False
-    apart = x.column_bytes != 4 and p.n > 1
-    return apart or (-(-p.m // b.rows) >= PACK_TILES and p.k * p.n > PACK_ELEMENTS)
+    aliases = gcd(x.row_bytes, L1_SETS_BYTES) >= ALIAS_BYTES
+    often = -(-p.m // b.rows) >= (2 if aliases else PACK_TILES)
+    return (x.column_bytes != 4 and p.n > 1) or (often and p.k * p.n > PACK_ELEMENTS)

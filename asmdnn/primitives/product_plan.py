@@ -10,15 +10,18 @@ from itertools import groupby
 
 import numpy as np
 
-from asmdnn.generators.matmul import ARGUMENTS, MatmulTileSpec
+from asmdnn.generators.gemv import GemvSpec
+from asmdnn.generators.matmul import ARGUMENTS
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.conv_tiles import balanced
+from asmdnn.primitives.conv_tiling import CALL_CYCLES
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.product import Matrix, Panels, Product, matrices_desc, panels_of, panels_tag
 from asmdnn.primitives.product_blocks import (
     DEPTH_STEP,
+    FEW_TILES,
     choose_block,
     choose_splits,
     needs_pack,
@@ -34,6 +37,7 @@ MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 PARTIAL, ONE = "partial sums", "one"
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
 GROUP_L2 = 4  # weights are packed a group at a time that fills so many L2s
+ROW_RANGE, LEAST_ROW, ROW_COLUMNS = 32, 128, 4096  # rows at a time, columns worth it, columns whose sums stay in L1
 ONE_BITS = 0x3F800000  # 1.0f
 
 
@@ -136,20 +140,35 @@ class Assembly:
         isa, l2 = self.engine.isa, self.engine.l2_bytes
         if src_needs_pack(p):
             p = replace(p, src=self.dense_copy(p, p.src, p.k, "src", "pack_src"))
+        if reads_rows(p) and self.ending.may_split:
+            self.rows_of_weights(p)
+            return
         splits = choose_splits(p, isa) if self.ending.may_split else 1
         if not needs_pack(p, choose_block(p, isa)):
-            parts = iter([p])
-        else:
-            parts = self.packed_groups(p, at_once=splits > 1 or bool(p.batch))
-        for part in parts:
-            if splits > 1:
-                self.split(part, splits)
-            else:
-                self.words.append("tiles")
-                self.add(*schedule(part, self.ending, isa, l2))
+            self.split_or_not(p, splits)
+            return
+        apart = isinstance(p.weights, Matrix) and p.weights.column_bytes != 4
+        for part, columns in self.groups(p, at_once=splits > 1 or bool(p.batch)):
+            if apart:
+                self.pack(part, columns)
+                self.split_or_not(replace(part, weights=columns), splits)
+                continue
+            packing = replace(part, packed=columns)
+            first = packing.rows(0, balanced(p.m, choose_block(packing, isa).rows)[0])
+            self.words += ["packing_tiles", "tiles"]
+            self.add(*schedule(first, self.ending, isa, l2, one_range=True))
+            if first.m < p.m:
+                self.add(*schedule(replace(part.rows(first.m, p.m), weights=columns), self.ending, isa, l2))
 
-    def packed_groups(self, p: Product, at_once: bool) -> Iterator[Product]:
-        """The product in groups of columns, each after the phase that packs its weights."""
+    def split_or_not(self, p: Product, splits: int) -> None:
+        if splits > 1:
+            self.split(p, splits)
+        else:
+            self.words.append("tiles")
+            self.add(*schedule(p, self.ending, self.engine.isa, self.engine.l2_bytes))
+
+    def groups(self, p: Product, at_once: bool) -> Iterator[tuple[Product, Panels]]:
+        """The product in groups of columns, and where in scratch each group's weights are to be packed."""
         x, width = p.weights, panel_columns(p.n, self.lanes)
         assert isinstance(x, Matrix)
         panels, panel_bytes = -(-p.n // width), 4 * p.k * width
@@ -157,22 +176,27 @@ class Assembly:
         begin = 0
         for count in balanced(panels, most):
             end = min(p.n, begin + count * width)
-            part = replace(x, start_bytes=x.start_bytes + begin * x.column_bytes)
-            source = matrices_desc(part, p.batch, p.k, end - begin)
-            target = MemoryDesc(source.dims, f32, panels_tag(source.ndims, width))
-            buffer = f"packed weights {end - begin}"
-            self.scratch[buffer] = target.size_bytes
-            self.reorder(x.buffer, source, buffer, target, "pack_weights")
-            packed = panels_of(buffer, target)
+            part = p.columns(begin, end, replace(x, start_bytes=x.start_bytes + begin * x.column_bytes))
+            dims = matrices_desc(x, p.batch, p.k, end - begin).dims
+            target = MemoryDesc(dims, f32, panels_tag(len(dims), width))
+            self.scratch[f"packed weights {end - begin}"] = target.size_bytes
+            packed = panels_of(f"packed weights {end - begin}", target)
             assert packed
-            yield p.columns(begin, end, packed)
+            yield part, packed
             begin = end
 
+    def pack(self, p: Product, panels: Panels) -> None:
+        """A phase of its own that packs the weights."""
+        assert isinstance(p.weights, Matrix)
+        source = matrices_desc(p.weights, p.batch, p.k, p.n)
+        target = MemoryDesc(source.dims, f32, panels_tag(source.ndims, panels.columns))
+        self.reorder(p.weights.buffer, source, panels.buffer, target, "pack_weights")
+
     def split(self, p: Product, splits: int) -> None:
-        """Partial sums over ranges of k into scratch, side by side; then their sum, in the order of the ranges."""
+        """Partial sums over ranges of k into scratch, side by side; then their sum."""
         ranges = ranges_of(p.k, -(-p.k // DEPTH_STEP // splits))
-        size, specs, parts = 4 * p.m * p.n, list[MatmulTileSpec](), list[Phase]()
-        at = 0
+        size, at = 4 * p.m * p.n, 0
+        specs, parts = list[KernelSpec](), list[Phase]()
         for k, run in groupby(ranges, key=lambda r: r[1] - r[0]):
             begin, count = ranges[at][0], len(list(run))
             part = p.depths(begin, begin + k)
@@ -185,16 +209,47 @@ class Assembly:
             specs += kernels
             at += count
         self.words.append("split_k")
-        self.scratch[PARTIAL] = len(ranges) * size
         records = np.concatenate([phase.records for phase in parts])
         cycles = np.concatenate([phase.cycles for phase in parts])
         self.add(tuple(specs), [Phase(parts[0].arguments, records, cycles)])
+        self.add_partial_sums(p, len(ranges))
+
+    def rows_of_weights(self, p: Product) -> None:
+        """A vector times row-major weights: ranges of whole rows, as partial sums, then their sum."""
+        ranges = ranges_of(p.k, max(ROW_RANGE // DEPTH_STEP, -(-p.k // DEPTH_STEP // FEW_TILES)))
+        columns = balanced(p.n, ROW_COLUMNS)
+        specs: dict[GemvSpec, int] = {}
+        records, cycles = [], []
+        for i, (begin, end) in enumerate(ranges):
+            part, at = p.depths(begin, end), 0
+            for count in columns:
+                spec = GemvSpec(self.engine.isa, count, end - begin, p.src.column_bytes, p.weights.row_bytes)
+                offsets = (part.src.start_bytes, part.weights.start_bytes + 4 * at, 0, 4 * (i * p.n + at), 0, 0, 0)
+                records.append((specs.setdefault(spec, len(specs)), *offsets))
+                cycles.append(count * (end - begin) // 8 + CALL_CYCLES)
+                at += count
+        buffers = (p.src.buffer, p.weights.buffer, "bias", PARTIAL, p.weights.buffer, "scale", "packed")
+        self.words.append("rows")
+        self.add(tuple(specs), [Phase(buffers, np.array(records, np.int64), np.array(cycles, np.int32))])
+        self.add_partial_sums(p, len(ranges))
+
+    def add_partial_sums(self, p: Product, count: int) -> None:
+        """dst = the sum of `count` partial results, in their order: a product with a row of ones."""
+        size = 4 * p.m * p.n
+        self.scratch[PARTIAL] = count * size
         self.constants[ONE] = np.array([ONE_BITS], np.int64)
         ones, sums = Matrix(ONE, 0, (0,), 0, 0), Matrix(PARTIAL, 0, (4 * p.n,), size, 4)
         dst, bias = (x and Matrix(x.buffer, x.start_bytes, (x.row_bytes,), 0, x.column_bytes) for x in (p.dst, p.bias))
         assert dst
-        total = Product((p.m,), 1, p.n, len(ranges), ones, sums, dst, bias)
+        total = Product((p.m,), 1, p.n, count, ones, sums, dst, bias).folded()
         self.add(*schedule(total, self.ending, self.engine.isa, self.engine.l2_bytes, one_range=True))
+
+
+def reads_rows(p: Product) -> bool:
+    """Whether it is one row of dst times many row-major weights, of which each is used once."""
+    x = p.weights
+    rows = isinstance(x, Matrix) and x.column_bytes == 4 and p.m == 1 and not p.batch
+    return rows and p.k >= ROW_RANGE and p.n >= LEAST_ROW
 
 
 def src_needs_pack(p: Product) -> bool:

@@ -18,7 +18,10 @@ from asmdnn.primitives.product_blocks import Block, choose_block, choose_items, 
 from asmdnn.runtime.plan import Phase
 
 LINE_BYTES = 64
-STREAM_BYTES = 1024  # weights of a single row of dst are prefetched so far ahead
+STREAM_BYTES = 1024  # panels that a single row of dst reads are prefetched so far ahead
+STREAM_ROWS = 16  # and weights that are not packed so many rows ahead
+MAX_STREAM_BYTES = 1 << 24
+FEW_WEIGHTS = 64 * 64  # which stay in L1
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,8 @@ class Cut:
         dst = p.dst.start_bytes + first * p.dst.row_bytes
         lines = self.ahead_lines()
         share = np.arange(len(first)) % self.chunk * (lines * LINE_BYTES * ((step.end - step.begin) // 8))
-        return np.stack((zero, src, weights, bias, dst, weights + share, zero), 1)
+        packed = zero + (p.packed.start_bytes + step.begin * p.packed.row_bytes if p.packed else 0)
+        return np.stack((zero, src, weights, bias, dst, weights + share, zero, packed), 1)
 
     def group_rows(self, step: Step) -> Int64:
         """int64[groups, 1 + arguments]: what each group of columns adds; ahead of it lies the next one."""
@@ -153,7 +157,8 @@ class Cut:
         step_bytes = panel * (self.block.vectors // self.block.panel_vectors)
         bias = zero if p.bias is None else number * width * p.bias.column_bytes
         ahead = (number + 1) % self.groups * step_bytes
-        return np.stack((zero, zero, number * step_bytes, bias, number * 4 * width, ahead, zero), 1)
+        packed = number * (p.packed.panel_bytes if p.packed else 0)
+        return np.stack((zero, zero, number * step_bytes, bias, number * 4 * width, ahead, zero, packed), 1)
 
     def ahead_lines(self) -> int:
         """Cache lines of the next panel that each 8 steps prefetch, so that the tiles of a chunk bring all of it."""
@@ -206,9 +211,18 @@ class Cut:
             beta=step.beta,
             post_ops=step.post_ops,
             ahead_lines=self.ahead_lines(),
-            stream_bytes=STREAM_BYTES if rows == 1 and padded and several else 0,
+            stream_bytes=self.stream_bytes(),
+            packs=p.packed is not None,
             items=self.item_steps(items, bias is not None),
         )
+
+    def stream_bytes(self) -> int:
+        """How far ahead of their use weights are prefetched that no tile before has brought."""
+        p = self.p
+        if isinstance(p.weights, Panels):
+            return STREAM_BYTES if self.sizes == [1] and self.block.vectors > self.block.panel_vectors else 0
+        ahead = STREAM_ROWS * p.weights.row_bytes
+        return ahead if p.k * p.n >= FEW_WEIGHTS and ahead <= MAX_STREAM_BYTES else 0
 
     def item_steps(self, items: int, bias: bool) -> Items:
         if items == 1:
