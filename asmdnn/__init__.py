@@ -14,6 +14,11 @@ from asmdnn.primitives.attr import Attr, Eltwise, Sum
 from asmdnn.primitives.convolution import ConvolutionForward
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.inner_product import (
+    InnerProductBackwardData,
+    InnerProductBackwardWeights,
+    InnerProductForward,
+)
 from asmdnn.primitives.matmul import MatMul
 from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.reorder import Reorder
@@ -24,7 +29,8 @@ from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32,
 __version__ = "0.1.0"
 
 __all__ = [
-    "Algorithm", "AsmdnnError", "Attr", "ConvolutionForward", "DataType", "Eltwise", "Engine", "InvalidArguments",
+    "Algorithm", "AsmdnnError", "Attr", "ConvolutionForward", "DataType", "Eltwise", "Engine",
+    "InnerProductBackwardData", "InnerProductBackwardWeights", "InnerProductForward", "InvalidArguments",
     "MatMul", "Memory", "MemoryDesc", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle", "Stream", "Sum",
     "Unimplemented", "bf16", "f16", "f32", "implementations", "max_cpu_isa", "ops", "primitive_desc", "reorder",
     "s8", "s32", "u8",

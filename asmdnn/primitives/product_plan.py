@@ -6,7 +6,7 @@ The words of an implementation's name say what the plan does: `pack_src`, `pack_
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import groupby
+from itertools import count, groupby
 
 import numpy as np
 
@@ -45,22 +45,23 @@ class Refused(Exception):
     """Why a product cannot be planned; caught by `plan_product`."""
 
 
-def plan_product(p: Product, ending: Ending, tensors: Mapping[str, MemoryDesc], engine: Engine) -> Plan | Refusal:
+def plan_product(
+    p: Product, ending: Ending, tensors: Mapping[str, MemoryDesc], engine: Engine, outputs: tuple[str, ...] = ("dst",)
+) -> Plan | Refusal:
     """The plan for resolved tensors, or a refusal with its reason.  `p` names the tensors as its buffers."""
-    isa = f32_level(engine.isa)
-    assembly = Assembly(replace(engine, isa=isa), ending)
+    assembly = Assembly(engine, ending)
     try:
-        reach(p)
-        if min(p.m, p.n, *p.batch, 1) > 0:
-            assembly.multiply(p.folded())
+        assembly.product(p)
     except Refused as reason:
-        return Refusal(f"matmul:{isa}", str(reason))
-    return assembly.plan(tensors)
+        return Refusal(f"tiles:{assembly.engine.isa}", str(reason))
+    return assembly.plan(tensors, outputs)
 
 
 def reach(p: Product) -> None:
     """Refuse tiles whose displacements do not fit into 32 bits."""
     for name, x in p.operands().items():
+        if isinstance(x, Panels) and x.row_bytes != 4 * x.columns:
+            raise Refused(f"the rows of a panel of {name} are not dense")
         row = 24 * x.row_bytes + 16 * (x.column_bytes if isinstance(x, Matrix) else x.panel_bytes)
         if row > MAX_OFFSET:
             raise Refused(f"the rows of a tile of {name} are more than 2 GiB apart")
@@ -70,22 +71,30 @@ class Assembly:
     """Phases, kernels and scratch as they come together; the only thing here that changes."""
 
     def __init__(self, engine: Engine, ending: Ending) -> None:
-        self.engine, self.ending, self.lanes = engine, ending, lanes_of(engine.isa)
+        self.engine, self.ending = replace(engine, isa=f32_level(engine.isa)), ending
+        self.lanes = lanes_of(self.engine.isa)
         self.words: list[str] = []
         self.specs: list[KernelSpec] = []
         self.phases: list[tuple[Phase, int]] = []
         self.scratch: dict[str, int] = {}
         self.constants: dict[str, Int64] = {}
 
-    def plan(self, tensors: Mapping[str, MemoryDesc]) -> Plan:
+    def plan(self, tensors: Mapping[str, MemoryDesc], outputs: tuple[str, ...]) -> Plan:
         name = f"{'+'.join(dict.fromkeys(self.words)) or 'nothing'}:{self.engine.isa}"
         empty = Phase(ARGUMENTS, np.zeros((0, 1 + len(ARGUMENTS)), np.int64), np.zeros(0, np.int32))
         phases = concatenate(self.phases or [(empty, 0)], len(ARGUMENTS))
-        return Plan(name, tuple(self.specs), phases, tensors, self.constants, self.scratch, ("dst",))
+        return Plan(name, tuple(self.specs), phases, tensors, self.constants, self.scratch, outputs)
 
     def add(self, specs: tuple[KernelSpec, ...], phases: list[Phase]) -> None:
         self.phases += [(phase, len(self.specs)) for phase in phases]
         self.specs += specs
+
+    def room(self, name: str, size_bytes: int) -> str:
+        """The name of a scratch buffer of that size; phases that do not need it at the same time share it."""
+        names = (name if i == 1 else f"{name} {i}" for i in count(1))
+        free = next(x for x in names if self.scratch.get(x, size_bytes) == size_bytes)
+        self.scratch[free] = size_bytes
+        return free
 
     def reorder(self, source: str, src: MemoryDesc, target: str, dst: MemoryDesc, word: str) -> None:
         """A phase that brings `source` into the format of the scratch or tensor `target`."""
@@ -94,6 +103,12 @@ class Assembly:
             raise Refused(reason)
         self.words.append(word)
         self.add(specs, [phase])
+
+    def product(self, p: Product) -> None:
+        """Everything for a product; nothing if dst is empty."""
+        reach(p)
+        if min(p.m, p.n, *p.batch) > 0:
+            self.multiply(p.folded())
 
     def multiply(self, p: Product) -> None:
         """Everything for a product whose batch is folded."""
@@ -112,13 +127,13 @@ class Assembly:
         dense = [4 * p.m * p.n]
         for size in reversed(p.batch[1:]):
             dense.insert(0, dense[0] * size)
-        dst = Matrix("row-major dst", 0, tuple(dense[: len(p.batch)]), 4 * p.n, 4)
+        dst = Matrix("", 0, tuple(dense[: len(p.batch)]), 4 * p.n, 4)
         outer, inner = (matrices_desc(x, p.batch, p.m, p.n) for x in (p.dst, dst))
-        self.scratch[dst.buffer] = inner.size_bytes
+        dst = replace(dst, buffer=self.room("row-major dst", inner.size_bytes))
         if self.ending.beta or any(True for op in self.ending.post_ops if op.name.startswith("sum")):
-            self.reorder("dst", outer, dst.buffer, inner, "pack_dst")
+            self.reorder(p.dst.buffer, outer, dst.buffer, inner, "pack_dst")
         self.multiply(replace(p, dst=dst))
-        self.reorder(dst.buffer, inner, "dst", outer, "unpack_dst")
+        self.reorder(dst.buffer, inner, p.dst.buffer, outer, "unpack_dst")
 
     def dense_copy(self, p: Product, x: Matrix, columns: int, name: str, word: str) -> Matrix:
         """A copy of an operand in scratch whose columns are dense, and whose rows do not alias."""
@@ -130,10 +145,10 @@ class Assembly:
             strides[i] = strides[i + 1] * kept[i + 1]
         source = matrices_desc(x, p.batch, rows, columns)
         target = MemoryDesc((*kept, rows, columns), f32, strides=(*strides, row, 1))
-        self.scratch[f"packed {name}"] = target.size_bytes
-        self.reorder(x.buffer, source, f"packed {name}", target, word)
+        buffer = self.room(f"packed {name}", target.size_bytes)
+        self.reorder(x.buffer, source, buffer, target, word)
         steps = tuple(4 * s if step else 0 for s, step in zip(strides, x.batch_bytes, strict=True))
-        return Matrix(f"packed {name}", 0, steps, 4 * row if x.row_bytes else 0, 4)
+        return Matrix(buffer, 0, steps, 4 * row if x.row_bytes else 0, 4)
 
     def tiles(self, p: Product) -> None:
         """src and weights packed where that pays, and the tiles."""
@@ -179,8 +194,7 @@ class Assembly:
             part = p.columns(begin, end, replace(x, start_bytes=x.start_bytes + begin * x.column_bytes))
             dims = matrices_desc(x, p.batch, p.k, end - begin).dims
             target = MemoryDesc(dims, f32, panels_tag(len(dims), width))
-            self.scratch[f"packed weights {end - begin}"] = target.size_bytes
-            packed = panels_of(f"packed weights {end - begin}", target)
+            packed = panels_of(self.room("packed weights", target.size_bytes), target)
             assert packed
             yield part, packed
             begin = end
@@ -196,13 +210,14 @@ class Assembly:
         """Partial sums over ranges of k into scratch, side by side; then their sum."""
         ranges = ranges_of(p.k, -(-p.k // DEPTH_STEP // splits))
         size, at = 4 * p.m * p.n, 0
+        partial = self.room(PARTIAL, len(ranges) * size)
         specs, parts = list[KernelSpec](), list[Phase]()
         for k, run in groupby(ranges, key=lambda r: r[1] - r[0]):
             begin, count = ranges[at][0], len(list(run))
             part = p.depths(begin, begin + k)
             src = replace(part.src, batch_bytes=(k * p.src.column_bytes,))
             weights = replace(part.weights, batch_bytes=(k * p.weights.row_bytes,))
-            dst = Matrix(PARTIAL, at * size, (size,), 4 * p.n, 4)
+            dst = Matrix(partial, at * size, (size,), 4 * p.n, 4)
             part = Product((count,), p.m, p.n, k, src, weights, dst)
             kernels, (phase,) = schedule(part, Ending(), self.engine.isa, self.engine.l2_bytes, one_range=True)
             parts += concatenate([(phase, len(specs))], len(ARGUMENTS))
@@ -212,7 +227,7 @@ class Assembly:
         records = np.concatenate([phase.records for phase in parts])
         cycles = np.concatenate([phase.cycles for phase in parts])
         self.add(tuple(specs), [Phase(parts[0].arguments, records, cycles)])
-        self.add_partial_sums(p, len(ranges))
+        self.add_partial_sums(p, len(ranges), partial)
 
     def rows_of_weights(self, p: Product) -> None:
         """A vector times row-major weights: ranges of whole rows, as partial sums, then their sum."""
@@ -228,21 +243,30 @@ class Assembly:
                 records.append((specs.setdefault(spec, len(specs)), *offsets))
                 cycles.append(count * (end - begin) // 8 + CALL_CYCLES)
                 at += count
-        buffers = (p.src.buffer, p.weights.buffer, "bias", PARTIAL, p.weights.buffer, "scale", "packed")
+        partial = self.room(PARTIAL, 4 * len(ranges) * p.n)
+        buffers = (p.src.buffer, p.weights.buffer, "bias", partial, p.weights.buffer, "scale", "packed")
         self.words.append("rows")
         self.add(tuple(specs), [Phase(buffers, np.array(records, np.int64), np.array(cycles, np.int32))])
-        self.add_partial_sums(p, len(ranges))
+        self.add_partial_sums(p, len(ranges), partial)
 
-    def add_partial_sums(self, p: Product, count: int) -> None:
+    def ones(self, batch_dims: int) -> Matrix:
+        """A matrix of ones, of any size."""
+        self.constants[ONE] = np.array([ONE_BITS], np.int64)
+        return Matrix(ONE, 0, (0,) * batch_dims, 0, 0)
+
+    def add_partial_sums(self, p: Product, count: int, partial: str) -> None:
         """dst = the sum of `count` partial results, in their order: a product with a row of ones."""
         size = 4 * p.m * p.n
-        self.scratch[PARTIAL] = count * size
-        self.constants[ONE] = np.array([ONE_BITS], np.int64)
-        ones, sums = Matrix(ONE, 0, (0,), 0, 0), Matrix(PARTIAL, 0, (4 * p.n,), size, 4)
+        ones, sums = self.ones(1), Matrix(partial, 0, (4 * p.n,), size, 4)
         dst, bias = (x and Matrix(x.buffer, x.start_bytes, (x.row_bytes,), 0, x.column_bytes) for x in (p.dst, p.bias))
         assert dst
         total = Product((p.m,), 1, p.n, count, ones, sums, dst, bias).folded()
         self.add(*schedule(total, self.ending, self.engine.isa, self.engine.l2_bytes, one_range=True))
+
+
+def sum_of_rows(assembly: Assembly, x: Matrix, rows: int, columns: int, dst: Matrix) -> Product:
+    """dst = the sum of the rows of x, as a product with a row of ones."""
+    return Product((), 1, columns, rows, assembly.ones(0), x, dst)
 
 
 def reads_rows(p: Product) -> bool:
@@ -254,4 +278,4 @@ def reads_rows(p: Product) -> bool:
 
 def src_needs_pack(p: Product) -> bool:
     """Whether reading src in place costs more than a copy: its elements of a row lie apart, and it is read often."""
-    return p.src.column_bytes != 4 and p.k > 8 and p.n >= 64
+    return p.src.column_bytes not in (0, 4) and p.k > 8 and p.n >= 64

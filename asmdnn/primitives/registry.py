@@ -3,17 +3,26 @@
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.primitives import conv_direct, conv_reordered, matmul_tiles, reorder, shuffle
+from asmdnn.primitives import conv_direct, conv_reordered, inner_product_tiles, matmul_tiles, reorder, shuffle
 from asmdnn.primitives.convolution import ConvolutionForward
 from asmdnn.primitives.implementation import Planner
+from asmdnn.primitives.inner_product import (
+    InnerProductBackwardData,
+    InnerProductBackwardWeights,
+    InnerProductForward,
+)
 from asmdnn.primitives.matmul import MatMul
 from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.shuffle import Shuffle
 
-Description = ConvolutionForward | MatMul | Reorder | Shuffle
+InnerProduct = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights
+Description = ConvolutionForward | InnerProduct | MatMul | Reorder | Shuffle
 
 IMPLEMENTATIONS: dict[type, tuple[Planner[Any], ...]] = {
     ConvolutionForward: (conv_direct.plan, conv_reordered.plan),
+    InnerProductForward: (inner_product_tiles.plan_forward,),
+    InnerProductBackwardData: (inner_product_tiles.plan_backward_data,),
+    InnerProductBackwardWeights: (inner_product_tiles.plan_backward_weights,),
     MatMul: (matmul_tiles.plan,),
     Reorder: (reorder.plan,),
     Shuffle: (shuffle.plan,),
