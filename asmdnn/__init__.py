@@ -7,6 +7,7 @@ See README.md for the primitive-descriptor API.  Importing does no work: no CPU 
 """
 
 from asmdnn import ops
+from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.isa.cpu import max_cpu_isa
 from asmdnn.memory import Memory, MemoryDesc
@@ -32,6 +33,7 @@ __all__ = [
     "Algorithm", "AsmdnnError", "Attr", "ConvolutionForward", "DataType", "Eltwise", "Engine",
     "InnerProductBackwardData", "InnerProductBackwardWeights", "InnerProductForward", "InvalidArguments",
     "MatMul", "Memory", "MemoryDesc", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle", "Stream", "Sum",
-    "Unimplemented", "bf16", "f16", "f32", "implementations", "max_cpu_isa", "ops", "primitive_desc", "reorder",
-    "s8", "s32", "u8",
+    "Unimplemented", "bf16", "f16", "f32", "gemm_compute", "gemm_pack", "gemm_pack_get_size",
+    "implementations", "max_cpu_isa", "ops", "primitive_desc", "reorder",
+    "s8", "s32", "sgemm", "u8",
 ]  # fmt: skip

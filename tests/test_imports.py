@@ -24,9 +24,10 @@ MAY_IMPORT = {
     "runtime": {"types", "memory", "isa", "jit", "generators"},
     "primitives": {"types", "memory", "isa", "jit", "generators", "runtime"},
     "ops": {"types", "memory", "primitives"},
+    "blas": {"types", "memory", "isa", "primitives"},
     "cli": {"", "types", "memory", "isa", "jit", "runtime", "primitives"},
     "__main__": {"cli"},
-    "": {"types", "memory", "isa", "primitives", "ops"},
+    "": {"types", "memory", "isa", "primitives", "ops", "blas"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},

@@ -3,8 +3,9 @@
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.primitives import conv_direct, conv_reordered, inner_product_tiles, matmul_tiles, reorder, shuffle
+from asmdnn.primitives import conv_direct, conv_reordered, gemm, inner_product_tiles, matmul_tiles, reorder, shuffle
 from asmdnn.primitives.convolution import ConvolutionForward
+from asmdnn.primitives.gemm import Gemm
 from asmdnn.primitives.implementation import Planner
 from asmdnn.primitives.inner_product import (
     InnerProductBackwardData,
@@ -16,10 +17,11 @@ from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.shuffle import Shuffle
 
 InnerProduct = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights
-Description = ConvolutionForward | InnerProduct | MatMul | Reorder | Shuffle
+Description = ConvolutionForward | Gemm | InnerProduct | MatMul | Reorder | Shuffle
 
 IMPLEMENTATIONS: dict[type, tuple[Planner[Any], ...]] = {
     ConvolutionForward: (conv_direct.plan, conv_reordered.plan),
+    Gemm: (gemm.plan,),
     InnerProductForward: (inner_product_tiles.plan_forward,),
     InnerProductBackwardData: (inner_product_tiles.plan_backward_data,),
     InnerProductBackwardWeights: (inner_product_tiles.plan_backward_weights,),
