@@ -31,9 +31,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Algorithm", "AsmdnnError", "Attr", "ConvolutionForward", "DataType", "Eltwise", "Engine",
-    "InnerProductBackwardData", "InnerProductBackwardWeights", "InnerProductForward", "InvalidArguments",
-    "MatMul", "Memory", "MemoryDesc", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle", "Stream", "Sum",
-    "Unimplemented", "bf16", "f16", "f32", "gemm_compute", "gemm_pack", "gemm_pack_get_size",
-    "implementations", "max_cpu_isa", "ops", "primitive_desc", "reorder",
-    "s8", "s32", "sgemm", "u8",
+    "InnerProductBackwardData", "InnerProductBackwardWeights", "InnerProductForward", "InvalidArguments", "MatMul",
+    "Memory", "MemoryDesc", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle", "Stream",
+    "Sum", "Unimplemented", "bf16", "f16", "f32", "gemm_compute", "gemm_pack", "gemm_pack_get_size",
+    "implementations", "max_cpu_isa", "ops", "primitive_desc", "reorder", "s8", "s32", "sgemm", "u8",
 ]  # fmt: skip

@@ -49,8 +49,8 @@ def sgemm(
 def gemm_pack_get_size(identifier: str, m: int, n: int, k: int, engine: Engine | None = None) -> int:
     """Bytes of the packed operand "A" (m x k) or "B" (k x n)."""
     sizes = [size_of(name, size) for name, size in (("m", m), ("n", n), ("k", k))]
-    shape = {"A": (sizes[0], sizes[2]), "B": (sizes[2], sizes[1])}[checked_identifier(identifier)]
-    return HEADER_BYTES + packed_desc(identifier, *shape, (engine or Engine()).isa).size_bytes
+    rows, columns = {"A": (sizes[0], sizes[2]), "B": (sizes[2], sizes[1])}[checked_identifier(identifier)]
+    return HEADER_BYTES + packed_desc(identifier, rows, columns, (engine or Engine()).isa).size_bytes
 
 
 def gemm_pack(
@@ -67,7 +67,8 @@ def gemm_pack(
         source = Memory.from_array(np.multiply(source.view(), np.float32(factor), dtype=np.float32))
     engine = engine or Engine()
     isa = f32_level(engine.isa)
-    desc = packed_desc(checked_identifier(identifier), *source.desc.dims, isa)
+    rows, columns = source.desc.dims
+    desc = packed_desc(checked_identifier(identifier), rows, columns, isa)
     size = HEADER_BYTES + desc.size_bytes
     if out is None:
         out = Memory(MemoryDesc((size,), u8, "a")).array
@@ -75,7 +76,8 @@ def gemm_pack(
         raise InvalidArguments("out must be a dense, writable array of uint8, of gemm_pack_get_size() elements")
     if out.nbytes < size:
         raise InvalidArguments(f"out has {out.nbytes} bytes, the packed operand needs {size}")
-    HEADER.pack_into(out, 0, MAGIC, identifier.encode(), isa.encode(), *source.desc.dims)
+    header = HEADER.pack(MAGIC, identifier.encode(), isa.encode(), rows, columns)
+    out[: len(header)] = np.frombuffer(header, np.uint8)
     if desc.size_bytes:
         reorder(source, Memory(desc, out[HEADER_BYTES:size], padding_is_zero=True), engine)
     return out
@@ -122,7 +124,7 @@ def operand(name: str, trans: str, x: Any, side: str, engine: Engine | None) -> 
     if trans == "P" and side:
         return unpacked(name, x, side, engine or Engine())
     if trans not in ("N", "T"):
-        raise InvalidArguments(f"trans{name} must be 'N' or 'T'{' or, packed, ' + repr('P') if side else ''}: {trans!r}")
+        raise InvalidArguments(f"trans{name} must be 'N', 'T'{' or, if packed, P' if side else ''}, not {trans!r}")
     return matrix(name, x.T if trans == "T" and isinstance(x, np.ndarray) else x)
 
 
@@ -130,7 +132,7 @@ def unpacked(name: str, x: Any, side: str, engine: Engine) -> Memory:
     """The elements behind a header that says what is expected."""
     if not isinstance(x, np.ndarray) or x.dtype != np.uint8 or x.ndim != 1 or x.nbytes < HEADER_BYTES:
         raise InvalidArguments(f"{name} must be the array of bytes that gemm_pack made")
-    magic, identifier, isa, rows, columns = HEADER.unpack_from(np.ascontiguousarray(x[:HEADER_BYTES]))
+    magic, identifier, isa, rows, columns = HEADER.unpack_from(x[:HEADER_BYTES].tobytes())
     wanted = f32_level(engine.isa)
     if magic != MAGIC:
         raise InvalidArguments(f"{name} does not start with the header of gemm_pack")

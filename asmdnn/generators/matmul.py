@@ -6,9 +6,9 @@
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src     | f32[rows, depth]     | (r, k) at r * src_row_bytes + k * src_depth_bytes |
-| weights | f32[depth, columns]  | row k at k * weights_row_bytes; `panel_vectors` of it together, the next ones panel_bytes on |
+| weights | f32[depth, columns]  | row k at k * weights_row_bytes, in pieces of `panel_vectors`, panel_bytes apart |
 | bias    | f32[...]             | see `Bias`; nothing past the columns is read |
-| dst     | f32[rows, columns]   | columns dense, rows dst_row_bytes apart; not read unless a start, beta or sum asks for it |
+| dst     | f32[rows, columns]   | columns dense, rows dst_row_bytes apart; read only for a start, beta or sum |
 | ahead   | bytes                | weights that will be needed soon; only prefetched |
 | scale   | f32[2]               | alpha and beta, if `scaled` |
 | packed  | f32[depth, vectors]  | if `packs`: the weights are left here, a whole panel, zero behind the columns |

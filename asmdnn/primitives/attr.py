@@ -8,6 +8,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.generators.postops import PostOp, ReluOp, SumOp
 
 MAX_POST_OPS = 32
+SCRATCHPAD_MODES = ("library", "user")  # the primitive has a pool of it; the caller passes it with every call
 FLOAT32_MAX = float.fromhex("0x1.fffffep127")
 
 
@@ -56,8 +57,9 @@ class Attr:
     """post_ops: Sum and Eltwise values, executed in order of appending; at most 32.  Raises InvalidArguments."""
 
     post_ops: tuple[Sum | Eltwise, ...] = ()
+    scratchpad_mode: str = "library"  # who owns the temporary memory of a call: see SCRATCHPAD_MODES
 
-    def __init__(self, post_ops: Iterable[Sum | Eltwise] = ()) -> None:
+    def __init__(self, post_ops: Iterable[Sum | Eltwise] = (), scratchpad_mode: str = "library") -> None:
         chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
         for i, op in enumerate(chain):
             if not isinstance(op, Sum | Eltwise):
@@ -65,6 +67,9 @@ class Attr:
         if len(chain) > MAX_POST_OPS:
             raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
         object.__setattr__(self, "post_ops", chain)
+        if scratchpad_mode not in SCRATCHPAD_MODES:
+            raise InvalidArguments(f"scratchpad_mode must be 'library' or 'user', not {scratchpad_mode!r}")
+        object.__setattr__(self, "scratchpad_mode", scratchpad_mode)
 
     def on_registers(self) -> tuple[PostOp, ...]:
         """The chain as kernels execute it."""

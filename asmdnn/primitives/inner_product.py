@@ -2,7 +2,8 @@
 
     forward           dst[n, o] = bias[o] + sum over i of src[n, i] * weights[o, i]
     backward data     diff_src[n, i] = sum over o of diff_dst[n, o] * weights[o, i]
-    backward weights  diff_weights[o, i] = sum over n of diff_dst[n, o] * src[n, i];  diff_bias[o] = sum of diff_dst[n, o]
+    backward weights  diff_weights[o, i] = sum over n of diff_dst[n, o] * src[n, i]
+                      diff_bias[o] = sum over n of diff_dst[n, o]
 
 i is an input channel, or a channel at a position: src (n, c, [[d,] h,] w) goes with weights (o, c, [[d,] h,] w), dst is
 (n, o), bias (o,).  Every format may be "any".  n, o and sizes of i may be 0.  Names are oneDNN's (inner_product_*).

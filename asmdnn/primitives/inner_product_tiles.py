@@ -24,8 +24,8 @@ from asmdnn.primitives.inner_product import (
 )
 from asmdnn.primitives.product import Matrix, Panels, Product, panels_of
 from asmdnn.primitives.product_blocks import panel_columns
-from asmdnn.primitives.product_plan import Assembly, Refused, reach, sum_of_rows
-from asmdnn.primitives.product_schedule import Ending
+from asmdnn.primitives.product_plan import Assembly, Refused, sum_of_rows
+from asmdnn.primitives.product_schedule import Ending, chain_of
 from asmdnn.runtime.plan import Int64, Plan
 from asmdnn.types import f32
 
@@ -102,8 +102,11 @@ def planned(
     desc: Description, attr: Attr, engine: Engine, multiply: Callable[[Assembly], None], outputs: tuple[str, ...]
 ) -> Plan | Refusal:
     """The plan that `multiply` puts together, or why it cannot."""
-    assembly, tensors = Assembly(engine, Ending(attr.on_registers())), desc.tensors()
+    chain = chain_of(attr)
+    assembly, tensors = Assembly(engine, Ending(chain or ())), desc.tensors()
     name = f"tiles:{assembly.engine.isa}"
+    if chain is None:
+        return Refusal(name, "post-ops other than sum and relu are not implemented")
     for tensor, d in tensors.items():
         if d.dtype != f32:
             return Refusal(name, f"{tensor} is {d.dtype}, only f32 is implemented")
@@ -168,9 +171,7 @@ class Flat:
         return Panels(self.buffer, 4 * self.desc.offset0, (), 4 * self.step, 4 * self.desc.strides[0], columns)
 
 
-def aligned(
-    assembly: Assembly, tensors: Mapping[str, MemoryDesc], output: str = "", panels: str = ""
-) -> list[Flat]:
+def aligned(assembly: Assembly, tensors: Mapping[str, MemoryDesc], output: str = "", panels: str = "") -> list[Flat]:
     """The tensors in one order of channels and positions: as they are if they have one, else copied to row-major.
 
     `output` names the one that is written, `panels` the one whose first dim may be in panels.

@@ -10,7 +10,7 @@ from asmdnn.primitives.matmul import MatMul
 from asmdnn.primitives.product import Matrix, Panels, Product, matrix_of, panels_of, panels_tag
 from asmdnn.primitives.product_blocks import panel_columns
 from asmdnn.primitives.product_plan import plan_product
-from asmdnn.primitives.product_schedule import Ending
+from asmdnn.primitives.product_schedule import Ending, chain_of
 from asmdnn.runtime.plan import Plan
 from asmdnn.types import f32
 
@@ -22,7 +22,10 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan | Refusal:
     reason = why_not(desc, lanes)
     if reason:
         return Refusal(name, reason)
-    return plan_product(product_of(desc), Ending(attr.on_registers()), desc.tensors(), engine)
+    chain = chain_of(attr)
+    if chain is None:
+        return Refusal(name, "post-ops other than sum and relu are not implemented")
+    return plan_product(product_of(desc), Ending(chain), desc.tensors(), engine)
 
 
 def resolve(desc: MatMul, lanes: int) -> MatMul:

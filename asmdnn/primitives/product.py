@@ -1,8 +1,9 @@
 """A matrix product as strides in bytes: what is left of matmul, inner product and gemm when a kernel is to address it.
 
-    dst[b, m, n] = bias[b, m, n] + sum over k of src[b, m, k] * weights[b, k, n]
+dst[b, m, n] = bias[b, m, n] + sum over k of src[b, m, k] * weights[b, k, n]
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from asmdnn.memory import MemoryDesc
@@ -63,7 +64,8 @@ class Product:
         """The same with fewer batch dims: none of size 1, neighbours that count on from each other as one, and a batch
         that shares its weights as more rows."""
         kept = [i for i, size in enumerate(self.batch) if size != 1]
-        p = self._with_batch([self.batch[i] for i in kept], {n: [x.batch_bytes[i] for i in kept] for n, x in self._all()})
+        steps = {name: [x.batch_bytes[i] for i in kept] for name, x in self._all()}
+        p = self._with_batch([self.batch[i] for i in kept], steps)
         i = 0
         while i + 1 < len(p.batch):
             inner = p.batch[i + 1]
@@ -82,17 +84,19 @@ class Product:
                 return self
         p = self
         if self.m == 1:  # one row: its distance has no say
-            moved = {n: replace(x, row_bytes=x.batch_bytes[-1]) for n, x in self._all() if isinstance(x, Matrix)}
-            moved["weights"] = self.weights
-            p = replace(self, **moved)
+
+            def moved(x: Matrix) -> Matrix:
+                return replace(x, row_bytes=x.batch_bytes[-1])
+
+            p = replace(self, src=moved(self.src), dst=moved(self.dst), bias=self.bias and moved(self.bias))
         p = p._with_batch(p.batch[:-1], {n: x.batch_bytes[:-1] for n, x in p._all()})
         return replace(p, m=self.m * self.batch[-1])._rows_from_batch()
 
     def _all(self) -> list[tuple[str, "Matrix | Panels"]]:
         return list(self.operands().items())
 
-    def _with_batch(self, sizes: "tuple[int, ...] | list[int]", steps: "dict[str, object]") -> "Product":
-        moved = {n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self._all()}  # type: ignore[arg-type]
+    def _with_batch(self, sizes: Sequence[int], steps: Mapping[str, Sequence[int]]) -> "Product":
+        moved = {n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self._all()}
         return replace(self, batch=tuple(sizes), **moved)  # type: ignore[arg-type]
 
     def columns(self, begin: int, end: int, weights: Matrix | Panels) -> "Product":
@@ -135,9 +139,9 @@ def panels_of(name: str, desc: MemoryDesc) -> Panels | None:
 
 
 def panels_tag(ndims: int, columns: int) -> str:
-    """Batch, panels of the last dim, rows of the dim before, the columns of a panel: "BA16b", "aCB16c"."""
-    *batch, row, column = LETTERS[:ndims]
-    return f"{''.join(batch)}{column.upper()}{row}{columns}{column}"
+    """Batch, panels of the last dim, rows of the dim before, the columns of a panel: "Ba16b", "aCb16c"."""
+    batch, row, column = LETTERS[: ndims - 2], LETTERS[ndims - 2], LETTERS[ndims - 1]
+    return f"{batch}{column.upper()}{row}{columns}{column}"
 
 
 def matrices_desc(x: Matrix, batch: tuple[int, ...], rows: int, columns: int) -> MemoryDesc:

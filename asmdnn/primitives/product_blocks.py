@@ -15,7 +15,7 @@ from asmdnn.primitives.product import Matrix, Panels, Product
 # The most rows for each number of vectors: accumulators, a weights row, a broadcast register and a tail mask must fit.
 BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 PANEL_VECTORS = 2  # of weights that this library packs
-L1_SETS_BYTES = 4096  # addresses that differ by a multiple share a set, on every x86-64 CPU of today
+L1_SETS_BYTES = 4096  # addresses that differ by a multiple share a set, on x86-64 CPUs of today
 DEPTH_STEP = 8  # ranges of k are multiples of it
 CALL_TARGET_CYCLES = 4000  # small matrices of a batch share a call that takes about so long
 SMALL_TILE_CYCLES = 1000
@@ -23,7 +23,7 @@ FEW_TILES = 16  # fewer tiles than these, and the sum over k is split, so that m
 SPLIT_CYCLES = 60_000  # and what a tile must take for that
 LEAST_SPLIT = 128  # steps of k
 PACK_TILES = 16  # from so many tiles of rows on plain weights are packed
-ALIAS_BYTES = 1024  # and from 2 on if the distance of their rows has such a factor in common with the 4 KiB of L1's sets
+ALIAS_BYTES = 1024  # and from 2 on if their rows' distance has such a factor in common with L1's 4 KiB
 PLAIN_DEPTH = 256  # steps of k that keep the columns of a tile in L1 and L2 where weights are not packed
 PACK_ELEMENTS = 64 * 64  # and so few weights stay in L1
 
@@ -101,7 +101,11 @@ def choose_splits(p: Product, isa: str) -> int:
     """In how many parts the sum over k is cut so that there is work for more threads; 1 if there is enough."""
     block, lanes = choose_block(p, isa), lanes_of(isa)
     tiles = -(-p.m // block.rows) * -(-p.n // (block.vectors * lanes))
-    if p.batch or tiles >= FEW_TILES or p.k * step_cycles(min(p.m, block.rows), block.vectors, lanes) * tiles < SPLIT_CYCLES:
+    if (
+        p.batch
+        or tiles >= FEW_TILES
+        or p.k * step_cycles(min(p.m, block.rows), block.vectors, lanes) * tiles < SPLIT_CYCLES
+    ):
         return 1
     return max(1, min(-(-FEW_TILES // tiles), p.k // LEAST_SPLIT))
 

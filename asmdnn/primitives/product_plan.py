@@ -12,6 +12,7 @@ import numpy as np
 
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import ARGUMENTS
+from asmdnn.generators.postops import SumOp
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.conv_tiles import balanced
@@ -130,7 +131,7 @@ class Assembly:
         dst = Matrix("", 0, tuple(dense[: len(p.batch)]), 4 * p.n, 4)
         outer, inner = (matrices_desc(x, p.batch, p.m, p.n) for x in (p.dst, dst))
         dst = replace(dst, buffer=self.room("row-major dst", inner.size_bytes))
-        if self.ending.beta or any(True for op in self.ending.post_ops if op.name.startswith("sum")):
+        if self.ending.beta or any(isinstance(op, SumOp) for op in self.ending.post_ops):
             self.reorder(p.dst.buffer, outer, dst.buffer, inner, "pack_dst")
         self.multiply(replace(p, dst=dst))
         self.reorder(dst.buffer, inner, p.dst.buffer, outer, "unpack_dst")
@@ -189,8 +190,8 @@ class Assembly:
         panels, panel_bytes = -(-p.n // width), 4 * p.k * width
         most = panels if at_once else max(1, GROUP_L2 * self.engine.l2_bytes // max(panel_bytes, 1))
         begin = 0
-        for count in balanced(panels, most):
-            end = min(p.n, begin + count * width)
+        for size in balanced(panels, most):
+            end = min(p.n, begin + size * width)
             part = p.columns(begin, end, replace(x, start_bytes=x.start_bytes + begin * x.column_bytes))
             dims = matrices_desc(x, p.batch, p.k, end - begin).dims
             target = MemoryDesc(dims, f32, panels_tag(len(dims), width))
@@ -237,12 +238,12 @@ class Assembly:
         records, cycles = [], []
         for i, (begin, end) in enumerate(ranges):
             part, at = p.depths(begin, end), 0
-            for count in columns:
-                spec = GemvSpec(self.engine.isa, count, end - begin, p.src.column_bytes, p.weights.row_bytes)
+            for width in columns:
+                spec = GemvSpec(self.engine.isa, width, end - begin, p.src.column_bytes, p.weights.row_bytes)
                 offsets = (part.src.start_bytes, part.weights.start_bytes + 4 * at, 0, 4 * (i * p.n + at), 0, 0, 0)
                 records.append((specs.setdefault(spec, len(specs)), *offsets))
-                cycles.append(count * (end - begin) // 8 + CALL_CYCLES)
-                at += count
+                cycles.append(width * (end - begin) // 8 + CALL_CYCLES)
+                at += width
         partial = self.room(PARTIAL, 4 * len(ranges) * p.n)
         buffers = (p.src.buffer, p.weights.buffer, "bias", partial, p.weights.buffer, "scale", "packed")
         self.words.append("rows")

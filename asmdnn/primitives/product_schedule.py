@@ -1,19 +1,20 @@
 """The records of a matrix product: tiles for every matrix of the batch, in the order that reads least."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
 from asmdnn.generators.matmul import ARGUMENTS, Bias, Items, MatmulTileSpec
-from asmdnn.generators.postops import PostOp
+from asmdnn.generators.postops import PostOp, ReluOp, SumOp
 from asmdnn.isa.vector import lanes_of
+from asmdnn.primitives.attr import Attr, Eltwise, Sum
 from asmdnn.primitives.conv_schedule import lay_out, make_depths, may_split
 from asmdnn.primitives.conv_tiles import Int64, balanced
 from asmdnn.primitives.conv_tiling import CALL_CYCLES, TILES_TO_HIDE, choose_order, step_cycles
-from asmdnn.primitives.product import Matrix, Panels, Product
+from asmdnn.primitives.product import Panels, Product
 from asmdnn.primitives.product_blocks import Block, choose_block, choose_items, choose_ranges
 from asmdnn.runtime.plan import Phase
 
@@ -35,6 +36,14 @@ class Ending:
     @property
     def may_split(self) -> bool:
         return may_split(self.post_ops)
+
+
+def chain_of(attr: Attr) -> tuple[PostOp, ...] | None:
+    """The post-ops on registers; None if there is one that these kernels do not have."""
+    if not all(isinstance(op, Sum | Eltwise) for op in attr.post_ops):
+        return None
+    chain = attr.on_registers()
+    return chain if all(isinstance(op, SumOp | ReluOp) for op in chain) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ def schedule(
     ranges = [(0, p.k)] if whole else choose_ranges(p, block, lanes, l2_bytes)
     cut = Cut.of(p, block, lanes, ranges, l2_bytes)
     specs: dict[MatmulTileSpec, int] = {}
-    phases = []
+    phases: list[Phase] = []
     for step in steps_of(ranges, p.bias is not None, ending):
         records, cycles = cut.records(step, isa, specs)
         phases.append(Phase(cut.buffers, records, cycles, continues=bool(phases)))
@@ -167,9 +176,7 @@ class Cut:
             return 0
         return -(-8 * 4 * self.block.vectors * self.lanes // LINE_BYTES // self.chunk)
 
-    def specs(
-        self, step: Step, items: int, isa: str, specs: dict[MatmulTileSpec, int]
-    ) -> tuple[Int64, npt.NDArray[np.int64]]:
+    def specs(self, step: Step, items: int, isa: str, specs: dict[MatmulTileSpec, int]) -> tuple[Int64, Int64]:
         """int64[groups, sizes]: the number of the spec in `specs`, and the cycles that a call is expected to take."""
         p, lanes = self.p, self.lanes
         sizes = sorted(set(self.sizes), reverse=True)
