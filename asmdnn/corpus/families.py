@@ -7,12 +7,15 @@ from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
 from asmdnn.corpus.copies import REORDER_ISA, copy_specs, transpose_specs
+from asmdnn.corpus.matmul import MATMUL_FAMILIES
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.executor import ExecutorSpec
+from asmdnn.generators.gemv import GemvSpec
+from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.peak import PeakSpec
 from asmdnn.generators.reorder import ReorderSpec
 
-KernelSpec = ConvTileSpec | ReorderSpec
+KernelSpec = ConvTileSpec | MatmulTileSpec | GemvSpec | ReorderSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec
 
 
@@ -22,6 +25,8 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
     found: dict[str, tuple[KernelSpec, ...]] = {
         f"conv-{name}-{isa}": tuple(family(isa)) for isa in CONV_LEVELS for name, family in FAMILIES.items()
     }
+    for isa in CONV_LEVELS:
+        found |= {f"matmul-{name}-{isa}": tuple(family(isa)) for name, family in MATMUL_FAMILIES.items()}
     return found | {f"copy-{REORDER_ISA}": tuple(copy_specs()), f"transpose-{REORDER_ISA}": tuple(transpose_specs())}
 
 

@@ -21,13 +21,13 @@ Description = ConvolutionForward | Gemm | InnerProduct | MatMul | Reorder | Shuf
 
 IMPLEMENTATIONS: dict[type, tuple[Planner[Any], ...]] = {
     ConvolutionForward: (conv_direct.plan, conv_reordered.plan),
+    Reorder: (reorder.plan,),
+    Shuffle: (shuffle.plan,),
     Gemm: (gemm.plan,),
     InnerProductForward: (inner_product_tiles.plan_forward,),
     InnerProductBackwardData: (inner_product_tiles.plan_backward_data,),
     InnerProductBackwardWeights: (inner_product_tiles.plan_backward_weights,),
     MatMul: (matmul_tiles.plan,),
-    Reorder: (reorder.plan,),
-    Shuffle: (shuffle.plan,),
 }
 
 

@@ -7,10 +7,13 @@ from zlib import crc32
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec
-from asmdnn.generators import conv, reorder
+from asmdnn.generators import conv, matmul, reorder
 from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.gemv import GemvSpec
+from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.reorder import ReorderSpec
 from asmdnn.runtime.plan import Int64
+from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of
 from tests.generators.reference import LANES, REORDERS, Memory, Taps, conv_tile
 from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
 
@@ -38,7 +41,16 @@ class Case:
 def case_of(spec: KernelSpec, integers: bool = True) -> Case:
     """Data and expectation; the seed is the name's, so that a failing case is the same case again."""
     random = np.random.default_rng(crc32(spec.name.encode()))
+    if isinstance(spec, MatmulTileSpec | GemvSpec):
+        return matmul_case(spec, random, integers)
     return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
+
+
+def matmul_case(spec: MatmulTileSpec | GemvSpec, random: np.random.Generator, integers: bool) -> Case:
+    memory = matmul_memory(spec, random, integers)
+    compute(spec, memory)
+    tolerance = 0.0 if integers else tolerance_of(spec, memory)
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": tolerance})
 
 
 def reorder_case(spec: ReorderSpec, random: np.random.Generator) -> Case:
@@ -104,4 +116,6 @@ def padding_of_dst(spec: ConvTileSpec) -> list[int]:
 
 def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     """The names of a kernel's arguments, in the frame's order."""
+    if isinstance(spec, MatmulTileSpec | GemvSpec):
+        return matmul.ARGUMENTS
     return conv.ARGUMENTS if isinstance(spec, ConvTileSpec) else reorder.ARGUMENTS
