@@ -21,6 +21,7 @@ from asmdnn.primitives.inner_product import (
     InnerProductForward,
 )
 from asmdnn.primitives.matmul import MatMul
+from asmdnn.primitives.matmul_rows import MatMulRows
 from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
@@ -32,7 +33,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Algorithm", "AsmdnnError", "Attr", "ConvolutionForward", "DataType", "Eltwise", "Engine",
     "InnerProductBackwardData", "InnerProductBackwardWeights", "InnerProductForward", "InvalidArguments", "MatMul",
-    "Memory", "MemoryDesc", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle", "Stream",
-    "Sum", "Unimplemented", "bf16", "f16", "f32", "gemm_compute", "gemm_pack", "gemm_pack_get_size",
+    "MatMulRows", "Memory", "MemoryDesc", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle",
+    "Stream", "Sum", "Unimplemented", "bf16", "f16", "f32", "gemm_compute", "gemm_pack", "gemm_pack_get_size",
     "implementations", "max_cpu_isa", "ops", "primitive_desc", "reorder", "s8", "s32", "sgemm", "u8",
 ]  # fmt: skip
