@@ -8,8 +8,9 @@ import numpy.typing as npt
 from scipy import ndimage
 
 import asmdnn as dnn
+from asmdnn.cli.judge import Answer, Verdict, judge
 from asmdnn.cli.problems import parse_problem
-from asmdnn.cli.reference import Answer, ConvData, Verdict, judge, rounding_tolerance
+from asmdnn.cli.reference import ConvData, rounding_tolerance
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

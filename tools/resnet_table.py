@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import asmdnn as dnn
 from asmdnn.cli.bench_case import prepare
-from asmdnn.cli.convolution import layouts
-from asmdnn.cli.options import Case, Reader
+from asmdnn.cli.drivers.conv import ConvCase, ConvWork
+from asmdnn.cli.options import Reader
 from asmdnn.cli.problems import ConvProblem
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.report import Record, geometric_mean
@@ -32,12 +32,12 @@ class Layer:
     """One row: a convolution of the network, its plan's size, and what the bench found."""
 
     number: int
-    case: Case
+    case: ConvCase
     size: Size
     record: Record
 
 
-def network(engine: dnn.Engine, peer: str) -> list[Case]:
+def network(engine: dnn.Engine, peer: str) -> list[ConvCase]:
     """The convolutions in network order for one image, with bias and post-ops; checked and timed, also in `peer`."""
     reader = Reader()
     options = f"--mode=CP --mb=1 --isa={engine.isa} --threads={engine.threads} --max-ms-per-prb={BUDGET_MS}"
@@ -45,7 +45,7 @@ def network(engine: dnn.Engine, peer: str) -> list[Case]:
     return reader.cases
 
 
-def run(cases: Sequence[Case], engine: dnn.Engine) -> Iterator[Layer]:
+def run(cases: Sequence[ConvCase], engine: dnn.Engine) -> Iterator[Layer]:
     """Each layer when it is done, equal layers each for itself; the bar is on stderr, and only on a terminal."""
     calls = [prepare(case) for case in cases]
     with Progress(len(cases), sys.stderr) as progress:
@@ -56,23 +56,9 @@ def run(cases: Sequence[Case], engine: dnn.Engine) -> Iterator[Layer]:
             yield Layer(index + 1, case, plan_size(case, engine) if record.impl else Size(0, 0), record)
 
 
-def plan_size(case: Case, engine: dnn.Engine) -> Size:
+def plan_size(case: ConvCase, engine: dnn.Engine) -> Size:
     """Planned once more, without generating anything; the bench does not keep its plan."""
-    problem, wanted = case.problem, layouts(case)
-    sides = (problem.strides, problem.dilations, problem.padding_l, problem.padding_r)
-    strides, dilations, padding_l, padding_r = ((height, width) for height, width in sides)
-    desc = dnn.ConvolutionForward(
-        wanted.src,
-        wanted.weights,
-        wanted.dst,
-        wanted.bias,
-        strides,
-        dilations,
-        padding_l,
-        padding_r,
-        prop_kind=dnn.PropKind.forward_training,
-    )
-    attr = dnn.Attr([dnn.Sum() if op == "sum" else dnn.Eltwise(op) for op in case.settings.post_ops])
+    desc, attr = ConvWork(case).describe()
     plan = dnn.primitive_desc(desc, attr, engine).plan
     return Size(sum(len(phase.records) for phase in plan.phases), len(plan.specs))
 

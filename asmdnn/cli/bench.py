@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TextIO
 
 from asmdnn.cli import batch_files
-from asmdnn.cli.options import OPTIONS, Case, Reader
+from asmdnn.cli.driver import AnyCase, AnyDriver
+from asmdnn.cli.drivers import driver_names
+from asmdnn.cli.options import Reader
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.report import Record, header, listed, row, summary
 from asmdnn.errors import InvalidArguments
@@ -19,10 +21,11 @@ FAILURES = ("failed", "unimplemented")
 
 def run(arguments: Sequence[str]) -> int:
     """The exit status: 1 when a problem failed.  Raises AsmdnnError for arguments that cannot be run."""
-    if not arguments or any(word in ("-h", "--help") for word in arguments):
-        print(usage())
-        return 0
     reader = Reader()
+    if not arguments or any(word in ("-h", "--help") for word in arguments):
+        reader.read([word for word in arguments if word.removeprefix("--") in driver_names()], Path.cwd())
+        print(usage(reader.driver))
+        return 0
     reader.read(arguments, Path.cwd())
     if not reader.cases:
         raise InvalidArguments("bench: no problem is given; name one, or a set with --batch=resnet_50")
@@ -33,20 +36,21 @@ def run(arguments: Sequence[str]) -> int:
     return FAILED if any(record.status in FAILURES for record in records) else 0
 
 
-def usage() -> str:
+def usage(driver: AnyDriver) -> str:
     options = "\n".join(
         f"  --{name}=...{'*' if option.takes_list else '':<{18 - len(name)}} {option.help}"
-        for name, option in OPTIONS.items()
+        for name, option in driver.options.items()
     )
-    return f"""asmdnn bench --conv [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
+    return f"""asmdnn bench --{driver.name} [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
 
 Options hold for the problems after them; those with * take a list and run every combination:
 {options}
   --json=FILE              one JSON object a problem, instead of the table when FILE is -
   --reset                  options that describe a problem back to their defaults
+Drivers: {", ".join(f"--{name}" for name in driver_names())}; asmdnn bench --shuffle --help has the options of that one
 Problem sets: {", ".join(batch_files.problem_sets())}
-Example: asmdnn bench --conv --mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=resnet_50
-A problem, as benchdnn writes it: mb1ic64ih56oc64oh56kh3ph1n"name\""""
+Example: asmdnn bench --{driver.name} {driver.example}
+A problem, as benchdnn writes it: {driver.notation}"""
 
 
 @contextlib.contextmanager
@@ -62,11 +66,10 @@ def _json_stream(name: str) -> Iterator[TextIO | None]:
         yield stream
 
 
-def _records(cases: Sequence[Case], json_stream: TextIO | None, table: bool) -> Iterator[Record]:
+def _records(cases: Sequence[AnyCase], json_stream: TextIO | None, table: bool) -> Iterator[Record]:
     """Run the cases, and show each when it is done."""
     runs = _runs(cases)
-    if table and any(case.settings.mode != "L" for case in cases):
-        print(header(), flush=True)
+    headed: AnyDriver | None = None
     with Progress(len(cases), sys.stderr) as progress:
         for done, (case, run_it) in enumerate(zip(cases, runs, strict=True)):
             progress.update(done, case.problem.name or str(case.problem))
@@ -74,12 +77,15 @@ def _records(cases: Sequence[Case], json_stream: TextIO | None, table: bool) -> 
             progress.clear()
             if json_stream:
                 print(record.to_json(), file=json_stream, flush=True)
+            if table and record.status != "listed" and headed is not case.driver:
+                headed = case.driver
+                print(header(headed), flush=True)
             if table:
                 print(case if record.status == "listed" else row(record), flush=True)
             yield record
 
 
-def _runs(cases: Sequence[Case]) -> list[Callable[[], Record]]:
+def _runs(cases: Sequence[AnyCase]) -> list[Callable[[], Record]]:
     """A call for each case; whatever is wrong with its settings is raised now, before the first one has run."""
     if all(case.settings.mode == "L" for case in cases):
         return [partial(listed, case) for case in cases]

@@ -12,11 +12,11 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from asmdnn.cli.words import LARGEST_NUMBER
 from asmdnn.errors import InvalidArguments
 
 AXES = "dhw"
 DEFAULT_MB = 2  # benchdnn's
-LARGEST_NUMBER = 2**31 - 1
 LARGEST_TENSOR_BYTES = 2**63 - 1
 FLOAT_BYTES = 4
 LONGEST_QUOTE = 160
@@ -112,8 +112,7 @@ class ConvProblem:
     @property
     def count(self) -> int:
         """How often the network has this shape: benchdnn's `*N` at the end of the name, else 1."""
-        match = re.search(r"\*([1-9][0-9]{0,8})$", self.name)
-        return int(match[1]) if match else 1
+        return count_in(self.name)
 
     def __str__(self) -> str:
         """The canonical string: every size, no default stride or dilation; `parse_problem` gives the problem back."""
@@ -154,7 +153,7 @@ def _entries(text: str) -> tuple[dict[str, int], str]:
             at += 1
             continue
         if text[at] == "n":
-            return numbers, _name(text[at + 1 :])
+            return numbers, parse_name(text[at + 1 :])
         match = _ENTRY.match(text, at)
         where = f"at position {at + 1}"
         if not match:
@@ -182,7 +181,14 @@ def _number(key: str, digits: str, where: str) -> int:
     return value
 
 
-def _name(rest: str) -> str:
+def count_in(name: str) -> int:
+    """N of a name that ends in `*N`, else 1."""
+    match = re.search(r"\*([1-9][0-9]{0,8})$", name)
+    return int(match[1]) if match else 1
+
+
+def parse_name(rest: str) -> str:
+    """The name that follows the letter n, quoted or not.  Raises InvalidArguments."""
     name = rest[1:-1] if len(rest) >= 2 and rest[0] == rest[-1] == '"' else rest
     if not name or '"' in name or not name.isprintable():
         raise InvalidArguments('n"name" ends the problem; the name is of printable characters other than quotes')

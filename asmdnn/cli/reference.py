@@ -11,13 +11,13 @@ Numerical Algorithms, 2nd ed., eq. (3.5), holds for any order of summation, and 
 absolute products.  relu, the only other post-op, does not increase a difference.
 """
 
-import math
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.cli.judge import Answer
 from asmdnn.cli.problems import ConvProblem
 
 Floats = npt.NDArray[np.float32]
@@ -39,23 +39,11 @@ class ConvData:
     dst: Floats
     exact: bool
 
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Expected dst, and by how much each element may be off."""
-
-    values: Doubles | Floats
-    tolerance: Doubles | float
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Largest absolute difference, largest ratio to the tolerance, and what is wrong, if anything is."""
-
-    max_error: float
-    ratio: float
-    reason: str = ""
+    @property
+    def arrays(self) -> dict[str, Floats]:
+        """By the name of the argument."""
+        found = {"src": self.src, "weights": self.weights, "bias": self.bias, "dst": self.dst}
+        return {name: array for name, array in found.items() if array is not None}
 
 
 def make_data(problem: ConvProblem, has_bias: bool, post_ops: tuple[str, ...], exact: bool, seed: int = 1) -> ConvData:
@@ -95,25 +83,6 @@ def numpy_answer(problem: ConvProblem, data: ConvData, post_ops: tuple[str, ...]
         else:
             np.maximum(values, 0, out=values)
     return Answer(values, 0.0 if data.exact else rounding_tolerance(problem, data, post_ops), "numpy")
-
-
-def judge(result: Floats, answer: Answer, exact: bool) -> Verdict:
-    """Compare every element; a NaN anywhere is wrong."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        difference = np.abs(result - answer.values)
-        wrong = ~(difference <= answer.tolerance)
-        ratio = 0.0 if exact else float(np.max(difference / np.maximum(answer.tolerance, np.finfo(np.float32).tiny)))
-    worst = float(np.max(difference))
-    if not wrong.any():
-        return Verdict(worst, ratio)
-    at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-    kind = "integer" if exact else "real"
-    return Verdict(
-        worst,
-        ratio if not exact else math.inf,
-        f"on {kind} data {np.count_nonzero(wrong)} of {wrong.size} elements are wrong, the first at "
-        f"{tuple(int(i) for i in at)}: {result[at]:.9g} instead of {answer.values[at]:.9g} ({answer.source})",
-    )
 
 
 def _taps(problem: ConvProblem, padded: Doubles) -> "list[tuple[tuple[int, int], Doubles]]":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from asmdnn.cli.options import Case
+from asmdnn.cli.driver import AnyCase, AnyDriver
 
 PROBLEM_WIDTH = 42
 
@@ -19,14 +19,16 @@ class Record:
     (outside what this version does) or listed; `reason` says why it is failed, unimplemented or skipped.  max_error is
     the largest |difference| from the reference on real data, error_ratio the largest |difference| / tolerance.
     bandwidth counts every argument once, and dst twice under a sum; peak_fraction is of the FMA peak measured with
-    these threads; speedup is peer_us / us.
+    these threads; copy_us is the time of a copy that moves as many bytes, timed in turns with the problem, and
+    copy_fraction is copy_us / us; speedup is peer_us / us.  peer_impl is "unimplemented" where the peer refuses.
     """
 
     problem: str
     name: str
     count: int
     args: str
-    driver: str = "conv"
+    driver: str
+    title: str
     impl: str | None = None
     isa: str | None = None
     threads: int | None = None
@@ -40,6 +42,8 @@ class Record:
     gflops: float | None = None
     bandwidth_gbs: float | None = None
     peak_fraction: float | None = None
+    copy_us: float | None = None
+    copy_fraction: float | None = None
     peer: str | None = None
     peer_impl: str | None = None
     peer_us: float | None = None
@@ -54,27 +58,30 @@ class Record:
         return json.dumps(fields)
 
 
-def listed(case: Case) -> Record:
+def listed(case: AnyCase) -> Record:
     """The record of a case that is not run."""
     problem = case.problem
-    return Record(str(problem), problem.name, problem.count, str(case))
+    return Record(str(problem), problem.name, problem.count, str(case), case.driver.name, case.driver.title(case))
 
 
-def header() -> str:
+def header(driver: AnyDriver) -> str:
+    speed, share = ("GB/s", "% copy") if driver.bandwidth_bound else ("GFLOP/s", "% peak")
     return (
-        f"{'problem':<{PROBLEM_WIDTH}} {'implementation':<24} {'us':>10} {'GFLOP/s':>8} {'% peak':>6} "
+        f"{'problem':<{PROBLEM_WIDTH}} {'implementation':<24} {'us':>10} {speed:>8} {share:>6} "
         f"{'peer us':>10} {'speedup':>7} {'error/tol':>9}  result"
     )
 
 
 def row(record: Record) -> str:
     """The record's table row; a failure adds its reason and the arguments that repeat it."""
-    title = record.name or record.problem
+    title = record.title
     if len(title) > PROBLEM_WIDTH:
         title = title[: PROBLEM_WIDTH - 3] + "..."
-    percent = None if record.peak_fraction is None else 100 * record.peak_fraction
+    is_copy = record.copy_fraction is not None
+    speed, share = (record.bandwidth_gbs, record.copy_fraction) if is_copy else (record.gflops, record.peak_fraction)
+    percent = None if share is None else 100 * share
     cells = (
-        f"{title:<{PROBLEM_WIDTH}} {record.impl or '-':<24} {_cell(record.us, 10, 1)} {_cell(record.gflops, 8, 1)} "
+        f"{title:<{PROBLEM_WIDTH}} {record.impl or '-':<24} {_cell(record.us, 10, 1)} {_cell(speed, 8, 1)} "
         f"{_cell(percent, 6, 0)} {_cell(record.peer_us, 10, 1)} {_cell(record.speedup, 7, 2)} "
         f"{_cell(record.error_ratio, 9, 3)}  {record.status}"
     )
@@ -97,7 +104,7 @@ def summary(records: Sequence[Record]) -> str:
         least, slowest = min(compared, key=lambda pair: pair[0])
         peers = ", ".join(dict.fromkeys(record.peer or "" for _, record in compared))
         lines.append(f"speedup over {peers}: geometric mean {mean:.3f} of {len(compared)}, ")
-        lines[-1] += f"least {least:.3f} ({slowest.name or slowest.problem})"
+        lines[-1] += f"least {least:.3f} ({slowest.title})"
     timed = [record for record in records if record.us is not None]
     if timed:
         total = sum((record.us or 0) * record.count for record in timed)

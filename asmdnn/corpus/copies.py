@@ -1,28 +1,61 @@
-"""The specs of copies and transposes: widths and heights around a vector, and around what the registers hold."""
+"""The specs of reorders: copies, conversions and transposes around what a vector, a line and the registers hold."""
 
 from collections.abc import Iterator
+from itertools import product
 
-from asmdnn.generators.reorder import CopySpec, TransposeSpec
+from asmdnn.generators.conversion import SIZE_BYTES, Conversion
+from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.shuffle_rows import RowsSpec
+from asmdnn.generators.transpose import LINE_BYTES, UNITS, TransposeSpec
 
 REORDER_ISA = "avx2"  # serves every level
+TYPES = ("f32", "bf16", "f16", "s32", "s8", "u8")
 
 
-def copy_specs() -> Iterator[CopySpec]:
-    """Widths around one vector and around all registers; one row and several; rows apart, touching and transposed."""
+def copy_specs() -> Iterator[RowsSpec]:
+    """Widths around one vector and around all registers; one row and several; rows apart, touching and again."""
     for zero in (False, True):
-        for columns in (*range(1, 18), 24, 31, 120, 127, 128, 129, 136):
-            yield CopySpec(REORDER_ISA, 3, columns, 4 * columns + 12, 4 * columns + 4, zero)
+        for row_bytes in (*range(1, 34), 63, 96, 124, 480, 508, 512, 516, 544):
+            yield RowsSpec(REORDER_ISA, 3, row_bytes, row_bytes + 12, row_bytes + 4, zero)
         for rows in (1, 2, 64):
-            yield CopySpec(REORDER_ISA, rows, 5, 20, 20, zero)
-        yield CopySpec(REORDER_ISA, 4, 8, 36, 200, zero)
-    yield CopySpec(REORDER_ISA, 4, 8, 0, 32)  # the same row again and again
+            yield RowsSpec(REORDER_ISA, rows, 20, 20, 20, zero)
+        yield RowsSpec(REORDER_ISA, 4, 32, 36, 200, zero)
+    yield RowsSpec(REORDER_ISA, 4, 32, 0, 32)  # the same row again and again
 
 
 def transpose_specs() -> Iterator[TransposeSpec]:
-    """All edges of one and of two squares; rows apart and touching; many squares."""
-    for rows in range(1, 9):
-        for columns in range(1, 18):
-            yield TransposeSpec(REORDER_ISA, rows, columns, 4 * columns + 20, 4 * rows + 8)
-        yield TransposeSpec(REORDER_ISA, rows, 11, 4 * 11, 4 * rows)
-    yield TransposeSpec(REORDER_ISA, 8, 256, 1024, 32)
-    yield TransposeSpec(REORDER_ISA, 5, 64, 8192, 20)
+    """Units of all sizes; one tile and its edges, a line and its edges, both sides looped over; touching and apart."""
+    for unit in UNITS:
+        line, tile = LINE_BYTES // unit, 16 // unit
+        short = sorted({1, 2, 3, tile - 1 or 1, tile, tile + 1, 2 * tile, 2 * tile + 1, line})
+        for a in short:
+            for b in (*short, line + 1, 2 * line + 3):
+                for rows, columns in {(a, b), (b, a)} if a <= line else ():
+                    apart = 0 if (a + b) % 2 else unit
+                    yield TransposeSpec(
+                        REORDER_ISA, unit, rows, columns, unit * columns + 3 * apart, unit * rows + apart
+                    )
+
+
+def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
+    """All pairs of types, with nothing and with everything; dense, short and strided rows; scales by row and column."""
+    scale_steps = ((0, 0), (4, 0), (0, 4), (8, 12))
+    for i, (src, dst) in enumerate(product(TYPES, TYPES)):
+        if src != dst:
+            yield from blocks(Conversion(src, dst), (0, 0))
+        yield from blocks(Conversion(src, dst, True, True, True, 0.5), scale_steps[i % len(scale_steps)])
+    for bits in ("b8", "b16", "b32"):
+        size = SIZE_BYTES[bits]
+        for count in range(1, 10):
+            yield ConvertSpec(REORDER_ISA, Conversion(bits, bits), 2, count, (size, 3 * size), (size, 5 * size))
+
+
+def blocks(conversion: Conversion, scales: tuple[int, int]) -> Iterator[ConvertSpec | ConvertTransposeSpec]:
+    src, dst = conversion.sizes
+    for columns in (1, 2, 3, 5, 7, 8, 11, 137):
+        steps = (src * columns + src, src), (dst * columns + 2 * dst, dst)
+        yield ConvertSpec(REORDER_ISA, conversion, 2, columns, *steps, scales)
+    yield ConvertSpec(REORDER_ISA, conversion, 3, 9, (src, 3 * src), (2 * dst, 6 * dst), scales)
+    for rows, columns in ((8, 8), (3, 11), (13, 6), (16, 17)):
+        steps = (src * columns, src), (dst, dst * rows)
+        yield ConvertTransposeSpec(REORDER_ISA, conversion, rows, columns, *steps, scales)

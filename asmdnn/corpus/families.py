@@ -6,15 +6,18 @@ A line here brings correctness, guard-page, footprint, feature, ABI, determinism
 from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
-from asmdnn.corpus.copies import REORDER_ISA, copy_specs, transpose_specs
+from asmdnn.corpus.copies import REORDER_ISA, conversion_specs, copy_specs, transpose_specs
 from asmdnn.corpus.matmul import MATMUL_FAMILIES
 from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.peak import PeakSpec
-from asmdnn.generators.reorder import ReorderSpec
+from asmdnn.generators.shuffle_rows import RowsSpec
+from asmdnn.generators.transpose import TransposeSpec
 
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
 KernelSpec = ConvTileSpec | MatmulTileSpec | GemvSpec | ReorderSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec
 
@@ -27,7 +30,11 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
     }
     for isa in CONV_LEVELS:
         found |= {f"matmul-{name}-{isa}": tuple(family(isa)) for name, family in MATMUL_FAMILIES.items()}
-    return found | {f"copy-{REORDER_ISA}": tuple(copy_specs()), f"transpose-{REORDER_ISA}": tuple(transpose_specs())}
+    return found | {
+        f"copy-{REORDER_ISA}": tuple(copy_specs()),
+        f"transpose-{REORDER_ISA}": tuple(transpose_specs()),
+        f"convert-{REORDER_ISA}": tuple(conversion_specs()),
+    }
 
 
 @lru_cache

@@ -21,6 +21,7 @@ Lanes = tuple[int, ...]
 ZERO = -1
 HALF_BYTES = 16
 LARGEST_DISTANCE = 4
+MOST_UNPACKED = 12  # units that are all in registers at the end; the 4 others build the last one
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,12 @@ Network = Gather | Unpack
 
 @lru_cache(maxsize=4096)
 def best(units: tuple[Lanes, ...], element_bytes: int, unit_bytes: int = HALF_BYTES) -> Network:
-    """The network of the fewest instructions for `units`; smaller units than 16 bytes can only be gathered."""
+    """The network of the fewest instructions for `units`; many units, and small ones, can only be gathered."""
     found: Network = Gather(units, sum(gather_cost(lanes, element_bytes, unit_bytes) for lanes in units))
+    if unit_bytes != HALF_BYTES or len(units) > MOST_UNPACKED:
+        return found
     distance = 1
-    while distance <= LARGEST_DISTANCE and len(units) % (2 * distance) == 0 and unit_bytes == HALF_BYTES:
+    while distance <= LARGEST_DISTANCE and len(units) % (2 * distance) == 0:
         pairs = tuple(
             (k, k + distance) for start in range(0, len(units), 2 * distance) for k in range(start, start + distance)
         )

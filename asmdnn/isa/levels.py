@@ -32,9 +32,7 @@ AVX512_CORE: Final = Isa("avx512_core", 2, 64, _AVX512_FEATURES)
 AVX512_CORE_VNNI: Final = Isa("avx512_core_vnni", 3, 64, AVX512_CORE.features | {"avx512_vnni"})
 AVX512_CORE_BF16: Final = Isa("avx512_core_bf16", 4, 64, AVX512_CORE_VNNI.features | {"avx512_bf16"})
 AVX512_CORE_FP16: Final = Isa("avx512_core_fp16", 5, 64, AVX512_CORE_BF16.features | {"avx512_fp16"})
-AVX512_CORE_AMX: Final = Isa(
-    "avx512_core_amx", 6, 64, AVX512_CORE_FP16.features | {"amx_tile", "amx_int8", "amx_bf16"}
-)
+AVX512_CORE_AMX: Final = Isa("avx512_core_amx", 6, 64, AVX512_CORE_FP16.features | {"amx_tile", "amx_int8", "amx_bf16"})
 
 LEVELS: Final = (
     AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_VNNI, AVX512_CORE_BF16, AVX512_CORE_FP16, AVX512_CORE_AMX,

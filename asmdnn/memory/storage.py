@@ -160,6 +160,14 @@ class Memory:
         """Whether every element of the padding is zero, as it must be: a debug check."""
         return not any(view.any() for view in padding_views(self.desc, self.array))
 
+    def first_stray(self) -> tuple[int, ...] | None:
+        """The first index, in logical order, at which the padding is not zero; None if it is, as it must be."""
+        if self.padding_is_zero():
+            return None
+        stray = blocked_view(self.desc, self.array).reshape(self.desc.padded_dims) != 0
+        stray[tuple(map(slice, self.desc.dims))] = False
+        return tuple(int(i) for i in np.unravel_index(int(stray.argmax()), stray.shape))
+
     def __repr__(self) -> str:
         """For example "Memory f32 1x64x56x56 nChw16c at 0x7f0c8c0d1000"."""
         return f"Memory {self.desc} at {self.address:#x}{'' if self.writable else ', read-only'}"

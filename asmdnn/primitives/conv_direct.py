@@ -26,6 +26,8 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     name = f"{NAME}:{engine.isa}"
     lanes = lanes_of(engine.isa)
     resolved = resolve_activations(desc, lanes)
+    if attr.quantizes:
+        return Refusal(name, "scales and zero points are for integer types, which are not implemented")
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)
     if src is None or dst is None:
         return Refusal(name, "src and dst must be plain, or blocked once and by channels")

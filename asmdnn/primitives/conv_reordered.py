@@ -10,7 +10,7 @@ from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.convolution import ConvolutionForward
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
-from asmdnn.primitives.reorder import reorder_phase
+from asmdnn.primitives.reorder_schedule import reorder_phase
 from asmdnn.runtime.plan import KernelSpec, Phase, Plan, concatenate
 
 NAME = "reorder+direct"
@@ -31,6 +31,8 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     name = f"{NAME}:{f32_level(engine.isa)}"
     free = {role: MemoryDesc(d.dims, d.dtype, "any") for role, d in (("src", desc.src), ("dst", desc.dst))}
     inner = conv_direct.plan(desc.with_formats(free), attr, engine)
+    if desc.dst.may_overlap:
+        return Refusal(name, "elements of dst overlap")
     if isinstance(inner, Refusal):
         return Refusal(name, inner.reason)
     before, after, tensors = [], [], dict(inner.tensors)
@@ -54,20 +56,18 @@ def assemble(
     specs: list[KernelSpec] = []
     phases: list[tuple[Phase, int]] = []
 
-    def reorder(step: Step) -> str:
-        kernels, phase, reason = reorder_phase(step.src, step.dst, (step.source, step.target))
-        if phase is not None:
-            phases.append((phase, len(specs)))
-            specs.extend(kernels)
-        return reason
+    def reorder(step: Step) -> None:
+        kernels, phase = reorder_phase(step.src, step.dst, (step.source, step.target))
+        phases.append((phase, len(specs)))
+        specs.extend(kernels)
 
-    reasons = [reorder(step) for step in before]
+    for step in before:
+        reorder(step)
     for phase in inner.phases:
         buffers = tuple(f"blocked {a}" if f"blocked {a}" in scratch else a for a in phase.arguments)
         phases.append((replace(phase, arguments=buffers), len(specs)))
     specs.extend(inner.specs)
-    reasons += [reorder(step) for step in after]
-    if any(reasons):
-        return Refusal(name, "; ".join(filter(None, reasons)))
+    for step in after:
+        reorder(step)
     arguments = max(len(phase.arguments) for phase, _ in phases)
     return Plan(name, tuple(specs), concatenate(phases, arguments), tensors, inner.constants, scratch, inner.outputs)

@@ -7,6 +7,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.isa.cpu import require_executable
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.checking import check_padding, checked, is_checking
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
 from asmdnn.primitives.registry import Description, planners_of
@@ -143,6 +144,7 @@ class Primitive:
     With scratchpad_mode="library" every call takes its scratchpad from a pool, so that concurrent calls cost memory,
     never a race: a primitive keeps as many scratchpads as there ever were calls at the same time.  With "user" it keeps
     none, and every call passes `scratchpad`, which no other call may use at the same time.
+    With ASMDNN_CHECK=1 in the environment, what checking.py says is checked.
     Raises Unimplemented if this machine, or a cap on the ISA, cannot execute the engine's level.
     """
 
@@ -151,6 +153,9 @@ class Primitive:
             raise InvalidArguments(f"pd must be a PrimitiveDesc, not {type(pd).__name__}")
         require_executable(pd.engine.isa)
         self.pd = pd
+        self._checks = is_checking()
+        if self._checks:
+            pd.plan.check()
         self._program = Program(pd.plan, pd.engine.threads)
         self._tensors = pd.plan.tensors
         self._takes_scratchpad = pd.attr.scratchpad_mode == "user"
@@ -168,6 +173,8 @@ class Primitive:
             call.place_scratch(temporary)
         call()
         self._idle.append(call)
+        if self._checks:
+            check_padding(self.pd.plan, memories)
 
     def _take_call(self) -> Call:
         try:
@@ -186,7 +193,7 @@ class Primitive:
         call.bind(addresses, keep=(self, memories, scratchpad))
         if temporary is not None:
             call.place_scratch(temporary)
-        return call
+        return checked(call, self.pd.plan, memories) if self._checks else call
 
     def _check_scratchpad(self, scratchpad: Memory | None, addresses: Mapping[str, int]) -> int | None:
         """The address of the scratchpad that the user passes, None if none is needed."""

@@ -30,7 +30,7 @@ from asmdnn.primitives.product_blocks import (
     ranges_of,
 )
 from asmdnn.primitives.product_schedule import Ending, schedule
-from asmdnn.primitives.reorder import reorder_phase
+from asmdnn.primitives.reorder_schedule import reorder_phase
 from asmdnn.runtime.plan import Int64, KernelSpec, Phase, Plan, concatenate
 from asmdnn.types import f32
 
@@ -99,9 +99,7 @@ class Assembly:
 
     def reorder(self, source: str, src: MemoryDesc, target: str, dst: MemoryDesc, word: str) -> None:
         """A phase that brings `source` into the format of the scratch or tensor `target`."""
-        specs, phase, reason = reorder_phase(src, dst, (source, target))
-        if phase is None:
-            raise Refused(reason)
+        specs, phase = reorder_phase(src, dst, (source, target))
         self.words.append(word)
         self.add(specs, [phase])
 

@@ -81,8 +81,8 @@ class Shuffle:
 def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan a shuffle, or say why not."""
     name = f"shuffle:{KERNEL_ISA}"
-    if attr.post_ops:
-        return Refusal(name, "a shuffle has no post-ops")
+    if attr.post_ops or attr.quantizes:
+        return Refusal(name, "a shuffle has no post-ops, scales or zero points")
     if desc.dst.may_overlap:
         return Refusal(name, "elements of dst overlap")
     if desc.src.size_bytes > MAX_SPAN_BYTES and desc.src.strides[desc.axis] * desc.src.dims[desc.axis] > MAX_SPAN_BYTES:

@@ -192,14 +192,13 @@ def fill_padding(out: Records, desc: MemoryDesc, positions: Int64, covered: Int6
     if not desc.has_padding:
         return
     size = desc.dtype.size_bytes
-    everything = size * desc.offsets(with_padding=True).ravel()
-    rest = np.setdiff1d(everything, np.add.outer(positions, covered).ravel())
-    if len(rest):
-        starts = np.concatenate(([0], np.flatnonzero(np.diff(rest) != size) + 1))
-        counts = np.diff(np.append(starts, len(rest)))
-        runs = list(zip(rest[starts].tolist(), counts.tolist(), strict=True))
-        for start, count in chunks(runs, size, ROW_BYTES // size):
-            out.add(RowsSpec(KERNEL_ISA, 1, count * size, 0, 0, zero=True), 0, start, count * size)
+    rest = np.zeros(desc.size_bytes // size + 2, bool)  # with an element before the first and after the last
+    rest[1 + desc.offsets(with_padding=True)] = True
+    rest[1 + np.add.outer(positions, covered) // size] = False
+    edges = np.flatnonzero(rest[1:] != rest[:-1]).reshape(-1, 2).tolist()
+    runs = [(size * begin, end - begin) for begin, end in edges]
+    for start, count in chunks(runs, size, ROW_BYTES // size):
+        out.add(RowsSpec(KERNEL_ISA, 1, count * size, 0, 0, zero=True), 0, start, count * size)
 
 
 def chunks(runs: Runs, step: int, most: int) -> Iterator[tuple[int, int]]:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from asmdnn.cli import bench_case, convolution
+from asmdnn.cli import bench_case
+from asmdnn.cli.driver import Array, Data
 from asmdnn.cli.main import main
+from asmdnn.cli.own import Own
 from asmdnn.cli.peers import onednn_library
-from asmdnn.cli.reference import ConvData, Floats
 from asmdnn.errors import AsmdnnError, Unimplemented
 from asmdnn.isa.cpu import effective_isa
 
@@ -87,15 +88,15 @@ def test_the_peer_is_the_reference_of_very_large_problems(
 
 def spoil(monkeypatch: pytest.MonkeyPatch, value: float, when_exact: bool) -> None:
     """Make one element of this library's result wrong, for one of the two kinds of data."""
-    compute = convolution.OwnConvolution.compute
+    compute = Own.compute
 
-    def wrong(self: convolution.OwnConvolution, data: ConvData) -> Floats:
+    def wrong(self: Own, data: Data) -> Array:
         result = compute(self, data)
         if data.exact == when_exact:
             result[0, 3, 2, 1] += np.float32(value)
         return result
 
-    monkeypatch.setattr(convolution.OwnConvolution, "compute", wrong)
+    monkeypatch.setattr(Own, "compute", wrong)
 
 
 @pytest.mark.parametrize(("value", "when_exact"), [(1.0, True), (0.01, False), (float("nan"), False)])
@@ -116,7 +117,7 @@ def test_what_no_implementation_takes_fails(
     def refuse(*arguments: object) -> None:
         raise Unimplemented("direct: too\nsmall")
 
-    monkeypatch.setattr(bench_case, "OwnConvolution", refuse)
+    monkeypatch.setattr(bench_case, "Own", refuse)
     status, (record,) = run(capsys, SMALL)
     assert (status, record["status"], record["ok"]) == (1, "unimplemented", False)
     assert record["reason"] == "direct: too small"

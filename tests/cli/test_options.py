@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from asmdnn.cli import batch_files
-from asmdnn.cli.options import Case, Reader, Settings
+from asmdnn.cli.driver import AnyCase
+from asmdnn.cli.drivers.conv import ConvSettings as Settings
+from asmdnn.cli.options import Reader
 from asmdnn.errors import InvalidArguments
 
 PROBLEM = "mb1ic3ih8oc4kh3"
 
 
-def read(*words: str, directory: Path = Path()) -> list[Case]:
+def read(*words: str, directory: Path = Path()) -> list[AnyCase]:
     reader = Reader()
     reader.read(words, directory)
     return reader.cases
@@ -172,4 +174,5 @@ def test_the_network_and_its_shapes_agree() -> None:
 
 def test_all_sets_are_tested() -> None:
     sets = {"mobilenet_v1", "resnet_50", "resnet_50_network", "resnet_50_v1_5", "vgg_16"}
+    sets |= {"reorder_bf16", "reorder_f32", "reorder_int8", "shufflenet"}
     assert set(batch_files.problem_sets()) == sets

@@ -6,18 +6,29 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from asmdnn.cli.driver import Work
+from asmdnn.cli.judge import judge
+from asmdnn.cli.options import Reader
 from asmdnn.cli.peers import onednn_library
-from asmdnn.cli.peers.onednn import OnednnConvolution
-from asmdnn.cli.problems import parse_problem
-from asmdnn.cli.reference import judge, make_data, numpy_answer
-from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.isa.cpu import effective_isa
 
-PROBLEM = parse_problem("mb1ic16ih6oc16kh3ph1")
+PROBLEM = "mb1ic16ih6oc16kh3ph1"
 ANY = ("any", "any", "any")
+
+
+def work(*words: str) -> Work[Any]:
+    """Of the last case that the words make."""
+    reader = Reader()
+    reader.read(words, Path())
+    made = reader.cases[-1].driver.work(reader.cases[-1])
+    assert isinstance(made, Work)
+    return made
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,27 +53,59 @@ def peer() -> Iterator[onednn_library.Onednn]:
 def test_results_are_numpys(
     text: str, direction: str, post_ops: tuple[str, ...], tags: tuple[str, str, str], threads: int
 ) -> None:
-    problem = parse_problem(text)
-    peer = OnednnConvolution(problem, direction, post_ops, tags, effective_isa().name, threads)
-    with closing(peer):
+    stag, wtag, dtag = tags
+    words = (f"--dir={direction}", f"--attr-post-ops={'+'.join(post_ops)}", f"--stag={stag}", f"--wtag={wtag}")
+    check(work("--conv", *words, f"--dtag={dtag}", text), threads)
+
+
+def check(made: Work[Any], threads: int = 1) -> None:
+    """oneDNN gives numpy's answer."""
+    with closing(made.peer(effective_isa().name, threads)) as peer:
         assert ":" in peer.implementation
-        for exact in (True, False):
-            data = make_data(problem, direction == "FWD_B", post_ops, exact)
-            assert judge(peer.compute(data), numpy_answer(problem, data, post_ops), exact).reason == ""
+        for exact in made.exactness:
+            data = made.data(exact)
+            assert judge(peer.compute(data), made.answer(data), exact).reason == ""
+
+
+@pytest.mark.parametrize("tag", ["abx", "axb", "aBx8b", "aBx16b"])
+@pytest.mark.parametrize("direction", ["FWD_D", "FWD_I", "BWD_D"])
+def test_shuffles_are_numpys(direction: str, tag: str) -> None:
+    for dtype in ("f32", "s32", "s8", "u8"):
+        check(work("--shuffle", f"--dir={direction}", f"--dt={dtype}", f"--tag={tag}", "--group=4", "2x20x3x5"))
+
+
+@pytest.mark.parametrize("sdt", ["f32", "bf16", "s32", "s8", "u8"])
+def test_reorders_are_numpys(sdt: str) -> None:
+    for ddt in {"f32", "bf16", "s32", "s8", "u8"} - {{"bf16": "s32", "s32": "bf16"}.get(sdt)}:
+        types = ("--reorder", f"--sdt={sdt}", f"--ddt={ddt}")
+        check(work(*types, "--stag=axb", "--dtag=aBx8b", "2x17x3x5"))
+        check(work(*types, "--attr-scales=src:common:0.3+dst:per_dim_1", "--attr-post-ops=sum:0.5", "2x17x3x5"))
+
+
+@pytest.mark.parametrize("ddt", ["s8", "u8", "s32"])
+def test_zero_points_of_reorders_are_numpys(ddt: str) -> None:
+    both = "--attr-zero-points=src:common:1+dst:common:-2"
+    check(work("--reorder", "--sdt=u8", f"--ddt={ddt}", both, "--attr-scales=src:common:0.7", "2x17x3x5"))
+
+
+def test_what_the_peer_refuses() -> None:
+    with pytest.raises(Unimplemented, match="onednn: creation"):
+        work("--reorder", "--attr-zero-points=src:common:1", "2x3").peer(effective_isa().name, 1)
 
 
 def test_a_run_repeats_the_result() -> None:
-    data = make_data(PROBLEM, False, (), exact=False)
-    with closing(OnednnConvolution(PROBLEM, "FWD_I", (), ANY, effective_isa().name, 1)) as peer:
+    made = work("--dir=FWD_I", PROBLEM)
+    data = made.data(exact=False)
+    with closing(made.peer(effective_isa().name, 1)) as peer:
         first = peer.compute(data)
         assert peer.run() == 0
         assert (peer.compute(data) == first).all()
 
 
-@pytest.mark.parametrize("tag", ["ABcd8a8b", "abc", "abce", "nchw"])
+@pytest.mark.parametrize("tag", ["aBcd24b", "ABcd8a16b8a"])
 def test_unknown_tags_are_refused(tag: str) -> None:
     with pytest.raises(InvalidArguments, match=f"tag {tag}: the peer onednn takes any, plain layouts and"):
-        OnednnConvolution(PROBLEM, "FWD_I", (), (tag, "any", "any"), effective_isa().name, 1)
+        work("--shuffle", f"--tag={tag}", "--dt=u8", "2x24x3x3").peer(effective_isa().name, 1)
 
 
 def test_the_isa_is_final(peer: onednn_library.Onednn) -> None:

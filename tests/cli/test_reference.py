@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import signal
 
+from asmdnn.cli.judge import Answer, judge
 from asmdnn.cli.problems import ConvProblem, parse_problem
-from asmdnn.cli.reference import Answer, ConvData, judge, make_data, numpy_answer
+from asmdnn.cli.reference import ConvData, make_data, numpy_answer
 
 
 def loops(problem: ConvProblem, data: ConvData, post_ops: tuple[str, ...]) -> np.ndarray:

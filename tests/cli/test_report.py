@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from asmdnn.cli.drivers import driver_of
 from asmdnn.cli.report import Record, geometric_mean, header, row, summary
 
-RECORD = Record("mb1ic3ih8oc4oh6kh3ph0", "net:conv", 2, "--conv mb1ic3ih8oc4oh6kh3ph0")
+RECORD = Record("mb1ic3ih8oc4oh6kh3ph0", "net:conv", 2, "--conv mb1ic3ih8oc4oh6kh3ph0", "conv", "net:conv")
 TIMED = replace(RECORD, status="passed", ok=True, us=100.0, peer="onednn", peer_us=200.0, speedup=2.0)
 DESIGN_FIELDS = (
     "driver problem name impl isa threads ok max_error us gflops bandwidth_gbs peak_fraction "
@@ -26,10 +27,15 @@ def test_json_line() -> None:
 
 
 def test_rows_line_up_with_the_header() -> None:
-    long = replace(TIMED, name="n" * 99)
-    ends = {text.rindex("  ") for text in (header(), row(TIMED), row(long))}
+    long = replace(TIMED, title="n" * 99)
+    copied = replace(TIMED, driver="shuffle", bandwidth_gbs=12.25, copy_us=90.0, copy_fraction=0.9)
+    ends = {
+        text.rindex("  ")
+        for text in (header(driver_of("conv")), row(TIMED), row(long), row(copied), header(driver_of("shuffle")))
+    }
+    assert " 12.2     90 " in row(copied)
     assert row(TIMED).startswith("net:conv ")
-    assert row(replace(RECORD, name="", status="skipped", reason="why")).endswith("skipped: why")
+    assert row(replace(RECORD, status="skipped", reason="why")).endswith("skipped: why")
     assert row(long).startswith("n" * 39 + "... ")
     assert len(ends) == 1
 
@@ -41,7 +47,7 @@ def test_a_failure_says_how_to_repeat_it() -> None:
 
 
 def test_summary() -> None:
-    slow = replace(TIMED, name="slow", us=1000.0, peer_us=500.0, speedup=0.5, count=1)
+    slow = replace(TIMED, title="slow", us=1000.0, peer_us=500.0, speedup=0.5, count=1)
     text = summary([TIMED, slow, replace(RECORD, status="skipped")])
     assert text.splitlines() == [
         "2 passed, 1 skipped",

@@ -75,7 +75,7 @@ class Form:
         if operand.startswith("RM") and memory:
             return Mem(MEMORY_BASE, int(rng.integers(0, MEMORY_BYTES - 64)))
         register = str(rng.choice(INTEGERS))
-        return f"{register}d" if operand.endswith("32") else register
+        return f"{register}d" if re.match(r"R\d*M?32|R32M", operand) else register
 
 
 def _parse(name: str) -> Form:

@@ -26,6 +26,13 @@ def _pick(imm: int, i: int) -> int:
     return imm >> 2 * i & 3
 
 
+def _unpack(size: int, high: bool) -> Table:
+    """VPUNPCKL*, VPUNPCKH*: elements of `size` bytes of the low, or the high half of each 16 bytes, in turn."""
+    width = 16 // size
+    start = width // 2 * high
+    return _in_groups(lambda i, n, imm, g: start + i // 2 + n * (i % 2), width)
+
+
 def _perm2f128(lanes: int, imm: int) -> Array:
     """Two 128-bit halves, each one of four; lane number 2 * lanes stands for zero."""
     half = np.arange(lanes // 2)
@@ -45,7 +52,7 @@ def _blend(lanes: int, imm: int) -> Array:
     return np.array([i + lanes * (imm >> i & 1) for i in range(lanes)])
 
 
-_U32, _U64 = np.uint32, np.uint64
+_U8, _U16, _U32, _U64 = np.uint8, np.uint16, np.uint32, np.uint64
 TWO_SOURCES: dict[str, tuple[type, Table]] = {
     "VUNPCKLPS": (_U32, _in_groups(lambda i, n, imm, g: i // 2 + n * (i % 2))),
     "VUNPCKHPS": (_U32, _in_groups(lambda i, n, imm, g: 2 + i // 2 + n * (i % 2))),
@@ -53,6 +60,11 @@ TWO_SOURCES: dict[str, tuple[type, Table]] = {
     "VUNPCKHPD": (_U64, _in_groups(lambda i, n, imm, g: 1 + n * i, 2)),
     "VSHUFPS": (_U32, _in_groups(lambda i, n, imm, g: _pick(imm, i) + n * (i // 2))),
     "VSHUFPD": (_U64, _in_groups(lambda i, n, imm, g: (imm >> g + i & 1) + n * i, 2)),
+    **{
+        f"VPUNPCK{half}{letters}": (dtype, _unpack(np.dtype(dtype).itemsize, half == "H"))
+        for half in "LH"
+        for letters, dtype in (("BW", _U8), ("WD", _U16), ("DQ", _U32), ("QDQ", _U64))
+    },
     "VMOVLHPS": (_U64, lambda n, imm: np.array([0, 2])),
     "VMOVHLPS": (_U64, lambda n, imm: np.array([3, 1])),
     "VPERM2F128": (_U64, _perm2f128), "VPERM2I128": (_U64, _perm2f128),

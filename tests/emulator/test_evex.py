@@ -65,6 +65,8 @@ def lane_bytes(form: Form) -> tuple[int, int]:
     name = form.mnemonic
     if name.startswith(("VPMAX", "VPMIN", "VMOVSH", "VMOVSL")) or name.endswith("PS2DQ"):
         lane = 4
+    elif unpack := re.fullmatch(r"VPUNPCK[LH](BW|WD|DQ|QDQ)", name):
+        lane = {"BW": 1, "WD": 2, "DQ": 4, "QDQ": 8}[unpack[1]]
     elif sized := re.search(r"(?:(8|16|32|64)|[FI](32|64)X\d)$", name):
         lane = int(sized[1] or sized[2]) // 8
     else:

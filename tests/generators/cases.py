@@ -7,14 +7,15 @@ from zlib import crc32
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec
-from asmdnn.generators import conv, matmul, reorder
+from asmdnn.generators import conv, convert, matmul
 from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
-from asmdnn.generators.reorder import ReorderSpec
 from asmdnn.runtime.plan import Int64
 from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of
-from tests.generators.reference import LANES, REORDERS, Memory, Taps, conv_tile
+from tests.generators.reference import LANES, Memory, Taps, conv_tile
+from tests.generators.reorders import ReorderSpec, memory_of, reorder
 from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -54,9 +55,9 @@ def matmul_case(spec: MatmulTileSpec | GemvSpec, random: np.random.Generator, in
 
 
 def reorder_case(spec: ReorderSpec, random: np.random.Generator) -> Case:
-    memory = {name: elements(random, integers=False) for name in reorder.ARGUMENTS}
-    REORDERS[type(spec)](spec, memory)
-    return Case(spec, {name: buffer_of(memory[name]) for name in reorder.ARGUMENTS}, {})
+    memory = memory_of(spec, random)
+    reorder(spec, memory)
+    return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
 
 
 def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -118,4 +119,6 @@ def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     """The names of a kernel's arguments, in the frame's order."""
     if isinstance(spec, MatmulTileSpec | GemvSpec):
         return matmul.ARGUMENTS
-    return conv.ARGUMENTS if isinstance(spec, ConvTileSpec) else reorder.ARGUMENTS
+    if isinstance(spec, ConvTileSpec):
+        return conv.ARGUMENTS
+    return convert.ARGUMENTS if isinstance(spec, ConvertSpec | ConvertTransposeSpec) else ("src", "dst")

@@ -1,13 +1,11 @@
 """What each kernel computes, as loops written from the tables in the generators' docstrings, and nothing else."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.postops import PostOp, SumOp
-from asmdnn.generators.reorder import CopySpec, TransposeSpec
 from tests.support.arena import Doubles, Elements
 
 LANES = {"avx2": 8, "avx512_core": 16}
@@ -68,22 +66,3 @@ def post_ops(chain: Sequence[PostOp], x: Doubles, old: Doubles | None) -> Double
         else:
             x = np.where(x > 0, x, np.float32(op.alpha) * x)
     return x
-
-
-def copy(spec: CopySpec, memory: Memory) -> None:
-    """dst[r, c] = src[r, c], or 0 when `zero`; columns dense in both."""
-    for r in range(spec.rows):
-        for c in range(spec.columns):
-            zero = np.zeros(1)
-            value = zero if spec.zero else memory["src"].load(r * spec.src_row_bytes + 4 * c, 1)
-            memory["dst"].store(r * spec.dst_row_bytes + 4 * c, value)
-
-
-def transpose(spec: TransposeSpec, memory: Memory) -> None:
-    """dst[c, r] = src[r, c]; dst's rows are dense and dst_row_bytes apart."""
-    for r in range(spec.rows):
-        for c in range(spec.columns):
-            memory["dst"].store(c * spec.dst_row_bytes + 4 * r, memory["src"].load(r * spec.src_row_bytes + 4 * c, 1))
-
-
-REORDERS: dict[type, Callable[[Any, Memory], None]] = {CopySpec: copy, TransposeSpec: transpose}

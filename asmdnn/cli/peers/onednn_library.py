@@ -3,6 +3,7 @@
 import os
 import sys
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ typedef struct { int major, minor, patch; const char *hash; unsigned cpu_runtime
 typedef struct { int arg; handle memory; } argument;
 
 const version *dnnl_version(void);
+const char *dnnl_fmt_tag2str(int tag);
 int dnnl_set_max_cpu_isa(int isa);
 int dnnl_engine_create(handle *engine, int kind, size_t index);
 int dnnl_stream_create(handle *stream, handle engine, unsigned flags);
@@ -31,6 +33,8 @@ int dnnl_memory_destroy(handle memory);
 
 int dnnl_primitive_attr_create(handle *attr);
 int dnnl_primitive_attr_set_post_ops(handle attr, handle post_ops);
+int dnnl_primitive_attr_set_scales_mask(handle attr, int arg, int mask);
+int dnnl_primitive_attr_set_zero_points_mask(handle attr, int arg, int mask);
 int dnnl_primitive_attr_destroy(handle attr);
 int dnnl_post_ops_create(handle *post_ops);
 int dnnl_post_ops_append_eltwise(handle post_ops, int alg, float alpha, float beta);
@@ -49,11 +53,15 @@ int dnnl_reorder_primitive_desc_create(handle *desc, handle src, handle src_engi
 int dnnl_convolution_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle weights, handle bias, handle dst, const dim *strides, const dim *dilations, const dim *padding_l,
     const dim *padding_r, handle attr);
+int dnnl_shuffle_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src, handle dst,
+    int axis, dim group_size, handle attr);
+int dnnl_shuffle_backward_primitive_desc_create(handle *desc, handle engine, handle diff_src, handle diff_dst,
+    int axis, dim group_size, handle hint_forward, handle attr);
 
 void omp_set_num_threads(int count);
 """
 STATUS = ("success", "out of memory", "invalid arguments", "unimplemented", "last implementation", "runtime error")
-UNIMPLEMENTED = 3
+REFUSED = (2, 3)  # a combination that oneDNN does not define is an invalid argument
 CPU_ENGINE, IN_ORDER = 1, 1
 OPENMP_RUNTIME = 2
 OPENMP_LIBRARIES = ("libgomp.so.1", "libiomp5.so", "libomp.so.5")
@@ -83,6 +91,7 @@ class Onednn:
         if number.major != 3:
             raise AsmdnnError(f"{path} is oneDNN {number.major}.{number.minor}, bench needs version 3")
         self.version = f"{number.major}.{number.minor}.{number.patch}"
+        self._tags: dict[str, int] = {}
         if number.cpu_runtime == OPENMP_RUNTIME:
             self._openmp = _loaded_openmp()
         self.engine = self.new(lib.dnnl_engine_create, CPU_ENGINE, 0)
@@ -92,13 +101,13 @@ class Onednn:
         """Raise Unimplemented or AsmdnnError when `status` is not success."""
         if status:
             reason = STATUS[status] if status < len(STATUS) else f"status {status}"
-            error = Unimplemented if status == UNIMPLEMENTED else AsmdnnError
+            error = Unimplemented if status in REFUSED else AsmdnnError
             raise error(f"onednn: {what}: {reason}")
 
     def new(self, create: Any, *arguments: Any) -> Any:
         """The handle that a function which stores it through its first parameter creates."""
         handle = ffi.new("handle *")
-        self.check(create(handle, *arguments), ffi.typeof(create).cname)
+        self.check(create(handle, *arguments), "creation")
         return handle[0]
 
     def cap_isa(self, name: str) -> None:
@@ -115,11 +124,21 @@ class Onednn:
         self.check(self.lib.dnnl_set_max_cpu_isa(MAX_CPU_ISA[name]), f"holding it to {name}")
         self._isa = name
 
-    def set_threads(self, count: int) -> None:
+    def tags(self) -> dict[str, int]:
+        """The number of every format tag by its letters; they differ between versions."""
+        if not self._tags:
+            for number in count():
+                name = ffi.string(self.lib.dnnl_fmt_tag2str(number)).decode()
+                if name.startswith("unknown"):
+                    break
+                self._tags[name] = number
+        return self._tags
+
+    def set_threads(self, number: int) -> None:
         """Threads of the next calls from this thread."""
         if self._openmp is None:
             raise AsmdnnError(f"the thread count of {self.path} cannot be set: use an OpenMP build, onednn-cpu-gomp")
-        self._openmp.omp_set_num_threads(count)
+        self._openmp.omp_set_num_threads(number)
 
 
 @lru_cache(maxsize=1)

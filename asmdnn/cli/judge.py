@@ -1,0 +1,49 @@
+"""Comparing a result with the answer, element by element."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+SMALLEST = float(np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Expected values, by how much each may be off, and who says so."""
+
+    values: npt.NDArray[Any]
+    tolerance: npt.NDArray[Any] | float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Largest absolute difference, largest ratio to the tolerance, and what is wrong, if anything is."""
+
+    max_error: float
+    ratio: float
+    reason: str = ""
+
+
+def judge(result: npt.NDArray[Any], answer: Answer, exact: bool) -> Verdict:
+    """Compare every element; a NaN anywhere is wrong."""
+    if not result.size:
+        return Verdict(0.0, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        difference = np.abs(np.subtract(result, answer.values, dtype=np.float64))
+        wrong = ~(difference <= answer.tolerance)
+        ratio = 0.0 if exact else float(np.max(difference / np.maximum(answer.tolerance, SMALLEST)))
+    worst = float(np.max(difference))
+    if not wrong.any():
+        return Verdict(worst, ratio)
+    at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    kind = "integer" if exact else "real"
+    return Verdict(
+        worst,
+        ratio if not exact else math.inf,
+        f"on {kind} data {np.count_nonzero(wrong)} of {wrong.size} elements are wrong, the first at "
+        f"{tuple(int(i) for i in at)}: {result[at]:.9g} instead of {answer.values[at]:.9g} ({answer.source})",
+    )

@@ -1,0 +1,29 @@
+"""This library's side of a case: plan, bound primitive and its memory."""
+
+import asmdnn as dnn
+from asmdnn.cli.driver import Array, Data
+from asmdnn.cli.values import decoded
+from asmdnn.primitives.registry import Description
+
+
+class Own:
+    """A Side.  Raises Unimplemented if no implementation takes the description."""
+
+    def __init__(self, desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> None:
+        pd = dnn.primitive_desc(desc, attr=attr, engine=engine)
+        self.implementation = pd.implementation
+        self._memory = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
+        (self._result,) = pd.plan.outputs
+        self.run = dnn.Primitive(pd).bind(**self._memory)
+
+    def write(self, data: Data) -> None:
+        """Copy `data` into the arguments, each in the layout of the plan; by numpy, so that no reorder of the library
+        can make up for an error of its primitive."""
+        for name, memory in self._memory.items():
+            memory.array[:] = dnn.Memory.from_numpy(data.arrays[name], memory.desc).array
+
+    def compute(self, data: Data) -> Array:
+        self.write(data)
+        self.run()
+        result = self._memory[self._result]
+        return decoded(result.numpy(), result.desc.dtype)

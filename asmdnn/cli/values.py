@@ -1,0 +1,57 @@
+"""Numbers and how data types store them, in numpy: for data, answers and results of the bench."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.types import DataType, bf16
+
+Array = npt.NDArray[Any]
+
+POISON_BYTE = 0x5A
+INTEGER_KINDS = "iu"
+
+
+def decoded(storage: Array, dtype: DataType) -> Array:
+    """The numbers that elements of a data type are: bf16 as float32, the others as they are."""
+    if dtype != bf16:
+        return storage
+    return (storage.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def encoded(values: Array, dtype: DataType) -> Array:
+    """Numbers as elements of a data type: rounded to nearest even, integers saturated."""
+    stored = np.dtype(dtype.numpy)
+    if dtype == bf16:
+        bits = np.asarray(values, np.float32).view(np.uint32)
+        return ((bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)).astype(np.uint16)
+    if stored.kind in INTEGER_KINDS:
+        limits = np.iinfo(stored)
+        return np.clip(np.rint(np.asarray(values, np.float64)), limits.min, limits.max).astype(stored)
+    with np.errstate(over="ignore"):
+        return np.asarray(values).astype(stored)
+
+
+def rounded(values: Array, dtype: DataType) -> Array:
+    """The numbers that are left of `values` in a data type, as float64."""
+    return decoded(encoded(values, dtype), dtype).astype(np.float64)
+
+
+def poison(dims: tuple[int, ...], dtype: DataType) -> Array:
+    """Elements that no result should have: NaN, or a pattern for integers."""
+    stored = np.dtype(dtype.numpy)
+    if stored.kind in INTEGER_KINDS and dtype != bf16:
+        return np.full(dims, int.from_bytes([POISON_BYTE] * stored.itemsize, "little"), stored)
+    return encoded(np.full(dims, np.nan, np.float32), dtype)
+
+
+def random_values(
+    random: np.random.Generator, dims: tuple[int, ...], dtype: DataType, bound: int, exact: bool
+) -> Array:
+    """Elements between -bound and bound, or 0 and bound without sign; integers if exact, and for integer types."""
+    stored = np.dtype(dtype.numpy)
+    least = 0 if dtype != bf16 and stored.kind == "u" else -bound
+    if exact or (stored.kind in INTEGER_KINDS and dtype != bf16):
+        return encoded(random.integers(least, bound, dims, np.int64, endpoint=True), dtype)
+    return encoded(random.uniform(-bound, bound, dims).astype(np.float32), dtype)

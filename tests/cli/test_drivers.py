@@ -1,0 +1,237 @@
+"""The drivers of `bench` other than convolutions: their words, dims, checks, and what a report says of them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.cli.dims import DimsProblem, dims_problem
+from asmdnn.cli.driver import AnyCase, Array, Data
+from asmdnn.cli.drivers import driver_names
+from asmdnn.cli.main import main
+from asmdnn.cli.options import Reader
+from asmdnn.cli.own import Own
+from asmdnn.cli.quantization import quantities
+from asmdnn.errors import InvalidArguments
+from tests.cli.test_bench import run
+
+QUICK = "--max-ms-per-prb=1"
+SHUFFLE = "--shuffle --dt=u8 --tag=aBx16b --axis=1 --group=4 1x116x7x7"
+REORDER = (
+    "--reorder --sdt=s8 --stag=abcd --dtag=acdb --attr-scales=src:common:0.5+dst:per_dim_1 "
+    "--attr-zero-points=src:common:1 --attr-post-ops=sum:0.5 2x96x35x35"
+)
+
+
+def read(words: str) -> list[AnyCase]:
+    reader = Reader()
+    reader.read(words.split(), Path())
+    return reader.cases
+
+
+@pytest.mark.parametrize("words", [SHUFFLE, REORDER])
+def test_a_case_prints_what_repeats_it(words: str) -> None:
+    (case,) = read(words)
+    assert read(str(case)) == [case]
+
+
+def test_a_driver_starts_with_its_defaults_and_keeps_how_problems_are_run() -> None:
+    cases = read("--threads=1 --mode=CP --dir=FWD_I ic3ih8oc4kh3 --shuffle --dt=u8 2x4 --SHUFFLE 2x4 --reorder 2x4")
+    assert [case.driver.name for case in cases] == ["conv", "shuffle", "shuffle", "reorder"]
+    assert [case.settings.threads for case in cases] == [1] * 4
+    assert [case.settings.dt for case in cases[1:3]] == ["u8", "u8"]
+    assert (cases[1].settings.dir, cases[1].settings.axis, cases[1].settings.group) == ("FWD_D", 1, 1)
+    assert (cases[3].settings.sdt, cases[3].settings.stag, cases[3].settings.sum_scale) == ("f32", "abx", None)
+
+
+def test_lists() -> None:
+    cases = read("--shuffle --dt=f32,u8 --tag=abx,axb --group=2,4 --axis=0,1 --dir=FWD_I,BWD_D 8x8")
+    assert len(set(map(str, cases))) == 32
+
+
+@pytest.mark.parametrize(
+    ("text", "tensors", "expected"),
+    [
+        ("1x116x28x28", 1, DimsProblem(((1, 116, 28, 28),))),
+        ("7", 1, DimsProblem(((7,),))),
+        ("16x1024:1024x3", 2, DimsProblem(((16, 1024), (1024, 3)))),
+        ('2x3_n"a b*4"', 1, DimsProblem(((2, 3),), "a b*4")),
+        ("2x3nplain", 1, DimsProblem(((2, 3),), "plain")),
+    ],
+)
+def test_dims(text: str, tensors: int, expected: DimsProblem) -> None:
+    parse = dims_problem(tensors)
+    assert parse(text) == expected
+    assert parse(str(expected)) == expected
+    assert expected.count == (4 if "*4" in text else 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "expected the dims of 1 tensor, such as 16x1024"),
+        ("2x", "expected the dims"),
+        ("2x-3", "expected the dims"),
+        ("2x3:4", "expected the dims of 1 tensor"),
+        ("x".join("1" * 13), "has 13 dims, a tensor has at most 12"),
+        ("99999999999", "a dim must be at most 2147483647"),
+        ("2147483647x2147483647x9", "more elements than memory can address"),
+        ('2x3n""', 'n"name" ends the problem'),
+    ],
+)
+def test_wrong_dims(text: str, says: str) -> None:
+    with pytest.raises(InvalidArguments) as raised:
+        dims_problem(1)(text)
+    assert str(raised.value).startswith(f"problem {text!r}: ")
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--shuffle --dt=f64 2x4", "--dt=f64: must be one of f32, bf16, f16, s32, s8, u8"),
+        ("--shuffle --group=0 2x4", "--group=0: must be a whole number from 1"),
+        ("--shuffle --axis=12 2x4", "--axis=12: must be a whole number from -12 to 11"),
+        ("--shuffle --stag=abx 2x4", "--stag=abx: no such option; did you mean --tag="),
+        ("--shuffle --dir=FWD_B 2x4", "must be one of FWD_D, FWD_I, BWD_D"),
+        ("--reorder --attr-scales=wei:common:2 2x4", "has 'wei': arguments are src, dst"),
+        ("--reorder --attr-scales=src:per_tensr:2 2x4", "has the policy 'per_tensr': policies are common, per_dim_0"),
+        ("--reorder --attr-scales=src:common 2x4", "has 'src:common' without a value"),
+        ("--reorder --attr-scales=src:common:nan 2x4", "has 'nan', which is not a finite number"),
+        ("--reorder --attr-scales=src:common:1e39 2x4", "has '1e39', which is not a finite number"),
+        ("--reorder --attr-scales=src:common:1+src:common:2 2x4", "names an argument twice"),
+        ("--reorder --attr-zero-points=src:common:1.5 2x4", "has '1.5', which is not a whole number"),
+        ("--reorder --attr-post-ops=relu 2x4", "has 'relu'; a reorder has one post-op at most"),
+    ],
+)
+def test_mistakes(words: str, says: str) -> None:
+    with pytest.raises(InvalidArguments) as raised:
+        read(words)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--shuffle --group=5 2x4", "group_size is 5, it must divide axis 1 of 4"),
+        ("--shuffle --axis=2 2x4", "axis is 2, src has 2 dims"),
+        ("--shuffle --tag=abc 2x4", "tag 'abc'"),
+        ("--shuffle --tag=any 2x4", "format any"),
+        ("--reorder --dtag=abcd 2x4", "tag 'abcd'"),
+    ],
+)
+def test_what_cannot_be_described_is_said_before_anything_runs(
+    words: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *words.split()]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_quantities() -> None:
+    common, each = quantities(("src", "dst"), whole=False)("src:common:0.5*+dst:per_dim_1")
+    assert (common.mask, common.shape((2, 3)), common.scales((2, 3)).tolist()) == (0, (1, 1), [[0.5]])
+    assert (each.mask, each.shape((2, 3, 5))) == (2, (1, 3, 1))
+    assert (np.log2(each.scales((2, 3, 5))) % 1 == 0).all()
+    (zero_point,) = quantities(("src",), whole=True)("src:common:-3")
+    assert zero_point.zero_points((2,)).tolist() == [-3]
+
+
+@pytest.mark.parametrize("direction", ["FWD_D", "FWD_I", "BWD_D"])
+def test_shuffles_are_right(capsys: pytest.CaptureFixture[str], direction: str) -> None:
+    words = f"--shuffle --dir={direction} --dt=f32,bf16,u8 --tag=abx,aBx8b --axis=1,-1 --group=4 2x20x3x8"
+    status, records = run(capsys, *words.split())
+    assert (status, len(records)) == (0, 12)
+    for record in records:
+        assert (record["driver"], record["status"], record["reason"]) == ("shuffle", "passed", "")
+        assert record["max_error"] == 0
+
+
+def test_reorders_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--reorder --stag=abx,axb,aBx8b --dtag=abx,xba,aBx16b 2x17x3x5 --stag=abx --dtag=axb 5x1x3 7x9 0x4"
+    status, records = run(capsys, *words.split())
+    assert [record["reason"] for record in records if record["status"] != "passed"] == []
+    assert (status, len(records)) == (0, 12)
+
+
+def test_what_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    status, (record,) = run(capsys, "--mode=CP", QUICK, "--threads=1", *SHUFFLE.split())
+    assert (status, record["status"]) == (0, "passed")
+    assert record["bandwidth_gbs"] == pytest.approx(2 * 116 * 49 / record["us"] * 1e-3, rel=1e-2)
+    assert record["copy_fraction"] == pytest.approx(record["copy_us"] / record["us"], rel=1e-2)
+    assert record["gflops"] is record["peak_fraction"] is record["speedup"] is None
+
+
+@pytest.mark.parametrize("words", [SHUFFLE, "--reorder --dtag=axb 2x17x3x5"])
+def test_a_wrong_result_fails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    compute = Own.compute
+
+    def wrong(self: Own, data: Data) -> Array:
+        result = compute(self, data)
+        result[0, 3, 2, 1] = 255 - result[0, 3, 2, 1]
+        return result
+
+    monkeypatch.setattr(Own, "compute", wrong)
+    status, (record,) = run(capsys, *words.split())
+    assert (status, record["status"]) == (1, "failed")
+    assert "elements are wrong, the first at (0, 3, 2, 1)" in record["reason"]
+
+
+def test_scales_of_a_reorder_come_later(capsys: pytest.CaptureFixture[str]) -> None:
+    status, (record,) = run(capsys, *REORDER.split())
+    assert (status, record["status"]) == (1, "unimplemented")
+
+
+@pytest.mark.parametrize("name", driver_names())
+def test_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", f"--{name}", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"asmdnn bench --{name} ")
+    assert all(len(line) <= 120 for line in text.splitlines() if not line.startswith("Problem sets"))
+
+
+def answer_of(words: str, **arrays: Any) -> Array:
+    from asmdnn.cli.driver import TensorData
+
+    (case,) = read(words)
+    return case.driver.work(case).answer(TensorData(arrays, exact=True)).values
+
+
+def test_the_answer_to_a_shuffle_is_the_definition() -> None:
+    src = np.frombuffer(b"abcdefghijkl", np.uint8).reshape(1, 12)
+    assert answer_of("--shuffle --dt=u8 --group=4 1x12", src=src).tobytes() == b"aeibfjcgkdhl"
+    assert answer_of("--shuffle --dt=u8 --group=3 --dir=BWD_D 1x12", src=src).tobytes() == b"aeibfjcgkdhl"
+
+
+def test_the_answer_to_a_reorder_is_the_definition() -> None:
+    src = np.array([-300, -128.5, -1.5, -0.5, 0.5, 1.5, 2.5, 127.5, 254.5, 1000], np.float32)
+    signed = answer_of("--reorder --ddt=s8 10", src=src)
+    assert signed.tolist() == [-128, -128, -2, 0, 0, 2, 2, 127, 127, 127]
+    assert answer_of("--reorder --ddt=u8 10", src=src).tolist() == [0, 0, 0, 0, 0, 2, 2, 128, 254, 255]
+    words = "--reorder --sdt=s8 --ddt=s32 --attr-scales=src:common:2+dst:common:4 --attr-post-ops=sum:0.5"
+    words += " --attr-zero-points=src:common:1+dst:common:5 2"
+    old = np.array([16, -16], np.int32)
+    assert answer_of(words, src=np.array([11, 21], np.int8), dst=old).tolist() == [5 + 5 + 2, 10 + 5 - 2]
+
+
+def test_the_copy_is_a_copy() -> None:
+    """The call that bandwidths are compared with moves every byte, with one argument of half the bytes."""
+    desc = dnn.MemoryDesc((1, 100_001), dnn.u8, "ab")
+    src, dst = dnn.Memory(desc), dnn.Memory(desc)
+    src.array[:] = np.arange(desc.nelems())
+    pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 0, 1))
+    dnn.Primitive(pd).execute(src=src, dst=dst)
+    assert np.array_equal(src.array, dst.array)
+
+
+@pytest.mark.parametrize(
+    ("name", "driver", "problems"),
+    [("shufflenet", "shuffle", 48), ("reorder_f32", "reorder", 70), ("reorder_int8", "reorder", 62),
+     ("reorder_bf16", "reorder", 52)],
+)  # fmt: skip
+def test_problem_sets_can_be_described(name: str, driver: str, problems: int) -> None:
+    cases = read(f"--batch={name}")
+    assert [case.driver.name for case in cases] == [driver] * problems
+    for case in cases:
+        assert case.driver.work(case).argument_bytes > 0

@@ -1,0 +1,64 @@
+"""Memory of elements of any type around an argument's pointer, every access recorded; compared byte by byte."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.support.arena import REACH_BYTES, Bits, Buffer, Bytes
+
+POISON, DST_POISON = 0xA5, 0xC3
+
+
+class Octets:
+    """Bytes at any distance from an argument's pointer."""
+
+    def __init__(self, initial: Bytes) -> None:
+        self.initial, self.values = initial, initial.copy()
+        self.read, self.written = np.zeros(len(initial), bool), np.zeros(len(initial), bool)
+
+    def load(self, at_bytes: int, count: int) -> Bytes:
+        where = self.place(at_bytes, count)
+        self.read[where] |= ~self.written[where]
+        return self.values[where].copy()
+
+    def store(self, at_bytes: int, values: Bytes) -> None:
+        where = self.place(at_bytes, len(values))
+        self.values[where] = values
+        self.written[where] = True
+
+    def place(self, at_bytes: int, count: int) -> slice:
+        first = REACH_BYTES + at_bytes
+        assert 0 <= first <= len(self.values) - count, f"{at_bytes} is not within reach"
+        return slice(first, first + count)
+
+    def buffer(self) -> "ExactBuffer | None":
+        """The buffer of what was touched; None if nothing was."""
+        touched = np.flatnonzero(self.read | self.written)
+        if not len(touched):
+            return None
+        cut = slice(int(touched[0]), int(touched[-1]) + 1)
+        before = self.initial[cut].copy()
+        before[~self.read[cut]] = DST_POISON if self.written.any() else POISON
+        start, read, written = REACH_BYTES - cut.start, self.read[cut].copy(), self.written[cut].copy()
+        return ExactBuffer(before, start, read, written, np.zeros(0), self.values[cut].copy())
+
+
+@dataclass(frozen=True, eq=False)
+class ExactBuffer(Buffer):
+    """A buffer of which every byte is known."""
+
+    bytes_wanted: Bytes
+
+    def check(self, after: Bytes, tolerance: object, name: str) -> None:
+        """Raise AssertionError unless `after` holds the wanted bytes, and all else is as it was."""
+        for where, wanted, what in (
+            (~self.written, self.before, "was changed"),
+            (self.written, self.bytes_wanted, "is wrong"),
+        ):
+            wrong: Bits = where & (after != wanted)
+            if wrong.any():
+                i = int(wrong.argmax())
+                raise AssertionError(
+                    f"{name}: byte {i - self.pointer_bytes} {what}, as are {wrong.sum()} of {where.sum()}: "
+                    f"{after[i]} not {wanted[i]}"
+                )
