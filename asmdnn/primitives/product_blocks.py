@@ -9,13 +9,14 @@ from math import gcd
 
 from asmdnn.isa.vector import lanes_of
 from asmdnn.primitives.conv_tiles import balanced
-from asmdnn.primitives.conv_tiling import CALL_CYCLES, LEAST_DEPTH, PANEL_SHARE, step_cycles
+from asmdnn.primitives.conv_tiling import CALL_CYCLES, LEAST_DEPTH, step_cycles
 from asmdnn.primitives.product import Matrix, Panels, Product
 
 # The most rows for each number of vectors: accumulators, a weights row, a broadcast register and a tail mask must fit.
 BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 PANEL_VECTORS = 2  # of weights that this library packs
 L1_SETS_BYTES = 4096  # addresses that differ by a multiple share a set, on x86-64 CPUs of today
+PANEL_SHARE = 5  # of L2, for the rows of a panel that are summed at a time
 DEPTH_STEP = 8  # ranges of k are multiples of it
 CALL_TARGET_CYCLES = 4000  # small matrices of a batch share a call that takes about so long
 SMALL_TILE_CYCLES = 1000
@@ -66,9 +67,10 @@ def block_cycles(p: Product, b: Block, lanes: int) -> float:
 
 
 def choose_ranges(p: Product, b: Block, lanes: int, l2_bytes: int) -> list[tuple[int, int]]:
-    """Ranges of k that are summed at a time: the rows of a panel that fill a twelfth of L2, see conv_tiling.
+    """Ranges of k that are summed at a time: the rows of a panel that fill a fifth of L2.
 
-    A single tile of rows reads its panel once, so it takes all of k.
+    Convolutions take a twelfth; here rows of dst lie apart, and partial sums cost more.  A single tile of rows reads
+    its panel once, so it takes all of k.
     """
     if p.m <= b.rows:
         return [(0, p.k)]

@@ -81,7 +81,7 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("--threads=99999999999",), "--threads=99999999999: must be a whole number"),
         (("--threads=1.5",), "--threads=1.5: must be"),
         (("--max-ms-per-prb=0",), "must be a whole number from 1"),
-        (("--peer=mkl",), "--peer=mkl: must be one of onednn, none"),
+        (("--peer=xnn",), "--peer=xnn: must be one of onednn, mkl, numpy, none"),
         (("--alg=wino",), "--alg=wino: must be direct or auto"),
         (("--theads=1",), "did you mean --threads="),
         (("--attr-scales=wei:common:2",), "no such option; options are --mode"),
