@@ -87,7 +87,8 @@ class IpWork(Work[TensorData]):
         return TensorData(arrays, exact)
 
     def answer(self, data: TensorData) -> Answer:
-        flat = {role: self._flat(data, role) for role in self.descs}
+        written = self.written or ("dst",)
+        flat = {role: self._flat(data, role) for role in self.descs if role not in written}
         if self.written:
             return self._gradients(flat, data.exact)
         values, size = product(flat["src"], flat["weights"].T)
