@@ -11,9 +11,28 @@ from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.isa.cpu import max_cpu_isa
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.primitives.attr import Attr, Eltwise, Sum
+from asmdnn.primitives.attr import Attr, Binary, Eltwise, PReLU, Sum
+from asmdnn.primitives.binary import BinaryForward
 from asmdnn.primitives.convolution import ConvolutionForward
+from asmdnn.primitives.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.engine import Engine, Stream
+from asmdnn.primitives.functions import (
+    absolute,
+    ceil,
+    clip,
+    exp,
+    floor,
+    log,
+    logistic,
+    maximum,
+    minimum,
+    power,
+    rint,
+    sqrt,
+    square,
+    tanh,
+    where,
+)
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.inner_product import (
     InnerProductBackwardData,
@@ -26,14 +45,70 @@ from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, implementation
 from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle import Shuffle
+from asmdnn.primitives.user_post_op import PostOp
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Algorithm", "AsmdnnError", "Attr", "ConvolutionForward", "DataType", "Eltwise", "Engine",
-    "InnerProductBackwardData", "InnerProductBackwardWeights", "InnerProductForward", "InvalidArguments", "MatMul",
-    "MatMulRows", "Memory", "MemoryDesc", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle",
-    "Stream", "Sum", "Unimplemented", "bf16", "f16", "f32", "gemm_compute", "gemm_pack", "gemm_pack_get_size",
-    "implementations", "max_cpu_isa", "ops", "primitive_desc", "reorder", "s8", "s32", "sgemm", "u8",
+    "Algorithm",
+    "AsmdnnError",
+    "Attr",
+    "Binary",
+    "BinaryForward",
+    "ConvolutionForward",
+    "DataType",
+    "Eltwise",
+    "EltwiseBackward",
+    "EltwiseForward",
+    "Engine",
+    "InnerProductBackwardData",
+    "InnerProductBackwardWeights",
+    "InnerProductForward",
+    "InvalidArguments",
+    "MatMul",
+    "MatMulRows",
+    "Memory",
+    "MemoryDesc",
+    "PReLU",
+    "PostOp",
+    "Primitive",
+    "PrimitiveDesc",
+    "PropKind",
+    "Refusal",
+    "Reorder",
+    "Shuffle",
+    "Stream",
+    "Sum",
+    "Unimplemented",
+    "absolute",
+    "bf16",
+    "ceil",
+    "clip",
+    "exp",
+    "f16",
+    "f32",
+    "floor",
+    "gemm_compute",
+    "gemm_pack",
+    "gemm_pack_get_size",
+    "implementations",
+    "log",
+    "logistic",
+    "max_cpu_isa",
+    "maximum",
+    "minimum",
+    "ops",
+    "power",
+    "primitive_desc",
+    "reorder",
+    "rint",
+    "s8",
+    "s32",
+    "sgemm",
+    "sqrt",
+    "square",
+    "tanh",
+    "u8",
+    "where",
 ]  # fmt: skip

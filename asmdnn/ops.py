@@ -12,7 +12,7 @@ import numpy.typing as npt
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS
-from asmdnn.primitives.attr import Attr, Eltwise, Sum
+from asmdnn.primitives.attr import AnyPostOp, Attr
 from asmdnn.primitives.convolution import MAX_SIZE, ConvolutionForward
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.matmul import MatMul
@@ -68,7 +68,7 @@ def conv2d(
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1,
-    post_ops: Sequence[Sum | Eltwise] = (),
+    post_ops: Sequence[AnyPostOp] = (),
     out: Array | None = None,
     engine: Engine | None = None,
 ) -> Array:
@@ -76,7 +76,8 @@ def conv2d(
 
     x: (n, c, h, w); w: (o, c, kh, kw); b: (o,) or None.  stride, dilation (1 is dense): one integer or (height, width);
     padding: one, (height, width), or (top, left, bottom, right), filled with zeros.  post_ops run in order on the
-    result; `Sum` adds what `out` held.  Returns `out`, or a new array (n, o, oh, ow).  Arrays may be numpy's, or
+    result; `Sum` adds what `out` held, and tensors of a `PostOp` come with their data.
+    Returns `out`, or a new array (n, o, oh, ow).  Arrays may be numpy's, or
     anything that speaks DLPack or the array interface; they must be f32, and are copied only if not dense.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
@@ -99,7 +100,7 @@ def conv2d(
     memories["weights"] = reorder(plain, primitive.pd.plan.tensors["weights"], key.engine)
     if bias is not None:
         memories["bias"] = Memory(primitive.pd.plan.tensors["bias"], bias)
-    primitive.execute(None, **memories)
+    primitive.execute(None, **memories, **key.attr.data())
     return dst
 
 
@@ -114,7 +115,7 @@ def matmul(
     b: Any,
     bias: Any = None,
     *,
-    post_ops: Sequence[Sum | Eltwise] = (),
+    post_ops: Sequence[AnyPostOp] = (),
     out: Array | None = None,
     engine: Engine | None = None,
 ) -> Array:

@@ -50,7 +50,7 @@ def _run(record: Record, case: AnyCase, work: Work[Any], engine: dnn.Engine) -> 
     with ExitStack() as stack:
         try:
             desc, attr = work.describe()
-            own = Own(desc, attr, engine)
+            own = Own(desc, attr, engine, work.in_place)
         except Unimplemented as error:
             return replace(record, status="unimplemented", ok=False, reason=_one_line(error))
         except AsmdnnError as error:
@@ -89,7 +89,8 @@ def _check(record: Record, work: Work[Any], own: Side, peer: Side | None) -> Rec
             answer = Answer(from_peer, PEER_FACTOR * work.tolerance(data), record.peer or "")
         else:
             answer = work.answer(data)
-            if from_peer is not None and (wrong := judge(from_peer, answer, exact)).reason:
+            lenient = replace(answer, tolerance=answer.tolerance * work.peer_slack)
+            if from_peer is not None and (wrong := judge(from_peer, lenient, exact)).reason:
                 return replace(record, status="failed", ok=False, reason=f"the peer is wrong: {wrong.reason}")
         reference = answer.source
         verdict = judge(own.compute(data), answer, exact)

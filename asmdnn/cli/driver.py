@@ -6,6 +6,7 @@ A driver is a module of asmdnn.cli.drivers, named as its option, with a `DRIVER`
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy.typing as npt
@@ -74,10 +75,13 @@ class Work(ABC, Generic[D]):
     """A case made concrete.
 
     argument_bytes: of all tensors, to see whether they fit into memory.  flops: 0 where bytes are what counts.
-    exactness: the kinds of data that are checked, in order.
+    exactness: the kinds of data that are checked, in order.  in_place: a result that replaces an input, by name.
+    peer_slack: how many times the tolerance the peer may be off, without being called wrong.
     """
 
     flops: int = 0
+    in_place: Mapping[str, str] = MappingProxyType({})
+    peer_slack: ClassVar[float] = 1.0
     exactness: ClassVar[tuple[bool, ...]] = (True, False)
 
     @property

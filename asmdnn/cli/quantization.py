@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.primitives.attr import FLOAT32_MAX
+from asmdnn.primitives.numbers import FLOAT32_MAX
 
 POLICIES = {"common": (), "per_dim_0": (0,), "per_dim_1": (1,), "per_oc": (1,), "per_dim_01": (0, 1)}
 EXPONENTS = (-3, 4)  # random scales are powers of two, which do not round

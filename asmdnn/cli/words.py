@@ -69,6 +69,11 @@ def tag(word: str) -> str:
     return word
 
 
+def boolean(word: str) -> bool:
+    """true or false."""
+    return one_of("true", "false")(word) == "true"
+
+
 def data_type(*names: str) -> Callable[[str], str]:
     """One of these data types, of all if none is named."""
     return one_of(*(names or DATA_TYPES))

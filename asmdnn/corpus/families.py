@@ -7,9 +7,11 @@ from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
 from asmdnn.corpus.copies import REORDER_ISA, conversion_specs, copy_specs, transpose_specs
+from asmdnn.corpus.elementwise import MAPS, chains
 from asmdnn.corpus.matmul import MATMUL_FAMILIES
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
@@ -18,7 +20,7 @@ from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.generators.transpose import TransposeSpec
 
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
-KernelSpec = ConvTileSpec | MatmulTileSpec | GemvSpec | ReorderSpec
+KernelSpec = ConvTileSpec | ElementwiseSpec | MatmulTileSpec | GemvSpec | ReorderSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec
 
 
@@ -28,6 +30,8 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
     found: dict[str, tuple[KernelSpec, ...]] = {
         f"conv-{name}-{isa}": tuple(family(isa)) for isa in CONV_LEVELS for name, family in FAMILIES.items()
     }
+    found |= {f"conv-chains-{isa}": tuple(chains(isa)) for isa in CONV_LEVELS}
+    found |= {f"map-{name}-{isa}": tuple(family(isa)) for isa in CONV_LEVELS for name, family in MAPS.items()}
     for isa in CONV_LEVELS:
         found |= {f"matmul-{name}-{isa}": tuple(family(isa)) for name, family in MATMUL_FAMILIES.items()}
     return found | {

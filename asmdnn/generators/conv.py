@@ -10,6 +10,7 @@
 | dst     | f32[...]                | pixel p at p * dst_pixel_bytes, channel vector j at j * dst_vector_bytes |
 | taps    | int64[...]              | for each group a count, then (src, weights) byte offsets, one pair a tap |
 | ahead   | bytes                   | weights that will be needed soon; only prefetched |
+| 6, 7 .. | f32[...]                | operands of post-ops, laid out as each Operand says; of the real channels |
 
 A tap is one kernel position and a run of input channels.  Taps are grouped by the pixels that they reach: a pixel for
 which a tap lies in the padding is not in that tap's group, so padding costs no instruction and is never read.
@@ -17,13 +18,25 @@ The register block is the outer product of Goto and van de Geijn's GEBP kernel (
 multiplication", 2008); the batch of taps is the batch-reduce of Georganas et al. (2019).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from asmdnn.generators.expression_code import Slots, Source
 from asmdnn.generators.footprint import Footprint, Range, TapList
-from asmdnn.generators.postops import PostOp, SumOp, apply_chain
+from asmdnn.generators.postops import (
+    OLD_DST,
+    Operand,
+    PostOp,
+    apply_chain,
+    apply_composed,
+    is_written_out,
+    operands_of,
+    operands_read,
+    words_of,
+)
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.vector import Lanes, Vector, lanes_of, vector_of
 
@@ -64,7 +77,7 @@ class ConvTileSpec:
     def name(self) -> str:
         """Block, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
         words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
-        words += ["bias"] * self.bias + ["acc"] * self.accumulate + [op.name for op in self.post_ops]
+        words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
         words += ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
         return f"conv_f32_{'_'.join(words)}__{self.isa}"
 
@@ -86,10 +99,22 @@ class ConvTileSpec:
             (j, p * self.dst_pixel_bytes + j * self.dst_vector_bytes) for j in range(self.vectors) for p in pixels
         ]
         dst = tuple(Range(DST, begin, begin + 4 * min(lanes, stored - j * lanes)) for j, begin in starts)
-        reads_dst = self.accumulate or any(isinstance(op, SumOp) for op in self.post_ops)
+        operands = operands_read(self.post_ops)
+        reads_dst = self.accumulate or OLD_DST in operands
         bias = Range(BIAS, 0, 4 * self.channels)
         taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
-        return Footprint((bias,) * self.bias + dst * reads_dst, dst, taps)
+        others = tuple(r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes))
+        return Footprint((bias,) * self.bias + dst * reads_dst + others, dst, taps)
+
+    def operand_ranges(self, operand: Operand, lanes: int) -> tuple[Range, ...]:
+        """What post-ops read of a tensor: nothing for vectors of padding only, unless one element serves all."""
+        found: dict[Range, None] = {}
+        for j in range(self.vectors):
+            width = 4 if operand.element else 4 * min(lanes, self.channels - j * lanes)
+            for p in range(len(self.src_pixel_bytes)) if width > 0 else ():
+                begin = p * operand.row_bytes + j * operand.vector_bytes
+                found[Range(operand.argument, begin, begin + width)] = None
+        return tuple(found)
 
     def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
         """What one tap of a group reads, from its source pixel and its weights row."""
@@ -203,12 +228,38 @@ def finish_tile(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[An
     """Post-ops and stores.  Padding is stored as zero whatever the source holds: 0 * inf would be NaN."""
     asm.role("finish")
     spare = v.registers.take("post-ops", 2)
+    slots = Slots(v)
 
     def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
         x = acc[p][j]
-        apply_chain(spec.post_ops, v, x, at, stored, spare)
+        if is_written_out(spec.post_ops):
+            apply_chain(spec.post_ops, v, x, at, stored, spare)
+        else:
+            others = v.registers.take("post-ops", v.registers.available)  # what a tail has left
+            with sources_of(spec, asm, p, j, Source(at, stored), real) as sources:
+                apply_composed(spec.post_ops, v, x, sources, [*spare, *others], slots)
+            v.registers.free(*others)
         if stored is not real:
             real.clear_rest(x)
         stored.store(at, x)
 
     walk_dst(spec, asm, v, finish)
+
+
+@contextmanager
+def sources_of(spec: ConvTileSpec, asm: Assembler, p: int, j: int, old: Source, real: Lanes) -> Iterator[list[Source]]:
+    """Where vector j of pixel p finds the operands of the post-ops: pointers are loaded here, and given back."""
+    pointers = []
+    sources = []
+    for operand in operands_of(spec.post_ops):
+        if operand is OLD_DST:
+            sources.append(old)
+            continue
+        pointer = asm.gp.take("post-op's operand")
+        asm.MOV(pointer, mem(asm.frame, 8 * operand.argument))
+        size, lanes = (4, None) if operand.element else (old.at.size, real)
+        place = p * operand.row_bytes + j * operand.vector_bytes
+        sources.append(Source(mem(pointer, place, size=size), lanes))
+        pointers.append(pointer)
+    yield sources
+    asm.gp.free(*pointers)

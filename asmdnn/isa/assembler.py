@@ -77,6 +77,7 @@ class Assembler:
         self._role = ""
         self._touches_upper = False
         self._calls = False
+        self._stack_bytes = 0
 
     def __getattr__(self, mnemonic: str) -> Callable[..., None]:
         emit = self._emitter(mnemonic) if mnemonic.isupper() else None
@@ -146,6 +147,12 @@ class Assembler:
         self._calls = True
         self.CALL(target)
 
+    def stack(self, size_bytes: int) -> Pointer:
+        """Memory of the kernel's own, aligned to 8 bytes, that lives until it returns; rsp must stay where it is."""
+        slot = mem(rsp, self._stack_bytes, size=size_bytes)
+        self._stack_bytes += -(-size_bytes // _STACK_ALIGNMENT_BYTES) * _STACK_ALIGNMENT_BYTES
+        return slot
+
     def ret(self) -> None:
         """Leaves the kernel: VZEROUPPER if ymm or zmm registers are used anywhere, restore, RET."""
         piece = Piece(notes=[self._note(0, "ret")] if self._listing else [])
@@ -156,7 +163,7 @@ class Assembler:
         """The code.  Raises InvalidArguments for a label that is jumped to but not bound."""
         saved = [reg for reg in (register("r64", n) for n in CALLEE_SAVED) if reg in self.gp.ever_taken]
         # RET's address and the saved registers are on the stack; one more slot makes an even number of them
-        padding = 8 if self._calls and len(saved) % 2 == 0 else 0
+        padding = (8 if self._calls and len(saved) % 2 == 0 else 0) + self._stack_bytes
         save: list[tuple[Any, ...]] = [("PUSH", reg) for reg in saved]
         restore: list[tuple[Any, ...]] = [("POP", reg) for reg in reversed(saved)]
         if padding:

@@ -3,7 +3,7 @@
 A generator asks `vector_of(isa, asm)` and then speaks of registers by purpose, loads, stores, tails and multiplies.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from struct import pack
 from typing import ClassVar
@@ -100,6 +100,38 @@ class Vector(Lanes):
         """acc += a * b, rounded once."""
         self.asm.VFMADD231PS(acc, a, b)
 
+    def stream(self, dst: Memory, src: Register) -> None:
+        """Store past the caches; dst is aligned to a vector."""
+        self.asm.VMOVNTPS(dst, src)
+
+    def splat(self, bits: int) -> Memory:
+        """An operand with these 32 bits in every lane, from the constant pool."""
+        raise NotImplementedError
+
+    def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
+        """dst = src rounded to integral values, `mode` as VROUNDPS counts."""
+        raise NotImplementedError
+
+    def condition(self, take: Callable[[], Register]) -> Register:
+        """A register for what `compare` finds: one of the masks, or a vector register that `take` hands out."""
+        raise NotImplementedError
+
+    def compare(self, condition: Register, a: Register, b: Register | Memory, predicate: int) -> None:
+        """The lanes where a and b compare as VCMPPS's predicate says."""
+        self.asm.VCMPPS(condition, a, b, predicate)
+
+    def select(self, dst: Register, condition: Register, then: Register | Memory, otherwise: Register) -> None:
+        """dst = then where the condition holds, else otherwise."""
+        raise NotImplementedError
+
+    def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
+        """dst = then where the condition holds, else 0."""
+        raise NotImplementedError
+
+    def end_condition(self, condition: Register) -> bool:
+        """Gives a mask back; False if it is a vector register, which is its taker's."""
+        raise NotImplementedError
+
     def outer_product(
         self,
         acc: Sequence[Sequence[Register]],
@@ -155,6 +187,24 @@ class Avx2(Vector):
     def tail(self, count: int) -> Tail:
         return Avx2Tail(self, count)
 
+    def splat(self, bits: int) -> Memory:
+        return self.asm.const(pack("<I", bits) * self.lanes, self.bytes, size=self.bytes)
+
+    def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
+        self.asm.VROUNDPS(dst, src, mode)
+
+    def condition(self, take: Callable[[], Register]) -> Register:
+        return take()
+
+    def select(self, dst: Register, condition: Register, then: Register | Memory, otherwise: Register) -> None:
+        self.asm.VBLENDVPS(dst, otherwise, then, condition)
+
+    def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
+        self.asm.VANDPS(dst, condition, then)
+
+    def end_condition(self, condition: Register) -> bool:
+        return False
+
 
 class Avx2Tail(Tail):
     def __init__(self, vector: Avx2, count: int) -> None:
@@ -186,6 +236,26 @@ class Avx512(Vector):
 
     def tail(self, count: int) -> Tail:
         return Avx512Tail(self, count)
+
+    def splat(self, bits: int) -> Memory:
+        return self.asm.const(pack("<I", bits), 4, size=4, broadcast=self.lanes)
+
+    def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
+        self.asm.VRNDSCALEPS(dst, src, mode)
+
+    def condition(self, take: Callable[[], Register]) -> Register:
+        mask: Register = self.asm.masks.take("condition")
+        return mask
+
+    def select(self, dst: Register, condition: Register, then: Register | Memory, otherwise: Register) -> None:
+        self.asm.VBLENDMPS(dst.masked(condition), otherwise, then)
+
+    def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
+        self.asm.VBLENDMPS(dst.zeroed(condition), dst, then)
+
+    def end_condition(self, condition: Register) -> bool:
+        self.asm.masks.free(condition)
+        return True
 
     def outer_product(
         self,

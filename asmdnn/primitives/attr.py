@@ -2,55 +2,110 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Real
+from types import MappingProxyType
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.generators.postops import PostOp, ReluOp, SumOp
+from asmdnn.generators import postops
+from asmdnn.generators.postops import EltwiseOp, OffsetSumOp, Operand, PReluOp, ReluOp, SumOp
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.primitives.numbers import check_alg, check_eltwise, finite, tensor
+from asmdnn.primitives.user_post_op import PostOp
 
 MAX_POST_OPS = 32
 SCRATCHPAD_MODES = ("library", "user")  # the primitive has a pool of it; the caller passes it with every call
+NO_OPERANDS: Mapping[str, Operand] = MappingProxyType({})
 QUANTIZED = ("src", "weights", "dst")
-FLOAT32_MAX = float.fromhex("0x1.fffffep127")
-
-
-def finite(name: str, value: float) -> float:
-    """`value` as a float that f32 can hold, or InvalidArguments naming the field."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not -FLOAT32_MAX <= value <= FLOAT32_MAX:
-        raise InvalidArguments(f"{name} must be a finite f32 number, not {value!r}")
-    return float(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """dst = op + scale * dst."""
+    """dst = op + scale * (dst - zero_point), dst being what the destination held before the call."""
 
     scale: float = 1.0
+    zero_point: float = 0.0
+    kind = "sum"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", finite("Sum.scale", self.scale))
+        for name in ("scale", "zero_point"):
+            object.__setattr__(self, name, finite(f"Sum.{name}", getattr(self, name)))
 
-    def on_registers(self) -> PostOp:
-        return SumOp(self.scale)
+    @property
+    def tensors(self) -> dict[str, MemoryDesc]:
+        return {}
+
+    def on_registers(self) -> postops.PostOp:
+        return OffsetSumOp(self.scale, self.zero_point) if self.zero_point else SumOp(self.scale)
 
 
 @dataclass(frozen=True, slots=True)
 class Eltwise:
-    """dst = f(op).  relu: x if x > 0, else alpha * x."""
+    """dst = scale * f(op), f one of oneDNN's algorithms; docs/eltwise.md lists them, with alpha, beta and errors."""
 
     alg: str
     alpha: float = 0.0
     beta: float = 0.0
+    scale: float = 1.0
+    kind = "eltwise"
 
     def __post_init__(self) -> None:
-        if self.alg != "relu":
-            raise InvalidArguments(f"Eltwise.alg must be 'relu', the only algorithm so far, not {self.alg!r}")
-        object.__setattr__(self, "alpha", finite("Eltwise.alpha", self.alpha))
-        object.__setattr__(self, "beta", finite("Eltwise.beta", self.beta))
-        if self.beta:
-            raise InvalidArguments(f"Eltwise.beta must be 0 for relu, not {self.beta!r}")
+        alpha, beta = check_eltwise("Eltwise", self.alg, self.alpha, self.beta)
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "beta", beta)
+        object.__setattr__(self, "scale", finite("Eltwise.scale", self.scale))
 
-    def on_registers(self) -> PostOp:
-        return ReluOp(self.alpha)
+    @property
+    def tensors(self) -> dict[str, MemoryDesc]:
+        return {}
+
+    def on_registers(self) -> postops.PostOp:
+        if self.alg == "relu" and self.scale == 1.0:
+            return ReluOp(self.alpha)
+        return EltwiseOp(self.alg, self.alpha, self.beta, self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """dst = alg(op, src1): add sub mul div, max min (src1 where either is NaN), and 1 or 0 for ge gt le lt eq ne.
+
+    Every dim of src1 is dst's or 1.  As the chain's number i it is the argument "binary_i" of the primitive.
+    """
+
+    alg: str
+    src1: MemoryDesc
+    kind = "binary"
+
+    def __post_init__(self) -> None:
+        check_alg("Binary.alg", self.alg, postops.BINARY)
+        tensor("Binary.src1", self.src1)
+
+    @property
+    def tensors(self) -> dict[str, MemoryDesc]:
+        return {"binary": self.src1}
+
+    def on_registers(self, operand: Operand) -> postops.PostOp:
+        return postops.BinaryOp(self.alg, operand)
+
+
+@dataclass(frozen=True, slots=True)
+class PReLU:
+    """dst = op if op > 0, else weights * op; every dim of weights is dst's or 1.  The argument is "prelu_i"."""
+
+    weights: MemoryDesc
+    kind = "prelu"
+
+    def __post_init__(self) -> None:
+        tensor("PReLU.weights", self.weights)
+
+    @property
+    def tensors(self) -> dict[str, MemoryDesc]:
+        return {"prelu": self.weights}
+
+    def on_registers(self, operand: Operand) -> postops.PostOp:
+        return PReluOp(operand)
+
+
+AnyPostOp = Sum | Eltwise | Binary | PReLU | PostOp
 
 
 def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -67,29 +122,32 @@ def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Attr:
-    """post_ops: Sum and Eltwise values, executed in order of appending; at most 32.
+    """post_ops: Sum, Eltwise, Binary, PReLU and PostOp values, executed in order of appending; at most 32.
+
+    The chain is a tuple of frozen values: its length, each one's `kind` and parameters can be read, and what is done to
+    the list that it was made from does not change it.
 
     scales, zero_points: for each tensor ("src", "dst") a mask, whose bit d says that every index of dim d has a value
     of its own; 0 is one value for all.  The values come with the call: `src_scales` is f32[product of those dims],
     `src_zero_points` s32, and so on.  Raises InvalidArguments.
     """
 
-    post_ops: tuple[Sum | Eltwise, ...] = ()
+    post_ops: tuple[AnyPostOp, ...] = ()
     scales: tuple[tuple[str, int], ...] = ()
     zero_points: tuple[tuple[str, int], ...] = ()
     scratchpad_mode: str = "library"  # who owns the temporary memory of a call: see SCRATCHPAD_MODES
 
     def __init__(
         self,
-        post_ops: Iterable[Sum | Eltwise] = (),
+        post_ops: AnyPostOp | Iterable[AnyPostOp] = (),
         scales: Mapping[str, int] | None = None,
         zero_points: Mapping[str, int] | None = None,
         scratchpad_mode: str = "library",
     ) -> None:
         chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
         for i, op in enumerate(chain):
-            if not isinstance(op, Sum | Eltwise):
-                raise InvalidArguments(f"post_ops[{i}] must be a Sum or an Eltwise, not {op!r}")
+            if not isinstance(op, AnyPostOp):
+                raise InvalidArguments(f"post_ops[{i}] must be a Sum, Eltwise, Binary, PReLU or PostOp, not {op!r}")
         if len(chain) > MAX_POST_OPS:
             raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
         object.__setattr__(self, "post_ops", chain)
@@ -104,9 +162,35 @@ class Attr:
         """Whether values are scaled or shifted on the way in or out."""
         return bool(self.scales or self.zero_points)
 
-    def on_registers(self) -> tuple[PostOp, ...]:
-        """The chain as kernels execute it."""
-        return tuple(op.on_registers() for op in self.post_ops)
+    def tensors(self) -> dict[str, MemoryDesc]:
+        """What post-ops read, by argument name: that of the tensor, and the number of the post-op in the chain."""
+        return {f"{name}_{i}": desc for i, op in enumerate(self.post_ops) for name, desc in op.tensors.items()}
+
+    def data(self) -> dict[str, Memory]:
+        """The data that came with tensors of user-written post-ops, by argument name."""
+        own = ((i, op) for i, op in enumerate(self.post_ops) if isinstance(op, PostOp))
+        return {f"{name}_{i}": memory for i, op in own for name, memory in op.data.items()}
+
+    def resolved(self, dst: MemoryDesc) -> dict[str, MemoryDesc]:
+        """`tensors` for a result like dst: `any` becomes dst's format, or a plain one.
+
+        Raises InvalidArguments if a tensor cannot be broadcast to dst.
+        """
+        found = {}
+        for name, desc in self.tensors().items():
+            if len(desc.dims) != dst.ndims or any(n not in (1, m) for n, m in zip(desc.dims, dst.dims, strict=True)):
+                raise InvalidArguments(f"{name} has dims {desc.dims}, each must be 1 or that of dst: {dst.dims}")
+            if desc.is_any and not dst.is_any:
+                like = desc.dims == dst.dims
+                desc = dst if like else MemoryDesc(desc.dims, desc.dtype, LETTERS[: dst.ndims])
+            found[name] = desc
+        return found
+
+    def on_registers(self, operands: Mapping[str, Operand] = NO_OPERANDS) -> tuple[postops.PostOp, ...]:
+        """The chain as kernels execute it, with an operand for each of `tensors`."""
+        return tuple(
+            op.on_registers(*(operands[f"{name}_{i}"] for name in op.tensors)) for i, op in enumerate(self.post_ops)
+        )
 
     def reads_dst(self) -> bool:
         """Whether the result depends on what the destination held before."""

@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+from asmdnn.generators.conv import ARGUMENTS
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.conv_geometry import ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.conv_operands import tile_operands
 from asmdnn.primitives.conv_schedule import schedule_tiles
 from asmdnn.primitives.conv_taps import TAP_CHANNELS
 from asmdnn.primitives.conv_tiling import BLOCKS, choose_tiling
@@ -39,7 +41,12 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     weights = panels_desc(resolved.weights, tiling.vectors * lanes)
     if not desc.weights.is_any and desc.weights != weights:
         return Refusal(name, f"weights must be any or {weights.tag}, not {desc.weights.tag}")
-    return schedule_tiles(name, {**resolved.tensors(), "weights": weights}, geometry, tiling, attr, engine)
+    others = attr.resolved(resolved.dst)
+    operands = tile_operands(others, resolved.dst, len(ARGUMENTS), geometry, tiling.vectors * lanes, lanes)
+    if isinstance(operands, str):
+        return Refusal(name, operands)
+    tensors = {**resolved.tensors(), "weights": weights, **others}
+    return schedule_tiles(name, tensors, operands, geometry, tiling, attr, engine)
 
 
 def resolve_activations(desc: ConvolutionForward, lanes: int) -> ConvolutionForward:

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.generators.conv import ARGUMENTS, ConvTileSpec
-from asmdnn.generators.postops import PostOp, SumOp
+from asmdnn.generators.postops import OLD_DST, PostOp
 from asmdnn.isa.vector import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.conv_geometry import ConvGeometry
+from asmdnn.primitives.conv_operands import TileOperand
 from asmdnn.primitives.conv_taps import make_tap_lists, rows_of_panel, taps_of
 from asmdnn.primitives.conv_tiles import Int64, Pattern, Tiles, make_tiles
 from asmdnn.primitives.conv_tiling import (
@@ -44,11 +45,17 @@ class Depth:
 
 
 def schedule_tiles(
-    name: str, tensors: Mapping[str, MemoryDesc], g: ConvGeometry, tiling: Tiling, attr: Attr, engine: Engine
+    name: str,
+    tensors: Mapping[str, MemoryDesc],
+    operands: Mapping[str, TileOperand],
+    g: ConvGeometry,
+    tiling: Tiling,
+    attr: Attr,
+    engine: Engine,
 ) -> Plan:
-    """The plan for resolved tensors; `g` may be the flattened geometry."""
+    """The plan for resolved tensors, those of post-ops among them; `g` may be the flattened geometry."""
     width = tiling.vectors * lanes_of(engine.isa)
-    chain = attr.on_registers()
+    chain = attr.on_registers({operand: place.operand for operand, place in operands.items()})
     ranges = choose_depths(g, 4 * width, engine.l2_bytes) if may_split(chain) else [(0, g.ic)]
     tiles = make_tiles(g, tiling.pixels, tiling.strip_rows)
     taps, starts = make_tap_lists(g, tiles.patterns, ranges, 4 * width)
@@ -59,7 +66,7 @@ def schedule_tiles(
     src_bytes = 4 * g.mb * g.ic * g.ih * g.iw
     order = choose_order(int(src_bytes * depth_share), int(panel_bytes * depth_share), panels, count, engine.l2_bytes)
     tile_offsets = offsets_of_tiles(g, tiles)
-    panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share))
+    panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share), operands)
     chunk = -(-count // order.chunks)
     share = np.arange(count) % chunk * int(panel_bytes * depth_share) // chunk
     lines = ahead_lines(4 * width, chunk)
@@ -71,9 +78,10 @@ def schedule_tiles(
         pattern, src, dst = tile_offsets
         ahead = share + panel_bytes * depth.begin // g.ic
         zero = np.zeros_like(pattern)
-        rows = np.stack((zero, src, zero, zero, dst, starts[d, pattern], ahead), axis=1)
+        others = [place.of_tiles(g.mb, tiles) for place in operands.values()]
+        rows = np.stack((zero, src, zero, zero, dst, starts[d, pattern], ahead, *others), axis=1)
         records, cost = lay_out(rows, panel_offsets, pattern, spec_of, cycles, order.panels_at_once, chunk)
-        phases.append(Phase(BUFFERS, records, cost, continues=d > 0))
+        phases.append(Phase((*BUFFERS, *operands), records, cost, continues=d > 0))
     return Plan(name, tuple(specs), tuple(phases), tensors, {"taps": taps}, {}, ("dst",))
 
 
@@ -86,7 +94,14 @@ def offsets_of_tiles(g: ConvGeometry, tiles: Tiles) -> tuple[Int64, Int64, Int64
     return pattern.ravel(), src.ravel(), dst.ravel()
 
 
-def offsets_of_panels(g: ConvGeometry, panels: int, width: int, panel_bytes: int, depth_bytes: int) -> Int64:
+def offsets_of_panels(
+    g: ConvGeometry,
+    panels: int,
+    width: int,
+    panel_bytes: int,
+    depth_bytes: int,
+    operands: Mapping[str, TileOperand],
+) -> Int64:
     """int64[panels, 1 + arguments]: what a panel adds to its tiles' offsets.
 
     Ahead of each panel lies the next one; of the last, the first one's next range of channels.
@@ -95,7 +110,8 @@ def offsets_of_panels(g: ConvGeometry, panels: int, width: int, panel_bytes: int
     dst = [g.dst.channel(int(c)) for c in width * number]
     ahead = (number + 1) % panels * panel_bytes + (number == panels - 1) * depth_bytes
     zero = np.zeros_like(number)
-    return np.stack((zero, zero, number * panel_bytes, 4 * width * number, dst, zero, ahead), axis=1)
+    others = [place.of_panels(panels, width) for place in operands.values()]
+    return np.stack((zero, zero, number * panel_bytes, 4 * width * number, dst, zero, ahead, *others), axis=1)
 
 
 def lay_out(
@@ -134,12 +150,12 @@ def lay_out(
 
 def may_split(chain: tuple[PostOp, ...]) -> bool:
     """Whether dst may hold partial sums: not if a post-op behind the first one reads what it held before."""
-    return not any(isinstance(op, SumOp) for op in chain[1:])
+    return not any(OLD_DST in op.operands for op in chain[1:])
 
 
 def make_depths(ranges: list[tuple[int, int]], bias: bool, chain: tuple[PostOp, ...]) -> Iterator[Depth]:
     """A leading sum is added with the first range, before dst is overwritten; all else happens to the whole sum."""
-    first = 1 if len(ranges) > 1 and chain and isinstance(chain[0], SumOp) else 0
+    first = 1 if len(ranges) > 1 and chain and OLD_DST in chain[0].operands else 0
     for i, (begin, end) in enumerate(ranges):
         is_first, is_last = i == 0, i == len(ranges) - 1
         post_ops = chain if is_first and is_last else chain[:first] if is_first else chain[first:] if is_last else ()

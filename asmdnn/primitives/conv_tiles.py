@@ -29,12 +29,16 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """The tiles of one image.  Arrays are int64[tiles]; bytes count from the image's start, padding comes before."""
+    """The tiles of one image.  Arrays are int64[tiles]; bytes count from the image's start, padding comes before.
+
+    first: each tile's first output pixel, counted in raster order.
+    """
 
     patterns: tuple[Pattern, ...]
     pattern: Int64
     src_bytes: Int64
     dst_bytes: Int64
+    first: Int64
 
 
 def balanced(total: int, size: int) -> list[int]:
@@ -66,6 +70,7 @@ def make_tiles(g: ConvGeometry, pixels: int, strip_rows: int) -> Tiles:
         pattern,
         src[:, 0] - g.pt * g.src.row_bytes - g.pl * g.src.pixel_bytes,
         y[:, 0] * g.dst.row_bytes + x[:, 0] * g.dst.pixel_bytes,
+        first,
     )
 
 

@@ -158,11 +158,15 @@ class Primitive:
             pd.plan.check()
         self._program = Program(pd.plan, pd.engine.threads)
         self._tensors = pd.plan.tensors
+        self._defaults = pd.attr.data()
         self._takes_scratchpad = pd.attr.scratchpad_mode == "user"
         self._idle: list[Call] = []
 
     def execute(self, stream: Stream | None = None, scratchpad: Memory | None = None, **memories: Memory) -> None:
-        """Run on `memories`, one for each argument by name (src, weights, bias, dst); complete when it returns."""
+        """Run on `memories`, one for each argument by name (src, weights, bias, dst, ...); complete when it returns.
+
+        Tensors that post-ops were given together with their data are optional.
+        """
         if stream is not None and not isinstance(stream, Stream):
             raise InvalidArguments(f"stream must be a Stream or None, not {type(stream).__name__}")
         addresses = self._check(memories)
@@ -221,6 +225,8 @@ class Primitive:
     def _check(self, memories: Mapping[str, Memory]) -> dict[str, int]:
         """The address of every argument, or InvalidArguments."""
         tensors = self._tensors
+        if self._defaults:
+            memories = {**self._defaults, **memories}
         if memories.keys() != tensors.keys():
             raise InvalidArguments(f"arguments must be {', '.join(tensors)}, not {', '.join(memories) or 'none'}")
         addresses = {}
@@ -236,11 +242,13 @@ class Primitive:
         return addresses
 
     def _check_output(self, name: str, memories: Mapping[str, Memory], addresses: Mapping[str, int]) -> None:
-        """An output is writable, and shares no byte with another argument."""
+        """An output is writable, and shares no byte with another argument, unless the plan works in place on it."""
         if not memories[name].writable:
             raise InvalidArguments(f"{name} is read-only, it must be writable")
         begin = addresses[name]
         end = begin + self._tensors[name].size_bytes
         for other, address in addresses.items():
+            if address == begin and other in self.pd.plan.in_place:
+                continue
             if other != name and address < end and begin < address + self._tensors[other].size_bytes:
                 raise InvalidArguments(f"{name} overlaps {other}, give it memory of its own")

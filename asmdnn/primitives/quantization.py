@@ -66,8 +66,8 @@ def quantization_of(src: MemoryDesc, dst: MemoryDesc, attr: Attr) -> Quantizatio
 
 def why_not(src: MemoryDesc, attr: Attr, scales: dict[str, int], zero_points: dict[str, int]) -> str:
     """The reason why a reorder does not take these attributes; "" if it does."""
-    if len(attr.post_ops) > 1 or not all(isinstance(op, Sum) for op in attr.post_ops):
-        return "post-ops of a reorder can be a single Sum"
+    if len(attr.post_ops) > 1 or not all(isinstance(op, Sum) and not op.zero_point for op in attr.post_ops):
+        return "post-ops of a reorder can be a single Sum without a zero point"
     for name in {*scales, *zero_points} - {"src", "dst"}:
         return f"a reorder has no {name} to scale or shift"
     for name, mask in scales.items():

@@ -3,8 +3,20 @@
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.primitives import conv_direct, conv_reordered, gemm, inner_product_tiles, matmul_tiles, reorder, shuffle
+from asmdnn.primitives import (
+    binary,
+    conv_direct,
+    conv_reordered,
+    eltwise,
+    gemm,
+    inner_product_tiles,
+    matmul_tiles,
+    reorder,
+    shuffle,
+)
+from asmdnn.primitives.binary import BinaryForward
 from asmdnn.primitives.convolution import ConvolutionForward
+from asmdnn.primitives.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.gemm import Gemm
 from asmdnn.primitives.implementation import Planner
 from asmdnn.primitives.inner_product import (
@@ -17,10 +29,14 @@ from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.shuffle import Shuffle
 
 InnerProduct = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights
-Description = ConvolutionForward | Gemm | InnerProduct | MatMul | Reorder | Shuffle
+Elementwise = BinaryForward | EltwiseBackward | EltwiseForward
+Description = ConvolutionForward | Elementwise | Gemm | InnerProduct | MatMul | Reorder | Shuffle
 
 IMPLEMENTATIONS: dict[type, tuple[Planner[Any], ...]] = {
+    BinaryForward: (binary.plan,),
     ConvolutionForward: (conv_direct.plan, conv_reordered.plan),
+    EltwiseBackward: (eltwise.plan_backward,),
+    EltwiseForward: (eltwise.plan_forward,),
     Reorder: (reorder.plan,),
     Shuffle: (shuffle.plan,),
     Gemm: (gemm.plan,),

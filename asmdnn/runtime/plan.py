@@ -56,7 +56,8 @@ class Plan:
     """What an implementation will do, for any number of threads.
 
     tensors: the descriptors of the arguments that the caller passes; constants: data that the plan owns (tap lists);
-    scratch_bytes: buffers that live during a call, 64-byte aligned.  `outputs` names the tensors that are written.
+    scratch_bytes: buffers that live during a call, 64-byte aligned.  `outputs` names the tensors that are written;
+    `in_place` the inputs that may be the same memory as an output of the same descriptor.
     """
 
     implementation: str
@@ -66,6 +67,7 @@ class Plan:
     constants: Mapping[str, Int64]
     scratch_bytes: Mapping[str, int]
     outputs: tuple[str, ...]
+    in_place: tuple[str, ...] = ()
 
     @cached_property
     def cycles(self) -> int:

@@ -1,5 +1,6 @@
 """The drivers of `bench` other than convolutions: their words, dims, checks, and what a report says of them."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,11 @@ def read(words: str) -> list[AnyCase]:
     return reader.cases
 
 
-@pytest.mark.parametrize("words", [SHUFFLE, REORDER])
+ELTWISE = "--eltwise --dir=BWD_D --alg=tanh_dst --tag=aBx8b --inplace=true 2x19x3x5"
+BINARY = "--binary --alg=sub --stag=axb:abx --dtag=aBx8b 2x19x3x5:2x1x3x5"
+
+
+@pytest.mark.parametrize("words", [SHUFFLE, REORDER, ELTWISE, BINARY, "--eltwise --alg=swish --alpha=0.166666672 7"])
 def test_a_case_prints_what_repeats_it(words: str) -> None:
     (case,) = read(words)
     assert read(str(case)) == [case]
@@ -96,6 +101,11 @@ def test_wrong_dims(text: str, says: str) -> None:
         ("--shuffle --axis=12 2x4", "--axis=12: must be a whole number from -12 to 11"),
         ("--shuffle --stag=abx 2x4", "--stag=abx: no such option; did you mean --tag="),
         ("--shuffle --dir=FWD_B 2x4", "must be one of FWD_D, FWD_I, BWD_D"),
+        ("--eltwise --alg=gelu 2x4", "--alg=gelu: must be one of relu, tanh"),
+        ("--eltwise --alpha=x 2x4", "has 'x', which is not a finite number"),
+        ("--eltwise --inplace=maybe 2x4", "--inplace=maybe: must be one of true, false"),
+        ("--binary --stag=abx: 2x4", "expected the dims of 2 tensors"),
+        ("--binary --alg=mod 2x4:2x4", "--alg=mod: must be one of add, mul"),
         ("--reorder --attr-scales=wei:common:2 2x4", "has 'wei': arguments are src, dst"),
         ("--reorder --attr-scales=src:per_tensr:2 2x4", "has the policy 'per_tensr': policies are common, per_dim_0"),
         ("--reorder --attr-scales=src:common 2x4", "has 'src:common' without a value"),
@@ -120,6 +130,7 @@ def test_mistakes(words: str, says: str) -> None:
         ("--shuffle --tag=abc 2x4", "tag 'abc'"),
         ("--shuffle --tag=any 2x4", "format any"),
         ("--reorder --dtag=abcd 2x4", "tag 'abcd'"),
+        ("--binary 2x4:2x4x1", "both tensors must have the same number of dims"),
     ],
 )
 def test_what_cannot_be_described_is_said_before_anything_runs(
@@ -155,6 +166,36 @@ def test_reorders_are_right(capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, len(records)) == (0, 12)
 
 
+FUNCTIONS = (
+    "--alg=tanh,square,abs,sqrt,logistic,exp,gelu_tanh,gelu_erf,log,round,mish 2x19x5 "
+    "--alpha=0.25 --alg=relu,elu,soft_relu,swish 2x19x5 "
+    "--beta=0.5 --alg=clip,clip_v2,linear,pow,hardswish,hardsigmoid 3x40"
+)
+
+
+@pytest.mark.parametrize(("options", "passed"), [("", 21), ("--tag=aBx8b --inplace=true", 21), ("--dir=BWD_D", 20)])
+def test_functions_are_right(capsys: pytest.CaptureFixture[str], options: str, passed: int) -> None:
+    status, records = run(capsys, "--eltwise", *options.split(), *FUNCTIONS.replace("3x40", "3x40x1").split())
+    skipped = [record["reason"] for record in records if record["status"] != "passed"]
+    assert (status, skipped) == (0, ["round has no gradient"] * (21 - passed))
+
+
+def test_gradients_from_the_result_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--eltwise --dir=BWD_D --alg=tanh_dst,sqrt_use_dst_for_bwd,logistic_dst,exp_dst 2x19x5"
+    _, records = run(capsys, *words.split(), "--alg=relu_dst,elu_dst", "--alpha=0.5", "5x20", "--dir=FWD_D", "3")
+    assert [record["status"] for record in records] == ["passed"] * 6 + ["skipped"] * 2
+    assert "relu_dst is a gradient: --dir=BWD_D" in records[-2]["reason"]
+
+
+def test_binary_operations_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--binary --alg=add,sub,mul,div,max,min,ge,gt,le,lt,eq,ne 2x19x5:2x19x5 --alg=sub --stag=axb:abx,aBx8b:abx "
+    status, records = run(
+        capsys, *(words + "2x19x3x5:2x1x3x5 2x19x3x5:1x19x1x1 --inplace=true 2x19x3x5:1x1x1x1").split()
+    )
+    assert [record["reason"] for record in records if record["status"] != "passed"] == []
+    assert (status, len(records)) == (0, 18)
+
+
 def test_what_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
     status, (record,) = run(capsys, "--mode=CP", QUICK, "--threads=1", *SHUFFLE.split())
     assert (status, record["status"]) == (0, "passed")
@@ -163,7 +204,9 @@ def test_what_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
     assert record["gflops"] is record["peak_fraction"] is record["speedup"] is None
 
 
-@pytest.mark.parametrize("words", [SHUFFLE, "--reorder --dtag=axb 2x17x3x5"])
+@pytest.mark.parametrize(
+    "words", [SHUFFLE, "--reorder --dtag=axb 2x17x3x5", "--eltwise --alg=exp 2x17x3x5", "--binary 2x17x3x5:1x17x1x1"]
+)
 def test_a_wrong_result_fails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     compute = Own.compute
 
@@ -204,6 +247,20 @@ def test_the_answer_to_a_shuffle_is_the_definition() -> None:
     assert answer_of("--shuffle --dt=u8 --group=3 --dir=BWD_D 1x12", src=src).tobytes() == b"aeibfjcgkdhl"
 
 
+def test_the_answers_to_functions_are_the_definitions() -> None:
+    x, ones = np.array([-2, -0.5, 0.25, 1], np.float32), np.ones(4, np.float32)
+    gelu = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x.tolist()]
+    assert answer_of("--eltwise --alg=gelu_erf 4", src=x) == pytest.approx(gelu, rel=1e-14)
+    slope = [0.5 * (1 + math.erf(v / 2**0.5)) + v * math.exp(-v * v / 2) / math.sqrt(2 * math.pi) for v in x.tolist()]
+    backward = answer_of("--eltwise --dir=BWD_D --alg=gelu_erf 4", src=x, diff_dst=2 * ones)
+    assert backward == pytest.approx([2 * s for s in slope], rel=1e-14)
+    assert answer_of("--eltwise --alg=clip --alpha=-1 --beta=0.5 4", src=x).tolist() == [-1, -0.5, 0.25, 0.5]
+    tanh = answer_of("--eltwise --dir=BWD_D --alg=tanh 4", src=x, diff_dst=ones)
+    assert tanh == pytest.approx([1 - math.tanh(v) ** 2 for v in x.tolist()], rel=1e-14)
+    assert answer_of("--eltwise --dir=BWD_D --alg=tanh_dst 4", dst=x, diff_dst=ones).tolist() == (1 - x * x).tolist()
+    assert answer_of("--binary --alg=ge 4:1", src0=x, src1=x[1:2]).tolist() == [0, 1, 1, 1]
+
+
 def test_the_answer_to_a_reorder_is_the_definition() -> None:
     src = np.array([-300, -128.5, -1.5, -0.5, 0.5, 1.5, 2.5, 127.5, 254.5, 1000], np.float32)
     signed = answer_of("--reorder --ddt=s8 10", src=src)
@@ -228,7 +285,8 @@ def test_the_copy_is_a_copy() -> None:
 @pytest.mark.parametrize(
     ("name", "driver", "problems"),
     [("shufflenet", "shuffle", 48), ("reorder_f32", "reorder", 70), ("reorder_int8", "reorder", 62),
-     ("reorder_bf16", "reorder", 52)],
+     ("reorder_bf16", "reorder", 52), ("eltwise_resnet", "eltwise", 12), ("eltwise_all", "eltwise", 96),
+     ("binary_all", "binary", 36)],
 )  # fmt: skip
 def test_problem_sets_can_be_described(name: str, driver: str, problems: int) -> None:
     cases = read(f"--batch={name}")

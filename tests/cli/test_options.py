@@ -89,7 +89,7 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("--mode",), "--mode: an option is written --mode=VALUE"),
         (("-v1",), "-v1: no such option"),
         (("",), "problem ''"),
-        (("--batch=no_such_net",), "no such file, and no problem set either: these are gemm_packed"),
+        (("--batch=no_such_net",), "no such file, and no problem set either: these are binary_all"),
         (("--batch=",), "--batch=: no such file"),
         (("--batch=..",), "--batch=..: no such file"),
     ],
@@ -175,5 +175,6 @@ def test_the_network_and_its_shapes_agree() -> None:
 def test_all_sets_are_tested() -> None:
     sets = {"mobilenet_v1", "resnet_50", "resnet_50_network", "resnet_50_v1_5", "vgg_16"}
     sets |= {"reorder_bf16", "reorder_f32", "reorder_int8", "shufflenet"}
-    sets |= {"gemm_packed", "ip", "matmul_any", "matmul_batch", "matmul_plain"}
+    sets |= {"binary_all", "eltwise_all", "eltwise_resnet", "gemm_packed", "ip"}
+    sets |= {"matmul_any", "matmul_batch", "matmul_plain"}
     assert set(batch_files.problem_sets()) == sets

@@ -140,7 +140,7 @@ def setcc(ops: Operands) -> Step:
 
 
 def nothing(ops: Operands) -> Step:
-    """NOP, and prefetches, which never fault and are no access."""
+    """NOP; prefetches, which never fault and are no access; SFENCE, as there is but one thread."""
     return lambda: None
 
 
@@ -158,5 +158,5 @@ TABLE: dict[str, Callable[[Operands], Step]] = {
     **{f"J{code}": jcc for code in _CODES}, **{f"CMOV{code}": cmov for code in _CODES},
     **{f"SET{code}": setcc for code in _CODES}, "JMP": jmp, "CALL": call, "RET": ret, "NOP": nothing,
     "ENDBR64": nothing, "CLD": direction, "STD": direction,
-    **dict.fromkeys(("PREFETCHNTA", "PREFETCHT0", "PREFETCHT1", "PREFETCHT2", "PREFETCHW"), nothing),
+    **dict.fromkeys(("PREFETCHNTA", "PREFETCHT0", "PREFETCHT1", "PREFETCHT2", "PREFETCHW", "SFENCE"), nothing),
 }  # fmt: skip

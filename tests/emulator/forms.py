@@ -15,6 +15,7 @@ from .machine import MNEMONICS, SEMANTICS
 MEMORY_BASE = "rcx"
 MEMORY_BYTES = 256
 INTEGERS = ("r8", "r9", "r10", "r11")
+_GENERAL_OR_MEMORY = re.compile(r"R(M(32|64)|(32|64)M(8|16))")
 _DECORATIONS = {"K1", "K1Z", "ER", "SAE", "0F11"}
 _REGISTER_OR_MEMORY = re.compile(r"([XYZK])M+(\d+)(B\d+)?")
 # The immediates that are supported, of those instructions for which not all are.
@@ -34,7 +35,8 @@ class Form:
 
     @property
     def has_memory(self) -> bool:
-        return any(_REGISTER_OR_MEMORY.fullmatch(o) or re.fullmatch(r"V?MR?\d+[XYZ]?", o) for o in self.operands)
+        kinds = (_REGISTER_OR_MEMORY, _GENERAL_OR_MEMORY, re.compile(r"V?M\d+[XYZ]?"))
+        return any(kind.fullmatch(operand) for kind in kinds for operand in self.operands)
 
     @property
     def has_register_variant(self) -> bool:
@@ -72,10 +74,10 @@ class Form:
         return Mem(MEMORY_BASE, int(rng.integers(0, (MEMORY_BYTES - 64) // step + 1)) * step, broadcast=broadcast)
 
     def _general(self, operand: str, rng: np.random.Generator, memory: bool) -> str | Mem:
-        if operand.startswith("RM") and memory:
+        if _GENERAL_OR_MEMORY.fullmatch(operand) and memory:
             return Mem(MEMORY_BASE, int(rng.integers(0, MEMORY_BYTES - 64)))
         register = str(rng.choice(INTEGERS))
-        return f"{register}d" if re.match(r"R\d*M?32|R32M", operand) else register
+        return f"{register}d" if "32" in operand else register
 
 
 def _parse(name: str) -> Form:

@@ -131,6 +131,19 @@ def in_lane_variable(ops: Operands) -> Step:
     return ops.define(np.uint32, fill)
 
 
+def bytes_in_lane(ops: Operands) -> Step:
+    """VPSHUFB: each byte of 16 by the low bits of its control, zero where the control's sign bit is set."""
+    size = ops.vector_size
+    a, control = ops.vector(1, np.uint8), ops.source(2, np.uint8, size, masked=False)
+    group = np.arange(size) & ~15
+
+    def fill(out: Array) -> None:
+        chosen = control().copy()
+        out[:] = np.where(chosen & 0x80, 0, a[group + (chosen & 15)])
+
+    return ops.define(np.uint8, fill)
+
+
 def permute(ops: Operands) -> Step:
     """VPERMPS, VPERMD, VPERMQ, VPERMPD, VPERMW, VPERMB: operand 1 selects from operand 2."""
     dtype = _dtype_of(ops.name)
@@ -201,5 +214,6 @@ _PERMUTE_TWO = [f"VPERM{x}2{kind}" for x in "IT" for kind in ("PS", "PD", "D", "
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(TWO_SOURCES, two_sources), **dict.fromkeys(ONE_SOURCE, one_source),
     **dict.fromkeys(("VPERMPS", "VPERMD", "VPERMW", "VPERMB"), permute), **dict.fromkeys(_PERMUTE_TWO, permute_two),
+    "VPSHUFB": bytes_in_lane,
     **{f"VINSERT{piece}": insert for piece in _PIECES}, **{f"VEXTRACT{piece}": extract for piece in _PIECES},
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """From a spec to a call of its kernel: data, tap lists, and what must come out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from zlib import crc32
 
@@ -10,15 +10,28 @@ from asmdnn.corpus.families import KernelSpec
 from asmdnn.generators import conv, convert, matmul
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
+from asmdnn.generators.postops import (
+    OLD_DST,
+    BinaryOp,
+    EltwiseOp,
+    GradientOp,
+    PostOp,
+    SumOp,
+    is_written_out,
+    operands_of,
+)
 from asmdnn.runtime.plan import Int64
 from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of
-from tests.generators.reference import LANES, Memory, Taps, conv_tile
+from tests.generators.reference import LANES, Memory, Taps, conv_tile, mapped, operand_name
 from tests.generators.reorders import ReorderSpec, memory_of, reorder
 from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
 
 UNIT_ROUNDOFF = 2.0**-24
+MOST_SLOPE = 512  # no chain of the corpus magnifies an error more: operands are up to 16, two factors in a row
+ONLY_POSITIVE = ("log", "sqrt", "pow", "div")
 TAPS_OF_GROUP = (2, 1, 7, 0, 3)  # how many taps the groups of a kernel get, in turn
 TAP_SPREAD_BYTES = 4096  # sources of taps begin within so many bytes of the pointer, on either side
 
@@ -44,6 +57,8 @@ def case_of(spec: KernelSpec, integers: bool = True) -> Case:
     random = np.random.default_rng(crc32(spec.name.encode()))
     if isinstance(spec, MatmulTileSpec | GemvSpec):
         return matmul_case(spec, random, integers)
+    if isinstance(spec, ElementwiseSpec):
+        return map_case(spec, random, integers)
     return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
 
 
@@ -60,23 +75,42 @@ def reorder_case(spec: ReorderSpec, random: np.random.Generator) -> Case:
     return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
 
 
+def map_case(spec: ElementwiseSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Within some roundings of the result and of what it is a sum of; tests of accuracy are elsewhere."""
+    memory = {name: elements(random, integers) for name in arguments_of(spec)}
+    for name, of_positive in (("src", EltwiseOp), ("operand 2", GradientOp | BinaryOp)):
+        if any(isinstance(op, of_positive) and op.alg in ONLY_POSITIVE for op in spec.chain):  # type: ignore[arg-type]
+            memory[name].initial[:] = memory[name].values[:] = np.abs(memory[name].values) + 1
+    mapped(spec, memory)
+    buffers = {name: buffer_of(memory[name]) for name in memory}
+    dst = buffers["dst"]
+    assert dst is not None
+    return Case(spec, buffers, {"dst": MOST_SLOPE * UNIT_ROUNDOFF * (1 + np.abs(dst.wanted))})
+
+
 def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -> Case:
     """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
     taps = make_taps(spec, random)
-    memory = {name: elements(random, integers) for name in ("src", "weights", "bias", "dst")}
+    others = [name for name in arguments_of(spec) if name not in ("taps", "ahead")]
+    memory = {name: elements(random, integers) for name in others}
     zero_padding(spec, taps, memory)
     conv_tile(spec, taps, memory)
     words = np.array([word for group in taps for word in (len(group), *(x for tap in group for x in tap))], np.int64)
     buffers = {name: buffer_of(memory[name]) for name in memory}
     tap_list = constant_buffer(words) if len(words) else None
     tolerance: Doubles | float = 0.0
-    if not integers:
+    written_out = is_written_out(spec.post_ops)
+    if not integers or not written_out:
         sizes = magnitudes(memory)
-        conv_tile(spec, taps, sizes)
+        conv_tile(spec if written_out else replace(spec, post_ops=(SumOp(1.0),)), taps, sizes)
         terms = sum(g.channels * len(t) for g, t in zip(spec.groups, taps, strict=True)) + 1 + 2 * len(spec.post_ops)
         size = buffer_of(sizes["dst"])
         assert size is not None
         tolerance = size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
+        if not written_out:
+            dst = buffers["dst"]
+            assert dst is not None
+            tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
     return Case(spec, {**buffers, "taps": tap_list, "ahead": None}, {"dst": tolerance}, words)
 
 
@@ -119,6 +153,13 @@ def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     """The names of a kernel's arguments, in the frame's order."""
     if isinstance(spec, MatmulTileSpec | GemvSpec):
         return matmul.ARGUMENTS
+    if isinstance(spec, ElementwiseSpec):
+        return ("src", "dst", *names_of_operands(spec.chain))
     if isinstance(spec, ConvTileSpec):
-        return conv.ARGUMENTS
+        return (*conv.ARGUMENTS, *names_of_operands(spec.post_ops))
     return convert.ARGUMENTS if isinstance(spec, ConvertSpec | ConvertTransposeSpec) else ("src", "dst")
+
+
+def names_of_operands(chain: tuple[PostOp, ...]) -> tuple[str, ...]:
+    """In the order of their numbers, which leave none out."""
+    return tuple(operand_name(a) for a in sorted({o.argument for o in operands_of(chain) if o is not OLD_DST}))

@@ -4,8 +4,9 @@ import numpy as np
 
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import ARGUMENTS, Items, MatmulTileSpec
-from asmdnn.generators.postops import SumOp
-from tests.generators.reference import LANES, Memory, post_ops
+from asmdnn.generators.postops import OLD_DST, operands_read
+from tests.generators.reference import LANES, Memory
+from tests.support import functions
 from tests.support.arena import Doubles, Elements, buffer_of, elements, magnitudes
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -74,7 +75,7 @@ def row_of_bias(spec: MatmulTileSpec) -> int:
 
 def ending(spec: MatmulTileSpec, memory: Memory, total: Doubles, bias_at: int, at: int) -> Doubles:
     """Scales or start, then post-ops."""
-    needed = spec.accumulate or spec.beta or any(isinstance(op, SumOp) for op in spec.post_ops)
+    needed = spec.accumulate or spec.beta or OLD_DST in operands_read(spec.post_ops)
     old = memory["dst"].load(at, spec.columns) if needed else None
     if spec.scaled:
         total = memory["scale"].load(0, 1) * total
@@ -86,7 +87,7 @@ def ending(spec: MatmulTileSpec, memory: Memory, total: Doubles, bias_at: int, a
         total = total + old
     elif spec.bias:
         total = total + memory["bias"].load(bias_at, spec.columns if spec.bias.columns else 1)
-    return post_ops(spec.post_ops, total, old)
+    return functions.apply(spec.post_ops, total, old, {})
 
 
 def tolerance_of(spec: MatmulTileSpec | GemvSpec, memory: dict[str, Elements]) -> Doubles:

@@ -1,11 +1,11 @@
 """What each kernel computes, as loops written from the tables in the generators' docstrings, and nothing else."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.postops import PostOp, SumOp
+from asmdnn.generators.elementwise import ElementwiseSpec
+from asmdnn.generators.postops import OLD_DST, Operand, operands_read
+from tests.support import functions
 from tests.support.arena import Doubles, Elements
 
 LANES = {"avx2": 8, "avx512_core": 16}
@@ -30,9 +30,12 @@ def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
                     sums[p] += memory["src"].load(at, 1) * row
     for p, pixel in enumerate(sums):
         for j, (at, count) in enumerate(pieces_of_dst(spec, lanes, p)):
-            old = memory["dst"].load(at, count) if any(isinstance(op, SumOp) for op in spec.post_ops) else None
-            result = post_ops(spec.post_ops, pixel[j * lanes :][:count], old)
-            result[max(0, spec.channels - j * lanes) :] = 0  # padding
+            real = max(0, min(count, spec.channels - j * lanes))
+            old = memory["dst"].load(at, count) if OLD_DST in operands_read(spec.post_ops) else None
+            read = [o for o in operands_read(spec.post_ops) if o is not OLD_DST]
+            operands = {o: operand(o, p, j, real, count, memory) for o in read}
+            result = functions.apply(spec.post_ops, pixel[j * lanes :][:count], old, operands)
+            result[real:] = 0  # padding
             memory["dst"].store(at, result)
 
 
@@ -58,11 +61,28 @@ def pieces_of_dst(spec: ConvTileSpec, lanes: int, p: int) -> list[tuple[int, int
     ]
 
 
-def post_ops(chain: Sequence[PostOp], x: Doubles, old: Doubles | None) -> Doubles:
-    for op in chain:
-        if isinstance(op, SumOp):
-            assert old is not None
-            x = x + np.float32(op.scale) * old
-        else:
-            x = np.where(x > 0, x, np.float32(op.alpha) * x)
-    return x
+def operand(o: Operand, row: int, vector: int, real: int, count: int, memory: Memory) -> Doubles:
+    """What a post-op reads for a vector of `count` lanes, of which the first `real` exist."""
+    at, values = row * o.row_bytes + vector * o.vector_bytes, np.zeros(count)
+    if real:
+        values[:real] = memory[operand_name(o.argument)].load(at, 1 if o.element else real)
+    return values
+
+
+def operand_name(argument: int) -> str:
+    return f"operand {argument}"
+
+
+def mapped(spec: ElementwiseSpec, memory: Memory) -> None:
+    """dst[r, c] = chain(src[r, c])."""
+    for r in range(spec.rows):
+        x = np.zeros(spec.elements)
+        x[:] = memory["src"].load(r * spec.src.row_bytes, 1 if spec.src.element else spec.elements)
+        at = r * spec.dst_row_bytes
+        old = memory["dst"].load(at, spec.elements) if OLD_DST in operands_read(spec.chain) else None
+        operands = {
+            o: operand(o, r, 0, spec.elements, spec.elements, memory)
+            for o in operands_read(spec.chain)
+            if o is not OLD_DST
+        }
+        memory["dst"].store(at, functions.apply(spec.chain, x, old, operands))

@@ -134,7 +134,7 @@ def test_weights_in_the_format_of_the_plan_are_accepted(planned_isa: str) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("conv",), r"desc must be one of ConvolutionForward, Reorder.*, not str"),
+        (("conv",), r"desc must be one of .*ConvolutionForward.*, not str"),
         ((CASE.desc(), "relu"), "attr must be an Attr, not str"),
         ((CASE.desc(), [dnn.Sum()]), "attr must be an Attr, not list"),
         ((CASE.desc(), dnn.Attr(), "cpu"), "engine must be an Engine, not str"),

@@ -57,6 +57,12 @@ int dnnl_shuffle_forward_primitive_desc_create(handle *desc, handle engine, int 
     int axis, dim group_size, handle attr);
 int dnnl_shuffle_backward_primitive_desc_create(handle *desc, handle engine, handle diff_src, handle diff_dst,
     int axis, dim group_size, handle hint_forward, handle attr);
+int dnnl_eltwise_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
+    handle dst, float alpha, float beta, handle attr);
+int dnnl_eltwise_backward_primitive_desc_create(handle *desc, handle engine, int alg, handle diff_src, handle diff_dst,
+    handle data, float alpha, float beta, handle hint_forward, handle attr);
+int dnnl_binary_primitive_desc_create(handle *desc, handle engine, int alg, handle src0, handle src1, handle dst,
+    handle attr);
 
 int dnnl_matmul_primitive_desc_create(handle *desc, handle engine, handle src, handle weights, handle bias, handle dst,
     handle attr);

@@ -1,0 +1,120 @@
+"""The specs of element-wise blocks, and of convolution tiles with long chains: algorithms, operands, edges."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, plain
+from asmdnn.generators.conv import ARGUMENTS, ConvTileSpec
+from asmdnn.generators.elementwise import INTERLEAVED, ElementwiseSpec
+from asmdnn.generators.eltwise.algorithms import ALGORITHMS
+from asmdnn.generators.eltwise.gradients import GRADIENTS
+from asmdnn.generators.expression import Builder
+from asmdnn.generators.postops import (
+    BINARY,
+    BinaryOp,
+    EltwiseOp,
+    ExpressionOp,
+    GradientOp,
+    OffsetSumOp,
+    Operand,
+    PostOp,
+    PReluOp,
+    ReluOp,
+    SumOp,
+)
+
+PARAMETERS: dict[str, tuple[float, float]] = {
+    "relu": (0.25, 0.0), "elu": (0.5, 0.0), "linear": (0.5, -0.25), "clip": (-0.5, 0.75), "clip_v2": (-0.5, 0.75),
+    "soft_relu": (0.5, 0.0), "swish": (1.5, 0.0), "pow": (2.0, 1.5), "hardswish": (0.25, 0.5),
+    "hardsigmoid": (0.25, 0.5),
+}  # fmt: skip
+SUM = SumOp(1.0)
+
+
+def eltwise(alg: str, scale: float = 1.0) -> EltwiseOp:
+    """With the usual kind of alpha and beta."""
+    return EltwiseOp(alg, *PARAMETERS.get(alg, (0.0, 0.0)), scale)
+
+
+def distance(a: Operand, b: Operand) -> ExpressionOp:
+    """|a x - b| where x is positive, else x: an expression with two operands, as a user would write."""
+    build = Builder(3)
+    x, first, second = build.inputs
+    return ExpressionOp(build.finish(build.where(x > 0.0, abs(build.fma(first, x, -second)), x)), (a, b))
+
+
+def mapped(isa: str, chain: tuple[PostOp, ...], rows: int = 1, elements: int = 5, gap: int = 3) -> ElementwiseSpec:
+    """Rows `gap` elements apart."""
+    row_bytes = 4 * (elements + gap)
+    return ElementwiseSpec(isa, rows, elements, Operand(0, row_bytes, 0, False), row_bytes + 8, chain)
+
+
+def operand(argument: int, elements: int = 5, row_bytes: int | None = None) -> Operand:
+    """A dense one."""
+    return Operand(argument, 4 * elements if row_bytes is None else row_bytes, 0, False)
+
+
+def algorithms(isa: str) -> Iterator[ElementwiseSpec]:
+    """Every function and every gradient, in the main loop, behind it, and in the tail."""
+    elements = LANES[isa] * (INTERLEAVED + 1) + 3
+    for alg in ALGORITHMS:
+        yield mapped(isa, (eltwise(alg),), elements=elements)
+    for alg, gradients in GRADIENTS.items():
+        for from_dst, gradient in ((False, gradients.of_src), (True, gradients.of_dst)):
+            if gradient:
+                parameters = PARAMETERS.get(alg, (0.0, 0.0))
+                yield mapped(isa, (GradientOp(alg, *parameters, from_dst, operand(2)),), elements=LANES[isa] + 3)
+    for alg in BINARY:
+        yield mapped(isa, (BinaryOp(alg, operand(2)),), elements=LANES[isa] + 3)
+
+
+def shapes(isa: str) -> Iterator[ElementwiseSpec]:
+    """Numbers of elements around a vector and around a turn of the loop; rows apart, touching, repeated; elements."""
+    lanes = LANES[isa]
+    for elements in (*range(1, lanes + 2), *(lanes * INTERLEAVED * n + more for n in (1, 2, 3) for more in (-1, 0, 1))):
+        yield mapped(isa, (ReluOp(0.0),), elements=elements)
+    for rows in (2, 5):
+        for gap in (0, 3):
+            yield mapped(isa, (eltwise("linear"), SUM), rows, lanes + 1, gap)
+    for gap in (0, lanes):
+        streaming = mapped(isa, (eltwise("linear"),), 3, lanes * (INTERLEAVED + 1) + 3, lanes - 3 + gap)
+        yield replace(streaming, streaming=True, dst_row_bytes=4 * lanes * (INTERLEAVED + 3))
+    for row_bytes in (0, 4, 8 * lanes):
+        element = Operand(2, row_bytes, 0, True)
+        yield mapped(isa, (BinaryOp("mul", element), SUM), 3, 2 * lanes + 1)
+        yield mapped(isa, (BinaryOp("sub", operand(2, row_bytes=row_bytes)),), 3, 2 * lanes + 1)
+        src = Operand(0, row_bytes, 0, True)
+        yield ElementwiseSpec(isa, 3, lanes + 2, src, 4 * (lanes + 2), (BinaryOp("add", operand(2, lanes + 2)),))
+
+
+def post_ops(first: int, lanes: int) -> Iterator[tuple[PostOp, ...]]:
+    """Chains on operands of each kind: a vector or an element, that moves along pixels, channels, or does not."""
+    vector, element = Operand(first, 4 * lanes, 160 * lanes, False), Operand(first, 0, 0, True)
+    channel, pixel = Operand(first + 1, 0, 4 * lanes, False), Operand(first + 2, 12, 0, True)
+    yield (eltwise("tanh"),)
+    yield (eltwise("tanh", 0.5), SUM, eltwise("linear"))
+    yield (OffsetSumOp(0.5, 0.25), eltwise("gelu_erf"))
+    yield (BinaryOp("mul", element), PReluOp(channel))
+    yield (BinaryOp("add", vector), SUM, ReluOp(0.0))
+    yield (BinaryOp("add", channel), distance(vector, pixel), eltwise("logistic"))
+    yield (SUM, BinaryOp("sub", vector), distance(vector, vector), eltwise("swish"), eltwise("elu", 2.0), SUM)
+
+
+def maps_with_chains(isa: str) -> Iterator[ElementwiseSpec]:
+    """The same chains behind an element-wise function."""
+    for chain in post_ops(2, LANES[isa]):
+        yield mapped(isa, (eltwise("abs"), *chain), 2, LANES[isa] * INTERLEAVED + 3)
+
+
+def chains(isa: str) -> Iterator[ConvTileSpec]:
+    """Each with registers left, with all of them taken, and with a tail that takes one more."""
+    lanes = LANES[isa]
+    for chain in post_ops(len(ARGUMENTS), lanes):
+        yield blocked(isa, 2, 2, post_ops=chain, bias=True, channels=lanes + 1)
+        for vectors in (1, MOST_VECTORS[isa]):
+            yield plain(isa, most_pixels(isa, vectors), vectors * lanes - 1, run=1, post_ops=chain)
+
+
+MAPS: dict[str, Callable[[str], Iterator[ElementwiseSpec]]] = {
+    "algorithms": algorithms, "shapes": shapes, "chains": maps_with_chains,
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""The element-wise algorithms of oneDNN, as expressions."""

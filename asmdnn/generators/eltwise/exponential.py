@@ -1,0 +1,153 @@
+"""exp, and what is made of it: expm1, logistic, tanh, and e^x times something.
+
+Range reduction after Cody and Waite (Software Manual for the Elementary Functions, 1980): x = n ln2 + r, n integral,
+|r| <= ln2 / 2, with ln2 in two parts, of which the first has so few bits that its products with n are exact.  Then
+e^r = 1 + r + r^2 q(r); q is a minimax polynomial for the relative error of e^r - 1, 2^-26.0.
+n comes from the low bits of x log2(e) + 1.5 * 2^23, where an addition has rounded it.
+"""
+
+from dataclasses import dataclass
+
+from asmdnn.generators.expression import Builder, Operand, Value
+
+LOG2_E = float.fromhex("0x1.715476p+0")
+LN2_HIGH = float.fromhex("0x1.62e4p-1")  # 16 bits
+LN2_LOW = float.fromhex("0x1.7f7d1cp-20")
+Q = tuple(map(float.fromhex, ("0x1.fffffep-2", "0x1.5554aep-3", "0x1.5556eep-5", "0x1.122a72p-7", "0x1.6ba6d2p-10")))
+INTEGERS = 1.5 * 2.0**23  # added to a number below 2^22, this leaves its nearest integer in the low bits
+SIGN = 0x80000000
+BIAS = 127  # of the exponent of a f32
+LEAST, MOST = -112.0, 89.0  # below, |x| e^x is 0; above, e^x is infinite
+FURTHEST_SCALED = 170.0  # to both sides, what exp_between can take; below -170, x e^(scale x) is 0 too
+LEAST_MINUS_1 = -20.0  # e^x - 1 is -1 below
+MOST_MISH = 30.0  # mish is x above
+LEAST_GELU = -11.5  # e^(2 g) is above e^LEAST here, and gelu 0 below
+GELU_LINEAR, GELU_LINEAR_LOW = float.fromhex("0x1.9884p+0"), float.fromhex("0x1.4cf50ep-18")  # 16 bits first
+GELU_CUBIC, GELU_CUBIC_LOW = float.fromhex("0x1.2444f2p-4"), float.fromhex("0x1.49b16ap-29")
+SCALES = (2.0**-80, 2.0**80)  # of x, within which bounds divided by the scale are normal numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduced:
+    """x = n ln2 + r; the low bits of `integer` are n + offset."""
+
+    r: Value
+    integer: Value
+
+
+def reduce_by_ln2(build: Builder, x: Value, offset: int, scale: float = 1.0) -> Reduced:
+    """Of x * scale, the product not rounded, below 2^21."""
+    integer = build.fma(x, LOG2_E * scale, INTEGERS + offset)
+    n = integer - (INTEGERS + offset)
+    rest = build.fnma(n, LN2_HIGH, x) if scale == 1.0 else build.fma(x, scale, n * -LN2_HIGH)
+    return Reduced(build.fnma(n, LN2_LOW, rest), integer)
+
+
+def exp_between(
+    build: Builder, x: Value, *, low: Operand | None = None, factor: Operand | None = None, scale: float = 1.0
+) -> Value:
+    """factor e^(x scale + low) where the exponent is between -FURTHEST_SCALED and FURTHEST_SCALED; NaN stays.
+
+    low: |low| is below the last bits of x.  There are two scalings by powers of two, so that the result underflows and
+    overflows as if it was rounded once; the factor comes before the second one.
+    """
+    reduced = reduce_by_ln2(build, x, 2 * BIAS, scale)
+    r = reduced.r if low is None else reduced.r + low
+    power = build.horner(r, (1.0, 1.0, *Q))  # before what follows, which would take registers meanwhile
+    half = build.op("shr", reduced.integer, immediate=1)
+    rest = build.op("isub", reduced.integer, half)
+    scaled = power * build.op("shl", half, immediate=23)
+    if factor is not None:
+        scaled = scaled * factor
+    return scaled * build.op("shl", rest, immediate=23)
+
+
+def exp(build: Builder, x: Value) -> Value:
+    """e^x."""
+    return exp_between(build, bounded(build, x, LEAST, MOST))
+
+
+def bounded(build: Builder, x: Value, least: float, most: float) -> Value:
+    """x between the bounds; NaN stays."""
+    return build.op("min", most, build.op("max", least, x))
+
+
+def exp_in_parts(build: Builder, x: Value) -> tuple[Value, Value]:
+    """(2^n, p) with e^x = 2^n + 2^n p, for LEAST_MINUS_1 <= x <= 0 and NaN: what is added to it is rounded with it."""
+    reduced = reduce_by_ln2(build, x, BIAS)
+    r = reduced.r
+    return build.op("shl", reduced.integer, immediate=23), build.fma(r * r, build.horner(r, Q), r)
+
+
+def negative_size(build: Builder, x: Value) -> Value:
+    """-|x|."""
+    return build.op("or", x, build.bits(SIGN))
+
+
+def tanh(build: Builder, x: Value) -> Value:
+    """sign(x) (1 - e) / (1 + e) with e = e^(-2 |x|): 1 + e is below 2, which makes the error of rounding it small."""
+    scale, p = exp_in_parts(build, build.op("max", LEAST_MINUS_1, negative_size(build, x + x)))
+    size = build.fnma(scale, p, 1.0 - scale) / build.fma(scale, p, scale + 1.0)
+    return build.op("or", size, build.op("and", x, build.bits(SIGN)))
+
+
+def elu(build: Builder, x: Value, alpha: float) -> Value:
+    """x > 0: x, else alpha (e^x - 1)."""
+    scale, p = exp_in_parts(build, build.op("max", LEAST_MINUS_1, x))
+    m = build.fma(scale, p, scale - 1.0)
+    return build.where(x >= 0.0, x, m if alpha == 1.0 else m * alpha)
+
+
+def logistic(build: Builder, x: Value, alpha: float = 1.0) -> Value:
+    """1 / (1 + e^(-alpha x)), computed from e^-|alpha x|, so that it underflows gradually."""
+    scale = abs(alpha)
+    if not SCALES[0] < scale < SCALES[1]:
+        return logistic(build, x * alpha)
+    e = exp_between(build, build.op("max", LEAST / scale, negative_size(build, x)), scale=scale)
+    return build.where(x > 0.0 if alpha > 0 else x < 0.0, 1.0, e) / (e + 1.0)
+
+
+def swish(build: Builder, x: Value, alpha: float) -> Value:
+    """x logistic(alpha x); 0 where alpha x is minus infinity, as the limit is."""
+    scale = abs(alpha)
+    if alpha == 0:
+        return x * 0.5
+    if not SCALES[0] < scale < SCALES[1]:
+        return x * logistic(build, x * alpha)
+    z = build.op("max", -FURTHEST_SCALED / scale, negative_size(build, x))
+    e = exp_between(build, z, scale=scale)
+    part = exp_between(build, z, scale=scale, factor=z if alpha > 0 else -z)
+    return build.where(x >= 0.0 if alpha > 0 else x <= 0.0, x, part) / (e + 1.0)
+
+
+def gelu_tanh(build: Builder, x: Value) -> Value:
+    """x / 2 (1 + tanh(g)), which is x logistic(2 g), with g = sqrt(2 / pi) (x + 0.044715 x^3).
+
+    2 g is a sum of two numbers (Dekker 1971), since its error is one of the result; it is computed for -|x|.
+    """
+    z = build.op("max", LEAST_GELU, negative_size(build, x))
+    y, low = twice_g(build, z)
+    e = exp_between(build, y, low=low)
+    return build.where(x >= 0.0, x, exp_between(build, y, low=low, factor=z)) / (e + 1.0)
+
+
+def twice_g(build: Builder, z: Value) -> tuple[Value, Value]:
+    """The exponent of gelu_tanh and its low part."""
+    square = z * z
+    square_low = build.fma(z, z, -square)
+    factor = build.fma(square, GELU_CUBIC, GELU_LINEAR)
+    factor_low = build.fma(square, GELU_CUBIC, GELU_LINEAR - factor)  # exact: GELU_LINEAR has few bits
+    factor_low = build.fma(square, GELU_CUBIC_LOW, factor_low + GELU_LINEAR_LOW)
+    factor_low = build.fma(square_low, GELU_CUBIC, factor_low)
+    y = z * factor
+    return y, build.fma(z, factor_low, build.fma(z, factor, -y))
+
+
+def mish(build: Builder, x: Value) -> Value:
+    """x tanh(log(1 + e^x)), which is x e^x (e^x + 2) / (m + 2) with m = e^x (e^x + 2)."""
+    z = build.op("max", LEAST, x)
+    y = build.op("min", MOST_MISH, z)
+    e = exp_between(build, y)
+    above = e + 2.0
+    part = exp_between(build, y, factor=y) * above / build.fma(e, above, 2.0)
+    return build.where(x > MOST_MISH, x, part)
