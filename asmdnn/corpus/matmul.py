@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF
+from asmdnn.corpus.elementwise import post_ops
 from asmdnn.generators.gemv import GemvSpec
-from asmdnn.generators.matmul import Bias, Items, MatmulTileSpec
+from asmdnn.generators.matmul import ARGUMENTS, Bias, Items, MatmulTileSpec
 
 BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))
@@ -99,4 +100,13 @@ def vectors(isa: str) -> Iterator[GemvSpec]:
     yield GemvSpec(isa, 5 * lanes, 11, 40, 20 * lanes)
 
 
-MATMUL_FAMILIES = {family.__name__: family for family in (tiles, ends, packing, items, vectors)}
+def operands(isa: str) -> Iterator[MatmulTileSpec]:
+    """Long chains, and tensors that they read: with registers left, with all of them taken, and with a tail."""
+    lanes = LANES[isa]
+    for chain in post_ops(len(ARGUMENTS), lanes):
+        yield tile(isa, 2, lanes + 1, bias=BIASES[0], post_ops=chain)
+        yield tile(isa, BLOCKS[isa][2], 2 * lanes - 1, depth=9, **panels(isa), post_ops=chain)
+        yield tile(isa, 1, 2 * lanes, accumulate=True, post_ops=chain)
+
+
+MATMUL_FAMILIES = {family.__name__: family for family in (tiles, ends, packing, items, vectors, operands)}

@@ -12,6 +12,7 @@
 | ahead   | bytes                | weights that will be needed soon; only prefetched |
 | scale   | f32[2]               | alpha and beta, if `scaled` |
 | packed  | f32[depth, vectors]  | if `packs`: the weights are left here, a whole panel, zero behind the columns |
+| 7, 8 .. | f32[...]             | operands of post-ops, laid out as each Operand says; none past the columns |
 
 Nothing is read past the columns, unless the weights are `padded`: then whole vectors are.  One call computes `items`
 such tiles, each argument a constant distance on from one to the next: a batch of small matrices.
@@ -20,13 +21,25 @@ multiplication", 2008).  dst is not read where it need not be: BLAS demands that
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.conv import BROADCASTS, LINE_BYTES
+from asmdnn.generators.expression_code import Slots, Source
 from asmdnn.generators.footprint import Footprint, Range
-from asmdnn.generators.postops import PostOp, SumOp, apply_chain
+from asmdnn.generators.postops import (
+    OLD_DST,
+    Operand,
+    PostOp,
+    apply_chain,
+    apply_composed,
+    is_written_out,
+    operands_of,
+    operands_read,
+    words_of,
+)
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.vector import Lanes, Vector, lanes_of, vector_of
 
@@ -91,12 +104,12 @@ class MatmulTileSpec:
         """Block, depth, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
         words = [f"{self.rows}x{self.columns}x{self.depth}"] + [f"i{self.items.count}"] * (self.items.count > 1)
         words += ["bias"] * bool(self.bias) + ["acc"] * self.accumulate
-        words += ["alpha"] * self.scaled + ["beta"] * self.beta + [op.name for op in self.post_ops]
+        words += ["alpha"] * self.scaled + ["beta"] * self.beta + words_of(self.post_ops)
         words += ["pack"] * self.packs + ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
         return f"matmul_f32_{'_'.join(words)}__{self.isa}"
 
     def reads_dst(self) -> bool:
-        return self.accumulate or self.beta or any(isinstance(op, SumOp) for op in self.post_ops)
+        return self.accumulate or self.beta or OLD_DST in operands_read(self.post_ops)
 
     def weights_vector(self, j: int, vector_bytes: int) -> int:
         """Where vector j of a row of weights starts."""
@@ -125,6 +138,8 @@ class MatmulTileSpec:
             reads += self._ranges(BIAS)
         if self.scaled:
             reads.append(Range(SCALE, 0, 8 if self.beta else 4))
+        for operand in operands_read(self.post_ops):
+            reads += [] if operand is OLD_DST else self._operand_ranges(operand)
         packed = Range(PACKED, 0, self.depth * self.vectors * 4 * lanes_of(self.isa))
         return Footprint((*reads, *dst * self.reads_dst()), (*dst, *[packed] * self.packs))
 
@@ -166,6 +181,16 @@ class MatmulTileSpec:
         width = 4 * self.columns if self.bias.columns else 4
         rows = self.rows if self.bias.row_bytes else 1
         yield from ((r * self.bias.row_bytes, width) for r in range(rows))
+
+    def _operand_ranges(self, operand: Operand) -> Iterator[Range]:
+        """What post-ops read of a tensor; with an operand a call is one item."""
+        lanes = lanes_of(self.isa)
+        for r in range(self.rows):
+            for j in range(self.vectors if self.columns > 0 else 0):
+                width = 4 if operand.element else 4 * min(lanes, self.columns - j * lanes)
+                begin = r * operand.row_bytes + j * operand.vector_bytes
+                if width > 0:
+                    yield Range(operand.argument, begin, begin + width)
 
     def _dst_spans(self) -> Iterator[tuple[int, int]]:
         yield from ((r * self.dst_row_bytes, 4 * self.columns) for r in range(self.rows))
@@ -300,6 +325,7 @@ class Tile:
         self.asm.role("finish")
         spare = v.registers.take("post-ops", 2)
         old, factor = spare
+        slots = Slots(v)
 
         def scale(x: Any, at: Pointer, part: Lanes) -> None:
             v.mul(x, x, factor)
@@ -314,7 +340,13 @@ class Tile:
             x = self.acc[r][j]
             if spec.scaled:
                 scale(x, at, part)
-            apply_chain(spec.post_ops, v, x, at, part, spare)
+            if is_written_out(spec.post_ops):
+                apply_chain(spec.post_ops, v, x, at, part, spare)
+            else:
+                others = v.registers.take("post-ops", v.registers.available)  # what a tail has left
+                with self.sources(r, j, Source(at, part)) as sources:
+                    apply_composed(spec.post_ops, v, x, sources, [*spare, *others], slots)
+                v.registers.free(*others)
             part.store(at, x)
 
         if spec.scaled:
@@ -324,6 +356,22 @@ class Tile:
                 v.broadcast(self.beta, mem(self.pointers[SCALE], 4, size=4))
         self.walk_dst(visit)
         v.registers.free(*spare, *([self.beta] if spec.beta else []))
+
+    @contextmanager
+    def sources(self, r: int, j: int, old: Source) -> Iterator[list[Source]]:
+        """Where vector j of row r finds the operands of the post-ops; pointers are loaded here, and given back."""
+        asm, pointers, sources = self.asm, [], []
+        for operand in operands_of(self.spec.post_ops):
+            if operand is OLD_DST:
+                sources.append(old)
+                continue
+            pointers.append(asm.gp.take("post-op's operand"))
+            asm.MOV(pointers[-1], mem(asm.frame, 8 * operand.argument))
+            size, lanes = (4, None) if operand.element else (old.at.size, old.lanes)
+            place = r * operand.row_bytes + j * operand.vector_bytes
+            sources.append(Source(mem(pointers[-1], place, size=size), lanes))
+        yield sources
+        asm.gp.free(*pointers)
 
     def walk_dst(self, visit: Visit) -> None:
         """visit(row, vector, memory, lanes) for the whole tile."""

@@ -61,14 +61,14 @@ class Gemm:
 def plan(desc: Gemm, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan a gemm, or say why not."""
     name = f"tiles:{f32_level(engine.isa)}"
-    if attr.post_ops:
-        return Refusal(name, "gemm has no post-ops, use MatMul")
+    if attr.post_ops or attr.quantizes:
+        return Refusal(name, "gemm has neither post-ops nor scales, use MatMul")
     if desc.c.may_overlap:
         return Refusal(name, "elements of c overlap")
     (m, n), k = desc.c.dims, desc.a.dims[1]
     a, c = (matrix_of(name, d) for name, d in (("a", desc.a), ("c", desc.c)))
     p = Product((), m, n, k, a, panels_of("b", desc.b) or matrix_of("b", desc.b), c)
-    ending = Ending((), desc.scaled, {"zero": "", "one": "one", "any": "any"}[desc.beta])
+    ending = Ending(Attr(), desc.scaled, {"zero": "", "one": "one", "any": "any"}[desc.beta])
     return plan_product(p, ending, desc.tensors(), engine, ("c",))
 
 

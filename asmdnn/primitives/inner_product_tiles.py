@@ -22,10 +22,11 @@ from asmdnn.primitives.inner_product import (
     InnerProductBackwardWeights,
     InnerProductForward,
 )
-from asmdnn.primitives.product import Matrix, Panels, Product, panels_of
+from asmdnn.primitives.matmul_tiles import why_not_attr
+from asmdnn.primitives.product import Matrix, Panels, Product, matrix_of, panels_of
 from asmdnn.primitives.product_blocks import panel_columns
 from asmdnn.primitives.product_plan import Assembly, Refused, sum_of_rows
-from asmdnn.primitives.product_schedule import Ending, chain_of
+from asmdnn.primitives.product_schedule import Ending
 from asmdnn.runtime.plan import Int64, Plan
 from asmdnn.types import f32
 
@@ -47,7 +48,8 @@ def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Plan 
         bias = None if desc.bias is None else Matrix("bias", 4 * desc.bias.offset0, (), 0, 4 * desc.bias.strides[0])
         mb, oc = desc.dst.dims
         factors = src.rows(), weights.panels() or weights.rows().transposed
-        assembly.product(Product((), mb, oc, src.size, *factors, rows_of("dst", desc.dst), bias))
+        others = tuple(matrix_of(*other) for other in attr.resolved(desc.dst).items())
+        assembly.product(Product((), mb, oc, src.size, *factors, rows_of("dst", desc.dst), bias, None, others))
 
     return planned(desc, attr, engine, multiply, ("dst",))
 
@@ -102,11 +104,8 @@ def planned(
     desc: Description, attr: Attr, engine: Engine, multiply: Callable[[Assembly], None], outputs: tuple[str, ...]
 ) -> Plan | Refusal:
     """The plan that `multiply` puts together, or why it cannot."""
-    chain = chain_of(attr)
-    assembly, tensors = Assembly(engine, Ending(chain or ())), desc.tensors()
+    assembly, tensors = Assembly(engine, Ending(attr)), desc.tensors()
     name = f"tiles:{assembly.engine.isa}"
-    if chain is None:
-        return Refusal(name, "post-ops other than sum and relu are not implemented")
     for tensor, d in tensors.items():
         if d.dtype != f32:
             return Refusal(name, f"{tensor} is {d.dtype}, only f32 is implemented")
@@ -114,11 +113,15 @@ def planned(
             return Refusal(name, f"elements of {tensor} overlap")
     if attr.post_ops and "dst" not in outputs:
         return Refusal(name, "post-ops of a backward pass are not implemented")
+    others = attr.resolved(tensors["dst"]) if attr.post_ops else {}
+    reason = why_not_attr(attr, others)
+    if reason:
+        return Refusal(name, reason)
     try:
         multiply(assembly)
     except Refused as reason:
         return Refusal(name, str(reason))
-    return assembly.plan(tensors, outputs)
+    return assembly.plan(tensors | others, outputs)
 
 
 def with_plain_formats(desc: Kind, but: str) -> Kind:

@@ -1,5 +1,8 @@
 """Matrix products by tiles, f32: formats that are `any` resolved, descriptors turned into strides."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -10,7 +13,7 @@ from asmdnn.primitives.matmul import MatMul
 from asmdnn.primitives.product import Matrix, Panels, Product, matrix_of, panels_of, panels_tag
 from asmdnn.primitives.product_blocks import panel_columns
 from asmdnn.primitives.product_plan import plan_product
-from asmdnn.primitives.product_schedule import Ending, chain_of
+from asmdnn.primitives.product_schedule import Ending
 from asmdnn.runtime.plan import Plan
 from asmdnn.types import f32
 
@@ -22,10 +25,12 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan | Refusal:
     reason = why_not(desc, lanes)
     if reason:
         return Refusal(name, reason)
-    chain = chain_of(attr)
-    if chain is None:
-        return Refusal(name, "post-ops other than sum and relu are not implemented")
-    return plan_product(product_of(desc), Ending(chain), desc.tensors(), engine)
+    others = attr.resolved(desc.dst)
+    reason = why_not_attr(attr, others)
+    if reason:
+        return Refusal(name, reason)
+    p = replace(product_of(desc), others=tuple(matrix_of(*other) for other in others.items()))
+    return plan_product(p, Ending(attr), desc.tensors() | others, engine)
 
 
 def resolve(desc: MatMul, lanes: int) -> MatMul:
@@ -48,6 +53,16 @@ def why_not(desc: MatMul, lanes: int) -> str | None:
             return f"{name} {tensor.tag} is blocked, only weights may be, by {lanes} or {2 * lanes} columns"
     if desc.dst.may_overlap:
         return "elements of dst overlap"
+    return None
+
+
+def why_not_attr(attr: Attr, tensors: Mapping[str, MemoryDesc]) -> str | None:
+    """The reason why attributes cannot be met, None if they can; `tensors` are those of the post-ops."""
+    if attr.quantizes:
+        return "scales and zero points are not implemented"
+    for name, tensor in tensors.items():
+        if tensor.inner_blocks:
+            return f"{name} {tensor.tag} is blocked, it must be plain"
     return None
 
 

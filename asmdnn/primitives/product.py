@@ -49,16 +49,23 @@ class Product:
     dst: Matrix
     bias: Matrix | None = None
     packed: Panels | None = None  # where the tiles leave a copy of their weights
+    others: tuple[Matrix, ...] = ()  # what post-ops read, in the order of Attr.tensors
 
     def operands(self) -> dict[str, Matrix | Panels]:
         every = {"src": self.src, "weights": self.weights, "dst": self.dst, "bias": self.bias, "packed": self.packed}
-        return {name: x for name, x in every.items() if x is not None}
+        others = dict(zip(self.other_names, self.others, strict=True))
+        return {name: x for name, x in every.items() if x is not None} | others
+
+    @property
+    def other_names(self) -> tuple[str, ...]:
+        return tuple(f"operand {i}" for i in range(len(self.others)))
 
     def transposed(self, weights: Matrix) -> "Product":
         """dst^T = weights^T src^T."""
         bias = None if self.bias is None else self.bias.transposed
         src, dst = weights.transposed, self.dst.transposed
-        return Product(self.batch, self.n, self.m, self.k, src, self.src.transposed, dst, bias)
+        others = tuple(x.transposed for x in self.others)
+        return Product(self.batch, self.n, self.m, self.k, src, self.src.transposed, dst, bias, None, others)
 
     def folded(self) -> "Product":
         """The same with fewer batch dims: none of size 1, neighbours that count on from each other as one, and a batch
@@ -79,7 +86,7 @@ class Product:
     def _rows_from_batch(self) -> "Product":
         if not self.batch or self.weights.batch_bytes[-1]:
             return self
-        for x in (self.src, self.dst, self.bias):
+        for x in (self.src, self.dst, self.bias, *self.others):
             if x is not None and self.m > 1 and x.batch_bytes[-1] != self.m * x.row_bytes:
                 return self
         p = self
@@ -88,7 +95,10 @@ class Product:
             def moved(x: Matrix) -> Matrix:
                 return replace(x, row_bytes=x.batch_bytes[-1])
 
-            p = replace(self, src=moved(self.src), dst=moved(self.dst), bias=self.bias and moved(self.bias))
+            others = tuple(map(moved, self.others))
+            p = replace(
+                self, src=moved(self.src), dst=moved(self.dst), bias=self.bias and moved(self.bias), others=others
+            )
         p = p._with_batch(p.batch[:-1], {n: x.batch_bytes[:-1] for n, x in p._all()})
         return replace(p, m=self.m * self.batch[-1])._rows_from_batch()
 
@@ -97,7 +107,8 @@ class Product:
 
     def _with_batch(self, sizes: Sequence[int], steps: Mapping[str, Sequence[int]]) -> "Product":
         moved = {n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self._all()}
-        return replace(self, batch=tuple(sizes), **moved)  # type: ignore[arg-type]
+        others = tuple(moved.pop(name) for name in self.other_names)
+        return replace(self, batch=tuple(sizes), others=others, **moved)  # type: ignore[arg-type]
 
     def columns(self, begin: int, end: int, weights: Matrix | Panels) -> "Product":
         """Columns [begin, end), whose weights are `weights`."""
@@ -105,7 +116,8 @@ class Product:
         bias = self.bias
         if bias is not None:
             bias = replace(bias, start_bytes=bias.start_bytes + begin * bias.column_bytes)
-        return replace(self, n=end - begin, weights=weights, dst=dst, bias=bias)
+        others = tuple(replace(x, start_bytes=x.start_bytes + begin * x.column_bytes) for x in self.others)
+        return replace(self, n=end - begin, weights=weights, dst=dst, bias=bias, others=others)
 
     def rows(self, begin: int, end: int) -> "Product":
         """Rows [begin, end)."""
@@ -114,7 +126,8 @@ class Product:
             for name, x in (("src", self.src), ("dst", self.dst), ("bias", self.bias))
             if x is not None
         }
-        return replace(self, m=end - begin, **moved)  # type: ignore[arg-type]
+        others = tuple(replace(x, start_bytes=x.start_bytes + begin * x.row_bytes) for x in self.others)
+        return replace(self, m=end - begin, others=others, **moved)  # type: ignore[arg-type]
 
     def depths(self, begin: int, end: int) -> "Product":
         """The part of the sum over k in [begin, end)."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import ARGUMENTS
-from asmdnn.generators.postops import SumOp
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.conv_tiles import balanced
@@ -83,8 +82,9 @@ class Assembly:
     def plan(self, tensors: Mapping[str, MemoryDesc], outputs: tuple[str, ...]) -> Plan:
         name = f"{'+'.join(dict.fromkeys(self.words)) or 'nothing'}:{self.engine.isa}"
         empty = Phase(ARGUMENTS, np.zeros((0, 1 + len(ARGUMENTS)), np.int64), np.zeros(0, np.int32))
-        phases = concatenate(self.phases or [(empty, 0)], len(ARGUMENTS))
-        return Plan(name, tuple(self.specs), phases, tensors, self.constants, self.scratch, outputs)
+        phases = self.phases or [(empty, 0)]
+        width = max(len(ARGUMENTS), *(len(phase.arguments) for phase, _ in phases))
+        return Plan(name, tuple(self.specs), concatenate(phases, width), tensors, self.constants, self.scratch, outputs)
 
     def add(self, specs: tuple[KernelSpec, ...], phases: list[Phase]) -> None:
         self.phases += [(phase, len(self.specs)) for phase in phases]
@@ -112,7 +112,8 @@ class Assembly:
     def multiply(self, p: Product) -> None:
         """Everything for a product whose batch is folded."""
         if p.dst.column_bytes != 4 and p.n > 1:
-            if p.dst.row_bytes == 4 and isinstance(p.weights, Matrix) and not p.batch:
+            rows_are_dense = p.dst.row_bytes == 4 and all(x.row_bytes in (0, 4) for x in p.others)
+            if rows_are_dense and isinstance(p.weights, Matrix) and not p.batch:
                 self.words.append("swap")
                 p = p.transposed(p.weights)
             else:
@@ -120,6 +121,11 @@ class Assembly:
                 return
         if p.bias is not None and p.bias.column_bytes not in (0, 4):
             p = replace(p, bias=self.dense_copy(p, p.bias, p.n, "bias", "pack_bias"))
+        apart = [x.column_bytes not in (0, 4) for x in p.others]
+        if any(apart):
+            others = zip(p.others, apart, strict=True)
+            dense = [self.dense_copy(p, x, p.n, x.buffer, "pack_operands") if a else x for x, a in others]
+            p = replace(p, others=tuple(dense))
         self.tiles(p)
 
     def with_dst_in_scratch(self, p: Product) -> None:
@@ -129,7 +135,7 @@ class Assembly:
         dst = Matrix("", 0, tuple(dense[: len(p.batch)]), 4 * p.n, 4)
         outer, inner = (matrices_desc(x, p.batch, p.m, p.n) for x in (p.dst, dst))
         dst = replace(dst, buffer=self.room("row-major dst", inner.size_bytes))
-        if self.ending.beta or any(isinstance(op, SumOp) for op in self.ending.post_ops):
+        if self.ending.reads_dst:
             self.reorder(p.dst.buffer, outer, dst.buffer, inner, "pack_dst")
         self.multiply(replace(p, dst=dst))
         self.reorder(dst.buffer, inner, p.dst.buffer, outer, "unpack_dst")
@@ -257,9 +263,12 @@ class Assembly:
         """dst = the sum of `count` partial results, in their order: a product with a row of ones."""
         size = 4 * p.m * p.n
         ones, sums = self.ones(1), Matrix(partial, 0, (4 * p.n,), size, 4)
-        dst, bias = (x and Matrix(x.buffer, x.start_bytes, (x.row_bytes,), 0, x.column_bytes) for x in (p.dst, p.bias))
-        assert dst
-        total = Product((p.m,), 1, p.n, count, ones, sums, dst, bias).folded()
+
+        def row_by_row(x: Matrix) -> Matrix:
+            return Matrix(x.buffer, x.start_bytes, (x.row_bytes,), 0, x.column_bytes)
+
+        bias, others = p.bias and row_by_row(p.bias), tuple(map(row_by_row, p.others))
+        total = Product((p.m,), 1, p.n, count, ones, sums, row_by_row(p.dst), bias, None, others).folded()
         self.add(*schedule(total, self.ending, self.engine.isa, self.engine.l2_bytes, one_range=True))
 
 

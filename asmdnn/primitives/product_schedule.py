@@ -1,6 +1,6 @@
 """The records of a matrix product: tiles for every matrix of the batch, in the order that reads least."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.generators.matmul import ARGUMENTS, Bias, Items, MatmulTileSpec
-from asmdnn.generators.postops import PostOp, ReluOp, SumOp
+from asmdnn.generators.postops import Operand, PostOp
 from asmdnn.isa.vector import lanes_of
-from asmdnn.primitives.attr import Attr, Eltwise, Sum
-from asmdnn.primitives.conv_schedule import lay_out, make_depths, may_split
+from asmdnn.primitives.attr import Attr, Sum
+from asmdnn.primitives.conv_schedule import lay_out, make_depths
 from asmdnn.primitives.conv_tiles import Int64, balanced
 from asmdnn.primitives.conv_tiling import CALL_CYCLES, TILES_TO_HIDE, choose_order, step_cycles
-from asmdnn.primitives.product import Panels, Product
+from asmdnn.primitives.product import Matrix, Panels, Product
 from asmdnn.primitives.product_blocks import Block, choose_block, choose_items, choose_ranges
 from asmdnn.runtime.plan import Phase
 
@@ -23,27 +23,33 @@ STREAM_BYTES = 1024  # panels that a single row of dst reads are prefetched so f
 STREAM_ROWS = 16  # and weights that are not packed so many rows ahead
 MAX_STREAM_BYTES = 1 << 24
 FEW_WEIGHTS = 64 * 64  # which stay in L1
+NO_ATTR = Attr()
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     """What happens to the sum: post-ops, or the scales of gemm (`beta`: "" none, "one", "any")."""
 
-    post_ops: tuple[PostOp, ...] = ()
+    attr: Attr = NO_ATTR
     scaled: bool = False
     beta: str = ""
 
     @property
     def may_split(self) -> bool:
-        return may_split(self.post_ops)
+        """Whether dst may hold partial sums: not if a post-op behind the first one reads what it held before."""
+        return not any(isinstance(op, Sum) for op in self.attr.post_ops[1:])
 
+    @property
+    def reads_dst(self) -> bool:
+        return bool(self.beta) or self.attr.reads_dst()
 
-def chain_of(attr: Attr) -> tuple[PostOp, ...] | None:
-    """The post-ops on registers; None if there is one that these kernels do not have."""
-    if not all(isinstance(op, Sum | Eltwise) for op in attr.post_ops):
-        return None
-    chain = attr.on_registers()
-    return chain if all(isinstance(op, SumOp | ReluOp) for op in chain) else None
+    def chain(self, others: Sequence[Matrix], lanes: int) -> tuple[PostOp, ...]:
+        """The post-ops on registers, whose operands lie as `others` says: columns dense, or one for all."""
+        operands = [
+            Operand(number, x.row_bytes, 4 * lanes if x.column_bytes else 0, not x.column_bytes)
+            for number, x in enumerate(others, len(ARGUMENTS))
+        ]
+        return self.attr.on_registers(dict(zip(self.attr.tensors(), operands, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +65,9 @@ class Step:
     post_ops: tuple[PostOp, ...]
 
 
-def steps_of(ranges: list[tuple[int, int]], bias: bool, ending: Ending) -> Iterator[Step]:
+def steps_of(ranges: list[tuple[int, int]], bias: bool, ending: Ending, chain: tuple[PostOp, ...]) -> Iterator[Step]:
     """The first range starts from the bias (or beta * dst), later ones from dst, post-ops run in the last."""
-    for depth in make_depths(ranges, bias, ending.post_ops):
+    for depth in make_depths(ranges, bias, chain):
         first = depth.begin == 0
         accumulate = depth.accumulate or (first and ending.beta == "one")
         beta = first and ending.beta == "any"
@@ -78,7 +84,7 @@ def schedule(
     cut = Cut.of(p, block, lanes, ranges, l2_bytes)
     specs: dict[MatmulTileSpec, int] = {}
     phases: list[Phase] = []
-    for step in steps_of(ranges, p.bias is not None, ending):
+    for step in steps_of(ranges, p.bias is not None, ending, ending.chain(p.others, lanes)):
         records, cycles = cut.records(step, isa, specs)
         phases.append(Phase(cut.buffers, records, cycles, continues=bool(phases)))
     return tuple(specs), phases
@@ -102,7 +108,7 @@ class Cut:
         sizes, width = balanced(p.m, block.rows), block.vectors * lanes
         groups, depth = -(-p.n // width), ranges[0][1]
         order = choose_order(4 * p.m * depth, 4 * depth * width, groups, len(sizes), l2_bytes)
-        items = [1] if len(ranges) == 1 and p.batch else []
+        items = [1] if len(ranges) == 1 and p.batch and not p.others else []
         if items:
             items = choose_items(p, p.k * step_cycles(sizes[0], min(block.vectors, -(-p.n // lanes)), lanes))
         elif p.batch:
@@ -112,7 +118,11 @@ class Cut:
     @property
     def buffers(self) -> tuple[str, ...]:
         names = {name: x.buffer for name, x in self.p.operands().items()}
-        return tuple((names | {"ahead": names["weights"]}).get(name, name) for name in ARGUMENTS)
+        return tuple((names | {"ahead": names["weights"]}).get(name, name) for name in self.arguments)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return (*ARGUMENTS, *self.p.other_names)
 
     def records(self, step: Step, isa: str, specs: dict[MatmulTileSpec, int]) -> tuple[Int64, npt.NDArray[np.int32]]:
         """All records of a range of k: matrix after matrix, or runs of `items` of them."""
@@ -136,11 +146,11 @@ class Cut:
 
     def matrices(self) -> Int64:
         """int64[batch, 1 + arguments]: what each matrix adds to the records."""
-        grid = np.zeros((1, 1 + len(ARGUMENTS)), np.int64)
+        grid = np.zeros((1, 1 + len(self.arguments)), np.int64)
         for axis, size in enumerate(self.p.batch):
             step = np.zeros(grid.shape[1], np.int64)
             for name, x in self.p.operands().items():
-                step[1 + ARGUMENTS.index(name)] = x.batch_bytes[axis]
+                step[1 + self.arguments.index(name)] = x.batch_bytes[axis]
             step[1 + ARGUMENTS.index("ahead")] = self.p.weights.batch_bytes[axis]
             grid = (grid[:, None] + np.arange(size)[:, None] * step).reshape(-1, grid.shape[1])
         return grid
@@ -156,7 +166,8 @@ class Cut:
         lines = self.ahead_lines()
         share = np.arange(len(first)) % self.chunk * (lines * LINE_BYTES * ((step.end - step.begin) // 8))
         packed = zero + (p.packed.start_bytes + step.begin * p.packed.row_bytes if p.packed else 0)
-        return np.stack((zero, src, weights, bias, dst, weights + share, zero, packed), 1)
+        others = [x.start_bytes + first * x.row_bytes for x in p.others]
+        return np.stack((zero, src, weights, bias, dst, weights + share, zero, packed, *others), 1)
 
     def group_rows(self, step: Step) -> Int64:
         """int64[groups, 1 + arguments]: what each group of columns adds; ahead of it lies the next one."""
@@ -167,7 +178,8 @@ class Cut:
         bias = zero if p.bias is None else number * width * p.bias.column_bytes
         ahead = (number + 1) % self.groups * step_bytes
         packed = number * (p.packed.panel_bytes if p.packed else 0)
-        return np.stack((zero, zero, number * step_bytes, bias, number * 4 * width, ahead, zero, packed), 1)
+        others = [number * width * x.column_bytes for x in p.others]
+        return np.stack((zero, zero, number * step_bytes, bias, number * 4 * width, ahead, zero, packed, *others), 1)
 
     def ahead_lines(self) -> int:
         """Cache lines of the next panel that each 8 steps prefetch, so that the tiles of a chunk bring all of it."""

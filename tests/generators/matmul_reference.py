@@ -4,8 +4,8 @@ import numpy as np
 
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import ARGUMENTS, Items, MatmulTileSpec
-from asmdnn.generators.postops import OLD_DST, operands_read
-from tests.generators.reference import LANES, Memory
+from asmdnn.generators.postops import OLD_DST, Operand, operands_of, operands_read
+from tests.generators.reference import LANES, Memory, operand, operand_name
 from tests.support import functions
 from tests.support.arena import Doubles, Elements, buffer_of, elements, magnitudes
 
@@ -14,7 +14,7 @@ UNIT_ROUNDOFF = 2.0**-24
 
 def matmul_memory(spec: MatmulTileSpec | GemvSpec, random: np.random.Generator, integers: bool) -> Memory:
     """Data for every argument; weights have zeros behind the columns if they are padded."""
-    memory = {name: elements(random, integers) for name in ARGUMENTS}
+    memory = {name: elements(random, integers) for name in arguments_of(spec)}
     if isinstance(spec, MatmulTileSpec) and spec.padded:
         lanes = LANES[spec.isa]
         for item in range(spec.items.count):
@@ -22,6 +22,12 @@ def matmul_memory(spec: MatmulTileSpec | GemvSpec, random: np.random.Generator, 
                 for c in range(spec.columns, spec.vectors * lanes):
                     memory["weights"].clear(item * spec.items.weights_bytes + weight_at(spec, k, c), 1)
     return memory
+
+
+def arguments_of(spec: MatmulTileSpec | GemvSpec) -> tuple[str, ...]:
+    """In the frame's order."""
+    read = operands_of(spec.post_ops) if isinstance(spec, MatmulTileSpec) else ()
+    return (*ARGUMENTS, *(operand_name(a) for a in sorted({o.argument for o in read if o is not OLD_DST})))
 
 
 def weight_at(spec: MatmulTileSpec, k: int, c: int) -> int:
@@ -66,14 +72,27 @@ def one_tile(spec: MatmulTileSpec, memory: Memory, items: Items, item: int) -> N
         total = (
             np.array(factors).reshape(1, -1) @ table[:, : spec.columns] if spec.depth else np.zeros((1, spec.columns))
         )
-        memory["dst"].store(at, ending(spec, memory, total[0], bias + r * row_of_bias(spec), at))
+        operands = operands_of_row(spec, memory, r)
+        memory["dst"].store(at, ending(spec, memory, total[0], bias + r * row_of_bias(spec), at, operands))
 
 
 def row_of_bias(spec: MatmulTileSpec) -> int:
     return spec.bias.row_bytes if spec.bias else 0
 
 
-def ending(spec: MatmulTileSpec, memory: Memory, total: Doubles, bias_at: int, at: int) -> Doubles:
+def operands_of_row(spec: MatmulTileSpec, memory: Memory, r: int) -> dict[Operand, Doubles]:
+    """What post-ops read for a row."""
+    lanes, found = LANES[spec.isa], {}
+    for o in operands_read(spec.post_ops):
+        if o is not OLD_DST:
+            counts = [min(lanes, spec.columns - j * lanes) for j in range(-(-spec.columns // lanes))]
+            found[o] = np.concatenate([operand(o, r, j, count, count, memory) for j, count in enumerate(counts)])
+    return found
+
+
+def ending(
+    spec: MatmulTileSpec, memory: Memory, total: Doubles, bias_at: int, at: int, operands: dict[Operand, Doubles]
+) -> Doubles:
     """Scales or start, then post-ops."""
     needed = spec.accumulate or spec.beta or OLD_DST in operands_read(spec.post_ops)
     old = memory["dst"].load(at, spec.columns) if needed else None
@@ -87,7 +106,7 @@ def ending(spec: MatmulTileSpec, memory: Memory, total: Doubles, bias_at: int, a
         total = total + old
     elif spec.bias:
         total = total + memory["bias"].load(bias_at, spec.columns if spec.bias.columns else 1)
-    return functions.apply(spec.post_ops, total, old, {})
+    return functions.apply(spec.post_ops, total, old, operands)
 
 
 def tolerance_of(spec: MatmulTileSpec | GemvSpec, memory: dict[str, Elements]) -> Doubles:
