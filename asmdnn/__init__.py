@@ -41,74 +41,22 @@ from asmdnn.primitives.inner_product import (
 )
 from asmdnn.primitives.matmul import MatMul
 from asmdnn.primitives.matmul_rows import MatMulRows
+from asmdnn.primitives.packing import load_pack
 from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle import Shuffle
 from asmdnn.primitives.user_post_op import PostOp
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
-
-__version__ = "0.1.0"
+from asmdnn.version import __version__
 
 __all__ = [
-    "Algorithm",
-    "AsmdnnError",
-    "Attr",
-    "Binary",
-    "BinaryForward",
-    "ConvolutionForward",
-    "DataType",
-    "Eltwise",
-    "EltwiseBackward",
-    "EltwiseForward",
-    "Engine",
-    "InnerProductBackwardData",
-    "InnerProductBackwardWeights",
-    "InnerProductForward",
-    "InvalidArguments",
-    "MatMul",
-    "MatMulRows",
-    "Memory",
-    "MemoryDesc",
-    "PReLU",
-    "PostOp",
-    "Primitive",
-    "PrimitiveDesc",
-    "PropKind",
-    "Refusal",
-    "Reorder",
-    "Shuffle",
-    "Stream",
-    "Sum",
-    "Unimplemented",
-    "absolute",
-    "bf16",
-    "ceil",
-    "clip",
-    "exp",
-    "f16",
-    "f32",
-    "floor",
-    "gemm_compute",
-    "gemm_pack",
-    "gemm_pack_get_size",
-    "implementations",
-    "log",
-    "logistic",
-    "max_cpu_isa",
-    "maximum",
-    "minimum",
-    "ops",
-    "power",
-    "primitive_desc",
-    "reorder",
-    "rint",
-    "s8",
-    "s32",
-    "sgemm",
-    "sqrt",
-    "square",
-    "tanh",
-    "u8",
+    "Algorithm", "AsmdnnError", "Attr", "Binary", "BinaryForward", "ConvolutionForward", "DataType", "Eltwise",
+    "EltwiseBackward", "EltwiseForward", "Engine", "InnerProductBackwardData", "InnerProductBackwardWeights",
+    "InnerProductForward", "InvalidArguments", "MatMul", "MatMulRows", "Memory", "MemoryDesc", "PReLU", "PostOp",
+    "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle", "Stream", "Sum", "Unimplemented",
+    "__version__", "absolute", "bf16", "ceil", "clip", "exp", "f16", "f32", "floor", "gemm_compute", "gemm_pack",
+    "gemm_pack_get_size", "implementations", "load_pack", "log", "logistic", "max_cpu_isa", "maximum", "minimum",
+    "ops", "power", "primitive_desc", "reorder", "rint", "s8", "s32", "sgemm", "sqrt", "square", "tanh", "u8",
     "where",
 ]  # fmt: skip

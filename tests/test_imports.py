@@ -16,18 +16,37 @@ PACKAGE = ROOT / "asmdnn"
 MAY_IMPORT = {
     "errors": set(),
     "types": set(),
+    "version": set(),
+    "verbose": set(),
     "memory": {"types"},
-    "jit": {"types"},
+    "jit": {"types", "verbose"},
     "isa": {"types", "jit"},
     "generators": {"types", "isa"},
     "corpus": {"types", "isa", "generators"},
-    "runtime": {"types", "memory", "isa", "jit", "generators"},
-    "primitives": {"types", "memory", "isa", "jit", "generators", "runtime"},
+    "dump": {"types", "isa", "generators"},
+    "proof": {"isa", "generators", "corpus"},
+    "runtime": {"types", "memory", "isa", "jit", "generators", "dump"},
+    "primitives": {"types", "memory", "isa", "jit", "generators", "runtime", "version", "verbose"},
+    "explain": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives"},
+    "analyze": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives", "explain"},
     "ops": {"types", "memory", "primitives"},
     "blas": {"types", "memory", "isa", "primitives"},
-    "cli": {"", "types", "memory", "isa", "jit", "runtime", "primitives"},
+    "cli": {
+        "",
+        "types",
+        "memory",
+        "isa",
+        "jit",
+        "corpus",
+        "dump",
+        "proof",
+        "runtime",
+        "primitives",
+        "explain",
+        "analyze",
+    },
     "__main__": {"cli"},
-    "": {"types", "memory", "isa", "primitives", "ops", "blas"},
+    "": {"types", "version", "memory", "isa", "primitives", "ops", "blas"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
@@ -47,7 +66,7 @@ PURE = {
     "zlib",
 }
 DEPENDENCIES = {"numpy", "_cffi_backend", "cffi"}
-OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL"}  # only inside functions
+OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL", "iced_x86"}  # only inside functions
 
 
 class Import:

@@ -32,10 +32,22 @@ class Finding:
     text: str
 
 
+BUNDLE_USAGE = """
+asmdnn doctor --bundle[=FILE.zip] [PROBLEM in the words of asmdnn bench]
+    a zip for a bug report: info, doctor, environment, versions, kernels; of a problem its plan and a checked run.
+    Home directory, user's and machine's name are taken out."""
+
+
 def run(arguments: Sequence[str]) -> int:
-    """Print a row for each check.  Takes no arguments."""
+    """Print a row for each check, or write a bundle.  Raises InvalidArguments."""
     if list(arguments) in (["-h"], ["--help"]):
-        print(f"asmdnn doctor    {(__doc__ or '').partition(': ')[2].strip()}")
+        print(f"asmdnn doctor    {(__doc__ or '').partition(': ')[2].strip()}\n{BUNDLE_USAGE}")
+        return 0
+    if arguments and arguments[0].partition("=")[0] == "--bundle":
+        from asmdnn.cli import bundle
+
+        name = arguments[0].partition("=")[2] or bundle.DEFAULT_NAME
+        print(f"{name}: {', '.join(bundle.write(name, arguments[1:]))}")
         return 0
     if arguments:
         raise InvalidArguments(f"doctor: expected no arguments, not '{' '.join(arguments)}'")

@@ -19,6 +19,11 @@ COMMANDS = {
     "doctor": "check that everything asmdnn needs is there, and say how to get what is not",
     "cache": "list or clear the kernels on disk",
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
+    "pack": "kernels and plans of problems in one file, for processes and machines without PeachPy",
+    "dump": "kernels as bytes, assembly, ELF objects and C headers, for any ISA level",
+    "prove": "that kernels keep to their ISA level, their footprint and the ABI, and plans to their tensors",
+    "explain": "every instruction of a problem's kernels, its schedule, and why this implementation",
+    "analyze": "what the loops of a problem's kernels cost, and its place in the roofline of this machine",
     "show": "a memory format as text or picture: which element lies where",
 }
 

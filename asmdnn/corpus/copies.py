@@ -26,7 +26,7 @@ def copy_specs() -> Iterator[RowsSpec]:
 def transpose_specs() -> Iterator[TransposeSpec]:
     """Units of all sizes; one tile and its edges, a line and its edges, both sides looped over; touching and apart."""
     for unit in UNITS:
-        line, tile = LINE_BYTES // unit, 16 // unit
+        line, tile = LINE_BYTES // unit, max(1, 16 // unit)
         short = sorted({1, 2, 3, tile - 1 or 1, tile, tile + 1, 2 * tile, 2 * tile + 1, line})
         for a in short:
             for b in (*short, line + 1, 2 * line + 3):

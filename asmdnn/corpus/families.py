@@ -9,6 +9,8 @@ from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
 from asmdnn.corpus.copies import REORDER_ISA, conversion_specs, copy_specs, transpose_specs
 from asmdnn.corpus.elementwise import MAPS, chains
 from asmdnn.corpus.matmul import MATMUL_FAMILIES
+from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
+from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
@@ -16,12 +18,13 @@ from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.peak import PeakSpec
-from asmdnn.generators.shuffle_rows import RowsSpec
+from asmdnn.generators.shuffle import ShuffleSpec
+from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.generators.transpose import TransposeSpec
 
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
-KernelSpec = ConvTileSpec | ElementwiseSpec | MatmulTileSpec | GemvSpec | ReorderSpec
-Spec = KernelSpec | ExecutorSpec | PeakSpec
+KernelSpec = ConvTileSpec | ElementwiseSpec | MatmulTileSpec | GemvSpec | ReorderSpec | ShuffleSpec | ElementsSpec
+Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 
 
 @lru_cache
@@ -34,6 +37,7 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
     found |= {f"map-{name}-{isa}": tuple(family(isa)) for isa in CONV_LEVELS for name, family in MAPS.items()}
     for isa in CONV_LEVELS:
         found |= {f"matmul-{name}-{isa}": tuple(family(isa)) for name, family in MATMUL_FAMILIES.items()}
+    found |= {f"shuffle-{name}-{SHUFFLE_ISA}": tuple(family()) for name, family in SHUFFLES.items()}
     return found | {
         f"copy-{REORDER_ISA}": tuple(copy_specs()),
         f"transpose-{REORDER_ISA}": tuple(transpose_specs()),
@@ -51,4 +55,5 @@ def kernel_specs() -> tuple[KernelSpec, ...]:
 def corpus() -> tuple[Spec, ...]:
     """Every spec of the project's generators."""
     executors = (ExecutorSpec(arguments) for arguments in range(1, 9))
-    return (*kernel_specs(), *executors, *(PeakSpec(isa) for isa in CONV_LEVELS))
+    ceilings = (spec(isa) for spec in (PeakSpec, BandwidthSpec) for isa in CONV_LEVELS)
+    return (*kernel_specs(), *executors, *ceilings, ClockSpec())

@@ -33,6 +33,7 @@ from asmdnn.generators.postops import (
     apply_chain,
     apply_composed,
     is_written_out,
+    names_of_operands,
     operands_of,
     operands_read,
     words_of,
@@ -84,11 +85,16 @@ class ConvTileSpec:
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[6])."""
         v = vector_of(self.isa, asm)
-        acc = v.registers.take("accumulators", len(self.src_pixel_bytes), self.vectors)
+        acc = v.registers.take("acc", len(self.src_pixel_bytes), self.vectors)
         start_accumulators(self, asm, v, acc)
         multiply_taps(self, asm, v, acc)
         finish_tile(self, asm, v, acc)
         asm.ret()
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return (*ARGUMENTS, *names_of_operands(self.post_ops))
 
     def footprint(self) -> Footprint:
         """The bytes that a call touches."""
@@ -145,7 +151,9 @@ def load_bias(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]
     asm.MOV(bias, mem(asm.frame, 8 * BIAS))
     with v.parts(spec.vectors, spec.channels) as parts:
         for j, part in enumerate(parts):
-            part.load(acc[0][j], mem(bias, j * v.bytes, size=v.bytes))
+            at = mem(bias, j * v.bytes, size=v.bytes)
+            asm.call_it(at, f"bias[{j}]")
+            part.load(acc[0][j], at)
     for pixel in acc[1:]:
         for j in range(spec.vectors):
             v.move(pixel[j], acc[0][j])
@@ -163,6 +171,7 @@ def walk_dst(spec: ConvTileSpec, asm: Assembler, v: Vector, visit: Visit) -> Non
         for j, part in enumerate(parts):
             for p in range(len(spec.src_pixel_bytes)):
                 at = mem(dst, p * spec.dst_pixel_bytes, size=v.bytes)
+                asm.call_it(at, f"dst[{p}, {j}]")
                 visit(p, j, at, v if spec.whole_vectors else part, part)
             if j + 1 < spec.vectors:
                 asm.ADD(dst, spec.dst_vector_bytes)
@@ -171,7 +180,7 @@ def walk_dst(spec: ConvTileSpec, asm: Assembler, v: Vector, visit: Visit) -> Non
 
 def multiply_taps(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
     """Walk the tap lists, a loop for each group of pixels."""
-    row = v.registers.take("weights row", spec.vectors)
+    row = v.registers.take("row", spec.vectors)
     spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
     src, weights, taps, ahead, left, tap_src, tap_weights = pointers = [
         asm.gp.take(name) for name in ("src", "weights", "taps", "ahead", "taps left", "tap's src", "tap's weights")
@@ -215,10 +224,14 @@ def multiply_tap(
     for c in range(group.channels):
         asm.role(f"channel {c}")
         for j, factor in enumerate(row):
-            v.load(factor, mem(weights, c * spec.weights_row_bytes + j * v.bytes, size=v.bytes))
+            at = mem(weights, c * spec.weights_row_bytes + j * v.bytes, size=v.bytes)
+            asm.call_it(at, f"weights[{c}, {j}]")
+            v.load(factor, at)
         for line in range(c, spec.ahead_lines, group.channels):
             asm.PREFETCHT1(mem(ahead, line * LINE_BYTES))
         column = [mem(src, spec.src_pixel_bytes[p] + c * spec.src_channel_bytes, size=4) for p in group.pixels]
+        for p, element in zip(group.pixels, column, strict=True):
+            asm.call_it(element, f"src[{p}, {c}]")
         v.outer_product(acc, row, column, spare)
     if spec.ahead_lines:
         asm.ADD(ahead, spec.ahead_lines * LINE_BYTES)

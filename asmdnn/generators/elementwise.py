@@ -22,7 +22,16 @@ from zlib import crc32
 
 from asmdnn.generators.expression_code import ProgramCode, Slots, Source
 from asmdnn.generators.footprint import Footprint, Range
-from asmdnn.generators.postops import OLD_DST, Operand, PostOp, compose, operands_of, operands_read, words_of
+from asmdnn.generators.postops import (
+    OLD_DST,
+    Operand,
+    PostOp,
+    compose,
+    names_of_operands,
+    operands_of,
+    operands_read,
+    words_of,
+)
 from asmdnn.generators.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector, vector_of
@@ -49,6 +58,11 @@ class ElementwiseSpec:
     def name(self) -> str:
         words = [*words_of(self.chain), *["streaming"] * self.streaming, f"{crc32(repr(self).encode()):08x}"]
         return f"map_f32_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ("src", "dst", *names_of_operands(self.chain))
 
     def footprint(self) -> Footprint:
         dst = tuple(

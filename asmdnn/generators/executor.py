@@ -41,6 +41,7 @@ class Context(IntEnum):
 
 
 CONTEXT_WORDS = len(Context)
+ARGUMENTS = tuple(word.name.lower() for word in Context)
 PHASE_RECORDS, PHASE_BOUNDS, PHASE_WAITS, BASES_OF_PHASE = range(4)
 PHASE_WORDS = BASES_OF_PHASE  # and one for every argument
 

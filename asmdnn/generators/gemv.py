@@ -43,7 +43,7 @@ class GemvSpec:
         src = [Range(SRC, k * self.src_depth_bytes, k * self.src_depth_bytes + 4) for k in range(self.depth)]
         rows = [k * self.weights_row_bytes for k in range(self.depth)]
         weights = [Range(WEIGHTS, at, at + 4 * self.columns) for at in rows]
-        return Footprint((*src, *weights), (Range(DST, 0, 4 * self.columns),))
+        return Footprint((*src, *weights), (Range(DST, 0, 4 * self.columns),), rereads=self.depth > ROWS)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel; the frame is that of matmul tiles."""

@@ -36,6 +36,7 @@ from asmdnn.generators.postops import (
     apply_chain,
     apply_composed,
     is_written_out,
+    names_of_operands,
     operands_of,
     operands_read,
     words_of,
@@ -107,6 +108,11 @@ class MatmulTileSpec:
         words += ["alpha"] * self.scaled + ["beta"] * self.beta + words_of(self.post_ops)
         words += ["pack"] * self.packs + ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
         return f"matmul_f32_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """The words of the frame."""
+        return (*ARGUMENTS, *names_of_operands(self.post_ops))
 
     def reads_dst(self) -> bool:
         return self.accumulate or self.beta or OLD_DST in operands_read(self.post_ops)

@@ -260,6 +260,12 @@ def operands_of(chain: Sequence[PostOp]) -> tuple[Operand | None, ...]:
     return tuple(dict.fromkeys(operand for op in chain for operand in op.operands))
 
 
+def names_of_operands(chain: Sequence[PostOp]) -> tuple[str, ...]:
+    """The arguments of the kernel that the chain brings, in the order of their numbers, which leave none out."""
+    numbers = {operand.argument for operand in operands_of(chain) if operand is not OLD_DST}
+    return tuple(f"operand{number}" for number in sorted(numbers))
+
+
 @lru_cache
 def compose(chain: tuple[PostOp, ...]) -> Program:
     """The chain as one function of x and operands_of(chain)."""

@@ -18,6 +18,7 @@ from asmdnn.generators.shuffle_body import VECTOR_BYTES, if_aligned, merged
 from asmdnn.isa.assembler import Assembler, mem
 
 SRC, DST = range(2)
+ARGUMENTS = ("src", "dst")
 UNROLLED_BYTES = 512
 SIZES = (1, 2, 4, 8, 16, 32)
 IN_FLIGHT = 8  # vectors loaded before the first of them is stored

@@ -25,6 +25,7 @@ from asmdnn.generators.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, mem, rsp
 
 SRC, DST = range(2)
+ARGUMENTS = ("src", "dst")
 LINE_BYTES = 64
 VECTOR_BYTES = 2 * HALF_BYTES
 UNITS = (1, 2, 4, 8, 16, 32)

@@ -16,16 +16,18 @@ number of threads may each use their own.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.isa.effects import effect_of_jump
 from asmdnn.isa.encoder import encoder_of, plain_operand, text_of
-from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Align, Code, Item, Jump, Label, Line, Note, Piece, lay_out
+from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Align, Code, Detail, Item, Jump, Label, Line, Note, Piece, lay_out
 from asmdnn.isa.memory_operand import Pointer, mem, pool_pointer
+from asmdnn.isa.naming import Naming
 from asmdnn.isa.operands import Register, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
 from asmdnn.isa.peachpy_forms import branch_encoders, require_peachpy
 from asmdnn.isa.registers import (
@@ -74,6 +76,7 @@ class Assembler:
         self._pool = bytearray()
         self._pool_offsets: dict[tuple[bytes, int], int] = {}
         self._listing = listing
+        self._naming = Naming(self._register_files, {self.frame: "frame", rsp: "stack"}) if listing else None
         self._role = ""
         self._touches_upper = False
         self._calls = False
@@ -123,6 +126,8 @@ class Assembler:
         if self._piece.data:
             self._append(Piece())
         label.piece = len(self._items) - 1
+        if self._naming:
+            self._naming.forget_values()
 
     @contextmanager
     def loop(self, counter: Register, name: str) -> Iterator[Label]:
@@ -136,11 +141,16 @@ class Assembler:
     def align(self, alignment: int) -> None:
         """NOPs up to the next multiple of `alignment` bytes, a power of two up to 64."""
         _check_alignment(alignment)
-        self._append(Align(alignment, self._note(0, "nop")))
+        self._append(Align(alignment, self._note(0, "nop", "NOP")))
 
     def role(self, text: str) -> None:
         """What the following instructions are for, as the listing says it; no effect on the bytes."""
         self._role = text
+
+    def call_it(self, operand: Register | Pointer, name: str) -> None:
+        """What the value in `operand` is called in the listing until it is overwritten; no effect on the bytes."""
+        if self._naming:
+            self._naming.call(operand, name)
 
     def call(self, target: Register | Pointer) -> None:
         """CALL with rsp a multiple of 16, provided the kernel itself leaves rsp alone.  Saves no register."""
@@ -155,7 +165,7 @@ class Assembler:
 
     def ret(self) -> None:
         """Leaves the kernel: VZEROUPPER if ymm or zmm registers are used anywhere, restore, RET."""
-        piece = Piece(notes=[self._note(0, "ret")] if self._listing else [])
+        piece = Piece(notes=[self._note(0, "ret", "RET")] if self._listing else [])
         self._returns.append(piece)
         self._append(piece)
 
@@ -202,7 +212,7 @@ class Assembler:
                 end = start + len(code)
                 piece.pool_fixes.append((end - choice.trailing - 4, end))
             if self._listing:
-                piece.notes.append(self._note(start, text_of(mnemonic, operands)))
+                piece.notes.append(self._note(start, text_of(mnemonic, operands), mnemonic, operands))
 
         emit.__name__ = mnemonic
         return emit
@@ -211,7 +221,7 @@ class Assembler:
         self._check_own(target)
         encoders = branch_encoders(mnemonic)
         assert encoders is not None
-        self._append(Jump(target, self._note(0, mnemonic.lower()), *encoders))
+        self._append(Jump(target, self._note(0, mnemonic.lower(), mnemonic, (target,)), *encoders))
 
     def _check_own(self, label: Label) -> None:
         if label not in self._labels:
@@ -227,16 +237,34 @@ class Assembler:
 
     def _fill(self, piece: Piece, instructions: list[tuple[Any, ...]], role: str) -> None:
         data, notes = bytearray(), []
-        source = piece.notes[0].source if piece.notes else ""
+        of_return = piece.notes[0] if piece.notes else Note(0, "", "", "")
+        source, names = of_return.source, Naming(lambda: (), {})
         for mnemonic, *operands in instructions:
             encoder = encoder_of(mnemonic)
             assert encoder is not None
-            notes.append(Note(len(data), text_of(mnemonic, operands), role, source))
+            detail = of_return.detail._replace(
+                mnemonic=mnemonic, operands=tuple(operands), effect=names.effect(mnemonic, operands)
+            )
+            notes.append(Note(len(data), text_of(mnemonic, operands), role, source, detail))
             data += encoder.choose(operands).encode(operands)
         piece.data, piece.notes = data, notes
 
-    def _note(self, start: int, text: str) -> Note:
-        return Note(start, text, self._role, _caller() if self._listing else "")
+    def _register_files(self) -> list[RegisterFile]:
+        return [file for file in (self._vectors, self.masks, self.tiles, self.gp) if file]
+
+    def _note(self, start: int, text: str, mnemonic: str, operands: Sequence[Any] = ()) -> Note:
+        if not self._naming:
+            return Note(start, text, self._role, "")
+        path, line = _caller()
+        target = operands[0] if operands else None
+        holders = self._naming.holders()
+        effect = (
+            effect_of_jump(mnemonic, target.name)
+            if isinstance(target, Label)
+            else self._naming.effect(mnemonic, operands)
+        )
+        detail = Detail(mnemonic, tuple(operands), effect, holders, path)
+        return Note(start, text, self._role, f"{path.rpartition('/')[2]}:{line}" if path else "", detail)
 
 
 def _check_alignment(alignment: int) -> None:
@@ -244,11 +272,11 @@ def _check_alignment(alignment: int) -> None:
         raise InvalidArguments(f"alignment {alignment} is not a power of two from 1 to {POOL_ALIGNMENT_BYTES}")
 
 
-def _caller() -> str:
-    """file:line of the innermost caller outside this package: the generator's line, not that of a helper here."""
+def _caller() -> tuple[str, int]:
+    """File and line of the innermost caller outside this package: the generator's, not that of a helper here."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and (
         frame.f_code.co_filename.startswith(_HERE) or frame.f_code.co_filename.endswith("contextlib.py")
     ):
         frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else ""
+    return (frame.f_code.co_filename, frame.f_lineno) if frame else ("", 0)

@@ -120,6 +120,21 @@ def max_cpu_isa(name: str) -> Iterator[Isa]:
 
 
 @cache
+def cpu_name() -> str:
+    """What the CPU calls itself, and its family, model and stepping, which tell apart what shares a name."""
+    if not is_x86_64():
+        return "unknown"
+    words = b""
+    if cpuid(0x80000000)[_EAX] >= 0x80000004:
+        words = b"".join(part.to_bytes(4, "little") for leaf in range(0x80000002, 0x80000005) for part in cpuid(leaf))
+    version = cpuid(1)[_EAX]
+    family = (version >> 8 & 15) + (version >> 20 & 255) * (version >> 8 & 15 == 15)
+    model, stepping = version >> 4 & 15 | version >> 12 & 0xF0, version & 15
+    brand = words.partition(b"\0")[0].decode("ascii", "replace")
+    return f"{' '.join(brand.split()) or 'unknown'} (family {family}, model {model}, stepping {stepping})"
+
+
+@cache
 def cache_sizes() -> CacheSizes:
     """Sizes of the data and unified caches; all 0 when the CPU does not tell."""
     if not is_x86_64():

@@ -6,9 +6,10 @@ the iteration ends, and at its end every short jump reaches its target.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.isa.operands import Register
 
 POOL_ALIGNMENT_BYTES: Final = 64  # kernels start at multiples of 64, so no constant can be aligned more strictly
 _FILLER: Final = b"\xcc"  # int3 between code and constants: never reached
@@ -23,6 +24,22 @@ _NOPS: Final = tuple(
 )  # fmt: skip
 
 
+Holders = tuple[tuple[Register, str], ...]  # registers that are taken, and what for
+
+
+class Detail(NamedTuple):
+    """What `asmdnn explain` says about an instruction besides.
+
+    operands: of a jump to a label, the label.  effect: a formula on names, see naming.py.  path: the file of `source`.
+    """
+
+    mnemonic: str = ""
+    operands: tuple[Any, ...] = ()
+    effect: str = ""
+    holders: Holders = ()
+    path: str = ""
+
+
 class Line(NamedTuple):
     """One instruction of a listing: where it is, its bytes, its text, what it is for and who emitted it."""
 
@@ -31,6 +48,7 @@ class Line(NamedTuple):
     text: str
     role: str
     source: str
+    detail: Detail = Detail()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +80,7 @@ class Note(NamedTuple):
     text: str
     role: str
     source: str
+    detail: Detail = Detail()
 
 
 @dataclass(slots=True, eq=False)

@@ -89,7 +89,7 @@ class Pointer(NamedTuple):
     def __str__(self) -> str:
         f = self.form
         parts = ["rip"] if f.in_pool else [str(f.base)] if f.base else []
-        parts += [f"{f.index}*{f.scale}" if f.scale > 1 else str(f.index)] if f.index else []
+        parts += [f"{f.index}*{f.scale}" if f.scale > 1 or not f.base else str(f.index)] if f.index else []
         text = "+".join(parts) + (f"{self.displacement:+d}" if self.displacement else "")
         size = _SIZE_NAMES[f.size] + " " if f.size else ""
         broadcast = f"{{1to{f.broadcast}}}" if f.broadcast else ""

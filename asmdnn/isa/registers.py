@@ -1,6 +1,7 @@
 """Physical registers handed out by purpose, with a clear answer when there is none left."""
 
 from collections.abc import Iterable
+from itertools import product
 from math import prod
 from typing import Any, Final
 
@@ -25,7 +26,9 @@ class RegisterFile:
         self.title = title
         self.registers = tuple(registers)
         self.ever_taken: set[Register] = set()
+        self.changes = 0  # how often something was taken or freed
         self._purposes: dict[Register, str] = {}
+        self._indices: dict[Register, str] = {}
 
     @property
     def available(self) -> int:
@@ -40,6 +43,8 @@ class RegisterFile:
             raise OutOfRegisters(self._exhausted(purpose, count, len(free)))
         taken = free[:count]
         self._mark(taken, purpose)
+        for reg, index in zip(taken, product(*map(range, shape)), strict=True):
+            self._indices[reg] = "".join(f"[{i}]" for i in index)
         return _shaped(taken, shape)
 
     def claim(self, reg: Register, purpose: str) -> Register:
@@ -54,11 +59,18 @@ class RegisterFile:
 
     def free(self, *registers: Register) -> None:
         """Gives registers back.  Raises InvalidArguments for one that is not taken."""
+        self.changes += 1
         for reg in registers:
             if self._purposes.pop(reg, None) is None:
                 raise InvalidArguments(f"{reg} cannot be freed: it is not taken from the {self.title}")
+            self._indices.pop(reg, None)
+
+    def holders(self) -> list[tuple[Register, str]]:
+        """Every taken register, and what for: `acc[3][1]` for one of a shape taken as `acc`."""
+        return [(reg, purpose + self._indices.get(reg, "")) for reg, purpose in self._purposes.items()]
 
     def _mark(self, registers: list[Register], purpose: str) -> None:
+        self.changes += 1
         self._purposes.update(dict.fromkeys(registers, purpose))
         self.ever_taken.update(registers)
 

@@ -80,7 +80,9 @@ class Vector(Lanes):
 
     def constant(self, dst: Register, value: float) -> None:
         """Every lane = value, from the constant pool."""
-        self.broadcast(dst, self.asm.const(pack("<f", value), 4, size=4))
+        element = self.asm.const(pack("<f", value), 4, size=4)
+        self.asm.call_it(element, f"{value:g}")
+        self.broadcast(dst, element)
 
     def add(self, dst: Register, a: Register, b: Register | Memory) -> None:
         self.asm.VADDPS(dst, a, b)

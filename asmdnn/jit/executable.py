@@ -50,6 +50,16 @@ class ExecutableMemory:
         self._finalizer()
 
 
+def map_first_page(fd: int) -> None:
+    """Map the first page of a file readable and executable, until the process ends; the file may be shorter.
+
+    Nothing there is ever run: perf records executable mappings of files.  Raises OSError.
+    """
+    protection = mmap.PROT_READ | mmap.PROT_EXEC
+    if _libc().mmap(ffi.NULL, mmap.PAGESIZE, protection, mmap.MAP_PRIVATE, fd, 0) == ffi.cast("void *", -1):
+        raise OSError(ffi.errno, os.strerror(ffi.errno))
+
+
 class _Libc(NamedTuple):
     mmap: Any
     mprotect: Any

@@ -1,4 +1,4 @@
-"""The kernel cache: from a spec to a callable address, through memory, then disk, then the generator."""
+"""The kernel cache: from a spec to a callable address, through memory, packs, disk, then the generator."""
 
 import functools
 import hashlib
@@ -8,9 +8,13 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from typing import Generic, Protocol, TypeVar
 
+from asmdnn import verbose
+from asmdnn.jit import packs, profiling
 from asmdnn.jit.executable import ExecutableMemory
+from asmdnn.jit.native import ffi
 from asmdnn.jit.store import DiskStore
 
 SOURCE_PACKAGES = ("generators", "isa")  # every byte of a kernel comes from the spec, from these, and from PeachPy
@@ -38,28 +42,60 @@ class LoadedKernel:
     size: int
     keep_alive: ExecutableMemory = field(repr=False, compare=False)
 
+    @property
+    def code(self) -> bytes:
+        """What lies there, constants included."""
+        return bytes(ffi.buffer(ffi.cast("char *", self.address), self.size))
+
 
 @dataclass(frozen=True, slots=True)
 class CacheCounts:
-    """Where the kernels that were asked for came from, since the cache exists."""
+    """Where the kernels that were asked for came from, in one call or since the cache exists."""
 
     memory_hits: int = 0
     disk_hits: int = 0
     generated: int = 0
+    pack_hits: int = 0
+
+    def __add__(self, other: "CacheCounts") -> "CacheCounts":
+        return CacheCounts(
+            self.memory_hits + other.memory_hits,
+            self.disk_hits + other.disk_hits,
+            self.generated + other.generated,
+            self.pack_hits + other.pack_hits,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A kernel's code, and where it was found: "pack", "disk", or "generated"."""
+
+    name: str
+    code: bytes
+    origin: str
 
 
 class KernelCache(Generic[SpecT]):
     """Kernels by spec; `generate` turns a spec into position-independent bytes, `store` (or None) keeps them on disk.
 
-    `version` names whatever else the bytes depend on, i.e. PeachPy's version.  Every method may be called from any
-    thread: threads that ask for the same new spec at once may each generate it, and all get the same kernel.  In a
-    fork()ed child the cache and all its kernels stay valid.
+    Loaded packs are asked before the disk.  `version` names whatever else the bytes depend on, i.e. PeachPy's version.
+    `notice` is called once for every kernel that is new to the process, wherever it came from.
+    Every method may be called from any thread: threads that ask for the same new spec at once may each generate it, and
+    all get the same kernel.  In a fork()ed child the cache and all its kernels stay valid.
     """
 
-    def __init__(self, generate: Callable[[SpecT], bytes], store: DiskStore | None, *, version: str = "") -> None:
+    def __init__(
+        self,
+        generate: Callable[[SpecT], bytes],
+        store: DiskStore | None,
+        *,
+        version: str = "",
+        notice: Callable[[SpecT, LoadedKernel], None] | None = None,
+    ) -> None:
         self._generate = generate
         self._store = store
         self._version = version
+        self._notice = notice
         self._loaded: dict[str, LoadedKernel] = {}
         self._counts = CacheCounts()
         self._lock = threading.Lock()
@@ -76,46 +112,64 @@ class KernelCache(Generic[SpecT]):
 
         Raises what `generate` raises, and AsmdnnError if the system refuses executable memory.
         """
+        return self.load_counted(specs)[0]
+
+    def load_counted(self, specs: Sequence[SpecT]) -> tuple[tuple[LoadedKernel, ...], CacheCounts]:
+        """As `load`, and where these kernels came from."""
         # By text, as on disk, and not by equality, which calls True and 1, or 0.0 and -0.0, the same.
         texts = [spec_text(spec) for spec in specs]
         with self._lock:
             found = {text: self._loaded[text] for text in texts if text in self._loaded}
         new = {text: spec for text, spec in zip(texts, specs, strict=True) if text not in found}
-        fresh, generated = self._fetch(new) if new else ({}, 0)
+        fetched = [self._fetch(spec) for spec in new.values()]
+        fresh = dict(zip(new, _mapped(fetched), strict=True)) if new else {}
+        origins = [kernel.origin for kernel in fetched]
+        counts = CacheCounts(len(texts) - len(new), *map(origins.count, ("disk", "generated", "pack")))
+        if self._notice:
+            for text, spec in new.items():
+                self._notice(spec, fresh[text])
         with self._lock:
             found |= {text: self._loaded.setdefault(text, kernel) for text, kernel in fresh.items()}
-            self._counts = CacheCounts(
-                self._counts.memory_hits + len(texts) - len(new),
-                self._counts.disk_hits + len(new) - generated,
-                self._counts.generated + generated,
-            )
-        return tuple(found[text] for text in texts)
+            self._counts += counts
+        return tuple(found[text] for text in texts), counts
+
+    def fetch(self, spec: SpecT) -> Fetched:
+        """The code of a spec from a pack, the disk or the generator, whatever its ISA level; nothing is mapped."""
+        key = self.key(spec)
+        if code := packs.find_kernel(key, spec.name):
+            return Fetched(spec.name, code, "pack")
+        if self._store and (code := self._store.get(key, spec.name)):
+            return Fetched(spec.name, code, "disk")
+        code = self._generate(spec)
+        if self._store:
+            self._store.put(key, spec.name, code)
+        return Fetched(spec.name, code, "generated")
+
+    def _fetch(self, spec: SpecT) -> Fetched:
+        """As `fetch`, and says so."""
+        start = perf_counter()
+        kernel = self.fetch(spec)
+        if verbose.wants("jit"):
+            size, ms = f"bytes:{len(kernel.code)}", f"{(perf_counter() - start) * 1e3:.6g}"
+            verbose.say("jit", f"jit:{kernel.origin}", "cpu", "kernel", kernel.name, "undef", "", "", size, "", ms)
+        return kernel
 
     def key(self, spec: SpecT) -> str:
         """What the kernel is stored under: sha256 of the spec's text, the generating sources and `version`."""
-        return self._key(spec_text(spec))
+        text = "\n".join((spec_text(spec), source_digest(), self._version))
+        return hashlib.sha256(text.encode()).hexdigest()
 
-    def _key(self, text: str) -> str:
-        return hashlib.sha256("\n".join((text, source_digest(), self._version)).encode()).hexdigest()
 
-    def _fetch(self, new: dict[str, SpecT]) -> tuple[dict[str, LoadedKernel], int]:
-        """Kernels from disk or the generator, and how many were generated."""
-        codes, generated = [], 0
-        for text, spec in new.items():
-            key = self._key(text)
-            code = self._store.get(key, spec.name) if self._store else None
-            if not code:
-                code = self._generate(spec)
-                generated += 1
-                if self._store:
-                    self._store.put(key, spec.name, code)
-            codes.append(code)
-        memory = ExecutableMemory(codes)
-        kernels = (
-            LoadedKernel(spec.name, address, len(code), memory)
-            for spec, address, code in zip(new.values(), memory.addresses, codes, strict=True)
-        )
-        return dict(zip(new, kernels, strict=True)), generated
+def _mapped(kernels: Sequence[Fetched]) -> list[LoadedKernel]:
+    names = profiling.wanted()
+    memory = ExecutableMemory([kernel.code + profiling.tail(names, kernel.code) for kernel in kernels])
+    if names:
+        places = zip(kernels, memory.addresses, strict=True)
+        profiling.announce(names, [(kernel.name, address, len(kernel.code)) for kernel, address in places], memory)
+    return [
+        LoadedKernel(kernel.name, address, len(kernel.code), memory)
+        for kernel, address in zip(kernels, memory.addresses, strict=True)
+    ]
 
 
 def spec_text(spec: Spec) -> str:

@@ -1,11 +1,15 @@
 """What a list of implementations answers: a plan, or a refusal with its reason."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import TypeVar
 
 from asmdnn.errors import Unimplemented
+from asmdnn.jit import packs
+from asmdnn.jit.kernels import digest_of
 from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.runtime.plan import Plan
@@ -23,6 +27,7 @@ class Refusal:
 
 
 KEPT_PLANS = 256
+PLAN_PACKAGES = ("generators", "isa", "memory", "primitives", "runtime")  # whose sources decide a plan
 
 Desc = TypeVar("Desc")
 Planner = Callable[[Desc, Attr, Engine], Plan | Refusal]
@@ -39,11 +44,35 @@ def first_plan(
 ) -> tuple[Plan, tuple[Refusal, ...]]:
     """The first plan and the refusals before it; Unimplemented with every reason if there is none.
 
-    All arguments are values, so that equal requests share one plan: a network repeats its layers.
+    A plan of a loaded pack comes before all planners.  All arguments are values, so that equal requests share one plan:
+    a network repeats its layers.
     """
+    if packs.loaded() and (stored := packs.find_plan(plan_key(planners, desc, attr, engine))):
+        return _unpacked(stored)
     refusals: list[Refusal] = []
     for answer in try_all(planners, desc, attr, engine):
         if isinstance(answer, Plan):
             return answer, tuple(refusals)
         refusals.append(answer)
     raise Unimplemented(f"no implementation takes {desc}: {'; '.join(map(str, refusals))}")
+
+
+def plan_key(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> str:
+    """What a plan is packed under: a sha256 of the request, without threads and L2, and of the planners' sources."""
+    names = ", ".join(f"{planner.__module__}.{planner.__qualname__}" for planner in planners)
+    text = "\n".join((names, repr(desc), repr(attr), engine.isa, plan_digest()))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def plan_digest() -> str:
+    """sha256 of the Python sources that decide plans and their form, read once a process that uses packs."""
+    package = Path(__file__).resolve().parents[1]
+    return digest_of(path for name in PLAN_PACKAGES for path in (package / name).rglob("*.py"))
+
+
+def _unpacked(stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
+    from asmdnn.runtime.plan_codec import decode_plan  # most processes load no pack
+
+    plan, refusals = decode_plan(stored)
+    return plan, tuple(Refusal(*refusal) for refusal in refusals)

@@ -1,9 +1,11 @@
 """Primitive descriptors, which only plan, and primitives, which own kernels and execute."""
 
 from collections.abc import Callable, Mapping
+from time import perf_counter
 from typing import Any
 
-from asmdnn.errors import InvalidArguments
+from asmdnn import verbose
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.cpu import require_executable
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attr import Attr
@@ -11,6 +13,7 @@ from asmdnn.primitives.checking import check_padding, checked, is_checking
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
 from asmdnn.primitives.registry import Description, planners_of
+from asmdnn.primitives.reports import call_report, introduce, report_creation, report_refusals
 from asmdnn.runtime.execution import Call, Program
 from asmdnn.runtime.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.types import u8
@@ -98,8 +101,7 @@ class PrimitiveDesc:
         lines += [f"  scratch  {name} {size} bytes" for name, size in plan.scratch_bytes.items()]
         for i, phase in enumerate(plan.phases):
             lines.append(f"  phase {i}  {len(phase.records)} records, {int(phase.cycles.sum())} cycles expected")
-            for k in sorted(set(phase.records[:, 0].tolist())):
-                lines.append(f"    {int((phase.records[:, 0] == k).sum()):7} x {plan.specs[k].name}")
+            lines += [f"    {records:7} x {plan.specs[kernel].name}" for kernel, records, _ in phase.uses()]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -113,7 +115,17 @@ def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | Non
     argument, Unimplemented with every implementation's reason if none takes it.
     """
     planners, engine = check_request(desc, attr, engine)
-    plan, refusals = first_plan(planners, desc, attr, engine)
+    if verbose.listening():
+        introduce()
+    try:
+        plan, refusals = first_plan(planners, desc, attr, engine)
+    except Unimplemented:
+        if verbose.wants("dispatch"):
+            answers = try_all(planners, desc, attr, engine)
+            report_refusals(desc, attr, [answer for answer in answers if isinstance(answer, Refusal)])
+        raise
+    if refusals and verbose.wants("dispatch"):
+        report_refusals(desc, attr, refusals)
     return PrimitiveDesc(desc, attr, engine, plan, refusals)
 
 
@@ -152,11 +164,14 @@ class Primitive:
         if not isinstance(pd, PrimitiveDesc):
             raise InvalidArguments(f"pd must be a PrimitiveDesc, not {type(pd).__name__}")
         require_executable(pd.engine.isa)
+        start = perf_counter()
         self.pd = pd
         self._checks = is_checking()
         if self._checks:
             pd.plan.check()
-        self._program = Program(pd.plan, pd.engine.threads)
+        self._program = Program(pd.plan, pd.engine.threads, call_report(pd) if verbose.wants("exec") else None)
+        if verbose.wants("create"):
+            report_creation(pd, self._program.counts, (perf_counter() - start) * 1e3)
         self._tensors = pd.plan.tensors
         self._defaults = pd.attr.data()
         self._takes_scratchpad = pd.attr.scratchpad_mode == "user"

@@ -1,7 +1,9 @@
 """From a plan to a native call: kernels loaded, constants and scratch in place, one context that the executor walks."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,8 @@ from asmdnn.jit.store import default_store
 from asmdnn.runtime.plan import ALIGNMENT_BYTES, KernelSpec, Plan
 from asmdnn.runtime.threads import openmp, threads_usable
 
+DUMP_VARIABLE = "ASMDNN_DUMP"
+
 
 def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
     """The machine code of a spec; on any machine, whatever the spec's ISA."""
@@ -26,18 +30,38 @@ def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
 
 @cache
 def kernel_cache() -> KernelCache[Any]:
-    """The process's kernels; on disk in ASMDNN_CACHE_DIR unless ASMDNN_CACHE=0, both read at the first use."""
-    return KernelCache(generate, default_store(), version=PEACHPY_VERSION)
+    """The process's kernels; on disk in ASMDNN_CACHE_DIR unless ASMDNN_CACHE=0; also written to ASMDNN_DUMP if that is
+    set.  All three are read at the first use."""
+    return KernelCache(generate, default_store(), version=PEACHPY_VERSION, notice=_dumper())
+
+
+def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
+    directory = os.environ.get(DUMP_VARIABLE)
+    if not directory:
+        return None
+    from asmdnn.dump.run import RunDump  # not above: few runs need it
+
+    dump = RunDump(directory)
+    return lambda spec, kernel: dump.write(spec, kernel.code)
+
+
+def executor_spec(plan: Plan) -> ExecutorSpec:
+    """The executor that walks the plan."""
+    return ExecutorSpec(len(plan.phases[0].arguments))
 
 
 class Program:
-    """A plan that can run on this machine, for up to `threads` threads."""
+    """A plan that can run on this machine, for up to `threads` threads; `report` is told the ms of every call.
 
-    def __init__(self, plan: Plan, threads: int) -> None:
+    counts: where its kernels came from.
+    """
+
+    def __init__(self, plan: Plan, threads: int, report: Callable[[float], None] | None = None) -> None:
         self.plan = plan
+        self._report = report
         self.arguments = len(plan.phases[0].arguments)
         self.parts = plan.parts(threads)
-        *kernels, executor = kernel_cache().load([*plan.specs, ExecutorSpec(self.arguments)])
+        (*kernels, executor), self.counts = kernel_cache().load_counted([*plan.specs, executor_spec(plan)])
         self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
         self._table = np.array([kernel.address for kernel in kernels], np.int64)
         self._bounds = plan.split(self.parts)
@@ -45,7 +69,7 @@ class Program:
 
     def prepare(self, own_scratch: bool = True) -> "Call":
         """A call without tensors yet; and without scratch, unless it is to have its own."""
-        return Call(self, own_scratch)
+        return ReportedCall(self, self._report, own_scratch) if self._report else Call(self, own_scratch)
 
     def context_words(self) -> list[int]:
         """The executor's context, with zeros where buffers go."""
@@ -113,6 +137,21 @@ class Call:
             return
         self._context[Context.THREAD_NUM] = 0  # alone; also in a fork()ed child, for good
         self._program.entry(self._context)
+
+
+class ReportedCall(Call):
+    """A call that tells its milliseconds: a class of its own, so that silent calls do not even ask."""
+
+    __slots__ = ("_report",)
+
+    def __init__(self, program: Program, report: Callable[[float], None], own_scratch: bool = True) -> None:
+        super().__init__(program, own_scratch)
+        self._report = report
+
+    def __call__(self) -> None:
+        start = perf_counter()
+        super().__call__()
+        self._report((perf_counter() - start) * 1e3)
 
 
 def aligned_bytes(size: int) -> npt.NDArray[np.uint8]:

@@ -50,6 +50,12 @@ class Phase:
     cycles: npt.NDArray[np.int32]
     continues: bool = False
 
+    def uses(self) -> list[tuple[int, int, int]]:
+        """(kernel, its records, their expected cycles together) for every kernel of the phase."""
+        kernel, records = np.unique(self.records[:, 0], return_counts=True)
+        cycles = np.bincount(self.records[:, 0], weights=self.cycles)
+        return [(int(k), int(n), int(cycles[k])) for k, n in zip(kernel, records, strict=True)]
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:

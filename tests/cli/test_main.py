@@ -19,7 +19,7 @@ def test_as_a_process() -> None:
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 
-@pytest.mark.parametrize("command", ["info", "doctor", "cache", "bench"])
+@pytest.mark.parametrize("command", ["info", "doctor", "cache", "bench", "dump"])
 def test_help_is_there_for_every_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert f"\n  {command} " in capsys.readouterr().out

@@ -23,12 +23,16 @@ from asmdnn.generators.postops import (
     is_written_out,
     operands_of,
 )
+from asmdnn.generators.shuffle import ShuffleSpec
+from asmdnn.generators.shuffle_rows import ElementsSpec
 from asmdnn.runtime.plan import Int64
 from tests.generators.matmul_reference import arguments_of as arguments_of_matmul
 from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of
 from tests.generators.reference import LANES, Memory, Taps, conv_tile, mapped, operand_name
 from tests.generators.reorders import ReorderSpec, memory_of, reorder
-from tests.support.arena import Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
+from tests.generators.shuffles import shuffle
+from tests.support.arena import REACH_BYTES, Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
+from tests.support.octets import Octets
 
 UNIT_ROUNDOFF = 2.0**-24
 MOST_SLOPE = 512  # no chain of the corpus magnifies an error more: operands are up to 16, two factors in a row
@@ -60,6 +64,8 @@ def case_of(spec: KernelSpec, integers: bool = True) -> Case:
         return matmul_case(spec, random, integers)
     if isinstance(spec, ElementwiseSpec):
         return map_case(spec, random, integers)
+    if isinstance(spec, ShuffleSpec | ElementsSpec):
+        return shuffle_case(spec, random)
     return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
 
 
@@ -75,6 +81,12 @@ def matmul_case(spec: MatmulTileSpec | GemvSpec, random: np.random.Generator, in
         assert dst is not None
         tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": tolerance})
+
+
+def shuffle_case(spec: ShuffleSpec | ElementsSpec, random: np.random.Generator) -> Case:
+    memory = {name: Octets(random.integers(0, 256, 2 * REACH_BYTES, np.uint8)) for name in ("src", "dst")}
+    shuffle(spec, memory)
+    return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
 
 
 def reorder_case(spec: ReorderSpec, random: np.random.Generator) -> Case:

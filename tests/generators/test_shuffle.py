@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from asmdnn.corpus.shuffle import ShuffleKernel, interleave
 from asmdnn.generators.shuffle import ShuffleSpec
 from asmdnn.generators.shuffle_body import Part, Tile, merged
 from asmdnn.generators.shuffle_network import ZERO, Gather, Unpack, best, dword_steps, gather_cost
@@ -12,12 +13,12 @@ from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec, cover
 from asmdnn.isa.assembler import Assembler
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
+from tests.generators.shuffles import moved
 
-Spec = ShuffleSpec | RowsSpec | ElementsSpec
 REACH = 1 << 14  # bytes of src and dst
 
 
-def execute(spec: Spec, src: np.ndarray, dst: np.ndarray) -> None:
+def execute(spec: ShuffleKernel, src: np.ndarray, dst: np.ndarray) -> None:
     asm = Assembler(spec.name)
     spec.generate(asm)
     memory = ExecutableMemory([asm.finish().data])
@@ -25,28 +26,7 @@ def execute(spec: Spec, src: np.ndarray, dst: np.ndarray) -> None:
     ffi.cast("void (*)(const int64_t *)", memory.addresses[0])(frame)
 
 
-def moved(spec: Spec) -> list[tuple[int, int, int]]:
-    """(src, dst, bytes) of every move that the spec stands for, src = -1 for zeros."""
-    if isinstance(spec, RowsSpec):
-        return [(-1 if spec.zero else r * spec.src_step, r * spec.dst_step, spec.row_bytes) for r in range(spec.rows)]
-    if isinstance(spec, ElementsSpec):
-        steps = range(0, spec.count * spec.step, spec.step)
-        return [(s + step, d + step, spec.element_bytes) for s, d in spec.moves for step in steps]
-    moves = []
-    for pixel in range(spec.pixels):
-        for part in spec.parts:
-            for i in range(part.count):
-                src, dst = (pixel * spec.pixel_bytes + base for base in (part.src, part.dst))
-                src, dst = src + i * part.src_step, dst + i * part.dst_step
-                for at, lanes in zip(part.tile.dst, part.tile.lanes, strict=True):
-                    for k, lane in enumerate(lanes):
-                        window, within = divmod(lane, spec.unit_bytes)
-                        origin = -1 if lane == ZERO else src + part.tile.windows[window] + within
-                        moves.append((origin, dst + at + k * spec.element_bytes, spec.element_bytes))
-    return moves
-
-
-def check(spec: Spec) -> None:
+def check(spec: ShuffleKernel) -> None:
     """Run it with src and dst aligned to 32 bytes, and not."""
     for shift in (0, 1):
         check_at(spec, shift)
@@ -58,7 +38,7 @@ def aligned(shift: int, random: np.random.Generator) -> np.ndarray:
     return raw[start : start + REACH]
 
 
-def check_at(spec: Spec, shift: int) -> None:
+def check_at(spec: ShuffleKernel, shift: int) -> None:
     random = np.random.default_rng(7)
     src, dst = aligned(shift, random), aligned(shift, random)
     wanted = dst.copy()
@@ -77,13 +57,6 @@ def check_at(spec: Spec, shift: int) -> None:
             claim[r.begin_bytes : r.end_bytes] = True
     assert np.array_equal(claims[1], written)
     assert not (read & ~claims[0]).any()  # a window may hold more than is used
-
-
-def interleave(rows: int, element_bytes: int) -> tuple[tuple[int, ...], ...]:
-    """Units of an interleave of `rows` whole windows."""
-    lanes = 16 // element_bytes
-    order = [16 * row + element_bytes * i for i in range(lanes) for row in range(rows)]
-    return tuple(tuple(order[k * lanes : (k + 1) * lanes]) for k in range(rows))
 
 
 @st.composite

@@ -71,6 +71,17 @@ def test_generated_then_from_memory_then_from_disk(generator: Generator, store: 
     assert generator.generated == [AnswerSpec(7), AnswerSpec(5), AnswerSpec(9)]
 
 
+def test_notice_of_what_is_new_to_the_process(generator: Generator, store: DiskStore) -> None:
+    """Once a kernel, generated or from disk, with the bytes that run."""
+    for _ in range(2):
+        told: list[tuple[AnswerSpec, bytes]] = []
+        cache = KernelCache(generator, store, notice=lambda spec, kernel, to=told: to.append((spec, kernel.code)))
+        cache.load([AnswerSpec(7), AnswerSpec(7)])
+        cache.load([AnswerSpec(7), AnswerSpec(5)])
+        assert told == [(AnswerSpec(7), b"\xb8\x07\0\0\0\xc3"), (AnswerSpec(5), b"\xb8\x05\0\0\0\xc3")]
+    assert generator.generated == [AnswerSpec(7), AnswerSpec(5)]
+
+
 def test_without_a_store(generator: Generator) -> None:
     cache = KernelCache(generator, None)
     assert cache.load([]) == ()

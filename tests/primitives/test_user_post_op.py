@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.runtime.plan_codec import decode_plan, encode_plan
 
 VECTOR = dnn.MemoryDesc((1, 50), dnn.f32, "ab")
 
@@ -53,6 +54,14 @@ def test_equal_expressions_are_equal() -> None:
     assert len(dnn.PostOp(lambda x: dnn.tanh(x) * dnn.tanh(x)).program.steps) == 1 + len(
         dnn.PostOp(lambda x: dnn.tanh(x)).program.steps
     ), "a common subexpression is computed once"
+
+
+def test_plans_survive_being_written() -> None:
+    """A kernel pack holds them: in-place tensors, expressions and operands too."""
+    desc = dnn.EltwiseForward(dnn.PropKind.forward_inference, "swish", VECTOR, VECTOR, 1.0)
+    plan = dnn.primitive_desc(desc, dnn.Attr([dnn.PostOp(smooth, c=VECTOR), dnn.Binary("add", VECTOR)])).plan
+    copy, _ = decode_plan(encode_plan(plan))
+    assert (copy.specs, copy.in_place) == (plan.specs, plan.in_place)
 
 
 def branches(x: Any) -> Any:

@@ -1,0 +1,111 @@
+"""From a primitive descriptor to its analysis."""
+
+from collections.abc import Sequence
+
+from asmdnn.analyze import mca
+from asmdnn.analyze.measure import Bench
+from asmdnn.analyze.model import Analysis, Bound, KernelAnalysis, Part, Point
+from asmdnn.analyze.parts import Body, bodies_of, trips_of
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.explain.kernels import listing_of, read_kernel
+from asmdnn.explain.model import Loop
+from asmdnn.isa.assembler import Line
+from asmdnn.isa.cpu import require_executable
+from asmdnn.primitives.primitive import PrimitiveDesc
+from asmdnn.runtime.plan import Phase, Plan
+from asmdnn.runtime.rates import clock_ghz, rates
+
+Trips = dict[Loop, float | None]
+
+
+def analyze(pd: PrimitiveDesc, problem: str, cpu: str = "", again: bool = False) -> Analysis:
+    """Everything; `cpu` is llvm-mca's model, `again` measures the machine's rates anew.
+
+    Kernels run if this machine has the ISA level; otherwise only what needs no execution is there.  Raises
+    InvalidArguments for an unknown cpu, Unimplemented where PeachPy is missing.
+    """
+    not_measured = why_not_executable(pd.engine.isa)
+    listed = [taken_apart(pd.plan, number) for number in range(len(pd.plan.specs))]
+    found, about = modelled([body.lines for bodies, _ in listed for body in bodies], pd.engine.isa, cpu, not_measured)
+    bounds = iter(found)
+    measured = None if not_measured else rates(pd.engine.isa, again)
+    bench = Bench(pd) if measured else None
+    kernels = tuple(
+        kernel_analysis(pd.plan, number, bodies, trips, [next(bounds) for _ in bodies], bench)
+        for number, (bodies, trips) in enumerate(listed)
+    )
+    point = point_of(pd.plan, kernels, bench) if bench else None
+    return Analysis(problem, pd.implementation, pd.engine.isa, about, not_measured, kernels, measured, point)
+
+
+def modelled(bodies: Sequence[Sequence[Line]], isa: str, cpu: str, not_measured: str) -> tuple[list[Bound | None], str]:
+    """What llvm-mca says, and which CPU it models, or why it says nothing.  Only a `cpu` that was asked for and does
+    not work is an error."""
+    nothing: list[Bound | None] = [None] * len(bodies)
+    if not mca.is_installed():
+        return nothing, mca.MISSING
+    model = cpu or mca.model_for(isa, not not_measured)
+    try:
+        return mca.bounds(bodies, model), f"LLVM's model of {model}"
+    except InvalidArguments as error:
+        if cpu:
+            raise
+        return nothing, str(error)
+
+
+def why_not_executable(isa: str) -> str:
+    """ "" if this machine runs the level."""
+    try:
+        require_executable(isa)
+    except Unimplemented as error:
+        return str(error)
+    return ""
+
+
+def taken_apart(plan: Plan, number: int) -> tuple[list[Body], Trips]:
+    """The bodies of a kernel's loops, and how often a call runs each."""
+    spec = plan.specs[number]
+    listing, size_bytes = listing_of(spec)
+    loops = read_kernel(spec, listing, size_bytes).loops
+    return bodies_of(listing, loops), trips_of(listing, loops, spec, plan, phase_of(plan, number), number)
+
+
+def phase_of(plan: Plan, number: int) -> Phase:
+    """The first phase that calls the kernel."""
+    return next(phase for phase in plan.phases if (phase.records[:, 0] == number).any())
+
+
+def kernel_analysis(
+    plan: Plan, number: int, bodies: Sequence[Body], trips: Trips, bounds: Sequence[Bound | None], bench: Bench | None
+) -> KernelAnalysis:
+    parts = tuple(part_of(body, trips[body.loop], bound) for body, bound in zip(bodies, bounds, strict=True))
+    uses = [use for phase in plan.phases for use in phase.uses() if use[0] == number]
+    calls, expected = sum(use[1] for use in uses), sum(use[2] for use in uses)
+    measured = bench.kernel(number, clock_ghz()) if bench else None
+    return KernelAnalysis(number, plan.specs[number].name, calls, parts, expected / calls, measured)
+
+
+def part_of(body: Body, trips: float | None, bound: Bound | None) -> Part:
+    loaded, stored = body.moved_bytes
+    return Part(body.loop.name, body.loop.depth, trips, len(body.lines), body.mix, body.flops, loaded, stored, bound)
+
+
+def point_of(plan: Plan, kernels: Sequence[KernelAnalysis], bench: Bench) -> Point:
+    """flops are those that the instructions do, padding lanes included; 0 where they cannot be told."""
+    flops = [kernel.flops for kernel in kernels]
+    total = 0.0 if None in flops else sum((kernel.flops or 0) * kernel.calls for kernel in kernels)
+    return Point(total, bytes_moved(plan), bench.primitive_seconds())
+
+
+def bytes_moved(plan: Plan) -> int:
+    """Every tensor once; an output twice where the first phase that touches it reads it."""
+    total = sum(desc.size_bytes for desc in plan.tensors.values())
+    for name in plan.outputs:
+        for phase in plan.phases:
+            used = [plan.specs[number].footprint() for number, _, _ in phase.uses()]
+            touched = [r for f in used for r in (*f.reads, *f.writes) if phase.arguments[r.argument] == name]
+            if touched:
+                reads = any(phase.arguments[r.argument] == name for f in used for r in f.reads)
+                total += plan.tensors[name].size_bytes if reads else 0
+                break
+    return total

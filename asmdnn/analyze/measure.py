@@ -1,0 +1,87 @@
+"""Times of a primitive and of its kernels, each through its own calls on filled buffers, on one thread."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+
+from asmdnn.analyze.model import Measured
+from asmdnn.memory import Memory
+from asmdnn.primitives.primitive import PrimitiveDesc
+from asmdnn.runtime.execution import Program
+from asmdnn.runtime.plan import Int64, Plan
+from asmdnn.types import bf16
+
+SAMPLES = 7
+PRIMITIVE_SAMPLES = 40  # of the one number that stands in the picture
+SAMPLE_SECONDS = 4e-3
+HOT_RECORDS = 256
+
+
+class Bench:
+    """The buffers of a primitive, filled, and timings on them.  Raises Unimplemented if it cannot run here."""
+
+    def __init__(self, pd: PrimitiveDesc) -> None:
+        self.plan = pd.plan
+        self.memories = {name: Memory(desc) for name, desc in pd.plan.tensors.items()}
+        for number, memory in enumerate(self.memories.values()):
+            fill(memory, seed=number)
+
+    def primitive_seconds(self) -> float:
+        """One call of all phases."""
+        return self._seconds(self.plan, PRIMITIVE_SAMPLES)
+
+    def kernel(self, number: int, clock_ghz: float) -> Measured:
+        """Cycles of a call of one kernel; records of the first phase that has it."""
+        phase = next(phase for phase in self.plan.phases if (phase.records[:, 0] == number).any())
+        index = np.flatnonzero(phase.records[:, 0] == number)
+
+        def cycles(records: Int64) -> float:
+            alone = replace(phase, records=records, cycles=np.ones(len(records), np.int32), continues=False)
+            return 1e9 * clock_ghz * self._seconds(replace(self.plan, phases=(alone,))) / len(records)
+
+        own = np.ascontiguousarray(phase.records[index])
+        hot = sum(len(kind) * cycles(np.repeat(kind[:1], HOT_RECORDS, axis=0)) for kind in kinds_of(self.plan, own))
+        return Measured(round(hot / len(own), 1), round(cycles(own), 1))
+
+    def _seconds(self, plan: Plan, samples: int = SAMPLES) -> float:
+        call = Program(plan, threads=1).prepare()
+        call.bind({name: memory.address for name, memory in self.memories.items()}, keep=self.memories)
+        return seconds_of(call, samples)
+
+
+def kinds_of(plan: Plan, records: Int64) -> list[Int64]:
+    """Records of one kernel by the tap list that they walk, since that is what the work of a call depends on."""
+    taps = plan.specs[int(records[0, 0])].footprint().taps
+    if taps is None:
+        return [records]
+    lists = records[:, 1 + taps.argument]
+    return [records[lists == start] for start in np.unique(lists)]
+
+
+def seconds_of(call: Callable[[], object], samples: int) -> float:
+    """One call: the least of samples of some ms, each of as many calls as that takes; other work only adds to it."""
+    call()
+    start = perf_counter()
+    call()
+    repeats = max(1, round(SAMPLE_SECONDS / max(perf_counter() - start, 1e-7)))
+    least = float("inf")
+    for _ in range(samples):
+        start = perf_counter()
+        for _ in range(repeats):
+            call()
+        least = min(least, (perf_counter() - start) / repeats)
+    return least
+
+
+def fill(memory: Memory, seed: int) -> None:
+    """Numbers from 0 to 1, small integers for integers; no page stays unwritten, and none is denormal."""
+    random = np.random.default_rng(seed)
+    array = memory.array
+    if memory.desc.dtype == bf16:
+        array[:] = 0x3F80 + random.integers(0, 128, array.shape)
+    elif array.dtype.kind == "f":
+        array[:] = random.random(array.shape, np.float32)
+    else:
+        array[:] = random.integers(0, 100, array.shape)

@@ -1,0 +1,102 @@
+"""A kernel taken apart into its loops: what a pass does, and how many passes a call makes."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.explain.classes import bytes_of, class_of, flops_of
+from asmdnn.explain.model import Loop
+from asmdnn.isa.assembler import Line
+from asmdnn.isa.operands import Register
+from asmdnn.runtime.plan import KernelSpec, Phase, Plan
+
+OUTSIDE = Loop("", -1, -1, -1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The instructions of a loop that are in no inner loop."""
+
+    loop: Loop
+    lines: tuple[Line, ...]
+
+    @property
+    def mix(self) -> dict[str, int]:
+        return dict(Counter(class_of(*line.detail[:2]) for line in self.lines).most_common())
+
+    @property
+    def flops(self) -> int:
+        return sum(flops_of(*line.detail[:2]) for line in self.lines)
+
+    @property
+    def moved_bytes(self) -> tuple[int, int]:
+        moved = [bytes_of(*line.detail[:2]) for line in self.lines]
+        return sum(loaded for loaded, _ in moved), sum(stored for _, stored in moved)
+
+
+def bodies_of(listing: Sequence[Line], loops: Sequence[Loop]) -> list[Body]:
+    """The loops in the order of the code, then what is outside of them."""
+    inside: dict[Loop, list[Line]] = {loop: [] for loop in (*loops, OUTSIDE)}
+    for line in listing:
+        around = [loop for loop in loops if loop.begin <= line.offset < loop.end]
+        inside[max(around, key=lambda loop: loop.depth, default=OUTSIDE)].append(line)
+    return [Body(loop, tuple(lines)) for loop, lines in inside.items()]
+
+
+def trips_of(
+    listing: Sequence[Line], loops: Sequence[Loop], spec: KernelSpec, plan: Plan, phase: Phase, kernel: int
+) -> dict[Loop, float | None]:
+    """Passes of each loop in a call of the phase, on average: from tap lists, or from the number that the code puts
+    into the counter; None where neither says."""
+    own = list(_own_trips(listing, loops, spec, plan, phase, kernel))
+    total: dict[Loop, float | None] = {OUTSIDE: 1.0}
+    for loop, trips in zip(loops, own, strict=True):
+        outer = [total[other] for other in loops if other.begin <= loop.begin and loop.end < other.end]
+        factor = outer[-1] if outer else 1.0
+        total[loop] = None if trips is None or factor is None else trips * factor
+    return total
+
+
+def _own_trips(
+    listing: Sequence[Line], loops: Sequence[Loop], spec: KernelSpec, plan: Plan, phase: Phase, kernel: int
+) -> Iterator[float | None]:
+    taps = spec.footprint().taps
+    if taps and len(taps.groups) == len(loops):
+        yield from mean_tap_counts(spec, plan, phase, kernel)
+        return
+    for loop in loops:
+        yield constant_trips(listing, loop)
+
+
+def mean_tap_counts(spec: KernelSpec, plan: Plan, phase: Phase, kernel: int) -> list[float]:
+    """The average number of taps in each group of the lists that the kernel's records walk."""
+    taps = spec.footprint().taps
+    assert taps is not None
+    values = plan.constants[phase.arguments[taps.argument]]
+    starts, users = np.unique(phase.records[phase.records[:, 0] == kernel, 1 + taps.argument], return_counts=True)
+    sums = np.zeros(len(taps.groups))
+    for start, records in zip(starts.tolist(), users.tolist(), strict=True):
+        at = start // 8
+        for group in range(len(taps.groups)):
+            count = int(values[at])
+            sums[group] += records * count
+            at += 1 + count * len(taps.targets)
+    return [float(total) for total in sums / users.sum()]
+
+
+def constant_trips(listing: Sequence[Line], loop: Loop) -> float | None:
+    """The number that is put into the counter before the loop, if the last write there is of a number."""
+    step = max((line for line in listing if line.offset < loop.jump), key=lambda line: line.offset)
+    if step.detail.mnemonic != "SUB" or step.detail.operands[1] != 1:
+        return None
+    counter = step.detail.operands[0]
+    before = [line for line in listing if line.offset < loop.begin and _writes(line, counter)]
+    if before and before[-1].detail.mnemonic == "MOV" and type(before[-1].detail.operands[1]) is int:
+        return float(before[-1].detail.operands[1])
+    return None
+
+
+def _writes(line: Line, reg: Register) -> bool:
+    return bool(line.detail.operands) and line.detail.operands[0] is reg and line.detail.mnemonic not in ("CMP", "TEST")

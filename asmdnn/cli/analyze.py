@@ -1,0 +1,99 @@
+"""`asmdnn analyze`: what the loops of a problem's kernels do, could cost and do cost, and the machine's roofline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from asmdnn.cli.explain import one_case, write
+from asmdnn.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    from asmdnn.analyze.model import Analysis
+
+USAGE = """asmdnn analyze --conv [OPTION ...] [--mcpu=CPU] [--measure] [--json] [--svg=FILE] [--png=FILE] PROBLEM
+For every loop of every kernel: instruction mix, flops and bytes of a pass, and the bounds that llvm-mca gives, where it
+is installed; for every kernel the cycles of a call, measured; and the problem in the roofline of one core.
+  --mcpu=CPU   the CPU that llvm-mca models: znver3, skylake-avx512, ...; default: this machine's
+  --measure    measure the roofline of this machine again, which is kept in the cache directory
+  --json       one JSON object on stdout instead of text
+  --svg=FILE   draw the roofline; --png=FILE needs matplotlib
+All is measured on one thread, and only if this machine has the ISA level; close other programs first.
+Options of the problem are those of asmdnn bench, such as --isa=avx2 --dir=FWD_I --attr-post-ops=relu.
+Example: asmdnn analyze --conv --dir=FWD_I --svg=roofline.svg mb1ic64ih56oc64oh56kh3ph1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for; `words` describe the problem."""
+
+    words: tuple[str, ...]
+    mcpu: str = ""
+    again: bool = False
+    as_json: bool = False
+    svg: str = ""
+    png: str = ""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print, and draw what is asked for.  Raises AsmdnnError for anything that cannot be analysed."""
+    if not arguments or any(word in ("-h", "--help") for word in arguments):
+        print(USAGE)
+        return 0
+    request = read(arguments)
+    analysis = analyze_words(request)
+    draw(request, analysis)
+    if request.as_json:
+        from asmdnn.analyze.json_form import json_of
+
+        print(json_of(analysis))
+    else:
+        from asmdnn.analyze.text import text_of
+
+        print(text_of(analysis))
+    return 0
+
+
+def read(arguments: Sequence[str]) -> Request:
+    """Separate the command's own options from the problem's.  Raises InvalidArguments."""
+    words, values, flags = [], {}, set()
+    for word in arguments:
+        name, equals, value = word.partition("=")
+        if name in ("--mcpu", "--svg", "--png"):
+            if not value:
+                example = {"--mcpu": "znver3", "--svg": "roofline.svg", "--png": "roofline.png"}[name]
+                raise InvalidArguments(f"analyze: {name} needs a value, such as {name}={example}")
+            values[name[2:]] = value
+        elif name in ("--measure", "--json") and not equals:
+            flags.add(name)
+        else:
+            words.append(word)
+    return Request(tuple(words), again="--measure" in flags, as_json="--json" in flags, **values)
+
+
+def analyze_words(request: Request) -> "Analysis":
+    """The analysis of the one problem that the words describe.  Raises AsmdnnError."""
+    from asmdnn.cli.descriptors import planning_engine, primitive_desc_of
+
+    case = one_case("analyze", request.words)
+    if case.settings.threads > 1:
+        raise InvalidArguments(f"analyze: --threads={case.settings.threads}: the roofline is that of one core, use 1")
+    from asmdnn.analyze.build import analyze
+
+    return analyze(primitive_desc_of(case, planning_engine(case.settings.isa)), str(case), request.mcpu, request.again)
+
+
+def draw(request: Request, analysis: "Analysis") -> None:
+    """The files that are asked for.  Raises InvalidArguments if one cannot be written, or there is nothing to draw."""
+    if not request.svg and not request.png:
+        return
+    from asmdnn.analyze.chart import chart_of
+    from asmdnn.analyze.draw import svg_of, write_png
+
+    chart = chart_of(analysis)
+    if request.svg:
+        write("--svg", request.svg, svg_of(chart))
+    if request.png:
+        try:
+            write_png(chart, request.png)
+        except OSError as error:
+            raise InvalidArguments(f"--png={request.png} cannot be written: {error.strerror}") from None

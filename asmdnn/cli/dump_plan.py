@@ -1,0 +1,92 @@
+"""What `asmdnn dump` writes: the kernels of the corpus, or those of the plans of problems with their schedules."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from asmdnn.cli.descriptors import planning_engine, primitive_desc_of
+from asmdnn.cli.driver import AnyCase
+from asmdnn.corpus.families import corpus
+from asmdnn.dump.kernel import ANY_CPU, Spec
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.isa.levels import LEVELS, isa_of
+from asmdnn.primitives.primitive import PrimitiveDesc
+from asmdnn.runtime.execution import executor_spec
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """specs: each once.  problems: their entries of the manifest.  origin: in words.  refused: how many problems."""
+
+    specs: tuple[Spec, ...]
+    problems: list[dict[str, Any]]
+    origin: str
+    refused: int = 0
+
+
+def of_corpus(isa: str) -> Selection:
+    """The corpus, or its kernels of one level and those that every CPU runs.  Raises InvalidArguments."""
+    if not isa:
+        return Selection(corpus(), [], "the corpus")
+    level = isa_of(isa).name
+    specs = tuple(spec for spec in corpus() if getattr(spec, "isa", ANY_CPU) in (level, ANY_CPU))
+    if all(getattr(spec, "isa", ANY_CPU) == ANY_CPU for spec in specs):
+        found = {getattr(spec, "isa", "") for spec in corpus()}
+        levels = ", ".join(level.name for level in LEVELS if level.name in found)
+        raise InvalidArguments(f"dump: --isa={isa}: no generator has kernels of its own for it; levels are {levels}")
+    return Selection(specs, [], f"the corpus for {isa}")
+
+
+def of_problems(cases: Sequence[AnyCase], l2_bytes: int) -> Selection:
+    """The kernels of all cases.  One that no implementation takes is reported; Unimplemented if that is every one."""
+    specs: dict[str, Spec] = {}
+    problems: list[dict[str, Any]] = []
+    refused: list[Unimplemented] = []
+    for case in cases:
+        engine = planning_engine(case.settings.isa, l2_bytes)
+        try:
+            pd = primitive_desc_of(case, engine)
+        except Unimplemented as error:
+            refused.append(error)
+            problems.append({"problem": str(case), "refused": " ".join(str(error).split())})
+            continue
+        new: tuple[Spec, ...] = (*pd.plan.specs, executor_spec(pd.plan))
+        for spec in new:
+            if specs.setdefault(spec.name, spec) != spec:
+                raise InvalidArguments(f"dump: two kernels are called {spec.name}: dump their problems apart")
+        problems.append(_entry(case, pd))
+    if len(refused) == len(cases):
+        raise refused[0]
+    for reason in refused:
+        print(f"asmdnn: not dumped: {' '.join(str(reason).split())}", file=sys.stderr)
+    of_all = f"{len(cases) - len(refused)} of " if refused else ""
+    origin = f"{of_all}{len(cases)} problems" if len(cases) > 1 else str(cases[0])
+    return Selection(tuple(specs.values()), problems, origin, len(refused))
+
+
+def _entry(case: AnyCase, pd: PrimitiveDesc) -> dict[str, Any]:
+    """A problem in the manifest: what was planned for which engine, and the schedule in numbers."""
+    plan = pd.plan
+    return {
+        "problem": str(case),
+        "implementation": plan.implementation,
+        "engine": {"isa": pd.engine.isa, "l2_bytes": pd.engine.l2_bytes},
+        "tensors": {name: str(desc) for name, desc in plan.tensors.items()},
+        "constants_bytes": {name: array.nbytes for name, array in plan.constants.items()},
+        "scratch_bytes": dict(plan.scratch_bytes),
+        "executor": executor_spec(plan).name,
+        "phases": [
+            {
+                "arguments": list(phase.arguments),
+                "records": len(phase.records),
+                "cycles": int(phase.cycles.sum()),
+                "continues": phase.continues,
+                "records_of_kernel": {
+                    plan.specs[k].name: int((phase.records[:, 0] == k).sum())
+                    for k in sorted(set(phase.records[:, 0].tolist()))
+                },
+            }
+            for phase in plan.phases
+        ],
+    }

@@ -1,0 +1,128 @@
+"""`asmdnn explain`: a problem's kernels instruction by instruction, its schedule, and why this implementation."""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asmdnn.cli.driver import AnyCase
+from asmdnn.cli.options import Reader
+from asmdnn.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    from asmdnn.explain.model import Explanation
+
+USAGE = """asmdnn explain --conv [OPTION ...] [--kernel=WHICH] [--json | --html=FILE] PROBLEM
+Every instruction of every kernel with its offset, bytes, text, role and the Python line that emitted it; what each
+register holds; the schedule; and what each implementation says.  Nothing is executed: works for every ISA level.
+  --kernel=WHICH   only this listing: a number, or a part of the name that no other kernel has; none for no listing
+  --json           one JSON object on stdout instead of text
+  --html=FILE      one page that needs no other file
+Options of the problem are those of asmdnn bench, such as --isa=avx512_core --dir=FWD_I --attr-post-ops=relu.
+Example: asmdnn explain --conv --isa=avx512_core --html=layer.html mb1ic64ih56oc64oh56kh3ph1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the command line asks for; `words` describe the problem."""
+
+    words: tuple[str, ...]
+    kernel: str | None = None
+    as_json: bool = False
+    html: str | None = None
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Print or write the explanation.  Raises AsmdnnError for anything that cannot be explained."""
+    if not arguments or any(word in ("-h", "--help") for word in arguments):
+        print(USAGE)
+        return 0
+    request = read(arguments)
+    explanation = explain_words(request.words)
+    kernels = chosen(explanation, request.kernel)
+    if request.html is not None:
+        from asmdnn.explain.html.page import html_of
+
+        write("--html", request.html, html_of(explanation, kernels))
+        print(f"{explanation.problem} explained in {request.html}", file=sys.stderr if request.as_json else sys.stdout)
+    if request.as_json:
+        from asmdnn.explain.json_form import json_of
+
+        print(json_of(explanation, kernels))
+    elif request.html is None:
+        from asmdnn.explain.text import text_of
+
+        print(text_of(explanation, kernels, has_colours()))
+    return 0
+
+
+def read(arguments: Sequence[str]) -> Request:
+    """Separate the command's own options from the problem's.  Raises InvalidArguments."""
+    words, kernel, as_json, html = [], None, False, None
+    for word in arguments:
+        name, equals, value = word.partition("=")
+        if name in ("--html", "--kernel") and not value:
+            raise InvalidArguments(f"explain: {name} needs a value, such as {name}={'page.html' if 'h' in name else 0}")
+        if name == "--html":
+            html = value
+        elif name == "--kernel":
+            kernel = value
+        elif name == "--json" and not equals:
+            as_json = True
+        else:
+            words.append(word)
+    return Request(tuple(words), kernel, as_json, html)
+
+
+def explain_words(words: Sequence[str]) -> "Explanation":
+    """The explanation of the one problem that the words describe.  Raises AsmdnnError."""
+    case = one_case("explain", words)
+    from asmdnn.cli.descriptors import planning_engine, primitive_desc_of
+    from asmdnn.explain.build import explain
+
+    engine = planning_engine(case.settings.isa, threads=case.settings.threads)
+    return explain(primitive_desc_of(case, engine), str(case))
+
+
+def one_case(command: str, words: Sequence[str]) -> AnyCase:
+    """The one problem that benchdnn's words describe.  Raises InvalidArguments for none and for several."""
+    reader = Reader()
+    reader.read(words, Path.cwd())
+    if reader.json:
+        raise InvalidArguments(f"{command}: --json={reader.json} is not an option here: write --json for all on stdout")
+    if len(reader.cases) != 1:
+        raise InvalidArguments(
+            f"{command}: takes one problem, {len(reader.cases)} are given: write one such as mb1ic64ih56oc64oh56kh3ph1"
+        )
+    return reader.cases[0]
+
+
+def chosen(explanation: "Explanation", which: str | None) -> list[int]:
+    """The numbers of the kernels to list.  Raises InvalidArguments unless `which` names exactly one."""
+    names = [kernel.name for kernel in explanation.kernels]
+    if which is None:
+        return list(range(len(names)))
+    if which == "none":
+        return []
+    found = [i for i, name in enumerate(names) if (which in name and not which.isdecimal()) or which == str(i)]
+    if len(found) != 1:
+        raise InvalidArguments(
+            f"explain: --kernel={which} names {len(found)} kernels: give a number from 0 to {len(names) - 1}, "
+            "or a part of one name"
+        )
+    return found
+
+
+def has_colours() -> bool:
+    """On a terminal only, and not where NO_COLOR is set (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def write(option: str, path: str, text: str) -> None:
+    """Write a file.  Raises InvalidArguments if it cannot be."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InvalidArguments(f"{option}={path} cannot be written: {error.strerror}") from None

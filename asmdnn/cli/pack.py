@@ -1,0 +1,160 @@
+"""`asmdnn pack`: the kernels and plans of problems in one file, made for any ISA level on any machine."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import asmdnn as dnn
+from asmdnn.cli import batch_files
+from asmdnn.cli.driver import AnyCase, Case
+from asmdnn.cli.options import Reader
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.isa.cpu import supported_isas
+from asmdnn.isa.levels import isa_of
+from asmdnn.jit.pack_file import Entry
+from asmdnn.jit.packs import Pack
+from asmdnn.primitives.packing import read_pack, write_pack
+from asmdnn.primitives.registry import Description
+from asmdnn.primitives.reorder import Reorder
+
+USAGE = """asmdnn pack [OPTION] WHAT ... -o FILE    make a pack
+asmdnn pack --list FILE                  what is in one
+
+WHAT is a problem set ({sets}), a batch file, or a problem as benchdnn writes it.
+Options of `asmdnn bench` hold for what comes after them: --dir, --mb, --stag, --wtag, --dtag, --attr-post-ops.
+  -o FILE, --output=FILE       the pack
+  --isa=LEVEL,...              levels to make kernels for, also those that this machine lacks (default: its best)
+  --l2-bytes=BYTES             L2 of the machine that will run it (default: this machine's)
+Every problem brings both forward propagation kinds, and the reorders between plain layouts and those that it chooses.
+Example: asmdnn pack --mb=1 --dir=FWD_I,FWD_B --attr-post-ops=relu resnet_50 --isa=avx512_core,avx2 -o resnet.pack
+Use:     asmdnn.load_pack("resnet.pack")"""
+
+OWN = {"-o": "output", "--output": "output", "--isa": "isa", "--l2-bytes": "l2_bytes", "--list": "list"}
+
+
+class Request(NamedTuple):
+    """The command line, sorted: own options by name, and bench's words."""
+
+    own: dict[str, str]
+    words: list[str]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Make or list a pack.  Raises AsmdnnError."""
+    if not arguments or any(word in ("-h", "--help") for word in arguments):
+        print(USAGE.format(sets=", ".join(batch_files.problem_sets())))
+        return 0
+    own, words = _sorted(arguments)
+    if "list" in own:
+        if words or len(own) > 1:
+            raise InvalidArguments("pack: --list takes one file and nothing else")
+        _list(read_pack(own["list"]))
+        return 0
+    if "output" not in own:
+        raise InvalidArguments("pack: name the file to write, as in -o resnet.pack")
+    l2_bytes = _number("--l2-bytes", own.get("l2_bytes", "0"))
+    engines = [dnn.Engine(isa=name, threads=1, l2_bytes=l2_bytes) for name in _levels(own.get("isa"))]
+    cases = _cases(words)
+    works = [case.driver.work(case) for case in cases]
+    skipped = {str(case.problem): work for case, work in zip(cases, works, strict=True) if isinstance(work, str)}
+    wanted = [both for work in works if not isinstance(work, str) for both in _both_kinds(*work.describe())]
+    descs = [pd for desc, attr in wanted for engine in engines for pd in _with_reorders(desc, attr, engine)]
+    if not descs:
+        raise Unimplemented(f"pack: no problem is left to pack: {next(iter(skipped.values()))}")
+    facts = {"l2_bytes": engines[0].l2_bytes, "problems": [str(case) for case in cases]}
+    pack = write_pack(own["output"], descs, facts)
+    size = Path(pack.path).stat().st_size / 1024
+    print(f"{pack.path}: {pack.kernels} kernels and {pack.plans} plans for {', '.join(pack.isas)}, {size:.0f} KiB")
+    for problem, reason in skipped.items():
+        print(f"skipped {problem}: {reason}")
+    return 0
+
+
+def _sorted(arguments: Sequence[str]) -> Request:
+    """Own options may stand anywhere, as `-o FILE`, `--isa NAME` or `--isa=NAME`; a set or file is a batch."""
+    own: dict[str, str] = {}
+    words: list[str] = []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        name, equals, value = word.partition("=")
+        if name in OWN:
+            if not equals and not rest:
+                raise InvalidArguments(f"pack: {name} needs a value")
+            own[OWN[name]] = value if equals else rest.pop(0)
+        elif not word.startswith("-") and (word in batch_files.problem_sets() or Path(word).is_file()):
+            words.append(f"--batch={word}")
+        else:
+            words.append(word)
+    return Request(own, words)
+
+
+def _cases(words: Sequence[str]) -> list[AnyCase]:
+    reader = Reader()
+    reader.read(words, Path.cwd())
+    if not reader.cases:
+        raise InvalidArguments("pack: no problem is given; name a problem set, such as resnet_50, or a problem")
+    if words[-1].startswith("--") and not words[-1].startswith("--batch="):
+        raise InvalidArguments(f"pack: {words[-1]} stands behind the last problem: options go in front")
+    distinct = {str(case): case for case in _without_bench(reader.cases)}
+    return list(distinct.values())
+
+
+def _without_bench(cases: Sequence[AnyCase]) -> Iterator[AnyCase]:
+    """The cases without what concerns a measurement and the machine alone."""
+    for case in cases:
+        settings = replace(case.settings, mode="C", isa="", threads=0, peer="", max_ms=3000)
+        yield Case(case.driver, settings, replace(case.problem, name=""))
+
+
+def _levels(text: str | None) -> list[str]:
+    if text is None:
+        return [dnn.Engine(threads=1).isa]
+    return [isa_of(name).name for name in dict.fromkeys(text.split(","))]
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 12):
+        raise InvalidArguments(f"pack: {name}={text}: must be a number of bytes")
+    return int(text)
+
+
+def _both_kinds(desc: Description, attr: dnn.Attr) -> Iterator[tuple[Description, dnn.Attr]]:
+    """Training and inference plan alike, and a process that infers has a bias too, which no --dir says."""
+    if not isinstance(desc, dnn.ConvolutionForward):
+        yield desc, attr
+        return
+    for kind in (dnn.PropKind.forward_training, dnn.PropKind.forward_inference):
+        yield replace(desc, prop_kind=kind), attr
+
+
+def _with_reorders(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterator[dnn.PrimitiveDesc]:
+    """The primitive, and what brings plain tensors into its formats and its result back."""
+    pd = dnn.primitive_desc(desc, attr, engine)
+    yield pd
+    if isinstance(desc, Reorder):
+        return
+    for name, chosen in pd.plan.tensors.items():
+        plain = dnn.MemoryDesc(chosen.dims, chosen.dtype, "abcdefghijkl"[: chosen.ndims])
+        if plain != chosen:
+            pair = (chosen, plain) if name in pd.plan.outputs else (plain, chosen)
+            yield dnn.primitive_desc(Reorder(*pair), engine=engine)
+
+
+def _list(pack: Pack) -> None:
+    facts = pack.facts
+    print(f"{pack.path}: {pack.kernels} kernels and {pack.plans} plans for {', '.join(pack.isas)}")
+    for name in ("asmdnn", "PeachPy", "generators", "planners", "l2_bytes"):
+        print(f"  {name:<11} {facts.get(name)}")
+    print(f"  {'runs here':<11} {', '.join(_runnable(pack)) or 'no level'}")
+    for entry in pack.entries():
+        print(_row(entry))
+
+
+def _runnable(pack: Pack) -> list[str]:
+    return [isa.name for isa in supported_isas() if isa.name in pack.isas]
+
+
+def _row(entry: Entry) -> str:
+    return f"{entry.kind:<6} {entry.size_bytes:>8} bytes  {entry.isa:<12} {entry.key[:12]}  {entry.name}"

@@ -1,0 +1,231 @@
+"""`asmdnn prove`: the proof of kernels and plans, without running any of them.
+
+For each ISA level every kernel of the corpus and of the problem sets: it is decoded by iced-x86, and must keep to the
+level's CPU features, its listing, its code, the ABI and its footprint; and every plan of the sets passes Plan.check().
+Exit status 1 at the first violation, which is shown with the instruction, its source line and the rule.
+"""
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Final
+
+from asmdnn.cli import batch_files
+from asmdnn.cli.driver import AnyCase
+from asmdnn.cli.options import Reader
+from asmdnn.cli.progress import Progress
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.isa.levels import LEVELS, Isa, isa_of
+
+VIOLATED: Final = 1
+CHUNK: Final = 8  # tasks that go to another process together
+WORTH_A_PROCESS: Final = 100  # kernels and problems: less is done before another process has started
+LARGEST_COPY_BYTES: Final = 1 << 20
+NO_LEVEL: Final = "x86_64"  # of kernels that run on every 64-bit CPU
+DIRECTIONS: Final = "--dir=FWD_B,FWD_I"  # with bias and without
+
+USAGE: Final = """asmdnn prove [--isa=LEVEL] [--jobs=N] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
+Without a problem: the whole corpus of kernels, and the kernels and plans of all problem sets, for every ISA level that
+has kernels.  With problems, in the words of `asmdnn bench`: their kernels and plans.  Needs no CPU of the level.
+--jobs=N is the number of processes; default: one for each CPU, where there is enough to do.
+Example: asmdnn prove --isa=avx512_core mb1ic64ih56oc64oh56kh3ph1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A spec's kernel to prove, or a plan to check: of the case that `words` describe, for an ISA level.
+
+    Words, because cases cannot be sent to another process.
+    """
+
+    level: str
+    spec: Any = None
+    words: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return str(self.words[-1] if self.words else self.spec.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was proved; `violation` is what was not.
+
+    unbounded: accesses of which only the argument was proved.  specs: the kernels of a plan; None: there is no plan.
+    """
+
+    instructions: int = 0
+    unbounded: int = 0
+    violation: str = ""
+    specs: tuple[Any, ...] | None = None
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit status: 1 at a violation.  Raises AsmdnnError for bad words, and when iced-x86 or PeachPy is missing."""
+    if any(word in ("-h", "--help") for word in arguments):
+        print(USAGE)
+        return 0
+    from asmdnn.isa.peachpy_forms import require_peachpy
+    from asmdnn.proof.decoder import require_decoder
+
+    require_decoder()
+    require_peachpy()
+    levels, jobs, cases = read(arguments)
+    from asmdnn.corpus.families import corpus
+
+    specs = () if cases else corpus()
+    kernel_levels = {getattr(spec, "isa", "") for spec in corpus()}
+    chosen = [level.name for level in levels or LEVELS if levels or level.name in kernel_levels]
+    context = multiprocessing.get_context("spawn")  # a fork would take over the threads of OpenMP
+    workers = jobs if len(specs) + len(cases) >= WORTH_A_PROCESS else 1
+    with ProcessPoolExecutor(workers, context) if workers > 1 else nullcontext() as pool:
+        return prove_all(chosen, cases, specs, pool)
+
+
+def read(words: Sequence[str]) -> tuple[tuple[Isa, ...], int, list[AnyCase]]:
+    """Levels (none: all that have kernels), processes and cases (none: the corpus)."""
+    reader, levels, jobs, rest = Reader(), [], len(os.sched_getaffinity(0)), []
+    for word in words:
+        name, _, value = word.partition("=")
+        if name == "--isa":
+            levels.append(isa_of(value))
+        elif name == "--jobs":
+            if not (value.isdecimal() and value.isascii() and 0 < int(value[:9]) <= 1024):
+                raise InvalidArguments(f"prove: {word} must be a number of processes from 1 to 1024")
+            jobs = int(value)
+        else:
+            rest.append(word)
+    reader.read(rest, Path.cwd())
+    if rest and not reader.cases:
+        raise InvalidArguments("prove: options but no problem are given; name one, or a set with --batch=resnet_50")
+    return tuple(levels), jobs, reader.cases
+
+
+def set_cases(first: bool) -> list[AnyCase]:
+    """The problems of all sets that come with the package, each once; convolutions of one image.
+
+    What only moves bytes has the same AVX2 kernels at every level: it is planned for the `first` level, and only up to
+    LARGEST_COPY_BYTES, since Plan.check() looks at every element.  `--batch=SET` has no limit.
+    """
+    reader = Reader()
+    for name in batch_files.problem_sets():
+        reader.read(["--conv", "--reset", "--mb=1", DIRECTIONS, f"--batch={name}"], Path.cwd())
+    cases = {str(case).split('n"')[0]: case for case in reader.cases}.values()
+    return [case for case in cases if not case.driver.bandwidth_bound or (first and _is_small(case))]
+
+
+def _is_small(case: AnyCase) -> bool:
+    work = case.driver.work(case)
+    return not isinstance(work, str) and work.argument_bytes <= LARGEST_COPY_BYTES
+
+
+def words_of(case: AnyCase) -> tuple[str, ...]:
+    """What the Reader makes the case of; only the problem, at the end, may have blanks."""
+    problem = str(case.problem)
+    return (*str(case).removesuffix(problem).split(), problem)
+
+
+def plan_of(words: Sequence[str], level: str) -> Any:
+    """The plan for that level; None when no implementation takes such a problem."""
+    import asmdnn as dnn
+
+    reader = Reader()
+    reader.read(words, Path.cwd())
+    (case,) = reader.cases
+    work = case.driver.work(case)
+    if isinstance(work, str):
+        return None
+    try:
+        desc, attr = work.describe()
+        return dnn.primitive_desc(desc, attr, dnn.Engine(isa=level, threads=case.settings.threads)).plan
+    except Unimplemented:
+        return None
+
+
+def prove_all(levels: Sequence[str], cases: Sequence[AnyCase], specs: Sequence[Any], pool: Executor | None) -> int:
+    """A line for each level, or the first violation.
+
+    A kernel that plans of several levels share is proved once, at the first of them.
+    """
+    known: set[Any] = set()
+    for level in [NO_LEVEL, *levels] if specs else levels:
+        start = perf_counter()
+        wanted = cases or (set_cases(level == levels[0]) if level != NO_LEVEL else [])
+        plans = prove_tasks([Task(level, words=words_of(case)) for case in wanted], pool)
+        if plans is None:
+            return VIOLATED
+        planned = [outcome.specs for outcome in plans if outcome.specs is not None]
+        if cases and not planned:
+            raise Unimplemented(f"prove: no implementation takes any of these problems at level {level}")
+        own = [spec for spec in specs if getattr(spec, "isa", NO_LEVEL) == level]
+        new = [spec for spec in dict.fromkeys([*own, *chain.from_iterable(planned)]) if spec not in known]
+        known.update(new)
+        kernels = prove_tasks([Task(level, spec) for spec in new], pool)
+        if kernels is None:
+            return VIOLATED
+        print(summary(level, kernels, len(planned), perf_counter() - start), flush=True)
+    return 0
+
+
+def prove_tasks(tasks: Sequence[Task], pool: Executor | None) -> list[Outcome] | None:
+    """What each gave, in order; None at the first violation, which is shown."""
+    outcomes: list[Outcome] = []
+    with Progress(len(tasks), sys.stderr) as progress:
+        found = pool.map(outcome_of, tasks, chunksize=CHUNK) if pool else map(outcome_of, tasks)
+        for task, outcome in zip(tasks, found, strict=True):
+            if outcome.violation:
+                progress.clear()
+                if pool:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                print(f"violation at level {task.level}: {outcome.violation}")
+                return None
+            outcomes.append(outcome)
+            progress.update(len(outcomes), f"{task.level} {task.name}")
+    return outcomes
+
+
+def summary(level: str, kernels: Sequence[Outcome], plans: int, seconds: float) -> str:
+    instructions = sum(outcome.instructions for outcome in kernels)
+    unbounded = sum(outcome.unbounded for outcome in kernels)
+    text = f"{level:<16} {len(kernels):5} kernels {instructions:8} instructions {plans:5} plans"
+    bounds = f", {unbounded} accesses proved by argument only" if unbounded else ""
+    return f"{text} {seconds:6.1f} s  proved{bounds}"
+
+
+def outcome_of(task: Task) -> Outcome:
+    """Prove one kernel, or check one plan; in any process."""
+    from asmdnn.proof.contracts import kernel_of
+    from asmdnn.proof.kernel import BrokenRule
+    from asmdnn.proof.prove import prove
+
+    if task.spec is None:
+        return plan_outcome(task)
+    kernel = kernel_of(task.spec)
+    try:
+        return Outcome(len(kernel.steps), prove(kernel))
+    except BrokenRule as broken:
+        return Outcome(violation=str(broken.violation))
+
+
+def plan_outcome(task: Task) -> Outcome:
+    from asmdnn.runtime.check import PlanError
+
+    plan = plan_of(task.words, task.level)
+    if plan is None:
+        return Outcome()
+    broken = f"the plan of {' '.join(task.words)} breaks the rule 'plan'"
+    try:
+        plan.check()
+    except PlanError as error:
+        return Outcome(violation=f"{broken}: {error}")
+    for spec in plan.specs:
+        if not isa_of(spec.isa).features <= isa_of(task.level).features:
+            return Outcome(violation=f"{broken}: {spec.name} needs more than {task.level}")
+    return Outcome(specs=plan.specs)

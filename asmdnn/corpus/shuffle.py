@@ -1,0 +1,96 @@
+"""The specs of shuffles: interleaves, unpacked and gathered; zeros; tiles in a loop; small units; rows; elements.
+
+Every window of a tile is used: kernels load no other one, while a footprint has all that the spec lists.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from asmdnn.generators.shuffle import ShuffleSpec
+from asmdnn.generators.shuffle_body import Part, Tile
+from asmdnn.generators.shuffle_network import ZERO, Lanes
+from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
+
+ShuffleKernel = ShuffleSpec | RowsSpec | ElementsSpec
+SHUFFLE_ISA = "avx2"  # serves every level
+ELEMENT_BYTES = (1, 2, 4)
+UNIT_BYTES = 16
+
+
+def interleave(rows: int, element_bytes: int) -> tuple[Lanes, ...]:
+    """Units of the interleave of `rows` whole windows."""
+    lanes = UNIT_BYTES // element_bytes
+    order = [UNIT_BYTES * row + element_bytes * i for i in range(lanes) for row in range(rows)]
+    return tuple(tuple(order[k * lanes : (k + 1) * lanes]) for k in range(rows))
+
+
+def interleaved(rows: int, element_bytes: int) -> Tile:
+    """Windows apart, units dense."""
+    windows, units = tuple(100 * k for k in range(rows)), tuple(UNIT_BYTES * k for k in range(rows))
+    return Tile(windows, units, interleave(rows, element_bytes))
+
+
+def of_pixels(element_bytes: int, tile: Tile, pixels: int, streaming: bool = False) -> ShuffleSpec:
+    """One tile; the units of pixels lie together."""
+    pixel_bytes = UNIT_BYTES * len(tile.dst)
+    return ShuffleSpec(SHUFFLE_ISA, element_bytes, UNIT_BYTES, pixels, pixel_bytes, (Part(tile),), streaming)
+
+
+def unit_specs() -> Iterator[ShuffleSpec]:
+    """Numbers of rows on both sides of unpacking and gathering; pixels that fill vectors, that do not, in a loop."""
+    for element_bytes in ELEMENT_BYTES:
+        for rows in (1, 2, 3, 4, 5, 6, 7, 8, 12):
+            for pixels in (1, 2, 5):
+                yield of_pixels(element_bytes, interleaved(rows, element_bytes), pixels)
+        some_zero = replace(
+            interleaved(3, element_bytes),
+            lanes=tuple((ZERO, *unit[1:-1], ZERO) for unit in interleave(3, element_bytes)),
+        )
+        all_zero = Tile((), (0, 16), ((ZERO,) * (16 // element_bytes),) * 2)
+        for tile in (some_zero, all_zero):
+            yield of_pixels(element_bytes, tile, 3)
+        dst_bytes = 4 * UNIT_BYTES
+        looped = Part(interleaved(4, element_bytes), src=8, dst=0, count=3, src_step=16, dst_step=dst_bytes)
+        last = Part(interleaved(2, element_bytes), src=3, dst=3 * dst_bytes)
+        for pixels in (1, 4):
+            yield ShuffleSpec(SHUFFLE_ISA, element_bytes, UNIT_BYTES, pixels, 3 * dst_bytes + 39, (looped, last))
+        for pixels in (1, 2, 7):
+            yield of_pixels(element_bytes, interleaved(3, element_bytes), pixels, streaming=True)
+            whole = Tile((3,), (0,), (tuple(reversed(range(0, UNIT_BYTES, element_bytes))),))
+            yield of_pixels(element_bytes, whole, pixels, streaming=True)
+
+
+def small_unit_specs() -> Iterator[ShuffleSpec]:
+    """Units of 4 and 8 bytes: several pixels fill a vector."""
+    for unit_bytes in (4, 8):
+        for element_bytes in (size for size in ELEMENT_BYTES if 2 * size <= unit_bytes):
+            tile = Tile((5,), (0,), (tuple(reversed(range(0, unit_bytes, element_bytes))),))
+            for pixels in (1, 3, 8, 15, 33):
+                spec = ShuffleSpec(SHUFFLE_ISA, element_bytes, unit_bytes, pixels, unit_bytes, (Part(tile),))
+                yield spec
+            yield replace(spec, streaming=True)
+
+
+def row_specs() -> Iterator[RowsSpec]:
+    """What copies of the reorders do not have: more than a block of the loop, and streaming."""
+    for row_bytes in (511, 513, 1024, 1025, 1500):
+        yield RowsSpec(SHUFFLE_ISA, 3, row_bytes, row_bytes + 7, row_bytes + 2)
+    for row_bytes in (32, 512, 544, 3136):
+        yield RowsSpec(SHUFFLE_ISA, 3, row_bytes, row_bytes + 7, row_bytes + 32, streaming=True)
+
+
+def element_specs() -> Iterator[ElementsSpec]:
+    """Fewer moves than are in flight, as many, and more; one step and several."""
+    for element_bytes in ELEMENT_BYTES:
+        for count in (1, 5):
+            for moves in (1, 8, 19):
+                pairs = tuple((element_bytes * (7 * k % 19), element_bytes * k) for k in range(moves))
+                yield ElementsSpec(SHUFFLE_ISA, element_bytes, count, 20 * element_bytes, pairs)
+
+
+SHUFFLES: dict[str, Callable[[], Iterator[ShuffleKernel]]] = {
+    "units": unit_specs,
+    "small-units": small_unit_specs,
+    "rows": row_specs,
+    "elements": element_specs,
+}

@@ -1,0 +1,1 @@
+"""Kernels as files: raw bytes, GNU assembly, ELF objects, C headers, and a manifest of them."""

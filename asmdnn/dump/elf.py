@@ -1,0 +1,99 @@
+"""A kernel as an ELF64 relocatable object: code with constants, unwind information, two symbols.
+
+Source: System V ABI, chapter 4 (object files), and its AMD64 supplement.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from asmdnn.dump.kernel import Kernel
+from asmdnn.dump.unwind import eh_frame
+
+_FILE_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION_HEADER: Final = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL: Final = struct.Struct("<IBBHQQ")
+_RELOCATION: Final = struct.Struct("<QQq")
+
+_IDENTITY: Final = b"\x7fELF" + bytes((2, 1, 1, 0)) + bytes(8)  # 64 bits, little endian, version 1, System V
+_RELOCATABLE, _X86_64, _VERSION = 1, 62, 1
+_PROGBITS, _SYMTAB, _STRTAB, _RELA, _UNWIND = 1, 2, 3, 4, 0x70000001
+_ALLOC, _EXECUTE, _INFO_LINK = 2, 4, 0x40
+_LOCAL, _GLOBAL = 0 << 4, 1 << 4
+_OBJECT, _FUNC, _SECTION = 1, 2, 3
+_PC32: Final = 2
+_CODE_ALIGNMENT: Final = 64  # constants are addressed relative to the code, and aligned by up to 64
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    name: str
+    kind: int
+    data: bytes = b""
+    flags: int = 0
+    alignment: int = 1
+    link: int = 0
+    info: int = 0
+    entry_bytes: int = 0
+
+
+def relocatable(kernel: Kernel) -> bytes:
+    """The object: global function `kernel.symbol`, and a local object `constants` if there are any.
+
+    `cc main.c NAME.o` links it.  The stack stays non-executable.
+    """
+    text, eh, symtab, strtab = 1, 2, 5, 6
+    names = _Strings()
+    frames = eh_frame(kernel.listing)
+    pool_bytes = len(kernel.data) - kernel.constants_offset
+    section = _SYMBOL.pack(0, _LOCAL | _SECTION, 0, text, 0, 0)
+    pool = _SYMBOL.pack(names.add("constants"), _LOCAL | _OBJECT, 0, text, kernel.constants_offset, pool_bytes)
+    function = _SYMBOL.pack(names.add(kernel.symbol), _GLOBAL | _FUNC, 0, text, 0, kernel.code_bytes)
+    local = [bytes(_SYMBOL.size), section, *[pool] * bool(pool_bytes)]
+    relocation = _RELOCATION.pack(frames.start_field, 1 << 32 | _PC32, 0)  # against symbol 1, the section
+    return _file([
+        Section(".text", _PROGBITS, kernel.data, _ALLOC | _EXECUTE, _CODE_ALIGNMENT),
+        Section(".eh_frame", _UNWIND, frames.data, _ALLOC, 8),
+        Section(".rela.eh_frame", _RELA, relocation, _INFO_LINK, 8, symtab, eh, _RELOCATION.size),
+        Section(".note.GNU-stack", _PROGBITS),
+        Section(".symtab", _SYMTAB, b"".join(local) + function, 0, 8, strtab, len(local), _SYMBOL.size),
+        Section(".strtab", _STRTAB, bytes(names.data)),
+    ])  # fmt: skip
+
+
+class _Strings:
+    """A string table: names ended by 0, the first one empty."""
+
+    def __init__(self) -> None:
+        self.data = bytearray(1)
+
+    def add(self, name: str) -> int:
+        """Where the name starts."""
+        offset = len(self.data)
+        self.data += name.encode() + b"\0"
+        return offset
+
+
+def _file(sections: Sequence[Section]) -> bytes:
+    """File header, the sections' bytes, then the table of their headers, in which the first is null."""
+    names = _Strings()
+    starts = [names.add(section.name) for section in sections]
+    starts.append(names.add(".shstrtab"))
+    everything = [*sections, Section(".shstrtab", _STRTAB, bytes(names.data))]
+    body = bytearray(_FILE_HEADER.size)
+    headers = [bytes(_SECTION_HEADER.size)]
+    for start, s in zip(starts, everything, strict=True):
+        body += bytes(-len(body) % s.alignment)
+        headers.append(
+            _SECTION_HEADER.pack(
+                start, s.kind, s.flags, 0, len(body), len(s.data), s.link, s.info, s.alignment, s.entry_bytes
+            )
+        )
+        body += s.data
+    body += bytes(-len(body) % 8)
+    _FILE_HEADER.pack_into(
+        body, 0, _IDENTITY, _RELOCATABLE, _X86_64, _VERSION, 0, 0, len(body), 0, _FILE_HEADER.size, 0, 0,
+        _SECTION_HEADER.size, len(headers), len(headers) - 1,
+    )  # fmt: skip
+    return bytes(body) + b"".join(headers)

@@ -1,0 +1,102 @@
+"""A generated kernel as the writers of this package see it: code with its listing, constants, names."""
+
+import re
+import sys
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.generators.footprint import Footprint
+from asmdnn.isa.assembler import Assembler, Line
+from asmdnn.isa.levels import isa_of
+
+ANY_CPU: Final = "x86_64"  # the level of kernels that need nothing above the 64-bit baseline
+JUMP: Final = re.compile(r"(\w+) 0x([0-9a-f]+) <(.+)>")  # as a listing writes a jump to a label
+_CONSTANTS_ALIGNMENT: Final = 64
+
+
+class Spec(Protocol):
+    """What a kernel's bytes depend on; `isa`, `footprint()` and the module's ARGUMENTS are used where there are any."""
+
+    @property
+    def name(self) -> str: ...
+    def generate(self, asm: Assembler) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """data: instructions, then, from the next multiple of 64, constants.  listing: of every instruction."""
+
+    spec: Spec
+    data: bytes
+    listing: tuple[Line, ...]
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def symbol(self) -> str:
+        """The name as an identifier of C."""
+        name = re.sub(r"\W", "_", self.name, flags=re.ASCII)
+        return f"_{name}" if name[0].isdigit() else name
+
+    @property
+    def code_bytes(self) -> int:
+        """Where the instructions end."""
+        last = self.listing[-1]
+        return last.offset + len(last.data)
+
+    @property
+    def constants_offset(self) -> int:
+        """Where the constants start; the size of `data` if there are none."""
+        return min(len(self.data), self.code_bytes + -self.code_bytes % _CONSTANTS_ALIGNMENT)
+
+    @property
+    def isa(self) -> str:
+        return str(getattr(self.spec, "isa", ANY_CPU))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The CPU features of the kernel's level, by name."""
+        return () if self.isa == ANY_CPU else tuple(sorted(isa_of(self.isa).features))
+
+    @property
+    def family(self) -> str:
+        """The generator's module: conv, reorder, ..."""
+        return type(self.spec).__module__.rpartition(".")[2]
+
+    @property
+    def contract(self) -> str:
+        """What the generator's module and the spec say that a call computes."""
+        texts = (sys.modules[type(self.spec).__module__].__doc__, type(self.spec).__doc__)
+        return "\n\n".join(text.strip() for text in texts if text)
+
+    @property
+    def footprint(self) -> Footprint | None:
+        """What a call touches; None for kernels whose frame holds other things than buffers."""
+        claim = getattr(self.spec, "footprint", None)
+        found: Footprint | None = claim() if claim else None
+        return found
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The names of the frame's words, as the generator has them."""
+        owner: Any = sys.modules[type(self.spec).__module__]
+        names = getattr(self.spec, "frame_names", ()) or getattr(owner, "ARGUMENTS", ())
+        return tuple(names) or tuple(f"argument{i}" for i in range(self._frame_words()))
+
+    def _frame_words(self) -> int:
+        footprint = self.footprint
+        ranges = (*footprint.reads, *footprint.writes) if footprint else ()
+        return 1 + max((r.argument for r in ranges), default=0)
+
+
+def listed(spec: Spec) -> Kernel:
+    """The kernel of `spec`, generated with its listing; on any machine, whatever the spec's ISA level."""
+    asm = Assembler(spec.name, listing=True)
+    spec.generate(asm)
+    code = asm.finish()
+    if not code.listing:
+        raise InvalidArguments(f"{spec.name} has no instruction: its generator must at least return")
+    return Kernel(spec, code.data, code.listing)

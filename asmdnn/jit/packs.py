@@ -1,0 +1,69 @@
+"""The packs that this process has loaded: where the kernel cache and the planners look before they work."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # most processes load no pack, and need no JSON
+    from asmdnn.jit.pack_file import Entry, PackFile
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A verified pack; a value that can be printed.  `facts` are what its manifest says of the whole."""
+
+    path: str
+    kernels: int
+    plans: int
+    isas: tuple[str, ...]
+    facts: Mapping[str, Any] = field(repr=False, compare=False)
+    sha256: str = field(repr=False)
+    _file: "PackFile" = field(repr=False, compare=False)
+    _index: Mapping[tuple[str, str], "Entry"] = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, path: str, file: "PackFile") -> "Pack":
+        counts = [sum(entry.kind == kind for entry in file.entries) for kind in ("kernel", "plan")]
+        isas = tuple(str(name) for name in file.facts.get("isas", ()))
+        index = {(entry.kind, entry.key): entry for entry in file.entries}
+        return cls(path, counts[0], counts[1], isas, file.facts, file.sha256, file, index)
+
+    def entries(self) -> "tuple[Entry, ...]":
+        """What is in it, kernels and plans, in the order of the file."""
+        return self._file.entries
+
+    def find(self, kind: str, key: str) -> "tuple[Entry, memoryview] | None":
+        entry = self._index.get((kind, key))
+        return (entry, self._file.blob(entry)) if entry else None
+
+
+# The newest first.  Inserting into a list is atomic, and a fork()ed child keeps it.
+_loaded: list[Pack] = []
+
+
+def add(pack: Pack) -> Pack:
+    """From now on, ask this pack first; one with the same content that is loaded already is returned instead."""
+    for known in tuple(_loaded):
+        if known.sha256 == pack.sha256:
+            return known
+    _loaded.insert(0, pack)
+    return pack
+
+
+def loaded() -> tuple[Pack, ...]:
+    """The loaded packs, the newest first."""
+    return tuple(_loaded)
+
+
+def find_kernel(key: str, name: str) -> bytes | None:
+    """The code under a key of the kernel cache, or None."""
+    return next((bytes(blob) for entry, blob in _found("kernel", key) if entry.name == name), None)
+
+
+def find_plan(key: str) -> memoryview | None:
+    """The stored plan under a key of the planners, or None."""
+    return next((blob for _, blob in _found("plan", key)), None)
+
+
+def _found(kind: str, key: str) -> "Iterator[tuple[Entry, memoryview]]":
+    return (hit for hit in (pack.find(kind, key) for pack in tuple(_loaded)) if hit)

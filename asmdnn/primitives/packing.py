@@ -1,0 +1,107 @@
+"""Kernel packs: plans and kernels made ahead, so that another process, or machine, needs neither planner nor PeachPy.
+
+Kernels are keyed as in the disk cache.  A plan is keyed by its description, attributes, ISA level and implementation
+list, but not by the size of L2: a pack is made for one target, and on a machine with another L2 the planners would ask
+for kernels that the pack does not have.
+"""
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.generators.executor import ExecutorSpec
+from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
+from asmdnn.jit import packs
+from asmdnn.jit.kernels import source_digest
+from asmdnn.jit.packs import Pack
+from asmdnn.primitives.implementation import plan_digest, plan_key
+from asmdnn.primitives.primitive import PrimitiveDesc
+from asmdnn.primitives.registry import planners_of
+from asmdnn.runtime.execution import kernel_cache
+from asmdnn.version import __version__
+
+
+def load_pack(path: str | PathLike[str]) -> Pack:
+    """From now on, take kernels and plans from the pack at `path`, before the disk cache and the planners.
+
+    The file is read once and checked: its checksum, its format, and that its kernels were made by these very sources.
+    Raises InvalidArguments with the reason otherwise, and then nothing of the pack is used.  Packs stay loaded; loading
+    one again changes nothing.  Primitives that exist already, and plans that were made before, stay as they are.  Any
+    thread may call this at any time.  Only load packs that you trust: they are code.
+    """
+    from asmdnn.jit import pack_file  # in functions, here and below: most processes need neither packs nor JSON
+
+    where = _path(path)
+    file = pack_file.read(where)
+    for name, mine in versions().items():
+        theirs = file.facts.get(name)
+        if theirs != mine:
+            raise InvalidArguments(
+                f"the pack {str(where)!r} was made with {name} {_short(theirs)}, this is {_short(mine)}: "
+                "make it again with this version."
+            )
+    return packs.add(Pack.of(str(where), file))
+
+
+def read_pack(path: str | PathLike[str]) -> Pack:
+    """What the intact pack at `path` holds, whatever version made it; it is not used.  Raises InvalidArguments."""
+    from asmdnn.jit import pack_file
+
+    where = _path(path)
+    return Pack.of(str(where), pack_file.read(where))
+
+
+def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts: Mapping[str, Any]) -> Pack:
+    """Generate the kernels of `descs`, for any ISA level on any machine, and write them with the plans to `path`.
+
+    `facts` are added to the manifest.  Raises InvalidArguments if the file cannot be written, what generating raises,
+    and NotPackable for a plan with values that the format does not know.
+    """
+    from asmdnn.jit import pack_file
+    from asmdnn.runtime.plan_codec import encode_plan
+
+    blobs: dict[tuple[str, str], tuple[str, str, str, str, bytes]] = {}
+    isas: dict[str, None] = {}
+    cache = kernel_cache()
+    for pd in descs:
+        isas[pd.engine.isa] = None
+        specs: list[Any] = [*pd.plan.specs, ExecutorSpec(len(pd.plan.phases[0].arguments))]
+        for spec in specs:
+            key = cache.key(spec)
+            if ("kernel", key) not in blobs:
+                code = cache.fetch(spec).code
+                blobs["kernel", key] = ("kernel", key, spec.name, getattr(spec, "isa", "x86_64"), code)
+        key = plan_key(planners_of(pd.desc), pd.desc, pd.attr, pd.engine)
+        refusals = [[refusal.implementation, refusal.reason] for refusal in pd.refusals]
+        name = f"{pd.implementation}  {pd.desc}"
+        blobs["plan", key] = ("plan", key, name, pd.engine.isa, encode_plan(pd.plan, refusals))
+    if not blobs:
+        raise InvalidArguments("a pack needs at least one problem")
+    image = pack_file.image_of({**versions(), "isas": list(isas), **facts}, list(blobs.values()))
+    where = _path(path)
+    pack_file.write(where, image)
+    return read_pack(where)
+
+
+def versions() -> dict[str, str]:
+    """What must be equal in the process that makes a pack and the one that uses it."""
+    return {
+        "asmdnn": __version__,
+        "PeachPy": PEACHPY_VERSION,
+        "generators": source_digest(),
+        "planners": plan_digest(),
+    }
+
+
+def _path(path: str | PathLike[str]) -> Path:
+    try:
+        return Path(path).absolute()
+    except TypeError:
+        raise InvalidArguments(f"path must be the path of a pack, not {path!r}") from None
+
+
+def _short(version: Any) -> str:
+    text = str(version)
+    return text[:12] if len(text) == 64 else text[:40]

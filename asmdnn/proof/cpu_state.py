@@ -1,0 +1,22 @@
+"""Rules "direction flag", "vzeroupper", "mxcsr" and "tiles": what a kernel changes in the CPU is put back."""
+
+from typing import Final
+
+from asmdnn.proof.kernel import Step
+from asmdnn.proof.machine import Machine, State
+
+LEAVING: Final = ("return", "indirect call")
+
+
+def check(machine: Machine, step: Step, state: State) -> None:
+    """Raise BrokenRule where a kernel returns or calls with something left undone."""
+    if step.fact.flow not in LEAVING:
+        return
+    for undone, rule, reason in (
+        (state.direction, "direction flag", "the direction flag may be set"),
+        (state.upper, "vzeroupper", "ymm or zmm registers were used and no VZEROUPPER has followed"),
+        (state.mxcsr, "mxcsr", "MXCSR may not be what it was at the call"),
+        (state.tiles, "tiles", "tiles are configured and no TILERELEASE has followed"),
+    ):
+        if undone:
+            raise machine.kernel.broken(rule, f"{reason}, on a path to here", step)

@@ -1,0 +1,267 @@
+"""Instructions as iced-x86 decodes them, reduced to what the rules ask for; each byte string is decoded once.
+
+iced-x86 shares nothing with PeachPy, whose encoders made the bytes.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, Final
+
+from asmdnn.errors import Unimplemented
+
+RSP: Final = 4
+NO_REGISTER: Final = -1
+DIRECTION_FLAG: Final = 0x40  # iced-x86's RflagsBits.DF
+
+# All 64-bit CPUs have these; PREFETCHT1 and SFENCE are SSE.
+X86_64_FEATURES: Final = frozenset((
+    "intel8086", "intel186", "intel286", "intel386", "intel486", "x64", "cmov", "multibytenop", "sse", "sse2",
+))  # fmt: skip
+
+_MASKED_MOVES: Final = ("vmovup", "vmovap", "vmovdq", "vmaskmov", "vpmaskmov")
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """kind: "gp" (number, bits), "vector" or "mask" (number), "number" (its value), "memory", "other"."""
+
+    kind: str
+    number: int = 0
+    bits: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Memory that an instruction touches: [base + index * scale + displacement], `size_bytes` of it.
+
+    base, index: numbers of general-purpose registers, or NO_REGISTER.  in_code: the displacement counts from the
+    instruction's start.  scattered: the index is a vector.  oddity: what makes the address no plain one, or "".
+    mask: the register ("mask" or "vector", number) whose elements say which `element_bytes` are touched, or None when
+    all are.
+    """
+
+    base: int
+    index: int
+    scale: int
+    displacement: int
+    size_bytes: int
+    reads: bool
+    writes: bool
+    in_code: bool
+    scattered: bool
+    oddity: str
+    mask: tuple[str, int] | None
+    element_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of an instruction from its bytes alone.
+
+    flow: next, jump, branch, call, return, indirect or trap.  target: of a direct jump, from the instruction's start.
+    gp_written: full registers that it changes in any way.  reads_gp: those it reads as values, not as addresses.
+    """
+
+    length: int
+    mnemonic: str
+    text: str
+    features: frozenset[str]
+    flow: str
+    target: int
+    operands: tuple[Operand, ...]
+    accesses: tuple[Access, ...]
+    gp_written: tuple[int, ...]
+    gp_read: tuple[int, ...]
+    vectors_written: tuple[int, ...]
+    masks_written: tuple[int, ...]
+    uses_upper: bool
+    changes_direction: bool
+    changes_flags: bool
+    inert: bool  # changes no integer register, mask or flag, and touches no memory
+    is_string: bool  # MOVS, STOS, ...: touches as much as rcx says
+    is_special: bool  # changes what the ABI guards, but no register that the decoder tells of
+
+
+def require_decoder() -> None:
+    """Raise Unimplemented, with what to install, when iced-x86 is missing."""
+    if find_spec("iced_x86") is None:
+        raise Unimplemented("prove needs the independent decoder iced-x86: pip install iced-x86")
+
+
+def fact_at(code: bytes, offset: int) -> Fact | None:
+    """The instruction that starts there, None if there is none."""
+    found = _first(code[offset : offset + 15])
+    return None if found is None else _fact_of(code[offset : offset + found])
+
+
+def _first(window: bytes) -> int | None:
+    instruction = _decoder().Decoder(64, window).decode()
+    return None if instruction.is_invalid else int(instruction.len)
+
+
+@cache
+def _decoder() -> Any:
+    import iced_x86
+
+    return iced_x86
+
+
+@cache
+def _tables() -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
+    """Names of mnemonics, features and registers by iced-x86's numbers."""
+    iced = _decoder()
+
+    def names(enumeration: Any) -> dict[int, str]:
+        return {value: name.lower() for name, value in vars(enumeration).items() if name[0].isupper()}
+
+    return names(iced.Mnemonic), names(iced.CpuidFeature), names(iced.Register)
+
+
+@cache
+def _formatter() -> Any:
+    iced = _decoder()
+    formatter = iced.Formatter(iced.FormatterSyntax.NASM)
+    formatter.number_base = 10
+    formatter.space_after_operand_separator = True
+    formatter.rip_relative_addresses = True
+    formatter.show_branch_size = False
+    formatter.use_pseudo_ops = False
+    formatter.memory_size_options = iced.MemorySizeOptions.NEVER
+    return formatter
+
+
+@cache
+def _info_factory() -> Any:
+    return _decoder().InstructionInfoFactory()
+
+
+@cache
+def _fact_of(data: bytes) -> Fact:
+    iced = _decoder()
+    mnemonics, features, _ = _tables()
+    ins = iced.Decoder(64, data).decode()
+    info = _info_factory().info(ins)
+    mnemonic = mnemonics[ins.mnemonic]
+    access = iced.OpAccess
+    reading = (access.READ, access.COND_READ, access.READ_WRITE, access.READ_COND_WRITE)
+    writing = (access.WRITE, access.COND_WRITE, access.READ_WRITE, access.READ_COND_WRITE)
+    ext = iced.RegisterExt
+    written = [r.register for r in info.used_registers() if r.access in writing]
+    gp_written = tuple(sorted({ext.number(n) for n in written if ext.is_gpr(n)}))
+    masks_written = tuple(ext.number(n) for n in written if ext.is_k(n))
+    operands = tuple(_operand(ins, i) for i in range(ins.op_count))
+    accesses = tuple(_access(ins, m, m.access in reading, m.access in writing) for m in info.used_memory())
+    if mnemonic == "lea":
+        accesses = (_lea_address(ins),)
+    flags = bool(ins.rflags_modified)
+    return Fact(
+        length=ins.len,
+        mnemonic=mnemonic,
+        text=str(_formatter().format(ins)),
+        features=frozenset(features[f] for f in ins.cpuid_features()) - X86_64_FEATURES,
+        flow=_flow(ins),
+        target=_signed(ins.near_branch_target) if _flow(ins) in ("jump", "branch", "call") else 0,
+        operands=operands,
+        accesses=accesses,
+        gp_written=gp_written,
+        gp_read=_values_read(operands, mnemonic),
+        vectors_written=tuple(ext.number(n) for n in written if ext.is_vector_register(n)),
+        masks_written=masks_written,
+        uses_upper=any(operand.kind == "vector" and operand.bits > 128 for operand in operands),
+        changes_direction=bool(ins.rflags_modified & DIRECTION_FLAG),
+        changes_flags=flags,
+        inert=not (gp_written or masks_written or accesses or flags) and _flow(ins) == "next",
+        is_string=bool(ins.is_string_instruction),
+        is_special=mnemonic in ("vzeroupper", "vzeroall", "tilerelease", "cld", "std"),
+    )
+
+
+def _flow(ins: Any) -> str:
+    kinds = _decoder().FlowControl
+    if ins.is_privileged or ins.mnemonic == _decoder().Mnemonic.SYSCALL:
+        return "trap"
+    return {
+        kinds.NEXT: "next", kinds.UNCONDITIONAL_BRANCH: "jump", kinds.CONDITIONAL_BRANCH: "branch",
+        kinds.RETURN: "return", kinds.CALL: "call", kinds.INDIRECT_CALL: "indirect call",
+        kinds.INDIRECT_BRANCH: "indirect jump",
+    }.get(ins.flow_control, "trap")  # fmt: skip
+
+
+def _operand(ins: Any, index: int) -> Operand:
+    iced = _decoder()
+    kind, ext = ins.op_kind(index), iced.RegisterExt
+    if kind == iced.OpKind.REGISTER:
+        register = ins.op_register(index)
+        if ext.is_gpr(register):
+            high = _tables()[2][register] in ("ah", "bh", "ch", "dh")
+            return Operand("other") if high else Operand("gp", ext.number(register), 8 * ext.size(register))
+        if ext.is_vector_register(register):
+            return Operand("vector", ext.number(register), 8 * ext.size(register))
+        return Operand("mask" if ext.is_k(register) else "other", ext.number(register))
+    if kind == iced.OpKind.MEMORY:
+        return Operand("memory", bits=8 * iced.MemorySizeExt.size(ins.memory_size))
+    if iced.OpKind.IMMEDIATE8 <= kind <= iced.OpKind.IMMEDIATE32TO64:
+        return Operand("number", _signed(ins.immediate(index)))
+    return Operand("other")
+
+
+def _values_read(operands: tuple[Operand, ...], mnemonic: str) -> tuple[int, ...]:
+    """Registers whose value flows into the result; a plain destination's does not."""
+    skip = 1 if mnemonic in ("mov", "movzx", "movsx", "movsxd", "lea") else 0
+    return tuple(operand.number for operand in operands[skip:] if operand.kind == "gp")
+
+
+def _access(ins: Any, memory: Any, reads: bool, writes: bool) -> Access:
+    iced = _decoder()
+    ext, size, none = iced.RegisterExt, iced.MemorySizeExt, iced.Register.NONE
+    element = size.element_size(memory.memory_size)
+    return Access(
+        base=ext.number(memory.base) if ext.is_gpr(memory.base) else NO_REGISTER,
+        index=ext.number(memory.index) if ext.is_gpr(memory.index) else NO_REGISTER,
+        scale=memory.scale,
+        displacement=_signed(memory.displacement),
+        size_bytes=element if size.is_broadcast(memory.memory_size) else size.size(memory.memory_size),
+        reads=reads,
+        writes=writes,
+        in_code=bool(ins.is_ip_rel_memory_operand) and memory.base == none,
+        scattered=memory.index != none and not ext.is_gpr(memory.index),
+        oddity=_oddity(memory),
+        mask=_mask_of(ins),
+        element_bytes=element,
+    )
+
+
+def _oddity(memory: Any) -> str:
+    segment, ext = _tables()[2][memory.segment], _decoder().RegisterExt
+    if segment in ("fs", "gs"):
+        return f"is relative to {segment}"
+    if any(ext.is_gpr(register) and ext.size(register) != 8 for register in (memory.base, memory.index)):
+        return "has only 32 bits"
+    return ""
+
+
+def _lea_address(ins: Any) -> Access:
+    """The address that LEA computes; nothing is touched."""
+    ext, in_code = _decoder().RegisterExt, bool(ins.is_ip_rel_memory_operand)
+    registers = (-1 if in_code else ins.memory_base, ins.memory_index)
+    base, index = (ext.number(r) if r >= 0 and ext.is_gpr(r) else NO_REGISTER for r in registers)
+    displacement = ins.ip_rel_memory_address if in_code else ins.memory_displacement
+    scale = ins.memory_index_scale
+    return Access(base, index, scale, _signed(displacement), 0, False, False, in_code, False, "", None, 0)
+
+
+def _mask_of(ins: Any) -> tuple[str, int] | None:
+    """Only moves touch as little as their mask says; for others the whole operand counts."""
+    iced, mnemonic = _decoder(), _tables()[0][ins.mnemonic]
+    if not mnemonic.startswith(_MASKED_MOVES):
+        return None
+    if ins.op_mask != iced.Register.NONE:
+        return "mask", iced.RegisterExt.number(ins.op_mask)
+    if "maskmov" in mnemonic:
+        return "vector", iced.RegisterExt.number(ins.op_register(1))
+    return None
+
+
+def _signed(word: int) -> int:
+    return (word & (1 << 64) - 1) - ((word >> 63 & 1) << 64)

@@ -1,0 +1,152 @@
+"""Rule "footprint": a call reads and writes what its footprint says, writes all of it, and nothing else.
+
+Plan.check() proves from footprints that every access of a schedule is inside its tensor; here the kernels are held to
+them, for every tap list and every value of the data.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.proof import tap_lists
+from asmdnn.proof.decoder import Access
+from asmdnn.proof.kernel import Kernel, Step
+from asmdnn.proof.values import Base, Value
+from asmdnn.proof.walk import RULE, Walker, WalkState
+
+KNOWN: Final = ("argument", "moved")
+Intervals = tuple[list[int], list[int]]  # starts and ends, sorted, none touching the next
+
+
+def check(kernel: Kernel) -> int:
+    """Raise BrokenRule for a wrong access; how many accesses had no offset that could be derived, only an argument."""
+    footprint = kernel.contract.footprint
+    if footprint is None:
+        return 0
+    judge = Judge(kernel, footprint)
+    judge.walk()
+    return len(judge.unbounded)
+
+
+class Judge(Walker):
+    """Holds every access of a walk against the footprint."""
+
+    def __init__(self, kernel: Kernel, footprint: Footprint) -> None:
+        super().__init__(kernel, footprint.taps)
+        self.footprint = footprint
+        self.unbounded: set[int] = set()
+        again = footprint.writes if footprint.rereads else ()
+        reads, writes = by_argument((*footprint.reads, *again)), by_argument(footprint.writes)
+        self._allowed: dict[tuple[Base, bool], Intervals] = {
+            (Base("argument", argument), is_write): found
+            for is_write, side in ((False, reads), (True, writes))
+            for argument, found in side.items()
+        }
+        taps = footprint.taps
+        for group, ranges in enumerate(taps.groups if taps else ()):
+            for argument, found in by_argument(ranges).items():
+                self._allowed[Base("moved", argument, group), False] = found
+        self._approved: set[tuple[Base, int, int, bool]] = set()
+
+    def touch(self, state: WalkState, step: Step, access: Access, where: Value) -> None:
+        base = where.base
+        if base is None or base.kind in ("frame", "code"):
+            return  # the rule "provenance" is about these
+        taps = self.footprint.taps
+        if taps and base.kind in ("start", "tuple"):
+            self._complain(tap_lists.offence(taps, where, access.size_bytes) if not access.writes else "", step)
+            if access.writes:
+                self._complain("it stores into the tap list", step)
+            return
+        if taps and base.kind == "moved":
+            self._complain(tap_lists.moved_offence(taps, base), step)
+            base = base._replace(word=-1)
+        if base.kind not in KNOWN:
+            self._complain("the address is derived from a value whose meaning is lost where paths meet", step)
+        for is_write in (False, True):
+            if access.writes if is_write else access.reads:
+                self._check(state, step, access, Value(base, where.offset), is_write)
+
+    def _check(self, state: WalkState, step: Step, access: Access, where: Value, is_write: bool) -> None:
+        assert where.base is not None
+        allowed = self._allowed.get((where.base, is_write))
+        verb = "stores" if is_write else "reads"
+        if allowed is None:
+            self._complain(f"it {verb} through argument {where.base.number}, which the footprint does not say", step)
+            return
+        if where.offset is None:
+            if where.base.kind != "argument":
+                self._complain("a tap's offset is lost", step)
+            self.unbounded.add(step.offset)
+            return
+        chosen = chosen_elements(state, access)
+        for begin, end in pieces(access, where.offset, chosen):
+            key = (where.base, begin, end, is_write)
+            if key not in self._approved:
+                if not contains(allowed, begin, end):
+                    moved = " from a tap's place" if where.base.kind == "moved" else ""
+                    ranges = ", ".join(f"[{b}, {e})" for b, e in zip(*allowed, strict=True))[:120]
+                    what = f"bytes [{begin}, {end}) of argument {where.base.number}{moved}"
+                    self._complain(f"it {verb} {what}; the footprint has {ranges}", step)
+                self._approved.add(key)
+            if is_write and (chosen is not None or access.mask is None):
+                state.written.add((where.base.number, begin, end))
+
+    def leave(self, state: WalkState, step: Step) -> None:
+        """All that the footprint says is written has been."""
+        done = by_argument(Range(*touched) for touched in state.written)
+        for (base, is_write), claimed in self._allowed.items():
+            if is_write and not self.unbounded:
+                for begin, end in zip(*claimed, strict=True):
+                    if base.number not in done or not contains(done[base.number], begin, end):
+                        self._complain(f"bytes [{begin}, {end}) of argument {base.number} are not all written", step)
+
+    def _complain(self, reason: str, step: Step) -> None:
+        if reason:
+            raise self.kernel.broken(RULE, reason, step)
+
+
+def chosen_elements(state: WalkState, access: Access) -> list[int] | None:
+    """Which elements the mask selects; None without a mask, or when it is not known."""
+    if access.mask is None:
+        return None
+    kind, number = access.mask
+    size = access.element_bytes
+    if kind == "mask" and number in state.masks:
+        return [i for i in range(access.size_bytes // size) if state.masks[number] >> i & 1]
+    if kind == "vector" and number in state.vectors:
+        signs = state.vectors[number][size - 1 :: size]
+        return [i for i in range(access.size_bytes // size) if signs[i] >> 7]
+    return None
+
+
+def pieces(access: Access, at: int, chosen: list[int] | None) -> Iterator[tuple[int, int]]:
+    """The bytes that an access at `at` touches: all, or the chosen elements."""
+    if chosen is None:
+        yield at, at + access.size_bytes
+        return
+    size = access.element_bytes
+    starts = [i for i in chosen if i - 1 not in chosen]
+    ends = [i + 1 for i in chosen if i + 1 not in chosen]
+    for begin, end in zip(starts, ends, strict=True):
+        yield at + size * begin, at + size * end
+
+
+def by_argument(ranges: Iterable[Range]) -> dict[int, Intervals]:
+    """Ranges that touch or overlap as one, for each argument."""
+    found: dict[int, Intervals] = {}
+    for argument, begin, end in sorted((r.argument, r.begin_bytes, r.end_bytes) for r in ranges):
+        begins, ends = found.setdefault(argument, ([], []))
+        if ends and begin <= ends[-1]:
+            ends[-1] = max(ends[-1], end)
+        else:
+            begins.append(begin)
+            ends.append(end)
+    return found
+
+
+def contains(intervals: Intervals, begin: int, end: int) -> bool:
+    """Whether one of the intervals has all of [begin, end)."""
+    at = bisect_right(intervals[0], begin) - 1
+    return at >= 0 and end <= intervals[1][at]

@@ -1,0 +1,117 @@
+"""A kernel under proof: its bytes decoded, its listing, and the contract that it has to keep."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from asmdnn.generators.footprint import Footprint
+from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Code, Line
+from asmdnn.isa.levels import Isa
+from asmdnn.proof.decoder import Fact, fact_at
+
+LEAVES: Final = ("return", "jump", "indirect jump", "trap")  # after which execution does not go on behind
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What a kernel may do.
+
+    level: the ISA level whose features it may use, None for those of every 64-bit CPU.  arguments: words of the frame
+    that it may read, None for a structure of any size (the executor's).  footprint: None where no bounds are claimed.
+    calls: whether it calls functions whose addresses it is given.
+    """
+
+    level: Isa | None
+    arguments: int | None
+    footprint: Footprint | None
+    calls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that a kernel breaks, and the instruction that breaks it (None: the kernel as a whole)."""
+
+    kernel: str
+    rule: str
+    reason: str
+    line: Line | None = None
+
+    def __str__(self) -> str:
+        head = f"{self.kernel} breaks the rule '{self.rule}': {self.reason}"
+        if self.line is None:
+            return head
+        where = f"{self.line.offset:6x}  {self.line.data.hex():20}  {self.line.text}"
+        return f"{head}\n{where}    {self.line.source or 'no source line'}"
+
+
+class BrokenRule(Exception):
+    """Raised where a rule is checked; carries the Violation."""
+
+    def __init__(self, violation: Violation) -> None:
+        super().__init__(str(violation))
+        self.violation = violation
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An instruction at its place."""
+
+    offset: int
+    fact: Fact
+    line: Line
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.fact.length
+
+    @property
+    def target(self) -> int:
+        """Of a direct jump."""
+        return self.offset + self.fact.target
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """name, contract and code; `steps` are its instructions by offset, as far as the decoder finds any."""
+
+    name: str
+    contract: Contract
+    code: Code
+    steps: Mapping[int, Step] = field(init=False)
+    code_bytes: int = field(init=False)  # of instructions; behind them fill and constants
+    pool_start: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        lines = self.code.listing
+        assert lines, "a kernel is proved from its listing"
+        end = lines[-1].offset + len(lines[-1].data)
+        object.__setattr__(self, "code_bytes", end)
+        object.__setattr__(self, "pool_start", end + -end % POOL_ALIGNMENT_BYTES)
+        object.__setattr__(self, "steps", dict(self._decode(end)))
+
+    def _decode(self, end: int) -> "list[tuple[int, Step]]":
+        """One instruction behind the other, from the first byte on."""
+        assert self.code.listing is not None
+        lines = {line.offset: line for line in self.code.listing}
+        found, here = [], 0
+        while here < end:
+            fact = fact_at(self.code.data[:end], here)
+            if fact is None:
+                break
+            line = lines.get(here) or Line(here, self.code.data[here : here + fact.length], fact.text, "", "")
+            found.append((here, Step(here, fact, line)))
+            here += fact.length
+        return found
+
+    def broken(self, rule: str, reason: str, step: Step | Line | None = None) -> BrokenRule:
+        """The exception to raise."""
+        return BrokenRule(Violation(self.name, rule, reason, step.line if isinstance(step, Step) else step))
+
+
+def followers(step: Step) -> tuple[int, ...]:
+    """Offsets where execution can go on after an instruction, calls having returned."""
+    if step.fact.flow == "jump":
+        return (step.target,)
+    if step.fact.flow == "branch":
+        return (step.target, step.end)
+    return () if step.fact.flow in LEAVES else (step.end,)

@@ -1,0 +1,236 @@
+"""What is known before an instruction, and the effect that the instruction has on it."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from asmdnn.proof.arithmetic import ARITHMETIC, SHIFTS
+from asmdnn.proof.decoder import NO_REGISTER, RSP, Access, Fact, Operand
+from asmdnn.proof.kernel import Kernel, Step
+from asmdnn.proof.values import (
+    ANY_POINTER,
+    CODE,
+    JUNK,
+    NUMBER,
+    STACK,
+    Base,
+    Value,
+    add,
+    at_entry,
+    join,
+    multiply,
+    number,
+)
+
+WORD_BYTES: Final = 8
+CALLER_SAVED: Final = (0, 1, 2, 6, 7, 8, 9, 10, 11)
+RAX: Final = 0
+MXCSR: Final = Value(Base("mxcsr"), 0)  # what is in a stack slot that MXCSR was saved to before anybody changed it
+# What the flags tell of: the "difference" of two values, the "unsigned" difference of two of less than 64 bits, or a
+# "result" (and nothing).
+Compare = tuple[str, Value, Value]
+
+
+class State:
+    """Values of registers and stack slots, and what the ABI guards.  Changed in place; `copy()` for another path."""
+
+    __slots__ = ("compare", "direction", "mxcsr", "registers", "slots", "tiles", "upper")
+
+    def __init__(self) -> None:
+        self.registers = [at_entry(register) for register in range(16)]
+        self.slots: dict[int, Value] = {}  # by offset from STACK, each of 8 bytes
+        self.compare: Compare | None = None
+        self.upper = False  # a ymm or zmm register was used since VZEROUPPER
+        self.direction = False  # the direction flag may be set
+        self.mxcsr = False  # MXCSR may differ from what it was at the call
+        self.tiles = False  # tiles are configured
+
+    def copy(self) -> "State":
+        other = type(self)()
+        other.registers, other.slots, other.compare = self.registers[:], dict(self.slots), self.compare
+        other.upper, other.direction, other.mxcsr, other.tiles = self.upper, self.direction, self.mxcsr, self.tiles
+        return other
+
+    def join(self, other: "State") -> bool:
+        """Keep what holds in both; whether anything was lost."""
+        before = self._all()
+        self.registers = [join(a, b) for a, b in zip(self.registers, other.registers, strict=True)]
+        self.slots = {at: join(self.slots[at], other.slots[at]) for at in self.slots.keys() & other.slots.keys()}
+        self.compare = self.compare if self.compare == other.compare else None
+        self.upper |= other.upper
+        self.direction |= other.direction
+        self.mxcsr |= other.mxcsr
+        self.tiles |= other.tiles
+        return before != self._all()
+
+    def _all(self) -> tuple[object, ...]:
+        return self.registers, self.slots, self.compare, self.upper, self.direction, self.mxcsr, self.tiles
+
+
+class Machine:
+    """Interprets the instructions of one kernel on States."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def apply(self, state: State, step: Step) -> None:
+        """Execute one instruction."""
+        fact = step.fact
+        if fact.uses_upper:
+            state.upper = True
+        if fact.inert and not fact.is_special:
+            return
+        special = SPECIAL.get(fact.mnemonic)
+        if special is not None:
+            special(self, state, step)
+        else:
+            self.write(state, step, self.result(state, fact, step))
+            state.direction |= fact.changes_direction
+
+    def address(self, state: State, step: Step, access: Access) -> Value:
+        """Where an access goes."""
+        if access.in_code:
+            return Value(CODE, step.offset + access.displacement)
+        found = number(access.displacement)
+        if access.base != NO_REGISTER:
+            found = add(state.registers[access.base], found)
+        if access.index != NO_REGISTER:
+            found = add(found, multiply(state.registers[access.index], number(access.scale)))
+        return Value(found.base, None) if access.scattered else found
+
+    def load(self, state: State, where: Value, size_bytes: int) -> Value:
+        """What a load gives: a pointer from the frame, what a stack slot holds, or some number."""
+        if where.base is None or size_bytes != WORD_BYTES:
+            return NUMBER
+        if where.base.kind == "frame":
+            if where.offset is None or where.offset % WORD_BYTES:
+                return Value(Base("argument", ANY_POINTER), None)
+            return Value(Base("argument", where.offset // WORD_BYTES), 0)
+        if where.base == STACK:
+            return JUNK if where.offset is None else state.slots.get(where.offset, JUNK)
+        return NUMBER
+
+    def store(self, state: State, where: Value, size_bytes: int, value: Value | None) -> None:
+        """Remember a word on the stack, forget what is overwritten."""
+        if where.base != STACK:
+            return
+        if where.offset is None:
+            state.slots.clear()
+            return
+        for at in [at for at in state.slots if at < where.offset + size_bytes and where.offset < at + WORD_BYTES]:
+            del state.slots[at]
+        if value is not None:
+            state.slots[where.offset] = value
+
+    def result(self, state: State, fact: Fact, step: Step) -> Value:
+        """What the first operand becomes; notes what the flags tell then."""
+        values = [self.read(state, step, operand) for operand in fact.operands]
+        known = ARITHMETIC.get(fact.mnemonic)
+        if known is None:
+            value = JUNK if any(state.registers[register].base for register in fact.gp_read) else NUMBER
+        elif fact.mnemonic == "lea":
+            value = self.address(state, step, fact.accesses[0])
+        elif fact.mnemonic in ("xor", "sub") and fact.operands[0] == fact.operands[1]:
+            value = number(0)  # whatever the register holds
+        elif fact.mnemonic in SHIFTS and fact.operands[0].bits != 64:
+            value = NUMBER if values[0].base is None else JUNK
+        else:
+            value = known(values)
+        if fact.changes_flags:
+            state.compare = compared(fact, values, value) if known is not None else None
+        return value
+
+    def read(self, state: State, step: Step, operand: Operand) -> Value:
+        if operand.kind == "gp":
+            return narrowed(state.registers[operand.number], operand.bits)
+        if operand.kind == "number":
+            return number(operand.number)
+        if operand.kind == "memory" and step.fact.accesses:
+            access = step.fact.accesses[0]
+            return self.load(state, self.address(state, step, access), access.size_bytes)
+        return NUMBER
+
+    def write(self, state: State, step: Step, value: Value) -> None:
+        """`value` goes to the first operand; of whatever else changes, nothing is known."""
+        fact = step.fact
+        first = fact.operands[0] if fact.operands else None
+        for access in fact.accesses:  # before the registers, from which the address comes
+            if access.writes:
+                is_word = fact.mnemonic == "mov" and access.size_bytes == WORD_BYTES
+                self.store(state, self.address(state, step, access), access.size_bytes, value if is_word else None)
+        for register in fact.gp_written:
+            if first is None or first.kind != "gp" or first.number != register:
+                state.registers[register] = JUNK
+            elif first.bits >= 32:
+                state.registers[register] = narrowed(value, first.bits)
+            else:
+                state.registers[register] = JUNK if state.registers[register].base else NUMBER
+
+
+def narrowed(value: Value, bits: int) -> Value:
+    """The low bits as an unsigned number; those of a pointer are worth nothing."""
+    if bits == 64:
+        return value
+    if value.base is not None:
+        return JUNK
+    return NUMBER if value.offset is None else number(value.offset & (1 << bits) - 1)
+
+
+def compared(fact: Fact, values: Sequence[Value], result: Value) -> Compare | None:
+    """What the flags tell after one of the instructions that ARITHMETIC knows."""
+    bits = fact.operands[0].bits
+    if fact.mnemonic in ("sub", "cmp"):
+        a, b = (narrowed(value, bits) for value in values)
+        return ("difference" if bits == 64 else "unsigned", a, b)
+    if fact.mnemonic == "imul" or fact.mnemonic in SHIFTS:
+        return None  # its zero flag is undefined; or the flags stay when the count is 0
+    return "result", narrowed(result, bits), NUMBER
+
+
+def _push(machine: Machine, state: State, step: Step) -> None:
+    value = machine.read(state, step, step.fact.operands[0])
+    state.registers[RSP] = add(state.registers[RSP], number(-WORD_BYTES))
+    machine.store(state, state.registers[RSP], WORD_BYTES, value)
+
+
+def _pop(machine: Machine, state: State, step: Step) -> None:
+    value = machine.load(state, state.registers[RSP], WORD_BYTES)
+    state.registers[RSP] = add(state.registers[RSP], number(WORD_BYTES))
+    target = step.fact.operands[0]
+    if target.kind == "gp":
+        state.registers[target.number] = value if target.bits == 64 else JUNK
+
+
+def _call(machine: Machine, state: State, step: Step) -> None:
+    """The callee keeps what the ABI says, and everything above its return address."""
+    top = state.registers[RSP].offset
+    state.slots = {at: value for at, value in state.slots.items() if top is not None and at >= top}
+    for register in CALLER_SAVED:
+        state.registers[register] = JUNK
+    state.registers[RAX] = NUMBER
+    state.compare = None
+
+
+def _ldmxcsr(machine: Machine, state: State, step: Step) -> None:
+    where = machine.address(state, step, step.fact.accesses[0])
+    saved = state.slots.get(where.offset) if where.base == STACK and where.offset is not None else None
+    state.mxcsr = saved != MXCSR
+
+
+def _stmxcsr(machine: Machine, state: State, step: Step) -> None:
+    where = machine.address(state, step, step.fact.accesses[0])
+    machine.store(state, where, 4, None if state.mxcsr else MXCSR)
+
+
+def _set(field: str, value: bool) -> "Callable[[Machine, State, Step], None]":
+    return lambda machine, state, step: setattr(state, field, value)
+
+
+SPECIAL: Final[dict[str, Callable[[Machine, State, Step], None]]] = {
+    "push": _push, "pop": _pop, "call": _call,
+    "ldmxcsr": _ldmxcsr, "vldmxcsr": _ldmxcsr, "stmxcsr": _stmxcsr, "vstmxcsr": _stmxcsr,
+    "fxrstor": _set("mxcsr", True), "fxrstor64": _set("mxcsr", True), "xrstor": _set("mxcsr", True),
+    "xrstor64": _set("mxcsr", True),
+    "std": _set("direction", True), "cld": _set("direction", False),
+    "vzeroupper": _set("upper", False), "vzeroall": _set("upper", False),
+    "ldtilecfg": _set("tiles", True), "tilerelease": _set("tiles", False),
+}  # fmt: skip

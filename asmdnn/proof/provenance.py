@@ -1,0 +1,68 @@
+"""Rule "provenance": every address comes from the frame, a pointer in it, the constants, or the stack.
+
+What the stack may be used for is the rule "stack"; how far from a pointer an access may go is the rule "footprint".
+"""
+
+from typing import Final
+
+from asmdnn.proof.decoder import Access
+from asmdnn.proof.kernel import Step
+from asmdnn.proof.machine import WORD_BYTES, Machine, State
+from asmdnn.proof.values import Value
+
+RULE: Final = "provenance"
+IMPLICIT: Final = ("push", "pop", "ret", "call")  # the stack, by rsp, which the rule "stack" follows
+
+
+def check(machine: Machine, step: Step, state: State) -> None:
+    """Raise BrokenRule for an access through anything else, or a store into the frame or the code."""
+    fact = step.fact
+    if fact.is_string:
+        raise machine.kernel.broken(RULE, "string instructions touch as much as rcx says, which is not followed", step)
+    if fact.mnemonic in IMPLICIT and fact.flow != "indirect call":
+        return
+    for access in fact.accesses:
+        if access.reads or access.writes:
+            reason = offence(machine, access, machine.address(state, step, access))
+            if reason:
+                raise machine.kernel.broken(RULE, reason, step)
+
+
+def offence(machine: Machine, access: Access, where: Value) -> str:
+    """What is wrong with the address, or ""."""
+    if access.oddity:
+        return f"the address {access.oddity}"
+    if access.size_bytes == 0:
+        return "it touches a number of bytes that the decoder does not know"
+    if where.base is None:
+        return "the address is a number, which no pointer of the frame is part of"
+    kind = where.base.kind
+    if kind in ("argument", "stack"):
+        return ""
+    if kind == "code":
+        return code_offence(machine, access, where)
+    if kind == "frame":
+        return frame_offence(machine.kernel.contract.arguments, access, where)
+    if kind == "entry":
+        return "the address comes from a register that holds no argument"
+    return "the address mixes pointers, or is of unknown origin"
+
+
+def code_offence(machine: Machine, access: Access, where: Value) -> str:
+    kernel = machine.kernel
+    if access.writes:
+        return "it stores into its own code"
+    end = len(kernel.code.data)
+    if where.offset is None or where.offset < kernel.pool_start or where.offset + access.size_bytes > end:
+        return f"it reads beside its constants, which are at {kernel.pool_start:#x} to {end:#x}"
+    return ""
+
+
+def frame_offence(arguments: int | None, access: Access, where: Value) -> str:
+    if access.writes:
+        return "it stores into the frame"
+    if arguments is None:
+        return ""
+    if where.offset is None or not 0 <= where.offset <= arguments * WORD_BYTES - access.size_bytes:
+        return f"it reads beside the frame, which has {arguments} words"
+    return ""

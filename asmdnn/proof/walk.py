@@ -1,0 +1,197 @@
+"""A walk over a kernel with concrete integers: loops run as often as they do, and every address is base + offset.
+
+Arguments are symbols, vectors are not known but for the masks of tails.  Where a branch depends on data, both ways are
+walked, and states that meet again behind it are joined; so the walk covers every call of the kernel.
+"""
+
+from collections.abc import Iterator
+from heapq import heappop, heappush
+from typing import Final
+
+from asmdnn.generators.footprint import TapList
+from asmdnn.proof import tap_lists
+from asmdnn.proof.dataflow import blocks_of
+from asmdnn.proof.decoder import Access, Fact
+from asmdnn.proof.kernel import Kernel, Step
+from asmdnn.proof.machine import Machine, State
+from asmdnn.proof.values import NUMBER, STACK, Base, Value, subtract
+
+RULE: Final = "footprint"
+MOST_STEPS: Final = 5_000_000
+MASK_BITS: Final = {"b": 0xFF, "w": 0xFFFF, "d": 0xFFFF_FFFF, "q": 0xFFFF_FFFF_FFFF_FFFF}  # by KMOV's last letter
+Touched = tuple[int, int, int]  # argument, first byte, end
+
+
+class WalkState(State):
+    """Also mask registers, vectors that came from the constants, and what has been written on every path to here."""
+
+    __slots__ = ("masks", "vectors", "written")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.masks: dict[int, int] = {}
+        self.vectors: dict[int, bytes] = {}
+        self.written: set[Touched] = set()
+
+    def copy(self) -> "WalkState":
+        other = super().copy()
+        assert isinstance(other, WalkState)
+        other.masks, other.vectors, other.written = dict(self.masks), dict(self.vectors), set(self.written)
+        return other
+
+    def join(self, other: State) -> bool:
+        assert isinstance(other, WalkState)
+        before = (self.masks, self.vectors, self.written)
+        self.masks = dict(self.masks.items() & other.masks.items())
+        self.vectors = dict(self.vectors.items() & other.vectors.items())
+        self.written = self.written & other.written
+        return super().join(other) or before != (self.masks, self.vectors, self.written)
+
+
+class Walker(Machine):
+    """Walks one kernel whose control flow and provenance are proved.  `touch` and `leave` judge; see footprint.py."""
+
+    def __init__(self, kernel: Kernel, taps: TapList | None) -> None:
+        super().__init__(kernel)
+        self.taps = taps
+        self._blocks = blocks_of(kernel)
+        masks = {a.mask[1] for step in kernel.steps.values() for a in step.fact.accesses if a.mask}
+        self._active = {
+            start: [step for step in block if not step.fact.inert or masks & {*step.fact.vectors_written}]
+            for start, block in self._blocks.items()
+        }
+        self._meeting: set[int] = set()  # where a branch on data has led to
+        self._pending: dict[int, WalkState] = {}
+        self._walked: dict[int, WalkState] = {}
+        self._order: list[int] = []
+        self._steps = 0
+
+    def touch(self, state: WalkState, step: Step, access: Access, where: Value) -> None:
+        """Called for every access to anything but the stack."""
+        raise NotImplementedError
+
+    def leave(self, state: WalkState, step: Step) -> None:
+        """Called at every RET."""
+        raise NotImplementedError
+
+    def walk(self) -> None:
+        """All paths, lowest offset first, so that what comes before a meeting point is done when it is passed."""
+        self._arrive(0, WalkState())
+        while self._order:
+            start = heappop(self._order)
+            state = self._pending.pop(start)
+            self._walked[start] = state.copy()
+            self._run(state, start)
+
+    def _arrive(self, here: int, state: WalkState) -> None:
+        """Go on from here later, unless nothing new is known."""
+        self._meeting.add(here)
+        if here in self._pending:
+            self._pending[here].join(state)
+            return
+        if here in self._walked:
+            joined = self._walked[here].copy()
+            if not joined.join(state):
+                return
+            state = joined
+        self._pending[here] = state
+        heappush(self._order, here)
+
+    def _run(self, state: WalkState, here: int) -> None:
+        """Up to RET, a branch on data, or a meeting point."""
+        while True:
+            for step in self._active[here]:
+                self.execute(state, step)
+            self._steps += len(self._active[here])
+            last = self._blocks[here][-1]
+            if self._steps > MOST_STEPS:
+                raise self.kernel.broken(RULE, f"it is still running after {MOST_STEPS} instructions", last)
+            if last.fact.flow == "return":
+                self.leave(state, last)
+                return
+            if last.fact.flow == "branch":
+                taken = decide(last.fact.mnemonic, state)
+                if taken is None:
+                    for target, other in self._both(state, last):
+                        self._arrive(target, other)
+                    return
+                here = last.target if taken else last.end
+            else:
+                here = last.target if last.fact.flow == "jump" else last.end
+            if here in self._meeting:
+                self._arrive(here, state)
+                return
+
+    def _both(self, state: WalkState, branch: Step) -> Iterator[tuple[int, WalkState]]:
+        """Where a branch on data leads, and what is known there."""
+        tested, mnemonic = tested_value(state), branch.fact.mnemonic
+        of_taps = tested is not None and tested.base is not None and tested.base.kind in tap_lists.COUNTS
+        for target, taken in ((branch.target, True), (branch.end, False)):
+            other = state.copy()
+            other.compare = None
+            if self.taps and tested and of_taps and tested.offset is not None and mnemonic in ("je", "jne"):
+                tap_lists.assume(self.taps, other, tested, is_zero=taken == (mnemonic == "je"))
+            yield target, other
+
+    def execute(self, state: WalkState, step: Step) -> None:
+        fact = step.fact
+        for access in fact.accesses:
+            if access.reads or access.writes:
+                where = self.address(state, step, access)
+                if where.base != STACK:
+                    self.touch(state, step, access, where)
+        if not fact.inert:
+            self.apply(state, step)
+        self._follow_masks(state, step, fact)
+
+    def _follow_masks(self, state: WalkState, step: Step, fact: Fact) -> None:
+        for mask in fact.masks_written:
+            source = self.read(state, step, fact.operands[1]) if fact.mnemonic.startswith("kmov") else NUMBER
+            state.masks.pop(mask, None)
+            if source.base is None and source.offset is not None:
+                state.masks[mask] = source.offset & MASK_BITS[fact.mnemonic[-1]]
+        for vector in fact.vectors_written:
+            state.vectors.pop(vector, None)
+            constant = self._constant(state, step, fact)
+            if constant:
+                state.vectors[vector] = constant
+
+    def _constant(self, state: WalkState, step: Step, fact: Fact) -> bytes:
+        """What a plain load from the constants gives."""
+        plain = fact.mnemonic.startswith(("vmovu", "vmova", "vmovdq")) and len(fact.accesses) == 1
+        if not plain or not fact.accesses[0].in_code or not fact.accesses[0].reads or fact.accesses[0].mask:
+            return b""
+        at = step.offset + fact.accesses[0].displacement
+        return self.kernel.code.data[at : at + fact.accesses[0].size_bytes]
+
+    def load(self, state: State, where: Value, size_bytes: int) -> Value:
+        if self.taps and where.base is not None and where.base.kind in ("start", "tuple"):
+            return tap_lists.load(self.taps, where)
+        found = super().load(state, where, size_bytes)
+        is_list = self.taps is not None and found == Value(Base("argument", self.taps.argument), 0)
+        return tap_lists.first_position(self.taps) if self.taps is not None and is_list else found
+
+
+def tested_value(state: State) -> Value | None:
+    """What the flags say is zero or not."""
+    if state.compare is None:
+        return None
+    kind, a, b = state.compare
+    return a if kind == "result" else subtract(a, b)
+
+
+def decide(mnemonic: str, state: State) -> bool | None:
+    """Whether a conditional jump is taken; None when that depends on data."""
+    tested = tested_value(state)
+    if tested is None or tested.base is not None or tested.offset is None:
+        return None
+    if mnemonic in ("je", "jne"):
+        return (tested.offset == 0) == (mnemonic == "je")
+    kind, a, b = state.compare or ("", NUMBER, NUMBER)
+    if kind == "result" or a.base or b.base or a.offset is None or b.offset is None:
+        return None
+    unsigned, signed = a.offset % (1 << 64) - b.offset % (1 << 64), a.offset - b.offset
+    known = {"jb": unsigned < 0, "jae": unsigned >= 0, "ja": unsigned > 0, "jbe": unsigned <= 0}
+    if kind == "difference":
+        known |= {"jl": signed < 0, "jge": signed >= 0, "jg": signed > 0, "jle": signed <= 0}
+    return known.get(mnemonic)

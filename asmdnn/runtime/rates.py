@@ -1,0 +1,148 @@
+"""The measured ceilings of a core: clock, multiply-adds, and the bandwidth of each cache and of memory.
+
+Measured once for a CPU and an ISA level, and kept in the cache directory as JSON, by the CPU's name.
+"""
+
+import json
+import math
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from asmdnn.generators.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
+from asmdnn.isa.cpu import cache_sizes, cpu_name, require_executable
+from asmdnn.isa.vector import VECTORS, f32_level
+from asmdnn.jit.native import ffi
+from asmdnn.jit.store import default_directory, enabled
+from asmdnn.runtime.execution import aligned_bytes, kernel_cache
+from asmdnn.runtime.peak import fma_gflops
+
+FILE = "rates.json"
+SAMPLES = 7
+CLOCK_PASSES = 100_000
+BYTES_OF_SAMPLE = 1 << 28  # read in one sample: some ms at any rate
+USUAL_L3_BYTES = 32 << 20
+LARGEST_BUFFER_BYTES = 1 << 29
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """One core's ceilings.  gbs: 10^9 bytes per second, read only; the best samples, like every ceiling."""
+
+    cpu: str
+    isa: str
+    clock_ghz: float
+    fma_gflops: float
+    l1_gbs: float
+    l2_gbs: float
+    l3_gbs: float
+    dram_gbs: float
+
+    @property
+    def roofs(self) -> tuple[tuple[str, float], ...]:
+        """Memory levels from the core outwards, in GB/s."""
+        return ("L1", self.l1_gbs), ("L2", self.l2_gbs), ("L3", self.l3_gbs), ("DRAM", self.dram_gbs)
+
+
+def rates(isa: str, again: bool = False) -> Rates:
+    """The kept rates of this CPU, measured now if there are none or `again`.  Raises Unimplemented for an ISA level
+    that this machine cannot execute."""
+    require_executable(isa)
+    level = f32_level(isa)
+    kept = None if again or not enabled() else _kept(level)
+    if kept:
+        return kept
+    measured = measure(level)
+    if enabled():
+        _keep(measured)
+    return measured
+
+
+def measure(isa: str) -> Rates:
+    """Some seconds of work on the calling thread."""
+    sizes = cache_sizes()
+    l1, l2, l3 = sizes.l1d_bytes or 32 << 10, sizes.l2_bytes or 512 << 10, sizes.l3_bytes or USUAL_L3_BYTES
+    within = (l1 // 2, (l1 + l2) // 2, min((l2 + l3) // 2, 4 * l2), min(4 * l3, LARGEST_BUFFER_BYTES))
+    return Rates(
+        cpu_name(),
+        isa,
+        round(clock_ghz(), 3),
+        round(fma_gflops(isa), 1),
+        *(round(bandwidth_gbs(isa, size), 1) for size in within),
+    )
+
+
+def clock_ghz() -> float:
+    """Cycles per nanosecond while nothing but additions runs: what times are converted to cycles with."""
+    return CLOCK_PASSES * ADDITIONS / (1e9 * _best_seconds(ClockSpec(), [CLOCK_PASSES], SAMPLES))
+
+
+def bandwidth_gbs(isa: str, buffer_bytes: int) -> float:
+    """GB/s of reading a buffer over and over."""
+    spec = BandwidthSpec(isa)
+    block = spec.block_bytes(VECTORS[isa].bytes)
+    blocks = max(1, buffer_bytes // block)
+    data = aligned_bytes(blocks * block)
+    data[:] = np.uint8(1)  # pages that were never written are all the same page
+    passes = max(1, BYTES_OF_SAMPLE // data.nbytes)
+    seconds = _best_seconds(spec, [data.ctypes.data, blocks, passes], SAMPLES)
+    return passes * data.nbytes / (1e9 * seconds)
+
+
+def _best_seconds(spec: BandwidthSpec | ClockSpec, frame: list[int], samples: int) -> float:
+    (kernel,) = kernel_cache().load([spec])
+    words = ffi.new("int64_t[]", frame)
+    entry = ffi.cast("void (*)(void *)", kernel.address)
+
+    def once() -> float:
+        start = perf_counter()
+        entry(words)
+        return perf_counter() - start
+
+    once()
+    return min(once() for _ in range(samples))
+
+
+def _kept(isa: str) -> Rates | None:
+    """What the file says of this CPU; None for anything that is not a sane set of rates."""
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        entry = json.loads(_path().read_text(encoding="utf-8"))[cpu_name()][isa]
+        values = [entry[f.name] for f in fields(Rates)]
+        numbers = values[2:]
+        if values[:2] == [cpu_name(), isa] and all(type(x) in (int, float) and 0 < x < math.inf for x in numbers):
+            return Rates(*values)
+    return None
+
+
+def _keep(measured: Rates) -> None:
+    """Beside the rates of other CPUs and levels; a directory that cannot be written costs a measurement next time."""
+    table: dict[str, dict[str, object]] = {}
+    with suppress(OSError, ValueError):
+        found = json.loads(_path().read_text(encoding="utf-8"))
+        table = found if isinstance(found, dict) else {}
+    of_cpu = table.get(measured.cpu)
+    table[measured.cpu] = {**(of_cpu if isinstance(of_cpu, dict) else {}), measured.isa: asdict(measured)}
+    with suppress(OSError):
+        _path().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _replace(_path(), json.dumps(table, indent=1))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Readers see the old file or the new one."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".rates")
+    try:
+        with open(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        os.replace(temporary, path)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _path() -> Path:
+    return default_directory() / FILE

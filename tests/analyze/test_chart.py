@@ -1,0 +1,103 @@
+"""The roofline: its arithmetic, where the point stands, and the files that it is drawn in."""
+
+import json
+import math
+from xml.etree import ElementTree
+
+import pytest
+
+from asmdnn.analyze.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axes, Dot, Line, Text, axes_of, chart_of
+from asmdnn.analyze.draw import svg_of
+from asmdnn.analyze.json_form import json_of
+from asmdnn.analyze.model import Analysis, Bound, KernelAnalysis, Measured, Part, Point
+from asmdnn.analyze.text import BEATEN, percent_of_peak, text_of
+from asmdnn.errors import InvalidArguments
+from asmdnn.runtime.rates import Rates
+
+RATES = Rates("a CPU", "avx2", 2.0, 64.0, 128.0, 64.0, 32.0, 8.0)
+PART = Part("loop", 0, 10.0, 5, {"fma": 4, "branch": 1}, 64, 96, 32, Bound(2.0, "P0", 2.5))
+KERNEL = KernelAnalysis(0, "kernel", 3, (PART,), 20.0, Measured(25.0, 40.0))
+
+
+def analysis(point: Point | None = Point(4000.0, 1000, 1e-7), rates: Rates | None = RATES) -> Analysis:  # noqa: B008
+    return Analysis(
+        "problem", "direct:avx2", "avx2", "LLVM's model of x", "" if rates else "no CPU", (KERNEL,), rates, point
+    )
+
+
+def test_a_point() -> None:
+    point = Point(4000.0, 1000, 1e-7)
+    assert point.intensity == 4.0
+    assert point.gflops == pytest.approx(40.0)
+    assert point.gbs == pytest.approx(10.0)
+    assert [point.roof(RATES, gbs) for _, gbs in RATES.roofs] == [64.0, 64.0, 64.0, 32.0]
+
+
+def test_a_kernel() -> None:
+    assert PART.intensity == 0.5
+    assert KERNEL.flops == 640
+    assert (KERNEL.bound_cycles(simulated=False), KERNEL.bound_cycles(simulated=True)) == (20.0, 25.0)
+    assert percent_of_peak(KERNEL, RATES) == pytest.approx(100 * 640 / 40 * 2.0 / 64.0)
+    unknown = KernelAnalysis(0, "kernel", 3, (Part("loop", 0, None, 1, {}, 2, 0, 0, None),), 20.0, None)
+    assert (unknown.flops, unknown.bound_cycles(False), percent_of_peak(unknown, RATES)) == (None, None, None)
+
+
+def test_places() -> None:
+    axes = Axes(-1, 3, 0, 2.0)
+    assert axes.place(0.1, 1) == (LEFT, HEIGHT - BOTTOM)
+    assert axes.place(1000, 100) == (WIDTH - RIGHT, TOP)
+    assert axes.place(10, 10) == ((LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2)
+
+
+def test_the_point_stands_where_it_must() -> None:
+    point = Point(4000.0, 1000, 1e-7)
+    dots = [shape for shape in chart_of(analysis()) if isinstance(shape, Dot)]
+    (filled,) = (dot for dot in dots if dot.filled)
+    axes = axes_of(RATES, point)
+    assert (filled.x, filled.y) == axes.place(4.0, 40.0)
+    assert any((dot.x, dot.y) == axes.place(0.5, 640 / 40 * 2.0) for dot in dots)
+
+
+def test_roofs_end_at_the_peak() -> None:
+    axes = axes_of(RATES, Point(4000.0, 1000, 1e-7))
+    lines = [shape for shape in chart_of(analysis()) if isinstance(shape, Line) and shape.width == 1.8]
+    assert [line.points[1] for line in lines] == [axes.place(64 / gbs, 64) for _, gbs in RATES.roofs]
+
+
+@pytest.mark.parametrize(
+    "point", [Point(4000.0, 1000, 1e-7), Point(0.0, 1000, 1e-7), Point(1.0, 10**6, 1e-3), Point(1e9, 10, 1.0)]
+)
+def test_everything_is_on_the_sheet(point: Point) -> None:
+    for shape in chart_of(analysis(point)):
+        places = shape.points if isinstance(shape, Line) else ((shape.x, shape.y),)
+        for x, y in places:
+            assert 0 <= x <= WIDTH and 0 <= y <= HEIGHT, shape
+    root = ElementTree.fromstring(svg_of(chart_of(analysis(point))))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "http" not in svg_of(chart_of(analysis(point))).replace("http://www.w3.org/2000/svg", "")
+
+
+def test_words_are_escaped() -> None:
+    assert "&lt;a&gt;" in svg_of([Text(1, 2, "<a>")])
+
+
+def test_nothing_to_draw() -> None:
+    with pytest.raises(InvalidArguments, match="there is no roofline to draw: no CPU"):
+        chart_of(analysis(None, None))
+
+
+def test_text_and_json() -> None:
+    text = text_of(analysis())
+    assert "40.0 GFLOP/s" in text and " % of the peak" in text
+    assert "too pessimistic" not in text
+    fast = KernelAnalysis(0, "kernel", 3, (PART,), 20.0, Measured(BEATEN * 20.0 - 1, 40.0))
+    beaten = Analysis("p", "i", "avx2", "m", "", (fast,), RATES, Point(4000.0, 1000, 1e-7))
+    assert "too pessimistic" in text_of(beaten)
+    assert "not measured, no CPU" in text_of(analysis(None, None))
+    assert "no arithmetic" in text_of(analysis(Point(0.0, 1000, 1e-7)))
+    data = json.loads(json_of(analysis()))
+    assert data["schema"] == 1
+    assert data["point"]["intensity"] == 4.0
+    assert data["kernels"][0]["flops"] == 640
+    assert data["kernels"][0]["parts"][0]["bound"] == {"ports": 2.0, "ports_limit": "P0", "simulated": 2.5}
+    assert math.isclose(data["rates"]["dram_gbs"], 8.0)

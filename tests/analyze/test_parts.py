@@ -1,0 +1,66 @@
+"""Loops taken apart: passes, flops and bytes against the problem's own arithmetic."""
+
+import numpy as np
+import pytest
+
+from asmdnn.analyze.build import bytes_moved, taken_apart
+from asmdnn.analyze.parts import bodies_of, constant_trips, trips_of
+from asmdnn.cli.explain import one_case
+from asmdnn.explain.kernels import listing_of, read_kernel
+from asmdnn.generators.shuffle_rows import RowsSpec
+from asmdnn.runtime.plan import Phase, Plan
+from tests.explain.problems import ISAS, descriptor
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize(
+    "problem",
+    ["mb1ic16ih12oc64oh12kh3ph1", "mb2ic8ih9oc48oh5kh3sh2ph1", "mb1ic96ih7oc32oh7kh3ph1", "ic64ih14oc96oh14kh1"],
+)
+def test_flops_of_all_calls_are_the_problems(problem: str, isa: str) -> None:
+    """2 * taps * pixels * channels without padding: the instructions do exactly that, for whole panels of channels."""
+    words = f"--dir=FWD_I {problem}"
+    plan = descriptor(words, isa, 1).plan
+    total = 0.0
+    for phase_use in [use for phase in plan.phases for use in phase.uses()]:
+        bodies, trips = taken_apart(plan, phase_use[0])
+        total += phase_use[1] * sum(body.flops * (trips[body.loop] or 0) for body in bodies)
+    assert total == pytest.approx(one_case("test", words.split()).problem.flops, rel=1e-12)
+
+
+@pytest.mark.parametrize(("rows", "row_bytes"), [(3, 96), (7, 512)])
+def test_bytes_of_a_copy(rows: int, row_bytes: int) -> None:
+    spec = RowsSpec("avx2", rows, row_bytes, row_bytes, row_bytes)
+    listing, size = listing_of(spec)
+    (loop,) = read_kernel(spec, listing, size).loops
+    inside, _ = bodies_of(listing, (loop,))
+    assert inside.moved_bytes == (row_bytes, row_bytes)
+    assert inside.flops == 0
+    assert constant_trips(listing, loop) == rows
+
+
+def test_loops_in_loops() -> None:
+    """Every instruction is in one body; an inner loop's passes are multiplied by the outer one's."""
+    spec = RowsSpec("avx2", 5, 3 * 512 + 32, 2048, 2048)
+    listing, size = listing_of(spec)
+    kernel = read_kernel(spec, listing, size)
+    bodies = bodies_of(listing, kernel.loops)
+    assert sorted(line.offset for body in bodies for line in body.lines) == [line.offset for line in listing]
+    assert [(body.loop.name, body.loop.depth) for body in bodies] == [("rows", 0), ("blocks", 1), ("", 0)]
+    assert [body.moved_bytes for body in bodies[:2]] == [(32, 32), (512, 512)]
+    assert [constant_trips(listing, loop) for loop in kernel.loops] == [5, 3]
+    records = np.zeros((1, 3), np.int64)
+    phase = Phase(("src", "dst"), records, np.ones(1, np.int32))
+    plan = Plan("copy", (spec,), (phase,), {}, {}, {}, ())
+    assert list(trips_of(listing, kernel.loops, spec, plan, phase, 0).values()) == [1, 5, 15]
+
+
+def test_bytes_moved() -> None:
+    pd = descriptor("--dir=FWD_I mb1ic8ih12oc16oh12kh1", "avx2", 1)
+    once = sum(desc.size_bytes for desc in pd.plan.tensors.values())
+    assert bytes_moved(pd.plan) == once == 4 * (8 * 144 + 16 * 8 + 16 * 144)
+    added = descriptor("--dir=FWD_I --attr-post-ops=sum mb1ic8ih12oc16oh12kh1", "avx2", 1)
+    assert bytes_moved(added.plan) == once + 4 * 16 * 144
+    deep = descriptor("--dir=FWD_I mb1ic512ih7oc16oh7kh3ph1", "avx2", 1)
+    assert len(deep.plan.phases) > 1  # later phases read dst, but what they read is in a cache
+    assert bytes_moved(deep.plan) == sum(desc.size_bytes for desc in deep.plan.tensors.values())

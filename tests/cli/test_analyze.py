@@ -1,0 +1,82 @@
+"""`asmdnn analyze` as a command; timings are taken, but nothing is said about them."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from asmdnn.cli.main import main
+from asmdnn.isa.cpu import cpu_features, cpu_name
+from asmdnn.runtime import rates
+from asmdnn.runtime.rates import Rates
+
+PROBLEM = "mb1ic8ih6oc16oh6kh1"
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "measure", lambda isa: Rates(cpu_name(), isa, 3.0, 96.0, 200.0, 100.0, 50.0, 20.0))
+    monkeypatch.setattr("asmdnn.analyze.measure.SAMPLE_SECONDS", 1e-4)
+
+
+def output_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(["analyze", *words]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+@pytest.mark.isa("avx2")
+def test_text_json_and_pictures(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    picture = tmp_path / "roofline.svg"
+    text = output_of(capsys, "--isa=avx2", "--dir=FWD_I", f"--svg={picture}", PROBLEM)
+    assert "FMA peak       96.0 GFLOP/s" in text
+    assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+    data = json.loads(output_of(capsys, "--isa=avx2", "--dir=FWD_I", "--json", PROBLEM))
+    assert data["point"]["flops"] == 2 * 8 * 16 * 36
+    assert data["point"]["bytes"] == 4 * (8 * 36 + 16 * 8 + 16 * 36)
+    assert data["rates"]["fma_gflops"] == 96.0
+    assert all(kernel["measured"]["hot"] > 0 and kernel["measured"]["in_order"] > 0 for kernel in data["kernels"])
+
+
+@pytest.mark.isa("avx2")
+def test_png(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "roofline.png"
+    output_of(capsys, "--isa=avx2", f"--png={picture}", PROBLEM)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_level_that_is_not_here(capsys: pytest.CaptureFixture[str]) -> None:
+    if "avx512f" in cpu_features():
+        pytest.skip("this CPU has AVX-512")
+    text = output_of(capsys, "--isa=avx512_core", PROBLEM)
+    assert "roofline: not measured, isa avx512_core cannot be executed here" in text
+    assert main(["analyze", "--isa=avx512_core", "--svg=x.svg", PROBLEM]) == 2
+    assert "there is no roofline to draw" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), ""),
+        (("--isa=pentium", PROBLEM), "isa 'pentium' is not one of avx2"),
+        ((PROBLEM, PROBLEM), "analyze: takes one problem, 2 are given"),
+        (("--threads=2", PROBLEM), "analyze: --threads=2: the roofline is that of one core"),
+        (("--mcpu=", PROBLEM), "analyze: --mcpu needs a value, such as --mcpu=znver3"),
+        (("--png", PROBLEM), "analyze: --png needs a value"),
+        (("--svg=/nonexistent/x.svg", "--isa=avx2", PROBLEM), "--svg=/nonexistent/x.svg cannot be written"),
+        (("--roof=1", PROBLEM), "--roof=1: no such option"),
+    ],
+)
+def test_mistakes_are_one_line_and_status_2(
+    words: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not words:
+        assert output_of(capsys, *words).startswith("asmdnn analyze")
+        return
+    assert main(["analyze", *words]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert says in captured.err

@@ -1,0 +1,45 @@
+"""What shuffle kernels compute, one element at a time, written from the tables in the generators' docstrings."""
+
+import numpy as np
+
+from asmdnn.corpus.shuffle import ShuffleKernel
+from asmdnn.generators.shuffle import ShuffleSpec
+from asmdnn.generators.shuffle_network import ZERO
+from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
+from tests.support.octets import Octets
+
+Move = tuple[int, int, int]  # (src, dst, bytes); src is -1 for zeros
+
+
+def shuffle(spec: ShuffleSpec | ElementsSpec, memory: dict[str, Octets]) -> None:
+    """Move everything; of a tile, whole windows are read."""
+    if isinstance(spec, ShuffleSpec):
+        for pixel in range(spec.pixels):
+            for part in spec.parts:
+                for i in range(part.count):
+                    start = pixel * spec.pixel_bytes + part.src + i * part.src_step
+                    for window in part.tile.windows:
+                        memory["src"].load(start + window, spec.unit_bytes)
+    for src, dst, size in moved(spec):
+        memory["dst"].store(dst, memory["src"].load(src, size) if src >= 0 else np.zeros(size, np.uint8))
+
+
+def moved(spec: ShuffleKernel) -> list[Move]:
+    """Every move that the spec stands for."""
+    if isinstance(spec, RowsSpec):
+        return [(-1 if spec.zero else r * spec.src_step, r * spec.dst_step, spec.row_bytes) for r in range(spec.rows)]
+    if isinstance(spec, ElementsSpec):
+        steps = range(0, spec.count * spec.step, spec.step)
+        return [(s + step, d + step, spec.element_bytes) for s, d in spec.moves for step in steps]
+    moves = []
+    for pixel in range(spec.pixels):
+        for part in spec.parts:
+            for i in range(part.count):
+                src, dst = (pixel * spec.pixel_bytes + base for base in (part.src, part.dst))
+                src, dst = src + i * part.src_step, dst + i * part.dst_step
+                for at, lanes in zip(part.tile.dst, part.tile.lanes, strict=True):
+                    for k, lane in enumerate(lanes):
+                        window, within = divmod(lane, spec.unit_bytes)
+                        origin = -1 if lane == ZERO else src + part.tile.windows[window] + within
+                        moves.append((origin, dst + at + k * spec.element_bytes, spec.element_bytes))
+    return moves

@@ -1,0 +1,49 @@
+"""No false alarm: every kernel of the corpus is proved, and its footprint claims nothing more than it has to."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from asmdnn.corpus.families import Spec, corpus
+from asmdnn.errors import InvalidArguments
+from asmdnn.proof.contracts import contract_of, kernel_of
+from asmdnn.proof.kernel import Kernel
+from asmdnn.proof.prove import prove
+from tests.generators.codes import code_of
+
+
+def check(specs: Sequence[Spec]) -> None:
+    """With the bounds of every access: none is left to its argument alone."""
+    for spec in specs:
+        assert prove(Kernel(spec.name, contract_of(spec), code_of(spec))) == 0, spec.name
+
+
+def test_much_of_the_corpus_is_proved() -> None:
+    check(corpus()[::8])
+
+
+@pytest.mark.slow
+def test_the_corpus_is_proved() -> None:
+    check(corpus())
+
+
+def test_the_decoder_sees_all_instructions() -> None:
+    for spec in corpus()[::50]:
+        kernel = kernel_of(spec)
+        assert kernel.code.listing is not None
+        assert list(kernel.steps) == [line.offset for line in kernel.code.listing]
+
+
+@pytest.mark.parametrize("spec", [s for s in corpus() if hasattr(s, "isa")][::97], ids=lambda spec: spec.name)
+def test_contracts(spec: Spec) -> None:
+    contract = contract_of(spec)
+    assert contract.level is not None and contract.level.name == spec.isa  # type: ignore[union-attr]
+    assert not contract.calls
+
+
+def test_a_module_without_arguments_is_said() -> None:
+    class Odd:
+        isa, name = "avx2", "odd"
+
+    with pytest.raises(InvalidArguments, match=r"odd: .*test_corpus has no ARGUMENTS"):
+        contract_of(Odd())  # type: ignore[arg-type]

@@ -1,0 +1,311 @@
+"""The proof can fail: wrong kernels of many kinds, each made from a real one, and the rule that catches it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from asmdnn.corpus.conv import blocked, plain
+from asmdnn.corpus.families import Spec
+from asmdnn.generators.conv import DST, SRC
+from asmdnn.generators.executor import ExecutorSpec
+from asmdnn.generators.postops import ReluOp
+from asmdnn.generators.shuffle_rows import RowsSpec
+from asmdnn.isa.assembler import Assembler, mem, register, rsp
+from asmdnn.isa.layout import Line
+from asmdnn.isa.levels import isa_of
+from asmdnn.proof.contracts import kernel_of
+from asmdnn.proof.kernel import Contract, Kernel
+from tests.proof.mutants import Edit, find, jump_to, violation_of, with_bytes, with_code
+
+CONV = {isa: blocked(isa, 3, 2) for isa in ("avx2", "avx512_core")}
+TAIL = {isa: plain(isa, 2, 5) for isa in ("avx2", "avx512_core")}
+COPY = RowsSpec("avx2", 3, 52, 64, 64)
+STREAMING = RowsSpec("avx2", 3, 64, 64, 64, streaming=True)
+RBX, RAX, RCX = (register("r64", number) for number in (3, 0, 1))
+NOP3 = bytes.fromhex("0f1f00")
+
+
+def argument(asm: Assembler, index: int) -> None:
+    asm.MOV(RAX, mem(asm.frame, 8 * index))
+
+
+def store_at(index: int, at: int) -> Edit:
+    def edit(asm: Assembler) -> None:
+        argument(asm, index)
+        asm.MOV(mem(RAX, at, size=4), 0)
+
+    return edit
+
+
+def load_at(index: int, at: int) -> Edit:
+    def edit(asm: Assembler) -> None:
+        argument(asm, index)
+        asm.MOV(register("r32", 1), mem(RAX, at, size=4))
+
+    return edit
+
+
+def emit(mnemonic: str, *operands: object) -> Edit:
+    return lambda asm: getattr(asm, mnemonic)(*operands)
+
+
+def clobber_on_one_path(asm: Assembler) -> None:
+    skip = asm.new_label("skip")
+    asm.TEST(RAX, RAX)
+    asm.JZ(skip)
+    asm.MOV(RBX, 1)
+    asm.bind(skip)
+
+
+def push_in_a_loop(asm: Assembler) -> None:
+    asm.MOV(RCX, 3)
+    with asm.loop(RCX, "pushes"):
+        asm.PUSH(RAX)
+
+
+def two_pointers(asm: Assembler) -> None:
+    argument(asm, SRC)
+    asm.ADD(RAX, mem(asm.frame, 8 * DST))
+    asm.MOV(mem(RAX, size=4), 0)
+
+
+def absolute(asm: Assembler) -> None:
+    asm.MOV(RAX, 0x10_0000)
+    asm.MOV(RCX, mem(RAX))
+
+
+def number_from_memory(asm: Assembler) -> None:
+    argument(asm, SRC)
+    asm.MOV(RCX, mem(RAX))
+    asm.MOV(RCX, mem(RCX))
+
+
+def load_mxcsr(asm: Assembler) -> None:
+    asm.LDMXCSR(asm.const((0x9FC0).to_bytes(4, "little"), 4, size=4))
+
+
+WITH_CODE: dict[str, tuple[Spec, Edit, str, str]] = {
+    "avx512 in avx2": (CONV["avx2"], emit("VPXORD", *3 * [register("zmm", 0)]), "features", "avx512f"),
+    "avx512 in the executor": (ExecutorSpec(2), emit("VPXORD", *3 * [register("zmm", 0)]), "features", "every 64-bit"),
+    "rbx clobbered": (CONV["avx2"], emit("MOV", RBX, 0), "callee-saved", "rbx"),
+    "r15 clobbered": (CONV["avx512_core"], emit("INC", register("r64", 15)), "callee-saved", "r15"),
+    "rbx clobbered on one path": (COPY, clobber_on_one_path, "callee-saved", "rbx"),
+    "rsp unbalanced": (CONV["avx2"], emit("SUB", rsp, 16), "stack", "-16 bytes"),
+    "pushes in a loop": (COPY, push_in_a_loop, "stack", "not a known distance"),
+    "below the red zone": (COPY, emit("MOV", mem(rsp, -136, size=8), RAX), "stack", "beyond the red zone"),
+    "the return address": (COPY, emit("MOV", mem(rsp, 0, size=8), RAX), "stack", "return address"),
+    "store past the footprint": (COPY, store_at(1, 3 * 64), "footprint", "[192, 196) of argument 1"),
+    "store between rows": (COPY, store_at(1, 13 * 4), "footprint", "[52, 56) of argument 1"),
+    "store before the start": (CONV["avx2"], store_at(DST, -4), "footprint", "[-4, 0) of argument 3"),
+    "store to a source": (COPY, store_at(0, 0), "footprint", "stores through argument 0"),
+    "store to weights": (CONV["avx512_core"], store_at(1, 0), "footprint", "stores through argument 1"),
+    "store to the tap list": (CONV["avx2"], store_at(4, 0), "footprint", "tap list"),
+    "read past the footprint": (COPY, load_at(0, 13 * 4), "footprint", "[52, 56) of argument 0"),
+    "read of what is only prefetched": (CONV["avx2"], load_at(5, 0), "footprint", "reads through argument 5"),
+    "read behind the tap list": (CONV["avx2"], load_at(4, 1 << 20), "footprint", "no word of the list"),
+    "std": (CONV["avx2"], emit("STD"), "direction flag", "may be set"),
+    "mxcsr": (CONV["avx2"], load_mxcsr, "mxcsr", "MXCSR"),
+    "absolute address": (COPY, absolute, "provenance", "is a number"),
+    "an address from data": (COPY, number_from_memory, "provenance", "is a number"),
+    "two pointers": (CONV["avx2"], two_pointers, "provenance", "mixes pointers"),
+    "uninitialised base": (COPY, emit("MOV", RCX, mem(register("r64", 14))), "provenance", "no argument"),
+    "store to the frame": (COPY, emit("MOV", mem(register("r64", 7), 8, size=8), RAX), "provenance", "into the frame"),
+    "read behind the frame": (COPY, load_at(2, 0), "provenance", "2 words"),
+    "indirect jump": (COPY, emit("JMP", RAX), "control flow", "indirect jump"),
+    "call": (COPY, emit("CALL", RAX), "control flow", "call"),
+    "syscall": (COPY, emit("SYSCALL"), "features", "syscall"),
+    "interrupt": (COPY, emit("INT", 128), "control flow", "system instruction"),
+}
+
+
+@pytest.mark.parametrize("name", WITH_CODE)
+def test_more_code(name: str) -> None:
+    spec, edit, rule, reason = WITH_CODE[name]
+    found = violation_of(with_code(spec, edit))
+    assert found is not None
+    assert (found.rule, reason in found.reason) == (rule, True), found
+
+
+def without_one_vzeroupper() -> Kernel:
+    return with_bytes(STREAMING, find(STREAMING, "vzeroupper").offset, NOP3)
+
+
+def other_registers(listed: bool) -> Kernel:
+    line = find(CONV["avx2"], "vfmadd231ps")
+    return with_bytes(CONV["avx2"], line.offset, line.data[:-1] + bytes((line.data[-1] ^ 8,)), listed=listed)
+
+
+def longer_loop(spec: Spec, by: int) -> Kernel:
+    """A loop's counter, which MOV sets."""
+    line = find(spec, "mov rdx, ")
+    count = int(line.text.split(", ")[1]) + by
+    return with_bytes(spec, line.offset + len(line.data) - 4, count.to_bytes(4, "little"))
+
+
+def more_lanes(isa: str) -> Kernel:
+    """A tail's mask with one lane more than the footprint has."""
+    spec = TAIL[isa]
+    if isa == "avx2":
+        masks = kernel_of(spec).code.data.find(b"\xff" * 20 + bytes(12))
+        return with_bytes(spec, masks + 20, b"\xff" * 4)
+    line = find(spec, "mov rax, 31", "mov rcx, 31", "mov rdx, 31", "mov r8, 31")
+    return with_bytes(spec, line.offset + len(line.data) - 4, (63).to_bytes(4, "little"))
+
+
+def wrong_step_in_the_taps() -> Kernel:
+    line = find(CONV["avx2"], "add rdx, 16")
+    return with_bytes(CONV["avx2"], line.offset + len(line.data) - 1, bytes((24,)))
+
+
+def fall_off_the_end() -> Kernel:
+    spec = TAIL["avx2"]
+    return with_bytes(spec, find(spec, "ret", last=True).offset, b"\x90")
+
+
+def into_an_instruction() -> Kernel:
+    return jump_to(COPY, find(COPY, "vmovdqu", last=True).offset + 1, "jnz")
+
+
+def into_constants() -> Kernel:
+    small = blocked("avx2", 1, run=1, post_ops=(ReluOp(0.25),))
+    return jump_to(small, kernel_of(small).pool_start, "jnz")
+
+
+def shifted_store() -> Kernel:
+    line = find(CONV["avx2"], "vmovups yword [rax+32]")
+    return with_bytes(CONV["avx2"], line.offset + len(line.data) - 1, bytes((36,)))
+
+
+def mask_load() -> Line:
+    listing = kernel_of(TAIL["avx2"]).code.listing
+    assert listing is not None
+    return next(line for line in listing if "[rip" in line.text)
+
+
+def store_to_constants() -> Kernel:
+    """VMOVUPS ymm, [rip+..] turned into the store of the same operands."""
+    line = mask_load()
+    at = line.data.index(b"\x10")
+    return with_bytes(TAIL["avx2"], line.offset + at, b"\x11")
+
+
+def beside_the_constants() -> Kernel:
+    line = mask_load()
+    end = line.offset + len(line.data)
+    return with_bytes(TAIL["avx2"], end - 4, (1 << 20).to_bytes(4, "little"))
+
+
+def absolute_operand() -> Kernel:
+    """mov rax, [rdi] and the five bytes behind it as mov rax, [0x1000]."""
+    assert find(COPY, "mov").offset == 0
+    return with_bytes(COPY, 0, bytes.fromhex("488b042500100000") + b"\x90" * 6)
+
+
+def relative_to_gs() -> Kernel:
+    line = find(COPY, "mov rcx, [rdi+8]")
+    assert len(line.data) == 4
+    return with_bytes(COPY, find(COPY, "mov rax, [rdi]").offset, bytes.fromhex("65488b0f") + NOP3)
+
+
+def address_of_32_bits() -> Kernel:
+    """A source vector from [eax] instead of [rax]: one byte more, so in the place of two instructions."""
+    return with_bytes(COPY, find(COPY, "mov rax, [rdi]").offset, bytes.fromhex("67488b0f") + NOP3)
+
+
+def string_instruction() -> Kernel:
+    return with_bytes(COPY, find(COPY, "mov rax, [rdi]").offset, bytes.fromhex("f3a4") + b"\x90" * 5)
+
+
+def call_with_odd_stack() -> Kernel:
+    spec = ExecutorSpec(2)
+    pushed = find(spec, "sub rsp")
+    return with_bytes(spec, pushed.offset, pushed.data[:-1] + bytes((pushed.data[-1] + 8,)))
+
+
+def dirty_call() -> Kernel:
+    """A kernel of the executor's kind that calls with a ymm register in use."""
+    asm = Assembler("dirty", listing=True)
+    x = asm.vectors(32, 16).take("x")
+    asm.VXORPS(x, x, x)
+    asm.call(mem(asm.frame, size=8))
+    asm.ret()
+    return Kernel("dirty", Contract(isa_of("avx2"), None, None, calls=True), asm.finish())
+
+
+def tiles_left() -> Kernel:
+    asm = Assembler("tiles", listing=True)
+    asm.LDTILECFG(asm.const(bytes(64), 64, size=64))
+    asm.ret()
+    return Kernel("tiles", Contract(isa_of("avx512_core_amx"), 0, None), asm.finish())
+
+
+WITH_BYTES: dict[str, tuple[Callable[[], Kernel], str, str]] = {
+    "one vzeroupper missing": (without_one_vzeroupper, "vzeroupper", "no VZEROUPPER"),
+    "dirty call": (dirty_call, "vzeroupper", "no VZEROUPPER"),
+    "tiles left": (tiles_left, "tiles", "TILERELEASE"),
+    "not what is listed": (lambda: other_registers(listed=False), "listing", "other bytes"),
+    "a jump into an instruction": (into_an_instruction, "control flow", "middle of an instruction"),
+    "a jump outside": (lambda: jump_to(CONV["avx2"], -64, "jz"), "control flow", "outside"),
+    "a jump into the constants": (into_constants, "control flow", "constants"),
+    "falls off the end": (fall_off_the_end, "control flow", "behind the last"),
+    "a row too many": (lambda: longer_loop(COPY, 1), "footprint", "[192, 224) of argument 0"),
+    "a row too few": (lambda: longer_loop(COPY, -1), "footprint", "not all written"),
+    "a tail too wide": (lambda: more_lanes("avx2"), "footprint", "argument 3"),
+    "a tail too wide, avx512": (lambda: more_lanes("avx512_core"), "footprint", "argument 3"),
+    "a wrong step in the tap list": (wrong_step_in_the_taps, "footprint", "no word of the list"),
+    "a store moved by 4 bytes": (shifted_store, "footprint", "not all written"),
+    "a store to the constants": (store_to_constants, "provenance", "own code"),
+    "a load beside the constants": (beside_the_constants, "provenance", "beside its constants"),
+    "an absolute operand": (absolute_operand, "provenance", "is a number"),
+    "an address relative to gs": (relative_to_gs, "provenance", "gs"),
+    "an address of 32 bits": (address_of_32_bits, "provenance", "32 bits"),
+    "rep movsb": (string_instruction, "provenance", "string instructions"),
+    "a call with rsp not aligned": (call_with_odd_stack, "stack", "16-aligned"),
+}
+
+
+@pytest.mark.parametrize("name", WITH_BYTES)
+def test_other_bytes(name: str) -> None:
+    make, rule, reason = WITH_BYTES[name]
+    found = violation_of(make())
+    assert found is not None
+    assert (found.rule, reason in found.reason) == (rule, True), found
+
+
+def test_a_violation_names_everything() -> None:
+    """The kernel, the rule, the reason; offset, bytes, text and source line of the instruction."""
+    found = violation_of(with_code(COPY, store_at(1, 192)))
+    assert found is not None and found.line is not None
+    text = str(found)
+    assert text.startswith(f"{COPY.name} breaks the rule 'footprint': it stores bytes [192, 196) of argument 1")
+    assert f"{found.line.offset:x}  {found.line.data.hex()}" in text
+    assert "mov dword [rax+192], 0" in text
+    assert "test_mutants.py:" in text
+
+
+def test_a_listing_with_a_wrong_operand_or_place() -> None:
+    """The bytes are right, the text is not; or a line is missing."""
+    kernel = with_bytes(COPY, 0, b"")
+    lines = kernel.code.listing
+    assert lines is not None
+    wrong = (lines[0]._replace(text="mov rcx, [rdi]"), *lines[1:])
+    for listing, reason in ((wrong, "listed is 'mov rcx, [rdi]'"), (lines[1:], "not to what is listed")):
+        found = violation_of(Kernel(kernel.name, kernel.contract, replace(kernel.code, listing=listing)))
+        assert found is not None and found.rule == "listing" and reason in found.reason
+
+
+def test_what_puts_things_back_is_no_violation() -> None:
+    def polite(asm: Assembler) -> None:
+        asm.PUSH(RBX)
+        asm.MOV(RBX, 7)
+        asm.STD()
+        asm.CLD()
+        asm.STMXCSR(mem(rsp, -8, size=4))
+        asm.LDMXCSR(asm.const((0x9FC0).to_bytes(4, "little"), 4, size=4))
+        asm.LDMXCSR(mem(rsp, -8, size=4))
+        asm.MOV(mem(rsp, -128, size=8), RBX)
+        asm.POP(RBX)
+
+    for spec in (*CONV.values(), COPY, STREAMING):
+        assert violation_of(with_code(spec, polite)) is None
