@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import asmdnn as dnn
 from asmdnn.cli.driver import Array, Data
-from asmdnn.cli.values import decoded
+from asmdnn.cli.values import decoded, joined
 from asmdnn.primitives.registry import Description
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -23,7 +23,7 @@ class Own:
         pd = dnn.primitive_desc(desc, attr=attr, engine=engine)
         self.implementation = pd.implementation
         self._memory = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
-        (self._result,) = pd.plan.outputs
+        self._results = pd.plan.outputs
         for result, source in in_place.items():
             self._memory[result] = self._memory[source]
         self._in_place = in_place
@@ -40,5 +40,4 @@ class Own:
     def compute(self, data: Data) -> Array:
         self.write(data)
         self.run()
-        result = self._memory[self._result]
-        return decoded(result.numpy(), result.desc.dtype)
+        return joined([decoded(self._memory[n].numpy(), self._memory[n].desc.dtype) for n in self._results])

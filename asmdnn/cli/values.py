@@ -1,5 +1,6 @@
 """Numbers and how data types store them, in numpy: for data, answers and results of the bench."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,3 +56,8 @@ def random_values(
     if exact or (stored.kind in INTEGER_KINDS and dtype != bf16):
         return encoded(random.integers(least, bound, dims, np.int64, endpoint=True), dtype)
     return encoded(random.uniform(-bound, bound, dims).astype(np.float32), dtype)
+
+
+def joined(results: Sequence[Array]) -> Array:
+    """A result as it is; several, such as the gradients of weights and bias, as one row."""
+    return results[0] if len(results) == 1 else np.concatenate([result.ravel() for result in results])
