@@ -186,7 +186,9 @@ def reorder_phase(
             records.append(rows)
             moved = shape.elements * max(maker.sizes)
             cycles.append(np.full(len(grid), CALL_CYCLES + moved // BYTES_PER_CYCLE, np.int32))
-    return tuple(index), Phase(buffers, np.ascontiguousarray(np.concatenate(records)), np.concatenate(cycles))
+    together, costs = np.concatenate(records), np.concatenate(cycles)
+    order = np.argsort(together[:, 2], kind="stable")  # a line that two boxes share, such as of padding, is at hand
+    return tuple(index), Phase(buffers, np.ascontiguousarray(together[order]), costs[order])
 
 
 def starts(box: Box, shape: Shape) -> Int64:
