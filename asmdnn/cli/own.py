@@ -5,14 +5,14 @@ from types import MappingProxyType
 
 import asmdnn as dnn
 from asmdnn.cli.driver import Array, Data
-from asmdnn.cli.values import decoded
+from asmdnn.cli.values import decoded, in_a_row
 from asmdnn.primitives.registry import Description
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Own:
-    """A Side.  `in_place`: the result that shares an input's memory.
+    """A Side.  `in_place`: the result that shares an input's memory.  Several results come one after the other, flat.
 
     Raises Unimplemented if no implementation takes the description.
     """
@@ -23,7 +23,7 @@ class Own:
         pd = dnn.primitive_desc(desc, attr=attr, engine=engine)
         self.implementation = pd.implementation
         self._memory = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
-        (self._result,) = pd.plan.outputs
+        self._results = pd.plan.outputs
         for result, source in in_place.items():
             self._memory[result] = self._memory[source]
         self._in_place = in_place
@@ -40,5 +40,6 @@ class Own:
     def compute(self, data: Data) -> Array:
         self.write(data)
         self.run()
-        result = self._memory[self._result]
-        return decoded(result.numpy(), result.desc.dtype)
+        memories = [self._memory[name] for name in self._results]
+        results = [decoded(memory.numpy(), memory.desc.dtype) for memory in memories]
+        return results[0] if len(results) == 1 else in_a_row(results)

@@ -1,5 +1,6 @@
 """Numbers and how data types store them, in numpy: for data, answers and results of the bench."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ def encoded(values: Array, dtype: DataType) -> Array:
 def rounded(values: Array, dtype: DataType) -> Array:
     """The numbers that are left of `values` in a data type, as float64."""
     return decoded(encoded(values, dtype), dtype).astype(np.float64)
+
+
+def in_a_row(arrays: Sequence[Array]) -> Array:
+    """The elements of all, one after the other."""
+    return np.concatenate([array.ravel() for array in arrays])
 
 
 def poison(dims: tuple[int, ...], dtype: DataType) -> Array:
