@@ -65,6 +65,13 @@ class CompensationSpec:
     def vectors_a_turn(self) -> int:
         return max(1, MOST_SUMS // self.outputs)
 
+    @property
+    def cycles_a_tap(self) -> int:
+        """One for each addition to a register, measured on a Zen 3; bytes that lie apart are loaded one by one."""
+        if not has_lanes(self.dense, self.src_step):
+            return self.repeats * self.outputs * -(-self.dense // VECTOR_BYTES)
+        return self.repeats * -(-self.outputs // LANES) * (1 if self.src_step == self.dense else LANES)
+
     def at(self, repeat: int, output: int) -> int:
         return repeat * self.repeat_step + output * self.src_step
 

@@ -29,7 +29,6 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.quantization import strides_of
 from asmdnn.primitives.reorder_loops import Box, Loop, digits, merge, pieces_of
 from asmdnn.primitives.reorder_schedule import (
-    BYTES_PER_CYCLE,
     CALL_CYCLES,
     KERNEL_ISA,
     MAX_OFFSET,
@@ -67,8 +66,8 @@ def compensation_phase(dst: MemoryDesc, mask: int) -> Phased:
         grid[:, 2] = 0  # all walk the same taps
         kernel = np.full((len(grid), 1), index.setdefault(spec, len(index)))
         records.append(np.concatenate((kernel, grid), axis=1))
-        cost = CALL_CYCLES + outputs.extent * dense * steps.extent * len(taps) // BYTES_PER_CYCLE
-        cycles.append(np.full(len(grid), min(cost, MOST_CYCLES), np.int32))
+        cost = min(CALL_CYCLES + spec.cycles_a_tap * len(taps), MOST_CYCLES)
+        cycles.append(np.full(len(grid), cost, np.int32))
     arguments = ("dst", *compensation.ARGUMENTS[1:])
     phase = Phase(arguments, np.ascontiguousarray(np.concatenate(records)), np.concatenate(cycles))
     return tuple(index), phase, {"taps": np.concatenate(([len(taps)], taps))}
