@@ -7,6 +7,7 @@ See README.md for the primitive-descriptor API.  Importing does no work: no CPU 
 """
 
 from asmdnn import ops
+from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.isa.cpu import max_cpu_isa
 from asmdnn.memory import Memory, MemoryDesc
@@ -33,6 +34,13 @@ from asmdnn.primitives.functions import (
     where,
 )
 from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.inner_product import (
+    InnerProductBackwardData,
+    InnerProductBackwardWeights,
+    InnerProductForward,
+)
+from asmdnn.primitives.matmul import MatMul
+from asmdnn.primitives.matmul_rows import MatMulRows
 from asmdnn.primitives.packing import load_pack
 from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.reorder import Reorder
@@ -44,9 +52,11 @@ from asmdnn.version import __version__
 
 __all__ = [
     "Algorithm", "AsmdnnError", "Attr", "Binary", "BinaryForward", "ConvolutionForward", "DataType", "Eltwise",
-    "EltwiseBackward", "EltwiseForward", "Engine", "InvalidArguments", "Memory", "MemoryDesc", "PReLU", "PostOp",
+    "EltwiseBackward", "EltwiseForward", "Engine", "InnerProductBackwardData", "InnerProductBackwardWeights",
+    "InnerProductForward", "InvalidArguments", "MatMul", "MatMulRows", "Memory", "MemoryDesc", "PReLU", "PostOp",
     "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle", "Stream", "Sum", "Unimplemented",
-    "__version__", "absolute", "bf16", "ceil", "clip", "exp", "f16", "f32", "floor", "implementations", "load_pack",
-    "log", "logistic", "max_cpu_isa", "maximum", "minimum", "ops", "power", "primitive_desc", "reorder", "rint",
-    "s8", "s32", "sqrt", "square", "tanh", "u8", "where",
+    "__version__", "absolute", "bf16", "ceil", "clip", "exp", "f16", "f32", "floor", "gemm_compute", "gemm_pack",
+    "gemm_pack_get_size", "implementations", "load_pack", "log", "logistic", "max_cpu_isa", "maximum", "minimum",
+    "ops", "power", "primitive_desc", "reorder", "rint", "s8", "s32", "sgemm", "sqrt", "square", "tanh", "u8",
+    "where",
 ]  # fmt: skip

@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.tags import LETTERS, MAX_NDIMS
 from asmdnn.primitives.attr import AnyPostOp, Attr
 from asmdnn.primitives.convolution import MAX_SIZE, ConvolutionForward
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.matmul import MatMul
 from asmdnn.primitives.primitive import Primitive, primitive_desc
 from asmdnn.primitives.reordering import reorder
 from asmdnn.types import f32
@@ -100,6 +102,96 @@ def conv2d(
         memories["bias"] = Memory(primitive.pd.plan.tensors["bias"], bias)
     primitive.execute(None, **memories, **key.attr.data())
     return dst
+
+
+@lru_cache(KEPT_PRIMITIVES)
+def matmul_primitive(desc: MatMul, attr: Attr, engine: Engine) -> Primitive:
+    """The primitive of a product, for the strides of its arrays."""
+    return Primitive(primitive_desc(desc, attr, engine))
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    bias: Any = None,
+    *,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Array | None = None,
+    engine: Engine | None = None,
+) -> Array:
+    """The matrix product of f32 arrays of 2 to 12 dims, batch dims broadcast as numpy.matmul does.
+
+    a: (.., m, k); b: (.., k, n), or what `pack_weights` made of a matrix; bias: broadcast to the result.  Arrays may
+    have any strides that are not negative; others are copied.  post_ops run in order on the result; `Sum` adds what
+    `out` held.  Returns `out`, which may be strided too, or a new array.
+    Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
+    """
+    x, attr, engine = strided("a", a), Attr(post_ops), engine or Engine()
+    y = b if isinstance(b, Memory) else strided("b", b)
+    c = None if bias is None else strided("bias", bias, least=0)
+    ndim = max(len(x.desc.dims), len(y.desc.dims))
+    try:
+        batch = np.broadcast_shapes(x.desc.dims[:-2], y.desc.dims[:-2])
+    except ValueError:
+        raise InvalidArguments(f"a has dims {x.desc.dims}, b {y.desc.dims}: batch dims must be equal or 1") from None
+    dims = (*batch, x.desc.dims[-2], y.desc.dims[-1])
+    if out is None:
+        out = output(None, MemoryDesc(dims, f32, LETTERS[:ndim]), attr)
+    dst = strided("out", out, copy=False)
+    memories = {"src": widened("a", x, ndim), "weights": widened("b", y, ndim), "dst": dst}
+    if c is not None:
+        memories["bias"] = widened("bias", c, ndim)
+    desc = MatMul(**{name: memory.desc for name, memory in memories.items()})
+    matmul_primitive(desc, attr, engine).execute(None, **memories)
+    return out
+
+
+def pack_weights(b: Any, engine: Engine | None = None) -> Memory:
+    """A matrix (k, n) in the format that `matmul` reads fastest, for any number of rows of the other operand.
+
+    The result's `array` can be saved, `packed.array.tofile(path)`, and mapped back: Memory(packed.desc,
+    numpy.memmap(path, numpy.float32, "r"), padding_is_zero=True).  Raises InvalidArguments.
+    """
+    plain, engine = strided("b", b), engine or Engine()
+    (k, n), any_rows = matrix_dims(plain.desc), 1
+    source, result = (MemoryDesc(dims, f32, "ab") for dims in ((any_rows, k), (any_rows, n)))
+    pd = primitive_desc(MatMul(source, MemoryDesc((k, n), f32, "any"), result), engine=engine)
+    return reorder(plain, pd.plan.tensors["weights"], engine)
+
+
+def matrix_dims(desc: MemoryDesc) -> tuple[int, int]:
+    if desc.ndims != 2 or not all(desc.dims):
+        raise InvalidArguments(f"b has dims {desc.dims}, a matrix with elements is needed")
+    return desc.dims[0], desc.dims[1]
+
+
+def strided(name: str, value: Any, least: int = 2, copy: bool = True) -> Memory:
+    """A float32 array as Memory, with its strides if they are those of a tensor."""
+    array = np.asarray(value) if copy else value
+    if not isinstance(array, np.ndarray) or array.dtype != np.float32:
+        raise InvalidArguments(f"{name} must be a float32 array, not {getattr(array, 'dtype', type(array).__name__)}")
+    if not least <= array.ndim <= MAX_NDIMS:
+        raise InvalidArguments(f"{name} has {array.ndim} dims, it must have {least} to {MAX_NDIMS}")
+    if copy and array.ndim == 0:
+        array = array.reshape(1)
+    try:
+        return Memory.from_array(array)
+    except InvalidArguments:
+        if not copy:
+            raise
+        return Memory.from_array(np.ascontiguousarray(array))
+
+
+def widened(name: str, memory: Memory, ndim: int) -> Memory:
+    """The same with so many dims, the new ones in front and of size 1."""
+    desc, new = memory.desc, ndim - memory.desc.ndims
+    if new == 0:
+        return memory
+    if new < 0:
+        raise InvalidArguments(f"{name} has {desc.ndims} dims, the result has {ndim}")
+    blocks = [(dim + new, size) for dim, size in desc.inner_blocks]
+    wide = MemoryDesc((1,) * new + desc.dims, f32, strides=(0,) * new + desc.strides, inner_blocks=blocks)
+    return Memory(wide, memory.array, padding_is_zero=True)
 
 
 def as_f32(name: str, value: Any, ndim: int) -> Array:

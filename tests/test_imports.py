@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "explain": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives"},
     "analyze": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives", "explain"},
     "ops": {"types", "memory", "primitives"},
+    "blas": {"types", "memory", "isa", "primitives"},
     "cli": {
         "",
         "types",
@@ -45,7 +46,7 @@ MAY_IMPORT = {
         "analyze",
     },
     "__main__": {"cli"},
-    "": {"types", "version", "memory", "isa", "primitives", "ops"},
+    "": {"types", "version", "memory", "isa", "primitives", "ops", "blas"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},

@@ -47,7 +47,7 @@ Options hold for the problems after them; those with * take a list and run every
 {options}
   --json=FILE              one JSON object a problem, instead of the table when FILE is -
   --reset                  options that describe a problem back to their defaults
-Drivers: {", ".join(f"--{name}" for name in driver_names())}; asmdnn bench --shuffle --help has the options of that one
+Drivers: {", ".join(f"--{name}" for name in driver_names())}, each with its own --help
 Problem sets: {", ".join(batch_files.problem_sets())}
 Example: asmdnn bench --{driver.name} {driver.example}
 A problem, as benchdnn writes it: {driver.notation}"""

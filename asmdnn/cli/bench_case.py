@@ -12,6 +12,7 @@ from asmdnn.cli.copying import copy_call
 from asmdnn.cli.driver import AnyCase, Side, Work
 from asmdnn.cli.judge import Answer, Verdict, judge
 from asmdnn.cli.own import Own
+from asmdnn.cli.peers import cap_isa
 from asmdnn.cli.report import Record, listed
 from asmdnn.cli.timing import interleaved
 from asmdnn.errors import AsmdnnError, Unimplemented
@@ -31,10 +32,11 @@ def prepare(case: AnyCase) -> Callable[[], Record]:
     engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
     if isa_of(engine.isa) not in supported_isas():
         raise Unimplemented(f"--isa={engine.isa}: this machine has only {', '.join(i.name for i in supported_isas())}")
+    if settings.peer and settings.peer not in case.driver.peers:
+        names = " and ".join(case.driver.peers)
+        raise Unimplemented(f"--peer={settings.peer}: --{case.driver.name} can be compared with {names}")
     if settings.peer:
-        from asmdnn.cli.peers.onednn_library import load
-
-        load().cap_isa(engine.isa)
+        cap_isa(settings.peer, engine.isa)
     record = replace(listed(case), isa=engine.isa, threads=engine.threads, peer=settings.peer or None)
     work = case.driver.work(case)
     reason = work if isinstance(work, str) else _too_large(work)
@@ -84,7 +86,7 @@ def _check(record: Record, work: Work[Any], own: Side, peer: Side | None) -> Rec
         data = work.data(exact)
         from_peer = peer.compute(data) if peer else None
         if from_peer is not None and work.flops > LARGEST_NUMPY_FLOPS:
-            answer = Answer(from_peer, PEER_FACTOR * work.tolerance(data), "onednn")
+            answer = Answer(from_peer, PEER_FACTOR * work.tolerance(data), record.peer or "")
         else:
             answer = work.answer(data)
             lenient = replace(answer, tolerance=answer.tolerance * work.peer_slack)

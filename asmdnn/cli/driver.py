@@ -106,7 +106,7 @@ class Work(ABC, Generic[D]):
 
     @abstractmethod
     def peer(self, isa: str, threads: int) -> PeerSide:
-        """The same primitive of oneDNN."""
+        """The same primitive of the peer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,7 @@ class Driver(Generic[S, P]):
     settings: the options' defaults.  parse: of a problem string.  work: of a case, or the reason to skip it.
     completed: settings and problem of a case, where options change the problem.  title: what a table calls a case.
     bandwidth_bound: reports say bytes and the share of a copy's speed, not operations and the share of the FMA peak.
+    peers: the libraries that it can be compared with.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Driver(Generic[S, P]):
     bandwidth_bound: bool = True
     title: Callable[["Case[S, P]"], str] = lambda case: case.problem.name or str(case.problem)
     synonyms: Mapping[str, str] = field(default_factory=dict)
+    peers: tuple[str, ...] = ("onednn",)
     completed: Callable[[S, P], tuple[S, P]] = lambda settings, problem: (settings, problem)
 
     @property

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 import asmdnn as dnn
 from asmdnn.cli.driver import Array, Data
-from asmdnn.cli.values import decoded, in_a_row
+from asmdnn.cli.values import decoded, joined
 from asmdnn.primitives.registry import Description
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -40,6 +40,4 @@ class Own:
     def compute(self, data: Data) -> Array:
         self.write(data)
         self.run()
-        memories = [self._memory[name] for name in self._results]
-        results = [decoded(memory.numpy(), memory.desc.dtype) for memory in memories]
-        return results[0] if len(results) == 1 else in_a_row(results)
+        return joined([decoded(self._memory[n].numpy(), self._memory[n].desc.dtype) for n in self._results])

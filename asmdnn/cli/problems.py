@@ -9,6 +9,7 @@ missing padding is half of what the output needs, and the padding behind the las
 
 import math
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -138,14 +139,14 @@ class ConvProblem:
 def parse_problem(text: str) -> ConvProblem:
     """The problem that `text` describes.  Raises InvalidArguments that quotes it and names the entry that is wrong."""
     try:
-        return _build(*_entries(text))
+        return _build(*entries(text, _KEYS))
     except InvalidArguments as error:
         shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
         raise InvalidArguments(f"problem {shown!r}: {error}") from None
 
 
-def _entries(text: str) -> tuple[dict[str, int], str]:
-    """The numbers by key, and the name."""
+def entries(text: str, keys: Collection[str]) -> tuple[dict[str, int], str]:
+    """The numbers by key, and the name.  Raises InvalidArguments for what is not in `keys`."""
     numbers: dict[str, int] = {}
     at = 0
     while at < len(text):
@@ -159,8 +160,8 @@ def _entries(text: str) -> tuple[dict[str, int], str]:
         if not match:
             raise InvalidArguments(f"expected a key {where}, found '{text[at]}'")
         key, number = match["key"], match["number"]
-        if key not in _KEYS:
-            raise InvalidArguments(f"unknown key '{key}' {where}; keys are {' '.join(_KEYS)} and n")
+        if key not in keys:
+            raise InvalidArguments(f"unknown key '{key}' {where}; keys are {' '.join(keys)} and n")
         if key in numbers:
             raise InvalidArguments(f"'{key}' is given a second time {where}")
         numbers[key] = _number(key, number, where)

@@ -39,11 +39,6 @@ def rounded(values: Array, dtype: DataType) -> Array:
     return decoded(encoded(values, dtype), dtype).astype(np.float64)
 
 
-def in_a_row(arrays: Sequence[Array]) -> Array:
-    """The elements of all, one after the other."""
-    return np.concatenate([array.ravel() for array in arrays])
-
-
 def poison(dims: tuple[int, ...], dtype: DataType) -> Array:
     """Elements that no result should have: NaN, or a pattern for integers."""
     stored = np.dtype(dtype.numpy)
@@ -61,3 +56,8 @@ def random_values(
     if exact or (stored.kind in INTEGER_KINDS and dtype != bf16):
         return encoded(random.integers(least, bound, dims, np.int64, endpoint=True), dtype)
     return encoded(random.uniform(-bound, bound, dims).astype(np.float32), dtype)
+
+
+def joined(results: Sequence[Array]) -> Array:
+    """A result as it is; several, such as the gradients of weights and bias, as one row."""
+    return results[0] if len(results) == 1 else np.concatenate([result.ravel() for result in results])

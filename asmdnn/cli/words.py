@@ -84,7 +84,7 @@ def _mode(word: str) -> str:
 
 
 def _peer(word: str) -> str:
-    return one_of("onednn", "none")(word) if word != "none" else ""
+    return one_of("onednn", "mkl", "numpy", "none")(word) if word != "none" else ""
 
 
 # How a problem is run, not what it is: --reset and another driver leave these as they are.
@@ -92,6 +92,6 @@ COMMON: dict[str, Option] = {
     "mode": Option("mode", _mode, "C correctness (default), P performance, CP both, L list the problems only"),
     "isa": Option("isa", str, "avx2, avx512_core, ...; default: the best that this machine has"),
     "threads": Option("threads", number(0), "default: the OpenMP thread count"),
-    "peer": Option("peer", _peer, "also run this library, in the same process"),
+    "peer": Option("peer", _peer, "also run this library, in the same process: onednn; for --gemm mkl or numpy"),
     "max-ms-per-prb": Option("max_ms", number(1), "time for the measurements of one problem (3000)"),
 }

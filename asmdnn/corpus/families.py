@@ -15,6 +15,7 @@ from asmdnn.corpus.copies import (
     transpose_specs,
 )
 from asmdnn.corpus.elementwise import MAPS, chains
+from asmdnn.corpus.matmul import MATMUL_FAMILIES
 from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
 from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.compensation import CompensationSpec
@@ -22,6 +23,8 @@ from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.executor import ExecutorSpec
+from asmdnn.generators.gemv import GemvSpec
+from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.peak import PeakSpec
 from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle import ShuffleSpec
@@ -29,7 +32,7 @@ from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.generators.transpose import TransposeSpec
 
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | QuotientSpec | CompensationSpec
-KernelSpec = ConvTileSpec | ElementwiseSpec | ReorderSpec | ShuffleSpec | ElementsSpec
+KernelSpec = ConvTileSpec | ElementwiseSpec | MatmulTileSpec | GemvSpec | ReorderSpec | ShuffleSpec | ElementsSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 
 
@@ -41,6 +44,8 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
     }
     found |= {f"conv-chains-{isa}": tuple(chains(isa)) for isa in CONV_LEVELS}
     found |= {f"map-{name}-{isa}": tuple(family(isa)) for isa in CONV_LEVELS for name, family in MAPS.items()}
+    for isa in CONV_LEVELS:
+        found |= {f"matmul-{name}-{isa}": tuple(family(isa)) for name, family in MATMUL_FAMILIES.items()}
     found |= {f"shuffle-{name}-{SHUFFLE_ISA}": tuple(family()) for name, family in SHUFFLES.items()}
     return found | {
         f"copy-{REORDER_ISA}": tuple(copy_specs()),

@@ -30,8 +30,9 @@ class TapList:
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """Everything one call reads and writes; prefetches are not accesses."""
+    """Everything one call reads and writes; no prefetches.  rereads: it reads back what it has written."""
 
     reads: tuple[Range, ...]
     writes: tuple[Range, ...]
     taps: TapList | None = None
+    rereads: bool = False

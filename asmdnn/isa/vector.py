@@ -87,6 +87,9 @@ class Vector(Lanes):
     def add(self, dst: Register, a: Register, b: Register | Memory) -> None:
         self.asm.VADDPS(dst, a, b)
 
+    def mul(self, dst: Register, a: Register, b: Register | Memory) -> None:
+        self.asm.VMULPS(dst, a, b)
+
     def max(self, dst: Register, a: Register, b: Register) -> None:
         """Lane-wise maximum; where either is NaN, b (the instruction's rule)."""
         self.asm.VMAXPS(dst, a, b)

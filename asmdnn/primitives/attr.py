@@ -13,6 +13,7 @@ from asmdnn.primitives.numbers import check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.user_post_op import PostOp
 
 MAX_POST_OPS = 32
+SCRATCHPAD_MODES = ("library", "user")  # the primitive has a pool of it; the caller passes it with every call
 NO_OPERANDS: Mapping[str, Operand] = MappingProxyType({})
 QUANTIZED = ("src", "weights", "dst")
 
@@ -134,12 +135,14 @@ class Attr:
     post_ops: tuple[AnyPostOp, ...] = ()
     scales: tuple[tuple[str, int], ...] = ()
     zero_points: tuple[tuple[str, int], ...] = ()
+    scratchpad_mode: str = "library"  # who owns the temporary memory of a call: see SCRATCHPAD_MODES
 
     def __init__(
         self,
         post_ops: AnyPostOp | Iterable[AnyPostOp] = (),
         scales: Mapping[str, int] | None = None,
         zero_points: Mapping[str, int] | None = None,
+        scratchpad_mode: str = "library",
     ) -> None:
         chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
         for i, op in enumerate(chain):
@@ -150,6 +153,9 @@ class Attr:
         object.__setattr__(self, "post_ops", chain)
         object.__setattr__(self, "scales", checked_masks("scales", scales or {}))
         object.__setattr__(self, "zero_points", checked_masks("zero_points", zero_points or {}))
+        if scratchpad_mode not in SCRATCHPAD_MODES:
+            raise InvalidArguments(f"scratchpad_mode must be 'library' or 'user', not {scratchpad_mode!r}")
+        object.__setattr__(self, "scratchpad_mode", scratchpad_mode)
 
     @property
     def quantizes(self) -> bool:

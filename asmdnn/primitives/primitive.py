@@ -15,7 +15,7 @@ from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_a
 from asmdnn.primitives.registry import Description, planners_of
 from asmdnn.primitives.reports import call_report, introduce, report_creation, report_refusals
 from asmdnn.runtime.execution import Call, Program
-from asmdnn.runtime.plan import Plan
+from asmdnn.runtime.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.types import u8
 
 NO_ATTR = Attr()
@@ -54,20 +54,44 @@ class PrimitiveDesc:
         return self.plan.tensors["dst"]
 
     @property
+    def diff_src_desc(self) -> MemoryDesc | None:
+        return self.plan.tensors.get("diff_src")
+
+    @property
+    def diff_weights_desc(self) -> MemoryDesc | None:
+        return self.plan.tensors.get("diff_weights")
+
+    @property
+    def diff_bias_desc(self) -> MemoryDesc | None:
+        return self.plan.tensors.get("diff_bias")
+
+    @property
+    def diff_dst_desc(self) -> MemoryDesc | None:
+        return self.plan.tensors.get("diff_dst")
+
+    @property
     def workspace_desc(self) -> MemoryDesc | None:
         """None: no implementation so far keeps anything for a backward pass."""
         return None
 
     @property
     def scratchpad_desc(self) -> MemoryDesc:
-        """The temporary memory of one call, as u8[bytes]; the primitive owns it."""
-        return MemoryDesc((sum(self.plan.scratch_bytes.values()),), u8, "a")
+        """The temporary memory of one call, as u8[bytes], starting at a multiple of 64.
+
+        With scratchpad_mode="user" the caller passes it as `scratchpad`, or None if the size is 0.
+        """
+        return MemoryDesc((self.plan.scratchpad_bytes,), u8, "a")
 
     @property
     def memory_consumption(self) -> int:
-        """Bytes that a primitive holds: schedule, constants and scratchpad; code comes to this."""
-        schedule = sum(phase.records.nbytes for phase in self.plan.phases)
-        return schedule + sum(c.nbytes for c in self.plan.constants.values()) + self.scratchpad_desc.size_bytes
+        """Bytes of temporary memory that a primitive holds for each call at a time: none if the user passes it."""
+        return 0 if self.attr.scratchpad_mode == "user" else self.plan.scratchpad_bytes
+
+    @property
+    def schedule_bytes(self) -> int:
+        """Bytes of the plan, which equal requests share: records and constants; code comes to this."""
+        records = sum(phase.records.nbytes for phase in self.plan.phases)
+        return records + sum(c.nbytes for c in self.plan.constants.values())
 
     def explain(self) -> str:
         """What was chosen and why: refusals, formats, kernels, and the schedule in numbers."""
@@ -129,7 +153,9 @@ def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple
 class Primitive:
     """Kernels generated or loaded, ready to run; immutable, and safe to execute from many threads at once.
 
-    Every call takes scratchpad from a pool, so that concurrent calls cost memory, never a race.
+    With scratchpad_mode="library" every call takes its scratchpad from a pool, so that concurrent calls cost memory,
+    never a race: a primitive keeps as many scratchpads as there ever were calls at the same time.  With "user" it keeps
+    none, and every call passes `scratchpad`, which no other call may use at the same time.
     With ASMDNN_CHECK=1 in the environment, what checking.py says is checked.
     Raises Unimplemented if this machine, or a cap on the ISA, cannot execute the engine's level.
     """
@@ -148,9 +174,10 @@ class Primitive:
             report_creation(pd, self._program.counts, (perf_counter() - start) * 1e3)
         self._tensors = pd.plan.tensors
         self._defaults = pd.attr.data()
+        self._takes_scratchpad = pd.attr.scratchpad_mode == "user"
         self._idle: list[Call] = []
 
-    def execute(self, stream: Stream | None = None, **memories: Memory) -> None:
+    def execute(self, stream: Stream | None = None, scratchpad: Memory | None = None, **memories: Memory) -> None:
         """Run on `memories`, one for each argument by name (src, weights, bias, dst, ...); complete when it returns.
 
         Tensors that post-ops were given together with their data are optional.
@@ -158,21 +185,57 @@ class Primitive:
         if stream is not None and not isinstance(stream, Stream):
             raise InvalidArguments(f"stream must be a Stream or None, not {type(stream).__name__}")
         addresses = self._check(memories)
-        call = self._idle.pop() if self._idle else self._program.prepare()
+        temporary = self._check_scratchpad(scratchpad, addresses)
+        call = self._take_call()
         call.bind(addresses)
+        if temporary is not None:
+            call.place_scratch(temporary)
         call()
         self._idle.append(call)
         if self._checks:
             check_padding(self.pd.plan, memories)
 
-    def bind(self, **memories: Memory) -> Callable[[], None]:
+    def _take_call(self) -> Call:
+        try:
+            return self._idle.pop()  # atomic: another thread may take the last one
+        except IndexError:
+            return self._program.prepare(own_scratch=not self._takes_scratchpad)
+
+    def bind(self, *, scratchpad: Memory | None = None, **memories: Memory) -> Callable[[], None]:
         """A call on fixed memories, checked once: `run = primitive.bind(src=..., ...)`, then `run()`.
 
         The result keeps the memories alive.  Bind once per thread that calls it.
         """
-        call = self._program.prepare()
-        call.bind(self._check(memories), keep=(self, memories))
+        addresses = self._check(memories)
+        temporary = self._check_scratchpad(scratchpad, addresses)
+        call = self._program.prepare(own_scratch=not self._takes_scratchpad)
+        call.bind(addresses, keep=(self, memories, scratchpad))
+        if temporary is not None:
+            call.place_scratch(temporary)
         return checked(call, self.pd.plan, memories) if self._checks else call
+
+    def _check_scratchpad(self, scratchpad: Memory | None, addresses: Mapping[str, int]) -> int | None:
+        """The address of the scratchpad that the user passes, None if none is needed."""
+        size = self.pd.plan.scratchpad_bytes
+        if not self._takes_scratchpad:
+            if scratchpad is not None:
+                raise InvalidArguments("scratchpad is given, but scratchpad_mode is 'library': use Attr with 'user'")
+            return None
+        if size == 0 and scratchpad is None:
+            return None
+        if type(scratchpad) is not Memory:
+            raise InvalidArguments(f"scratchpad must be a Memory of {size} bytes, not {type(scratchpad).__name__}")
+        begin, room = scratchpad.address, scratchpad.desc.size_bytes
+        if room < size:
+            raise InvalidArguments(f"scratchpad has {room} bytes, this primitive needs {size}: see scratchpad_desc")
+        if size and begin % ALIGNMENT_BYTES:
+            raise InvalidArguments(f"scratchpad at {begin:#x} is misaligned, it must start at a multiple of 64")
+        if size and not scratchpad.writable:
+            raise InvalidArguments("scratchpad is read-only, it must be writable")
+        for name, address in addresses.items():
+            if address < begin + size and begin < address + self._tensors[name].size_bytes:
+                raise InvalidArguments(f"scratchpad overlaps {name}, give it memory of its own")
+        return begin if size else None
 
     def _check(self, memories: Mapping[str, Memory]) -> dict[str, int]:
         """The address of every argument, or InvalidArguments."""

@@ -3,15 +3,34 @@
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.primitives import binary, conv_direct, conv_reordered, eltwise, reorder, shuffle
+from asmdnn.primitives import (
+    binary,
+    conv_direct,
+    conv_reordered,
+    eltwise,
+    gemm,
+    inner_product_tiles,
+    matmul_tiles,
+    reorder,
+    shuffle,
+)
 from asmdnn.primitives.binary import BinaryForward
 from asmdnn.primitives.convolution import ConvolutionForward
 from asmdnn.primitives.eltwise import EltwiseBackward, EltwiseForward
+from asmdnn.primitives.gemm import Gemm
 from asmdnn.primitives.implementation import Planner
+from asmdnn.primitives.inner_product import (
+    InnerProductBackwardData,
+    InnerProductBackwardWeights,
+    InnerProductForward,
+)
+from asmdnn.primitives.matmul import MatMul
 from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.shuffle import Shuffle
 
-Description = BinaryForward | ConvolutionForward | EltwiseBackward | EltwiseForward | Reorder | Shuffle
+InnerProduct = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights
+Elementwise = BinaryForward | EltwiseBackward | EltwiseForward
+Description = ConvolutionForward | Elementwise | Gemm | InnerProduct | MatMul | Reorder | Shuffle
 
 IMPLEMENTATIONS: dict[type, tuple[Planner[Any], ...]] = {
     BinaryForward: (binary.plan,),
@@ -20,6 +39,11 @@ IMPLEMENTATIONS: dict[type, tuple[Planner[Any], ...]] = {
     EltwiseForward: (eltwise.plan_forward,),
     Reorder: (reorder.plan,),
     Shuffle: (shuffle.plan,),
+    Gemm: (gemm.plan,),
+    InnerProductForward: (inner_product_tiles.plan_forward,),
+    InnerProductBackwardData: (inner_product_tiles.plan_backward_data,),
+    InnerProductBackwardWeights: (inner_product_tiles.plan_backward_weights,),
+    MatMul: (matmul_tiles.plan,),
 }
 
 

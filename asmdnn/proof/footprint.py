@@ -36,7 +36,8 @@ class Judge(Walker):
         super().__init__(kernel, footprint.taps)
         self.footprint = footprint
         self.unbounded: set[int] = set()
-        reads, writes = by_argument(footprint.reads), by_argument(footprint.writes)
+        again = footprint.writes if footprint.rereads else ()
+        reads, writes = by_argument((*footprint.reads, *again)), by_argument(footprint.writes)
         self._allowed: dict[tuple[Base, bool], Intervals] = {
             (Base("argument", argument), is_write): found
             for is_write, side in ((False, reads), (True, writes))

@@ -4,7 +4,7 @@
 2. In bounds: every byte that a record reads or writes lies inside the buffer that the argument points into.
 3. Disjoint: no two records of a phase write the same element, and none reads what another one writes.
 4. Complete: every element of an output tensor, zero padding included, and of every scratch buffer is written, the
-   latter before it is read.
+   latter before it is read.  Phases may each write a part; an element is written again only after all have been.
 5. Continued: a phase without a barrier in front goes on, record by record, with what the phase before has written.
 """
 
@@ -29,18 +29,26 @@ def check_plan(plan: Plan) -> None:
     """Raise PlanError unless all of the above holds."""
     ready = set(plan.tensors) | set(plan.constants)
     written: set[str] = set()
+    partial: dict[str, tuple[str, Int64]] = {}  # of buffers not yet complete: who wrote last, how often each element
     for index, phase in enumerate(plan.phases):
         check_form(plan, index)
+        for name in sorted(partial.keys() & read_of_others(plan, phase)) if partial else ():
+            raise incomplete(plan, name, *partial[name])
         counts = check_phase(plan, phase, ready, f"phase {index}")
         for name, times in counts.items():
-            check_written(plan, name, times, f"phase {index}")
+            if not phase.continues and name in partial:
+                times = times + partial.pop(name)[1]
+            if not check_written(plan, name, times, f"phase {index}") and not phase.continues:
+                partial[name] = (f"phase {index}", times)
         if phase.continues:
             check_continuation(plan, index)
         written |= counts.keys()
         ready |= counts.keys()
-    for name in sorted((set(plan.outputs) | set(plan.scratch_bytes)) - written):
-        if plan.buffer_bytes(name):
-            raise PlanError(f"{name} is never written")
+    for name, progress in partial.items():
+        raise incomplete(plan, name, *progress)
+    wanted = {name for name in (*plan.outputs, *plan.scratch_bytes) if plan.buffer_bytes(name)}
+    for name in sorted(wanted - written):
+        raise PlanError(f"{name} is never written")
     for name in sorted(written - set(plan.outputs) - set(plan.scratch_bytes)):
         raise PlanError(f"{name} is written, which is neither an output nor scratch")
 
@@ -77,6 +85,12 @@ def check_phase(plan: Plan, phase: Phase, ready: set[str], where: str) -> dict[s
     if shared & edges.keys():
         raise PlanError(f"{where}: reads of {min(shared & edges.keys())} may see what other records write")
     return {name: np.cumsum(changes[:-1]) for name, changes in edges.items()}
+
+
+def read_of_others(plan: Plan, phase: Phase) -> set[str]:
+    """The buffers of which some record reads more than the bytes that it writes itself."""
+    kernels = np.unique(phase.records[:, 0])
+    return set().union(*(names_read(phase, Accesses.of(plan.specs[int(k)].footprint()))[1] for k in kernels))
 
 
 def names_read(phase: Phase, accesses: Accesses) -> tuple[set[str], set[str]]:
@@ -147,17 +161,25 @@ def count_writes(plan: Plan, name: str, offsets: Int64, spans: Spans, edges: dic
             changes += sign * np.bincount(elements.ravel(), minlength=len(changes))
 
 
-def check_written(plan: Plan, name: str, times: Int64, where: str) -> None:
-    """No element twice; and every element that belongs to the buffer once."""
+def check_written(plan: Plan, name: str, times: Int64, where: str) -> bool:
+    """No element twice, and nothing between the elements; whether all that belong to the buffer are written."""
     if times.max(initial=0) > 1:
         raise PlanError(f"{where}: element {int(times.argmax())} of {name} is written {int(times.max())} times")
-    tensor = plan.tensors.get(name)
-    expected = np.arange(len(times)) if tensor is None else tensor.offsets(with_padding=True).ravel()
-    if not times[expected].all():
-        missing = int(expected[times[expected] == 0][0])
-        raise PlanError(f"{where}: element {missing} of {name} is never written")
-    if int(times.sum()) != len(expected):
+    expected = elements_of(plan, name, times)
+    if int(times.sum()) != int(times[expected].sum()):
         raise PlanError(f"{where}: bytes between the elements of {name} are written")
+    return bool(times[expected].all())
+
+
+def incomplete(plan: Plan, name: str, where: str, times: Int64) -> PlanError:
+    expected = elements_of(plan, name, times)
+    return PlanError(f"{where}: element {int(expected[times[expected] == 0][0])} of {name} is never written")
+
+
+def elements_of(plan: Plan, name: str, times: Int64) -> Int64:
+    """The elements of a buffer, its zero padding included."""
+    tensor = plan.tensors.get(name)
+    return np.arange(len(times)) if tensor is None else tensor.offsets(with_padding=True).ravel()
 
 
 def check_continuation(plan: Plan, index: int) -> None:

@@ -15,10 +15,9 @@ from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit.kernels import KernelCache, LoadedKernel
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_store
-from asmdnn.runtime.plan import KernelSpec, Plan
+from asmdnn.runtime.plan import ALIGNMENT_BYTES, KernelSpec, Plan
 from asmdnn.runtime.threads import openmp, threads_usable
 
-ALIGNMENT_BYTES = 64
 DUMP_VARIABLE = "ASMDNN_DUMP"
 
 
@@ -68,9 +67,9 @@ class Program:
         self._bounds = plan.split(self.parts)
         self.entry = ffi.cast("void (*)(void *)", executor.address)
 
-    def prepare(self) -> "Call":
-        """A call with scratch of its own and no tensors yet."""
-        return ReportedCall(self, self._report) if self._report else Call(self)
+    def prepare(self, own_scratch: bool = True) -> "Call":
+        """A call without tensors yet; and without scratch, unless it is to have its own."""
+        return ReportedCall(self, self._report, own_scratch) if self._report else Call(self, own_scratch)
 
     def context_words(self) -> list[int]:
         """The executor's context, with zeros where buffers go."""
@@ -103,17 +102,18 @@ class Call:
 
     __slots__ = ("_context", "_keep", "_parallel", "_program", "_slots")
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, own_scratch: bool = True) -> None:
         plan = program.plan
         self._program, self._parallel = program, None
         self._context = ffi.new("int64_t[]", program.context_words())
-        self._slots = {name: program.slots(name) for name in plan.tensors}
-        scratch = {name: aligned_bytes(size) for name, size in plan.scratch_bytes.items()}
+        self._slots = {name: program.slots(name) for name in (*plan.tensors, *plan.scratch_bytes)}
+        scratch = aligned_bytes(plan.scratchpad_bytes) if own_scratch else None
         self._keep: list[Any] = [scratch, None]
-        owned: dict[str, npt.NDArray[Any]] = {**plan.constants, **scratch}
-        for name, array in owned.items():
+        for name, array in plan.constants.items():
             for slot in program.slots(name):
                 self._context[slot] = array.ctypes.data
+        if scratch is not None:
+            self.place_scratch(scratch.ctypes.data)
         runtime = openmp() if program.parts > 1 else None
         if runtime:
             self._parallel = runtime.parallel
@@ -124,6 +124,12 @@ class Call:
         for name, address in addresses.items():
             for slot in self._slots[name]:
                 self._context[slot] = address
+
+    def place_scratch(self, address: int) -> None:
+        """Set where the scratchpad lies, `scratchpad_bytes` of it, at a multiple of ALIGNMENT_BYTES."""
+        for name, offset in self._program.plan.scratch_offsets.items():
+            for slot in self._slots[name]:
+                self._context[slot] = address + offset
 
     def __call__(self) -> None:
         if self._parallel is not None and threads_usable():
@@ -138,8 +144,8 @@ class ReportedCall(Call):
 
     __slots__ = ("_report",)
 
-    def __init__(self, program: Program, report: Callable[[float], None]) -> None:
-        super().__init__(program)
+    def __init__(self, program: Program, report: Callable[[float], None], own_scratch: bool = True) -> None:
+        super().__init__(program, own_scratch)
         self._report = report
 
     def __call__(self) -> None:

@@ -9,7 +9,7 @@ What a record computes does not depend on who runs it, so results are bitwise eq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ from asmdnn.memory import MemoryDesc
 
 Int64 = npt.NDArray[np.int64]
 
+ALIGNMENT_BYTES = 64  # of scratch
 INLINE_CYCLES = 12_000  # below this a team costs more than it saves: a fork-join is 3,000 cycles when all is warm
 
 
@@ -78,6 +79,17 @@ class Plan:
     def cycles(self) -> int:
         """The expected cost of one call on one thread."""
         return sum(int(phase.cycles.sum(dtype=np.int64)) for phase in self.phases)
+
+    @cached_property
+    def scratch_offsets(self) -> Mapping[str, int]:
+        """Where each scratch buffer starts in the scratchpad."""
+        sizes = [-(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES for size in self.scratch_bytes.values()]
+        return dict(zip(self.scratch_bytes, accumulate(sizes, initial=0), strict=False))
+
+    @property
+    def scratchpad_bytes(self) -> int:
+        """The temporary memory of one call: all scratch buffers side by side."""
+        return sum(-(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES for size in self.scratch_bytes.values())
 
     def parts(self, threads: int) -> int:
         """How many threads are worth waking for this plan."""

@@ -81,11 +81,11 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("--threads=99999999999",), "--threads=99999999999: must be a whole number"),
         (("--threads=1.5",), "--threads=1.5: must be"),
         (("--max-ms-per-prb=0",), "must be a whole number from 1"),
-        (("--peer=mkl",), "--peer=mkl: must be one of onednn, none"),
+        (("--peer=xnn",), "--peer=xnn: must be one of onednn, mkl, numpy, none"),
         (("--alg=wino",), "--alg=wino: must be direct or auto"),
         (("--theads=1",), "did you mean --threads="),
         (("--attr-scales=wei:common:2",), "no such option; options are --mode"),
-        (("--ip",), "--ip: no such option"),
+        (("--lstm",), "--lstm: no such option"),
         (("--mode",), "--mode: an option is written --mode=VALUE"),
         (("-v1",), "-v1: no such option"),
         (("",), "problem ''"),
@@ -174,5 +174,7 @@ def test_the_network_and_its_shapes_agree() -> None:
 
 def test_all_sets_are_tested() -> None:
     sets = {"mobilenet_v1", "resnet_50", "resnet_50_network", "resnet_50_v1_5", "vgg_16"}
-    sets |= {"binary_all", "eltwise_all", "eltwise_resnet", "reorder_bf16", "reorder_f32", "reorder_int8", "shufflenet"}
+    sets |= {"reorder_bf16", "reorder_f32", "reorder_int8", "shufflenet"}
+    sets |= {"binary_all", "eltwise_all", "eltwise_resnet", "gemm_packed", "ip"}
+    sets |= {"matmul_any", "matmul_batch", "matmul_plain"}
     assert set(batch_files.problem_sets()) == sets

@@ -12,6 +12,8 @@ from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
+from asmdnn.generators.gemv import GemvSpec
+from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.postops import (
     OLD_DST,
     BinaryOp,
@@ -26,6 +28,8 @@ from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle import ShuffleSpec
 from asmdnn.generators.shuffle_rows import ElementsSpec
 from asmdnn.runtime.plan import Int64
+from tests.generators.matmul_reference import arguments_of as arguments_of_matmul
+from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of
 from tests.generators.reference import LANES, Memory, Taps, conv_tile, mapped, operand_name
 from tests.generators.reorders import ReorderSpec, compensate, memory_of, reorder
 from tests.generators.shuffles import shuffle
@@ -58,11 +62,27 @@ class Case:
 def case_of(spec: KernelSpec, integers: bool = True) -> Case:
     """Data and expectation; the seed is the name's, so that a failing case is the same case again."""
     random = np.random.default_rng(crc32(spec.name.encode()))
+    if isinstance(spec, MatmulTileSpec | GemvSpec):
+        return matmul_case(spec, random, integers)
     if isinstance(spec, ElementwiseSpec):
         return map_case(spec, random, integers)
     if isinstance(spec, ShuffleSpec | ElementsSpec):
         return shuffle_case(spec, random)
     return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
+
+
+def matmul_case(spec: MatmulTileSpec | GemvSpec, random: np.random.Generator, integers: bool) -> Case:
+    memory = matmul_memory(spec, random, integers)
+    compute(spec, memory)
+    tolerance: Doubles | float = 0.0
+    written_out = not isinstance(spec, MatmulTileSpec) or is_written_out(spec.post_ops)
+    if not integers or not written_out:
+        tolerance = tolerance_of(spec if written_out else replace(spec, post_ops=(SumOp(1.0),)), memory)
+    if not written_out:
+        dst = buffer_of(memory["dst"])
+        assert dst is not None
+        tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": tolerance})
 
 
 def shuffle_case(spec: ShuffleSpec | ElementsSpec, random: np.random.Generator) -> Case:
@@ -164,6 +184,8 @@ def padding_of_dst(spec: ConvTileSpec) -> list[int]:
 
 def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     """The names of a kernel's arguments, in the frame's order."""
+    if isinstance(spec, MatmulTileSpec | GemvSpec):
+        return arguments_of_matmul(spec)
     if isinstance(spec, ElementwiseSpec):
         return ("src", "dst", *names_of_operands(spec.chain))
     if isinstance(spec, ConvTileSpec):

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec
+from asmdnn.generators.gemv import GemvSpec
 from tests.generators.cases import arguments_of, case_of
 from tests.generators.codes import code_of
 from tests.support.arena import Bits
@@ -31,8 +32,10 @@ def check_footprint(spec: KernelSpec) -> None:
         if buffer is None:
             continue
         touched = run.footprints[name]
+        # Sums of a matrix-vector product lie in dst between passes; before the first one dst is poison, which shows.
+        done_reads = touched.read & ~touched.written if isinstance(spec, GemvSpec) else touched.read
         for side, contract, claimed, done in (
-            ("reads", buffer.read, claim[name][0], touched.read),
+            ("reads", buffer.read, claim[name][0], done_reads),
             ("writes", buffer.written, claim[name][1], touched.written),
         ):
             assert not difference(contract, claimed), f"footprint() {side} of {name} {difference(contract, claimed)}"

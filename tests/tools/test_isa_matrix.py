@@ -1,5 +1,6 @@
 """Some kernels on the emulated Haswell and on this CPU: right there, and what is wrong is noticed."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ def test_the_emulated_cpu_has_no_avx512(capsys: pytest.CaptureFixture[str]) -> N
     assert tool.main(["--isa=avx512_core", "--every=200"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert all("Illegal instruction" in line for line in lines[1:-2])
-    assert "2 executed" in lines[-2] and "2 failed" in lines[-2]
+    executed, failed = re.findall(r"(\d+) (?:executed|failed)", lines[-2])
+    assert executed == failed != "0"
 
 
 @pytest.mark.isa("avx2")

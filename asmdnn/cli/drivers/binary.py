@@ -79,7 +79,7 @@ class BinaryWork(Work[TensorData]):
         from asmdnn.cli.peers.onednn import OnednnPrimitive, Tensor
 
         tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()}
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, "dst", self.in_place)
+        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, ("dst",), self.in_place)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
         return peer.describe(

@@ -99,7 +99,7 @@ class EltwiseWork(Work[TensorData]):
 
         numbers = {"src": SRC, "dst": DST, "diff_src": DIFF_SRC, "diff_dst": DIFF_DST}
         tensors: Mapping[str, Tensor] = {name: Tensor(numbers[name], self.tensor) for name in self.names}
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, self.result, self.in_place)
+        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, (self.result,), self.in_place)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
         settings, descs = self.settings, [peer.descs[name] for name in self.names]

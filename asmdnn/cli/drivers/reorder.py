@@ -16,7 +16,8 @@ from asmdnn.cli.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.cli.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.cli.judge import Answer
 from asmdnn.cli.quantization import Quantity, joined, quantities, real
-from asmdnn.cli.values import decoded, in_a_row, poison, random_values, rounded
+from asmdnn.cli.values import decoded, poison, random_values, rounded
+from asmdnn.cli.values import joined as in_a_row
 from asmdnn.cli.words import Option, Settings, data_type, number, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS

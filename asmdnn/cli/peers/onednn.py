@@ -11,7 +11,7 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.cli.driver import Array, Data
 from asmdnn.cli.peers.onednn_library import ffi, load
-from asmdnn.cli.values import decoded
+from asmdnn.cli.values import decoded, joined
 from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.memory.tags import LETTERS
 from asmdnn.memory.views import plain_strides
@@ -36,9 +36,9 @@ class Tensor:
 class OnednnPrimitive:
     """One primitive with its memory; a PeerSide.
 
-    `create(self)` makes the primitive descriptor, of `self.descs`, the handles of the tensors' descriptors.  `dst` is
-    the result; `in_place` says that it replaces an input.  Raises InvalidArguments for a layout that cannot be passed
-    on, Unimplemented when oneDNN has no implementation, AsmdnnError when it is missing.
+    `create(self)` makes the primitive descriptor, of `self.descs`, the handles of the tensors' descriptors.  `results`
+    are what it writes; `in_place` says which of them replace an input.  Raises InvalidArguments for a layout that
+    cannot be passed on, Unimplemented when oneDNN has no implementation, AsmdnnError when it is missing.
     """
 
     null = ffi.NULL
@@ -49,14 +49,14 @@ class OnednnPrimitive:
         tensors: Mapping[str, Tensor],
         isa: str,
         threads: int,
-        result: str = "dst",
+        results: tuple[str, ...] = ("dst",),
         in_place: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._peer = load()
         self._peer.cap_isa(isa)
         self._peer.set_threads(threads)
         self.lib, self.engine = self._peer.lib, self._peer.engine
-        self._threads, self._tensors, self._result = threads, tensors, result
+        self._threads, self._tensors, self._results = threads, tensors, results
         self._handles: list[tuple[Any, Any]] = []
         self.descs = {name: self.layout(tensor.desc) for name, tensor in tensors.items()}
         desc = create(self)
@@ -97,12 +97,15 @@ class OnednnPrimitive:
         self.write(data)
         self._peer.check(self.run(), "execution")
         self._peer.check(self.lib.dnnl_stream_wait(self._peer.stream), "execution")
-        desc = self._tensors[self._result].desc
+        return joined([self._result(name) for name in self._results])
+
+    def _result(self, name: str) -> Array:
+        desc = self._tensors[name].desc
         if desc.is_any:
             result = np.empty(desc.dims, desc.dtype.numpy)
-            self._copy(result, self._result, to_plain=True)
+            self._copy(result, name, to_plain=True)
         else:
-            result = dnn.Memory(desc, self._storage[self._result].array, padding_is_zero=True).numpy()
+            result = dnn.Memory(desc, self._storage[name].array, padding_is_zero=True).numpy()
         return decoded(result, desc.dtype)
 
     def close(self) -> None:

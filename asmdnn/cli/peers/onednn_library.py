@@ -64,6 +64,15 @@ int dnnl_eltwise_backward_primitive_desc_create(handle *desc, handle engine, int
 int dnnl_binary_primitive_desc_create(handle *desc, handle engine, int alg, handle src0, handle src1, handle dst,
     handle attr);
 
+int dnnl_matmul_primitive_desc_create(handle *desc, handle engine, handle src, handle weights, handle bias, handle dst,
+    handle attr);
+int dnnl_inner_product_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
+    handle weights, handle bias, handle dst, handle attr);
+int dnnl_inner_product_backward_data_primitive_desc_create(handle *desc, handle engine, handle diff_src,
+    handle weights, handle diff_dst, handle hint_forward, handle attr);
+int dnnl_inner_product_backward_weights_primitive_desc_create(handle *desc, handle engine, handle src,
+    handle diff_weights, handle diff_bias, handle diff_dst, handle hint_forward, handle attr);
+
 void omp_set_num_threads(int count);
 """
 STATUS = ("success", "out of memory", "invalid arguments", "unimplemented", "last implementation", "runtime error")

@@ -1,0 +1,112 @@
+"""The specs of matrix tiles and matrix-vector products: blocks, tails, depths, starts, ends, panels, packing, items."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF
+from asmdnn.corpus.elementwise import post_ops
+from asmdnn.generators.gemv import GemvSpec
+from asmdnn.generators.matmul import ARGUMENTS, Bias, Items, MatmulTileSpec
+
+BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
+BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))
+DEPTHS = (0, 1, 2, 7, 8, 9, 15, 16, 17, 26)
+
+
+def tile(isa: str, rows: int, columns: int, depth: int = 3, **fields: Any) -> MatmulTileSpec:
+    """Row-major operands with gaps behind the rows; weights are not padded."""
+    spec = MatmulTileSpec(
+        isa=isa,
+        rows=rows,
+        columns=columns,
+        depth=depth,
+        src_row_bytes=4 * (depth + 3),
+        src_depth_bytes=4,
+        weights_row_bytes=4 * (columns + 5),
+        panel_vectors=-(-columns // LANES[isa]),
+        panel_bytes=0,
+        padded=False,
+        dst_row_bytes=4 * (columns + 7),
+    )
+    return replace(spec, **fields)
+
+
+def panels(isa: str, vectors: int = 2) -> dict[str, Any]:
+    """Fields of weights in zero-padded panels."""
+    row_bytes = 4 * LANES[isa] * vectors
+    return {"weights_row_bytes": row_bytes, "panel_vectors": vectors, "panel_bytes": 40 * row_bytes, "padded": True}
+
+
+def tiles(isa: str) -> Iterator[MatmulTileSpec]:
+    """Every full block, with and without a tail; depths around the loop; panels side by side."""
+    lanes = LANES[isa]
+    for vectors, rows in BLOCKS[isa].items():
+        yield tile(isa, rows, vectors * lanes)
+        yield tile(isa, rows, vectors * lanes - 3, depth=9, bias=BIASES[0], post_ops=(LEAKY, SUM_HALF, RELU))
+        yield tile(isa, max(1, rows - 1), vectors * lanes - 1, src_depth_bytes=84, src_row_bytes=4)
+        if vectors > 1:
+            yield tile(isa, rows, vectors * lanes - lanes - 2, depth=17, **panels(isa))
+            yield tile(isa, rows, vectors * lanes, depth=4, **panels(isa), stream_bytes=1024)
+    for depth in DEPTHS:
+        yield tile(isa, 3, lanes + 1, depth)
+        yield tile(isa, 1, 2 * lanes + 1, depth, stream_bytes=4000)
+    for columns in range(1, lanes):
+        yield tile(isa, 2, columns, bias=BIASES[0])
+
+
+def ends(isa: str) -> Iterator[MatmulTileSpec]:
+    """What a sum starts from, scales, post-ops."""
+    lanes = LANES[isa]
+    for chain in CHAINS:
+        yield tile(isa, 3, lanes + 3, post_ops=chain)
+        yield tile(isa, 2, 2 * lanes, accumulate=True, post_ops=chain)
+    for bias in BIASES:
+        for columns in (lanes, lanes + 3):
+            yield tile(isa, 3, columns, bias=bias)
+            yield tile(isa, 1, columns, depth=0, bias=bias)
+    for rows, columns in ((6, 2 * lanes - 1), (1, lanes), (2, 3)):
+        yield tile(isa, rows, columns, scaled=True)
+        yield tile(isa, rows, columns, scaled=True, beta=True)
+        yield tile(isa, rows, columns, depth=0, scaled=True, beta=True)
+        yield tile(isa, rows, columns, scaled=True, accumulate=True)
+
+
+def packing(isa: str) -> Iterator[MatmulTileSpec]:
+    """Weights left in a panel; prefetches."""
+    lanes = LANES[isa]
+    for rows, columns, depth in ((6, 2 * lanes, 8), (1, 2 * lanes - 1, 17), (5, 3, 16), (2, lanes, 3)):
+        yield tile(isa, rows, columns, depth, packs=True, panel_vectors=2, stream_bytes=640)
+    yield tile(isa, 4, lanes - 1, 9, packs=True, panel_vectors=1)
+    for lines in (1, 3, 9):
+        yield tile(isa, 2, 2 * lanes, 25, **panels(isa), ahead_lines=lines)
+
+
+def items(isa: str) -> Iterator[MatmulTileSpec]:
+    """Several tiles a call; operands that they share."""
+    lanes = LANES[isa]
+    for steps in (Items(3, 512, 1024, 0, 2048), Items(2, 0, 2048, 64, 512), Items(5, 128, 0, 4, 4096)):
+        for depth in (2, 8, 19):
+            yield tile(isa, 2, lanes - 1, depth, src_row_bytes=4 * depth, items=steps, bias=BIASES[0])
+        yield tile(isa, 1, lanes, 2, items=steps, post_ops=(SUM_HALF,))
+
+
+def vectors(isa: str) -> Iterator[GemvSpec]:
+    """Columns around a chunk, rows around a pass."""
+    lanes = LANES[isa]
+    for columns in (1, lanes - 1, lanes, 3 * lanes + 1, 4 * lanes, 4 * lanes + 1, 9 * lanes - 1, 12 * lanes):
+        for depth in (1, 7, 8, 9, 24, 27):
+            yield GemvSpec(isa, columns, depth, 4, 4 * (columns + 2))
+    yield GemvSpec(isa, 5 * lanes, 11, 40, 20 * lanes)
+
+
+def operands(isa: str) -> Iterator[MatmulTileSpec]:
+    """Long chains, and tensors that they read: with registers left, with all of them taken, and with a tail."""
+    lanes = LANES[isa]
+    for chain in post_ops(len(ARGUMENTS), lanes):
+        yield tile(isa, 2, lanes + 1, bias=BIASES[0], post_ops=chain)
+        yield tile(isa, BLOCKS[isa][2], 2 * lanes - 1, depth=9, **panels(isa), post_ops=chain)
+        yield tile(isa, 1, 2 * lanes, accumulate=True, post_ops=chain)
+
+
+MATMUL_FAMILIES = {family.__name__: family for family in (tiles, ends, packing, items, vectors, operands)}

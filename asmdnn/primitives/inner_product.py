@@ -1,0 +1,98 @@
+"""The descriptions of inner products (fully connected layers), forward and backward, validated at once.
+
+    forward           dst[n, o] = bias[o] + sum over i of src[n, i] * weights[o, i]
+    backward data     diff_src[n, i] = sum over o of diff_dst[n, o] * weights[o, i]
+    backward weights  diff_weights[o, i] = sum over n of diff_dst[n, o] * src[n, i]
+                      diff_bias[o] = sum over n of diff_dst[n, o]
+
+i is an input channel, or a channel at a position: src (n, c, [[d,] h,] w) goes with weights (o, c, [[d,] h,] w), dst is
+(n, o), bias (o,).  Every format may be "any".  n, o and sizes of i may be 0.  Names are oneDNN's (inner_product_*).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import MemoryDesc
+from asmdnn.types import PropKind
+
+MOST_DIMS = 5
+
+Description = TypeVar("Description", bound="_InnerProduct")
+
+
+@dataclass(frozen=True, slots=True)
+class _InnerProduct:
+    """What the three have in common: tensors as fields, of which those with a bias in their name may be None."""
+
+    def tensors(self) -> dict[str, MemoryDesc]:
+        """The descriptors by argument name; without the bias if there is none."""
+        every = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: desc for name, desc in every.items() if isinstance(desc, MemoryDesc)}
+
+    def with_formats(self: Description, tensors: Mapping[str, MemoryDesc]) -> Description:
+        """The same with other formats of some tensors."""
+        return replace(self, **dict(tensors))
+
+    def __str__(self) -> str:
+        tensors = ", ".join(f"{name} {desc}" for name, desc in self.tensors().items())
+        return f"{type(self).__name__} of {tensors}"
+
+
+def check(description: _InnerProduct, src: str, weights: str, dst: str, bias: str = "") -> None:
+    """Raise InvalidArguments unless the tensors of these names fit together."""
+    for name in (src, weights, dst, *[bias] * bool(bias and getattr(description, bias) is not None)):
+        if not isinstance(getattr(description, name), MemoryDesc):
+            raise InvalidArguments(f"{name} must be a MemoryDesc, not {getattr(description, name)!r}")
+    tensors = description.tensors()
+    s, w, d = (tensors[name].dims for name in (src, weights, dst))
+    if not 2 <= len(s) <= MOST_DIMS:
+        raise InvalidArguments(f"{src} has {len(s)} dims, it must have 2 to {MOST_DIMS}: {s}")
+    if s[1:] != w[1:]:
+        raise InvalidArguments(f"{weights} has dims {w}, {src} {s}: all but the first must be equal")
+    if d != (s[0], w[0]):
+        raise InvalidArguments(f"{dst} has dims {d}, {src} and {weights} make it {(s[0], w[0])}")
+    if bias in tensors and tensors[bias].dims != (w[0],):
+        raise InvalidArguments(f"{bias} has dims {tensors[bias].dims}, it must be ({w[0]},), one for each of {weights}")
+
+
+@dataclass(frozen=True, slots=True)
+class InnerProductForward(_InnerProduct):
+    """See the module.  Raises InvalidArguments if sizes do not fit together."""
+
+    src: MemoryDesc
+    weights: MemoryDesc
+    dst: MemoryDesc
+    bias: MemoryDesc | None = None
+    prop_kind: PropKind = PropKind.forward_inference
+
+    def __post_init__(self) -> None:
+        if self.prop_kind not in (PropKind.forward_inference, PropKind.forward_training):
+            raise InvalidArguments(f"prop_kind must be forward_inference or forward_training, not {self.prop_kind!r}")
+        check(self, "src", "weights", "dst", "bias")
+
+
+@dataclass(frozen=True, slots=True)
+class InnerProductBackwardData(_InnerProduct):
+    """See the module.  Raises InvalidArguments if sizes do not fit together."""
+
+    diff_src: MemoryDesc
+    weights: MemoryDesc
+    diff_dst: MemoryDesc
+
+    def __post_init__(self) -> None:
+        check(self, "diff_src", "weights", "diff_dst")
+
+
+@dataclass(frozen=True, slots=True)
+class InnerProductBackwardWeights(_InnerProduct):
+    """See the module; diff_bias may be None.  Raises InvalidArguments if sizes do not fit together."""
+
+    src: MemoryDesc
+    diff_weights: MemoryDesc
+    diff_dst: MemoryDesc
+    diff_bias: MemoryDesc | None = None
+
+    def __post_init__(self) -> None:
+        check(self, "src", "diff_weights", "diff_dst", "diff_bias")

@@ -1,0 +1,165 @@
+"""A matrix product as strides in bytes: what is left of matmul, inner product and gemm when a kernel is to address it.
+
+dst[b, m, n] = bias[b, m, n] + sum over k of src[b, m, k] * weights[b, k, n]
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.types import f32
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Element (b, r, c) of a batch of matrices; distances of 0 broadcast.  Bytes from the buffer's start."""
+
+    buffer: str
+    start_bytes: int
+    batch_bytes: tuple[int, ...]
+    row_bytes: int
+    column_bytes: int
+
+    @property
+    def transposed(self) -> "Matrix":
+        return replace(self, row_bytes=self.column_bytes, column_bytes=self.row_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Weights in panels of `columns` columns, zero padded: row k of a panel at k * row_bytes, dense."""
+
+    buffer: str
+    start_bytes: int
+    batch_bytes: tuple[int, ...]
+    row_bytes: int
+    panel_bytes: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    batch: tuple[int, ...]
+    m: int
+    n: int
+    k: int
+    src: Matrix
+    weights: Matrix | Panels
+    dst: Matrix
+    bias: Matrix | None = None
+    packed: Panels | None = None  # where the tiles leave a copy of their weights
+    others: tuple[Matrix, ...] = ()  # what post-ops read, in the order of Attr.tensors
+
+    def operands(self) -> dict[str, Matrix | Panels]:
+        every = {"src": self.src, "weights": self.weights, "dst": self.dst, "bias": self.bias, "packed": self.packed}
+        others = dict(zip(self.other_names, self.others, strict=True))
+        return {name: x for name, x in every.items() if x is not None} | others
+
+    @property
+    def other_names(self) -> tuple[str, ...]:
+        return tuple(f"operand {i}" for i in range(len(self.others)))
+
+    def transposed(self, weights: Matrix) -> "Product":
+        """dst^T = weights^T src^T."""
+        bias = None if self.bias is None else self.bias.transposed
+        src, dst = weights.transposed, self.dst.transposed
+        others = tuple(x.transposed for x in self.others)
+        return Product(self.batch, self.n, self.m, self.k, src, self.src.transposed, dst, bias, None, others)
+
+    def folded(self) -> "Product":
+        """The same with fewer batch dims: none of size 1, neighbours that count on from each other as one, and a batch
+        that shares its weights as more rows."""
+        kept = [i for i, size in enumerate(self.batch) if size != 1]
+        steps = {name: [x.batch_bytes[i] for i in kept] for name, x in self._all()}
+        p = self._with_batch([self.batch[i] for i in kept], steps)
+        i = 0
+        while i + 1 < len(p.batch):
+            inner = p.batch[i + 1]
+            if all(x.batch_bytes[i] == inner * x.batch_bytes[i + 1] for _, x in p._all()):
+                sizes = [*p.batch[:i], p.batch[i] * inner, *p.batch[i + 2 :]]
+                p = p._with_batch(sizes, {n: [*x.batch_bytes[:i], *x.batch_bytes[i + 1 :]] for n, x in p._all()})
+            else:
+                i += 1
+        return p._rows_from_batch()
+
+    def _rows_from_batch(self) -> "Product":
+        if not self.batch or self.weights.batch_bytes[-1]:
+            return self
+        for x in (self.src, self.dst, self.bias, *self.others):
+            if x is not None and self.m > 1 and x.batch_bytes[-1] != self.m * x.row_bytes:
+                return self
+        p = self
+        if self.m == 1:  # one row: its distance has no say
+
+            def moved(x: Matrix) -> Matrix:
+                return replace(x, row_bytes=x.batch_bytes[-1])
+
+            others = tuple(map(moved, self.others))
+            p = replace(
+                self, src=moved(self.src), dst=moved(self.dst), bias=self.bias and moved(self.bias), others=others
+            )
+        p = p._with_batch(p.batch[:-1], {n: x.batch_bytes[:-1] for n, x in p._all()})
+        return replace(p, m=self.m * self.batch[-1])._rows_from_batch()
+
+    def _all(self) -> list[tuple[str, "Matrix | Panels"]]:
+        return list(self.operands().items())
+
+    def _with_batch(self, sizes: Sequence[int], steps: Mapping[str, Sequence[int]]) -> "Product":
+        moved = {n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self._all()}
+        others = tuple(moved.pop(name) for name in self.other_names)
+        return replace(self, batch=tuple(sizes), others=others, **moved)  # type: ignore[arg-type]
+
+    def columns(self, begin: int, end: int, weights: Matrix | Panels) -> "Product":
+        """Columns [begin, end), whose weights are `weights`."""
+        dst = replace(self.dst, start_bytes=self.dst.start_bytes + begin * self.dst.column_bytes)
+        bias = self.bias
+        if bias is not None:
+            bias = replace(bias, start_bytes=bias.start_bytes + begin * bias.column_bytes)
+        others = tuple(replace(x, start_bytes=x.start_bytes + begin * x.column_bytes) for x in self.others)
+        return replace(self, n=end - begin, weights=weights, dst=dst, bias=bias, others=others)
+
+    def rows(self, begin: int, end: int) -> "Product":
+        """Rows [begin, end)."""
+        moved = {
+            name: replace(x, start_bytes=x.start_bytes + begin * x.row_bytes)
+            for name, x in (("src", self.src), ("dst", self.dst), ("bias", self.bias))
+            if x is not None
+        }
+        others = tuple(replace(x, start_bytes=x.start_bytes + begin * x.row_bytes) for x in self.others)
+        return replace(self, m=end - begin, others=others, **moved)  # type: ignore[arg-type]
+
+    def depths(self, begin: int, end: int) -> "Product":
+        """The part of the sum over k in [begin, end)."""
+        src = replace(self.src, start_bytes=self.src.start_bytes + begin * self.src.column_bytes)
+        weights = replace(self.weights, start_bytes=self.weights.start_bytes + begin * self.weights.row_bytes)
+        return replace(self, k=end - begin, src=src, weights=weights)
+
+
+def matrix_of(name: str, desc: MemoryDesc) -> Matrix:
+    """The last two dims of a plain desc as a matrix; dims of 1 broadcast."""
+    *steps, row, column = (4 * s if n != 1 else 0 for s, n in zip(desc.strides, desc.dims, strict=True))
+    return Matrix(name, 4 * desc.offset0, tuple(steps), row, column)
+
+
+def panels_of(name: str, desc: MemoryDesc) -> Panels | None:
+    """Weights in panels: their last dim blocked once; None for other formats."""
+    if len(desc.inner_blocks) != 1 or desc.inner_blocks[0][0] != desc.ndims - 1:
+        return None
+    *steps, row, panel = (4 * s for s in desc.strides)
+    batch = tuple(s if n != 1 else 0 for s, n in zip(steps, desc.dims, strict=False))
+    return Panels(name, 4 * desc.offset0, batch, row, panel, desc.inner_blocks[0][1])
+
+
+def panels_tag(ndims: int, columns: int) -> str:
+    """Batch, panels of the last dim, rows of the dim before, the columns of a panel: "Ba16b", "aCb16c"."""
+    batch, row, column = LETTERS[: ndims - 2], LETTERS[ndims - 2], LETTERS[ndims - 1]
+    return f"{batch}{column.upper()}{row}{columns}{column}"
+
+
+def matrices_desc(x: Matrix, batch: tuple[int, ...], rows: int, columns: int) -> MemoryDesc:
+    """A batch of matrices as a tensor; batch dims that broadcast have size 1."""
+    dims = [size if step else 1 for size, step in zip(batch, x.batch_bytes, strict=True)]
+    steps = [*x.batch_bytes, x.row_bytes, x.column_bytes]
+    strides = [step // 4 for step in steps]
+    return MemoryDesc((*dims, rows, columns), f32, strides=strides, offset0=x.start_bytes // 4)

@@ -1,0 +1,119 @@
+"""What matrix tiles and matrix-vector products compute, as loops written from the tables in their docstrings."""
+
+import numpy as np
+
+from asmdnn.generators.gemv import GemvSpec
+from asmdnn.generators.matmul import ARGUMENTS, Items, MatmulTileSpec
+from asmdnn.generators.postops import OLD_DST, Operand, operands_of, operands_read
+from tests.generators.reference import LANES, Memory, operand, operand_name
+from tests.support import functions
+from tests.support.arena import Doubles, Elements, buffer_of, elements, magnitudes
+
+UNIT_ROUNDOFF = 2.0**-24
+
+
+def matmul_memory(spec: MatmulTileSpec | GemvSpec, random: np.random.Generator, integers: bool) -> Memory:
+    """Data for every argument; weights have zeros behind the columns if they are padded."""
+    memory = {name: elements(random, integers) for name in arguments_of(spec)}
+    if isinstance(spec, MatmulTileSpec) and spec.padded:
+        lanes = LANES[spec.isa]
+        for item in range(spec.items.count):
+            for k in range(spec.depth):
+                for c in range(spec.columns, spec.vectors * lanes):
+                    memory["weights"].clear(item * spec.items.weights_bytes + weight_at(spec, k, c), 1)
+    return memory
+
+
+def arguments_of(spec: MatmulTileSpec | GemvSpec) -> tuple[str, ...]:
+    """In the frame's order."""
+    read = operands_of(spec.post_ops) if isinstance(spec, MatmulTileSpec) else ()
+    return (*ARGUMENTS, *(operand_name(a) for a in sorted({o.argument for o in read if o is not OLD_DST})))
+
+
+def weight_at(spec: MatmulTileSpec, k: int, c: int) -> int:
+    width = spec.panel_vectors * LANES[spec.isa]
+    return k * spec.weights_row_bytes + c // width * spec.panel_bytes + 4 * (c % width)
+
+
+def compute(spec: MatmulTileSpec | GemvSpec, memory: Memory) -> None:
+    if isinstance(spec, GemvSpec):
+        gemv(spec, memory)
+        return
+    for item in range(spec.items.count):
+        one_tile(spec, memory, spec.items, item)
+
+
+def gemv(spec: GemvSpec, memory: Memory) -> None:
+    """dst[c] = sum over k of src[k] * weights[k, c]."""
+    total = np.zeros(spec.columns)
+    for k in range(spec.depth):
+        row = memory["weights"].load(k * spec.weights_row_bytes, spec.columns)
+        total += memory["src"].load(k * spec.src_depth_bytes, 1) * row
+    memory["dst"].store(0, total)
+
+
+def one_tile(spec: MatmulTileSpec, memory: Memory, items: Items, item: int) -> None:
+    lanes = LANES[spec.isa]
+    src, weights, bias, dst = (
+        item * step for step in (items.src_bytes, items.weights_bytes, items.bias_bytes, items.dst_bytes)
+    )
+    read = spec.vectors * lanes if spec.padded else spec.columns
+    table = np.zeros((spec.depth, spec.vectors * lanes))
+    for k in range(spec.depth):
+        for c in range(read):
+            table[k, c] = memory["weights"].load(weights + weight_at(spec, k, c), 1)[0]
+    if spec.packs:
+        memory["packed"].store(0, table.ravel())
+    for r in range(spec.rows):
+        at = dst + r * spec.dst_row_bytes
+        factors = [
+            memory["src"].load(src + r * spec.src_row_bytes + k * spec.src_depth_bytes, 1) for k in range(spec.depth)
+        ]
+        total = (
+            np.array(factors).reshape(1, -1) @ table[:, : spec.columns] if spec.depth else np.zeros((1, spec.columns))
+        )
+        operands = operands_of_row(spec, memory, r)
+        memory["dst"].store(at, ending(spec, memory, total[0], bias + r * row_of_bias(spec), at, operands))
+
+
+def row_of_bias(spec: MatmulTileSpec) -> int:
+    return spec.bias.row_bytes if spec.bias else 0
+
+
+def operands_of_row(spec: MatmulTileSpec, memory: Memory, r: int) -> dict[Operand, Doubles]:
+    """What post-ops read for a row."""
+    lanes, found = LANES[spec.isa], {}
+    for o in operands_read(spec.post_ops):
+        if o is not OLD_DST:
+            counts = [min(lanes, spec.columns - j * lanes) for j in range(-(-spec.columns // lanes))]
+            found[o] = np.concatenate([operand(o, r, j, count, count, memory) for j, count in enumerate(counts)])
+    return found
+
+
+def ending(
+    spec: MatmulTileSpec, memory: Memory, total: Doubles, bias_at: int, at: int, operands: dict[Operand, Doubles]
+) -> Doubles:
+    """Scales or start, then post-ops."""
+    needed = spec.accumulate or spec.beta or OLD_DST in operands_read(spec.post_ops)
+    old = memory["dst"].load(at, spec.columns) if needed else None
+    if spec.scaled:
+        total = memory["scale"].load(0, 1) * total
+        if spec.beta:
+            total = total + memory["scale"].load(4, 1) * old
+        elif spec.accumulate:
+            total = total + old
+    elif spec.accumulate:
+        total = total + old
+    elif spec.bias:
+        total = total + memory["bias"].load(bias_at, spec.columns if spec.bias.columns else 1)
+    return functions.apply(spec.post_ops, total, old, operands)
+
+
+def tolerance_of(spec: MatmulTileSpec | GemvSpec, memory: dict[str, Elements]) -> Doubles:
+    """The bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
+    sizes = magnitudes(memory)
+    compute(spec, sizes)
+    terms = spec.depth + 5 + (2 * len(spec.post_ops) if isinstance(spec, MatmulTileSpec) else 0)
+    size = buffer_of(sizes["dst"])
+    assert size is not None
+    return size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)

@@ -1,0 +1,256 @@
+"""Matrix products: layouts, batches, biases and starts against numpy in float64, by the implementation meant."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import asmdnn as dnn
+from tests.primitives.guarded import guarded_memory, in_child
+from tests.primitives.matmul_case import (
+    MatmulCase,
+    check,
+    expected,
+    layout,
+    make_data,
+    memories_of,
+    planned,
+    run,
+)
+from tests.primitives.tensors import assert_within, poison, read, write
+from tests.support.plans import emulate_plan
+
+C = MatmulCase
+# A case, and the implementation that has to take it under AVX2.
+NAMED = [
+    (C((5, 7), (7, 9)), "tiles"),
+    (C((1, 1), (1, 1)), "tiles"),
+    (C((16, 64), (64, 40), ("row", "any", "row"), "n", ("relu",)), "tiles"),
+    (C((3, 20), (20, 33), ("col", "any", "gap"), "m", ("sum:0.5",)), "tiles"),
+    (C((30, 40), (40, 66), ("col", "any", "row"), "mn"), "pack_src+tiles"),
+    (C((30, 33), (33, 20), ("row", "col", "row"), "1", ("relu:0.25", "sum")), "pack_weights+tiles"),
+    (C((20, 40), (40, 256), ("row", "row", "row"), "n", ("sum", "relu")), "packing_tiles+tiles"),
+    (C((13, 24), (24, 18), ("row", "row", "col"), "n", ("relu",)), "swap+pack_weights+tiles"),
+    (C((13, 24), (24, 18), ("row", "any", "col"), "m", ("sum",)), "pack_dst+tiles+unpack_dst"),
+    (C((13, 24), (24, 18), ("far", "far", "far"), "m"), "pack_weights+tiles+unpack_dst"),
+    (C((13, 24), (24, 18), ("off", "off", "off"), "n"), "tiles"),
+    (C((1, 300), (300, 140), ("row", "row", "row"), "n", ("relu",)), "rows"),
+    (C((1, 16000), (16000, 16), ("row", "any", "row"), "n", ("sum",)), "split_k"),
+    (C((1, 16003), (16003, 9), ("gap", "col", "row")), "pack_weights+split_k"),
+    (C((2, 3, 4, 5), (2, 3, 5, 6)), "tiles"),
+    (C((4, 1, 3, 5), (1, 3, 5, 6), ("row", "row", "row"), "bmn"), "tiles"),
+    (C((2, 3, 4, 5), (1, 1, 5, 6), ("row", "any", "row"), "n"), "tiles"),
+    (C((7, 1, 5), (1, 5, 9), ("row", "panels", "row"), "b"), "tiles"),
+    (C((3, 20, 70), (3, 70, 33), ("gap", "any", "gap"), "m"), "tiles"),
+    (C((300, 8, 8), (300, 8, 8), ("row", "row", "row"), "n"), "tiles"),
+    (C((21, 16, 16), (21, 16, 16), ("row", "col", "col")), "pack_weights+tiles+unpack_dst"),
+    (C((1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4), (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 5)), "tiles"),
+    (C((50, 600), (600, 40), ("row", "any", "row"), "n", ("sum", "relu"), 1 << 15), "tiles"),
+    (C((110, 70), (70, 600), ("row", "row", "row"), "n", ("relu",), 1 << 14), "packing_tiles+tiles"),
+]
+EMPTY = [
+    C((0, 3), (3, 4)),
+    C((3, 4), (4, 0), ("row", "any", "row")),
+    C((3, 0), (0, 4), ("row", "row", "row"), "n", ("relu",)),
+    C((0, 2, 3), (0, 3, 4)),
+    C((2, 3, 0), (2, 0, 20), ("row", "any", "col")),
+]
+CASES = [case for case, _ in NAMED]
+
+
+@pytest.mark.parametrize(("case", "name"), NAMED, ids=str)
+def test_results(isa: str, case: MatmulCase, name: str) -> None:
+    pd = check(case, isa)
+    if isa == "avx2":
+        assert pd.implementation == f"{name}:avx2"
+
+
+@pytest.mark.parametrize("case", EMPTY, ids=str)
+def test_empty_dims_are_legal(isa: str, case: MatmulCase) -> None:
+    check(case, isa)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.emulated("avx512_core")])
+        for case in [*CASES[:13], *CASES[14:19], EMPTY[2]]
+    ],
+    ids=str,
+)
+def test_avx512_emulated(case: MatmulCase) -> None:
+    if case.weights[-2] * case.dst[-1] * case.dst[-2] > 80_000:
+        pytest.skip("too long under emulation")
+    pd = planned(case, "avx512_core")
+    data = make_data(pd, integers=True)
+    memories = memories_of(pd, data)
+    emulate_plan(pd.plan, memories)
+    assert_within(read(memories["dst"]), expected(case, data)[0], 0.0)
+
+
+@pytest.mark.parametrize("case", [*CASES, *EMPTY], ids=str)
+def test_plans_of_every_level_are_proven(planned_isa: str, case: MatmulCase) -> None:
+    planned(case, planned_isa)
+
+
+SIZES = st.sampled_from((1, 2, 3, 5, 6, 7, 8, 9, 13, 16, 17, 24, 33, 48, 65))
+PLAIN = st.sampled_from(("row", "col", "gap", "far", "off"))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> MatmulCase:
+    m, n, k = (draw(SIZES) for _ in range(3))
+    pairs = draw(st.lists(st.sampled_from(((1, 1), (2, 2), (3, 1), (1, 3), (4, 4))), max_size=3))
+    weights = draw(st.one_of(PLAIN, st.sampled_from(("any", "panels"))))
+    layouts = (draw(st.one_of(PLAIN, st.just("any"))), weights, draw(st.one_of(PLAIN, st.just("any"))))
+    ops = st.sampled_from(("relu", "relu:0.5", "sum", "sum:0.5"))
+    chain = tuple(draw(st.lists(ops, max_size=3)))
+    bias = draw(st.sampled_from(("-", "1", "n", "m", "mn", "bmn", "b")))
+    batch = tuple(a for a, _ in pairs), tuple(b for _, b in pairs)
+    l2_bytes = draw(st.sampled_from((0, 1 << 13)))
+    return MatmulCase((*batch[0], m, k), (*batch[1], k, n), layouts, bias, chain, l2_bytes)
+
+
+@pytest.mark.isa("avx2")
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(case=cases())
+def test_any_shape_and_layout(case: MatmulCase) -> None:
+    check(case, "avx2")
+
+
+@pytest.mark.slow
+@pytest.mark.isa("avx2")
+@settings(max_examples=3000, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(case=cases())
+def test_many_shapes_and_layouts(case: MatmulCase) -> None:
+    check(case, "avx2")
+
+
+LARGE = [
+    C((65, 300), (300, 500), ("row", "any", "row"), "n", ("relu",)),
+    C((65, 300), (300, 512), ("row", "row", "row"), "n", ("sum",)),
+    C((1, 3000), (3000, 300), ("row", "row", "row")),
+    C((1, 30000), (30000, 16), ("row", "any", "row")),
+    C((400, 16, 16), (400, 16, 16)),
+    C((200, 64), (64, 130), ("col", "col", "col"), "mn"),
+]
+
+
+@pytest.mark.parametrize("case", LARGE, ids=str)
+def test_every_thread_count_gives_the_same_bytes(isa: str, case: MatmulCase) -> None:
+    alone = planned(case, isa)
+    data = make_data(alone, integers=False)
+    wanted = run(dnn.Primitive(alone), data).tobytes()
+    for threads in (2, 3, 5):
+        pd = dnn.primitive_desc(case.desc(), case.attr(), case.engine(isa, threads))
+        assert pd.plan.parts(threads) == threads
+        assert run(dnn.Primitive(pd), data).tobytes() == wanted
+
+
+@pytest.mark.parametrize("case", [*CASES, *EMPTY], ids=str)
+def test_guard_pages(isa: str, case: MatmulCase) -> None:
+    """Every tensor ends, then starts, at an unmapped page; inputs are read-only."""
+    pd = planned(case, isa)
+    primitive, data = dnn.Primitive(pd), make_data(pd, integers=True)
+
+    def guarded(at_end: bool) -> None:
+        memories = {}
+        for name, desc in pd.plan.tensors.items():
+            memories[name], buffer = guarded_memory(desc, at_end)
+            if name in pd.plan.outputs and not pd.attr.reads_dst():
+                poison(memories[name])
+            else:
+                write(memories[name], data[name])
+            if name not in pd.plan.outputs:
+                buffer.make_read_only()
+        primitive.execute(**memories)
+        assert_within(read(memories["dst"]), expected(case, data)[0], 0.0)
+
+    for at_end in (True, False):
+        assert not (failure := in_child(lambda at_end=at_end: guarded(at_end))), failure
+
+
+def test_not_a_number_passes(isa: str) -> None:
+    """relu keeps it, and no other row or column gets it."""
+    case = C((20, 40), (40, 256), ("row", "row", "row"), "n", ("relu",))
+    pd = planned(case, isa)
+    data = make_data(pd, integers=True)
+    data["src"][3, 5] = np.nan
+    result = run(dnn.Primitive(pd), data)
+    assert np.isnan(result[3]).all()
+    assert not np.isnan(np.delete(result, 3, 0)).any()
+
+
+def test_concurrent_executes(isa: str) -> None:
+    """One primitive with scratch, from four threads at once."""
+    case = C((40, 60), (60, 256), ("row", "row", "row"), "n", ("relu",))
+    pd = planned(case, isa)
+    primitive = dnn.Primitive(pd)
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        data = make_data(pd, integers=True, seed=seed)
+        for _ in range(20):
+            if not np.array_equal(run(primitive, data), expected(case, data)[0]):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def f32(dims: tuple[int, ...]) -> dnn.MemoryDesc:
+    return layout(dims, "row")
+
+
+@pytest.mark.parametrize(
+    ("src", "weights", "dst", "bias", "message"),
+    [
+        ((2, 3), (4, 5), (2, 5), None, "weights has 4 rows, src has 3 columns"),
+        ((2, 3), (3, 5), (3, 5), None, "dst has 3 rows, src has 2"),
+        ((2, 3), (3, 5), (2, 4), None, "dst has 4 columns, weights has 5"),
+        ((2, 3), (3, 5), (2, 5), (2, 4), r"bias has dims\[1\] of 4"),
+        ((2, 3), (3, 5), (2, 5), (5,), "bias has 1 dims"),
+        ((2, 2, 3), (3, 3, 5), (2, 2, 5), None, r"weights has dims\[0\] of 3, src of 2"),
+        ((2, 2, 3), (1, 3, 5), (3, 2, 5), None, r"dst has dims\[0\] of 3"),
+        ((2, 2, 3), (3, 5), (2, 2, 5), None, "weights has 2 dims"),
+        ((3,), (3,), (3,), None, "src has 1 dims"),
+    ],
+)
+def test_shapes_that_do_not_fit(
+    src: tuple[int, ...], weights: tuple[int, ...], dst: tuple[int, ...], bias: tuple[int, ...] | None, message: str
+) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        dnn.MatMul(f32(src), f32(weights), f32(dst), None if bias is None else f32(bias))
+
+
+def test_what_is_no_tensor() -> None:
+    with pytest.raises(dnn.InvalidArguments, match="src must be a MemoryDesc"):
+        dnn.MatMul((2, 3), f32((3, 4)), f32((2, 4)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("dst", "message"),
+    [
+        (dnn.MemoryDesc((2, 4), dnn.f32, strides=(1, 1)), "elements of dst overlap"),
+        (dnn.MemoryDesc((2, 4), dnn.f32, "aB8b"), "blocked"),
+        (dnn.MemoryDesc((2, 4), dnn.s32, "ab"), "dst is s32"),
+    ],
+    ids=str,
+)
+def test_refusals_say_why(planned_isa: str, dst: dnn.MemoryDesc, message: str) -> None:
+    with pytest.raises(dnn.Unimplemented, match=message):
+        dnn.primitive_desc(dnn.MatMul(f32((2, 3)), f32((3, 4)), dst), engine=dnn.Engine(isa=planned_isa))
+
+
+def test_dst_may_not_overlap_src(isa: str) -> None:
+    pd = dnn.primitive_desc(dnn.MatMul(f32((4, 4)), f32((4, 4)), f32((4, 4))), engine=dnn.Engine(isa=isa))
+    buffer = np.zeros(40, np.float32)
+    src, dst = dnn.Memory(f32((4, 4)), buffer[:16]), dnn.Memory(f32((4, 4)), buffer[12:28])
+    with pytest.raises(dnn.InvalidArguments, match="dst overlaps src"):
+        dnn.Primitive(pd).execute(src=src, weights=dnn.Memory(f32((4, 4))), dst=dst)
