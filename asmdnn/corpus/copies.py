@@ -49,6 +49,10 @@ def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
     pairs = (("f32", "s8"), ("u8", "f32"), ("bf16", "u8"), ("s8", "s32"))
     for (src, dst), scales in zip(pairs, scale_steps, strict=True):
         yield from blocks(Conversion(src, dst, True, True, True, 1.0, sum_factors=1200), scales)
+    for kind in ("s8", "bf16"):
+        for columns in (8, 24, 136):
+            steps = (SIZE_BYTES[kind] * columns + 3, SIZE_BYTES[kind]), (4 * columns, 4)
+            yield ConvertSpec(REORDER_ISA, Conversion(kind, "f32", True), 3, columns, *steps, (0, 4), streaming=True)
     for bits in ("b8", "b16", "b32"):
         size = SIZE_BYTES[bits]
         for count in range(1, 10):

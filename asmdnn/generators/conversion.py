@@ -9,6 +9,7 @@ smallest (for s32 the largest value is 2147483520, the last f32 below 2^31).  bf
 keep NaN.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from struct import pack
@@ -88,6 +89,7 @@ class Converter:
 
     def __init__(self, asm: Assembler, conversion: Conversion, spare: list[Any], kept: list[Any]) -> None:
         self.asm, self.conversion, self.spare = asm, conversion, spare
+        self.store_vector: Callable[..., None] = asm.VMOVDQU  # of what is a whole register
         self.pointers: dict[Argument, Any] = {}
         for argument, used in (
             (Argument.SRC_ZERO_POINT, conversion.src_zero_point),
@@ -170,7 +172,11 @@ class Converter:
             self.asm.VCVTPS2PH(x.xmm, x, 0)
         elif kind == "bf16":
             self.to_bf16(x)
-        store_elements(self.asm, place, x, count, SIZE_BYTES[kind], self.spare[0])
+        size = SIZE_BYTES[kind]
+        if (count, size, place.step) == (LANES, 4, 4):
+            self.store_vector(place.at(0, 4 * LANES), x)
+        else:
+            store_elements(self.asm, place, x, count, size, self.spare[0])
 
     def to_integer(self, x: Any, kind: str) -> None:
         """VCVTPS2DQ turns all that is out of range, and NaN, into the smallest: just the upper end needs care."""

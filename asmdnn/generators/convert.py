@@ -18,11 +18,13 @@ from typing import Any
 from asmdnn.generators.conversion import LANES, Argument, Conversion, Converter
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.pieces import Place
+from asmdnn.generators.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vector import Vector, vector_of
 
 ARGUMENTS = tuple(argument.name.lower() for argument in Argument)
 F32_BYTES = 4
+VECTOR_BYTES = 32
 UNROLLED = 8  # vectors of a row
 Steps = tuple[int, int]  # bytes from row to row, from column to column
 
@@ -97,11 +99,17 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ConvertSpec(Block):
-    """dst[r, c] = src[r, c]; columns are walked 8 at a time, dense or not."""
+    """dst[r, c] = src[r, c]; columns are walked 8 at a time, dense or not.
+
+    streaming: vectors go past the caches if dst is aligned to 32 bytes; it must be dense, of 4-byte elements, and its
+    rows whole vectors.
+    """
+
+    streaming: bool = False
 
     @property
     def name(self) -> str:
-        return f"convert_{self.block_name}"
+        return f"convert{'_streaming' * self.streaming}_{self.block_name}"
 
     def generate(self, asm: Assembler) -> None:
         registers = vector_of(self.isa, asm).registers
@@ -109,6 +117,15 @@ class ConvertSpec(Block):
         left = asm.gp.take("rows left")
         pointers = self.pointers(asm)
         converter = Converter(asm, self.conversion, spare, kept)
+        if self.streaming:
+            with if_aligned(asm, pointers[Argument.DST], VECTOR_BYTES, left):
+                converter.store_vector = asm.VMOVNTDQ
+                self.all_rows(asm, converter, x, pointers, left)
+                converter.store_vector = asm.VMOVDQU
+        self.all_rows(asm, converter, x, pointers, left)
+        asm.ret()
+
+    def all_rows(self, asm: Assembler, converter: Converter, x: Any, pointers: dict[Argument, Any], left: Any) -> None:
         run = UNROLLED * LANES
         looped = self.columns // run if self.columns > 2 * run else 0
         inner = [(pointers[a], self.steps(a)[1]) for a in pointers if self.steps(a)[1]]
@@ -131,7 +148,6 @@ class ConvertSpec(Block):
                     asm.ADD(pointer, step)
         for r in range(self.rows % together):
             self.row(converter, x, pointers, r, self.columns)
-        asm.ret()
 
     def row(self, converter: Converter, x: Any, pointers: dict[Argument, Any], r: int, columns: int) -> None:
         """`columns` elements of the r-th row behind the pointers."""

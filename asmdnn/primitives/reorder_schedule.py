@@ -143,8 +143,12 @@ class Blocks:
             )
         steps = ((rows.src, columns.src), (rows.dst, columns.dst), (rows.scale, columns.scale))
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
-        kind = ConvertTransposeSpec if shape.transposes else ConvertSpec
-        return kind(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+        if shape.transposes:
+            return ConvertTransposeSpec(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+        spec = ConvertSpec(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+        row_bytes = 4 * columns.extent
+        lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
+        return replace(spec, streaming=self.streams and dst == 4 and lines and not conversion.sum)
 
     def streaming(self, spec: Copy) -> Copy:
         """The kernel with streaming stores if its vectors follow one another.
