@@ -98,7 +98,7 @@ class BinaryWork(Work[TensorData]):
             *(
                 BINARY_NUMBERS[self.settings.alg],
                 *(peer.descs[name] for name in ARGUMENTS),
-                attributes(peer, self.attr),
+                attributes(peer, self.attr, ("sum", "eltwise", "binary")),
             ),
         )
 

@@ -111,7 +111,14 @@ class EltwiseWork(Work[TensorData]):
         alg, numbers = ELTWISE[settings.alg], (settings.alpha, settings.beta)
         forward = peer.describe(
             peer.lib.dnnl_eltwise_forward_primitive_desc_create,
-            *(FORWARD[settings.dir], alg, descs[0], descs[-1], *numbers, attributes(peer, self.attr)),
+            *(
+                FORWARD[settings.dir],
+                alg,
+                descs[0],
+                descs[-1],
+                *numbers,
+                attributes(peer, self.attr, ("eltwise", "binary")),
+            ),
         )
         if not self.is_backward:
             return forward

@@ -1,6 +1,6 @@
 """Attributes for oneDNN: the same chain, scales and zero points through its C interface, tensors as arguments."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import asmdnn as dnn
@@ -14,6 +14,7 @@ from asmdnn.primitives.attr_words import mask_of
 
 ARGUMENTS = {"src": SRC, "weights": 33, "dst": DST}
 MULTIPLE_POST_OP, SRC_1, WEIGHTS = 32768, 2, 33  # DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) is (i + 1) times the first
+EVERY_KIND = ("sum", "eltwise", "binary", "prelu")
 UNDEFINED_TYPE = 0  # of a sum: dst's own
 
 
@@ -29,12 +30,17 @@ def tensors_of(attr: dnn.Attr) -> dict[str, Tensor]:
     return found
 
 
-def attributes(peer: OnednnPrimitive, attr: dnn.Attr) -> Any:
-    """The handle of oneDNN's attributes.  Raises Unimplemented for what it cannot express."""
+def attributes(peer: OnednnPrimitive, attr: dnn.Attr, kinds: Sequence[str] = EVERY_KIND) -> Any:
+    """The handle of oneDNN's attributes.  Raises Unimplemented for what it cannot express.
+
+    kinds: the post-ops that oneDNN documents for a primitive; it takes others, and ignores them.
+    """
     lib, check = peer.lib, load().check
     handle = peer.own(lib.dnnl_primitive_attr_create, lib.dnnl_primitive_attr_destroy)
     chain = peer.own(lib.dnnl_post_ops_create, lib.dnnl_post_ops_destroy)
     for i, _, op in _numbered(attr):
+        if op.kind not in kinds:
+            raise Unimplemented(f"onednn: this primitive has no post-op {op.kind}")
         check(_append(peer, chain, i, op), f"post-op {op.kind}")
     check(lib.dnnl_primitive_attr_set_post_ops(handle, chain), "post-ops")
     for name, mask in attr.scales:
@@ -68,4 +74,4 @@ def _append(peer: OnednnPrimitive, chain: Any, i: int, op: AnyPostOp) -> int:
         return int(lib.dnnl_post_ops_append_binary(chain, BINARY[op.alg], peer.descs[f"binary_{i}"]))
     if isinstance(op, dnn.PReLU):
         return int(lib.dnnl_post_ops_append_prelu(chain, mask_of(op.weights)))
-    raise Unimplemented("onednn: it has no post-ops written in Python")
+    raise AssertionError(op)
