@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import asmdnn as dnn
 from asmdnn.cli.dims import desc_of
+from asmdnn.cli.elementwise import BINARY
 from asmdnn.cli.quantization import real
 from asmdnn.cli.words import tag
 from asmdnn.errors import InvalidArguments
-from asmdnn.generators.postops import BINARY
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attr import MAX_POST_OPS, AnyPostOp
 from asmdnn.primitives.attr_words import post_op_word

@@ -11,7 +11,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.cli.main import main
-from asmdnn.primitives.packing import read_pack, write_pack
+from asmdnn.primitives.packing import read_pack
 
 ROOT = Path(__file__).parents[2]
 ENGINE = dnn.Engine(isa="avx2", threads=1, l2_bytes=512 << 10)
@@ -108,7 +108,7 @@ def test_a_post_op_of_the_users_own(tmp_path: Path) -> None:
     plain = {name: dnn.MemoryDesc(dims, dnn.f32, "ab") for name, dims in
              {"src": (5, 8), "weights": (8, 12), "dst": (5, 12)}.items()}  # fmt: skip
     attr = dnn.Attr([dnn.PostOp(swirl, c=dnn.MemoryDesc((1, 12), dnn.f32, "ab"), slope=0.75)])
-    pack = write_pack(tmp_path / "x.pack", [dnn.primitive_desc(dnn.MatMul(**plain), attr, ENGINE)], {})
+    pack = dnn.write_pack(tmp_path / "x.pack", [dnn.primitive_desc(dnn.MatMul(**plain), attr, ENGINE)])
     assert pack.plans == 1
     assert result_of(USER, pack.path) == [True, 0, 0, False]
 
