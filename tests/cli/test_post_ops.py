@@ -170,6 +170,8 @@ def test_where_nothing_is_known() -> None:
     assert np.isinf(tolerance).tolist() == [True, True, False, False]
     _, tolerance = chains.apply(attr_of(chain("exp+clip:0:1"), (2,)), np.array([1.0, 90.0]), 0.0, {})
     assert np.isinf(tolerance).tolist() == [False, True]
+    _, tolerance = chains.apply(attr_of(chain("pow:1:-1"), (2,)), np.array([1e-9, 0.5]), 1e-6, {})
+    assert np.isinf(tolerance).tolist() == [True, False]
     answer = Answer(np.full(4, np.nan), np.full(4, np.inf), "numpy")
     assert "no element can be checked" in judge(np.ones(4, np.float32), answer, exact=False).reason
 
