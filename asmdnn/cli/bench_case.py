@@ -64,8 +64,8 @@ def _run(record: Record, case: AnyCase, work: Work[Any], engine: dnn.Engine) -> 
             try:
                 peer = stack.enter_context(closing(work.peer(engine.isa, engine.threads)))
                 record = replace(record, peer_impl=peer.implementation)
-            except Unimplemented:
-                record = replace(record, peer_impl="unimplemented")
+            except Unimplemented as error:
+                record = replace(record, peer_impl="unimplemented", reason=f"no peer: {_one_line(error)}")
         if "C" in settings.mode:
             record = _check(record, work, own, peer)
         if "P" in settings.mode and record.ok is not False:
@@ -103,7 +103,7 @@ def _check(record: Record, work: Work[Any], own: Side, peer: Side | None) -> Rec
         record,
         status="failed" if verdict.reason else "passed",
         ok=not verdict.reason,
-        reason=verdict.reason,
+        reason=verdict.reason or record.reason,
         reference=reference,
         max_error=verdict.max_error,
         error_ratio=verdict.ratio,

@@ -12,7 +12,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Own:
-    """A Side.  `in_place`: the result that shares an input's memory.
+    """A Side.  `in_place`: the result that shares an input's memory.  Several results come one after the other, flat.
 
     Raises Unimplemented if no implementation takes the description.
     """

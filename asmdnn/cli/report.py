@@ -16,8 +16,9 @@ class Record:
     """One problem's result; None is what was not measured.
 
     status: passed (it was checked), timed (it was not), failed, unimplemented (no implementation took it), skipped
-    (outside what this version does) or listed; `reason` says why it is failed, unimplemented or skipped.  max_error is
-    the largest |difference| from the reference on real data, error_ratio the largest |difference| / tolerance.
+    (outside what this version does) or listed; `reason` says why it is failed, unimplemented or skipped, or has no
+    peer.  max_error is the largest |difference| from the reference on real data, error_ratio the largest |difference| /
+    tolerance.
     bandwidth counts every argument once, and dst twice under a sum; peak_fraction is of the FMA peak measured with
     these threads; copy_us is the time of a copy that moves as many bytes, timed in turns with the problem, and
     copy_fraction is copy_us / us; speedup is peer_us / us.  peer_impl is "unimplemented" where the peer refuses.

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from itertools import product
 
+from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conversion import SIZE_BYTES, Conversion
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.quotient import QuotientSpec
@@ -48,6 +49,10 @@ def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
     pairs = (("f32", "s8"), ("u8", "f32"), ("bf16", "u8"), ("s8", "s32"))
     for (src, dst), scales in zip(pairs, scale_steps, strict=True):
         yield from blocks(Conversion(src, dst, True, True, True, 1.0, sum_factors=1200), scales)
+    for kind in ("s8", "bf16"):
+        for columns in (8, 24, 136):
+            steps = (SIZE_BYTES[kind] * columns + 3, SIZE_BYTES[kind]), (4 * columns, 4)
+            yield ConvertSpec(REORDER_ISA, Conversion(kind, "f32", True), 3, columns, *steps, (0, 4), streaming=True)
     for bits in ("b8", "b16", "b32"):
         size = SIZE_BYTES[bits]
         for count in range(1, 10):
@@ -61,6 +66,23 @@ def quotient_specs() -> Iterator[QuotientSpec]:
             for count in (1, 5):
                 yield QuotientSpec(REORDER_ISA, count, src_step, dst_step)
                 yield QuotientSpec(REORDER_ISA, count, src_step, dst_step, -0.5)
+
+
+def compensation_specs() -> Iterator[CompensationSpec]:
+    """A lane or a register for each output, dense rows around a vector and the loop; all counts; repeats and steps."""
+    for dense in (1, 2, 4):
+        for outputs in (*range(1, 9), 9, 16, 31, 64):
+            repeats = 1 + outputs % 3
+            yield CompensationSpec(REORDER_ISA, outputs, dense, dense, repeats, dense * outputs + 3)
+    for dense in (*range(2, 34), 63, 64, 127, 128, 129, 160, 287, 300):
+        outputs = 1 + dense % 8
+        repeats = 2 if dense <= 64 else 1
+        yield CompensationSpec(REORDER_ISA, outputs, dense, dense + 1, repeats, outputs * (dense + 1) + 7)
+    for outputs in range(1, 9):
+        yield CompensationSpec(REORDER_ISA, outputs, 8, 8, 4, 64, dst_step=12)
+        yield CompensationSpec(REORDER_ISA, outputs, 270, 270)
+    for outputs in (1, 5, 8, 13):
+        yield CompensationSpec(REORDER_ISA, outputs, 1, 3, 2, 50, dst_step=20)
 
 
 def blocks(conversion: Conversion, scales: tuple[int, int]) -> Iterator[ConvertSpec | ConvertTransposeSpec]:

@@ -6,11 +6,19 @@ A line here brings correctness, guard-page, footprint, feature, ABI, determinism
 from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
-from asmdnn.corpus.copies import REORDER_ISA, conversion_specs, copy_specs, quotient_specs, transpose_specs
+from asmdnn.corpus.copies import (
+    REORDER_ISA,
+    compensation_specs,
+    conversion_specs,
+    copy_specs,
+    quotient_specs,
+    transpose_specs,
+)
 from asmdnn.corpus.elementwise import MAPS, chains
 from asmdnn.corpus.matmul import MATMUL_FAMILIES
 from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
 from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
+from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
@@ -23,7 +31,7 @@ from asmdnn.generators.shuffle import ShuffleSpec
 from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.generators.transpose import TransposeSpec
 
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | QuotientSpec
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | QuotientSpec | CompensationSpec
 KernelSpec = ConvTileSpec | ElementwiseSpec | MatmulTileSpec | GemvSpec | ReorderSpec | ShuffleSpec | ElementsSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 
@@ -44,6 +52,7 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
         f"transpose-{REORDER_ISA}": tuple(transpose_specs()),
         f"convert-{REORDER_ISA}": tuple(conversion_specs()),
         f"quotient-{REORDER_ISA}": tuple(quotient_specs()),
+        f"compensation-{REORDER_ISA}": tuple(compensation_specs()),
     }
 
 

@@ -9,6 +9,7 @@ smallest (for s32 the largest value is 2147483520, the last f32 below 2^31).  bf
 keep NaN.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from struct import pack
@@ -18,6 +19,8 @@ from asmdnn.generators.pieces import Place, load_elements, store_elements
 from asmdnn.isa.assembler import Assembler, mem
 
 LANES = 8
+BYTES_AT_ONCE = 4 * LANES  # s8 or u8 from four registers
+PACKED_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)  # of dwords, after two packs within the halves of registers
 SIZE_BYTES = {"f32": 4, "s32": 4, "bf16": 2, "f16": 2, "s8": 1, "u8": 1, "b32": 4, "b16": 2, "b8": 1}
 WIDENED = ("s32", "bf16", "f16", "s8", "u8")  # on the way from memory to f32
 LARGEST = {"s32": 2147483520.0, "s8": 127.0, "u8": 255.0}
@@ -88,6 +91,7 @@ class Converter:
 
     def __init__(self, asm: Assembler, conversion: Conversion, spare: list[Any], kept: list[Any]) -> None:
         self.asm, self.conversion, self.spare = asm, conversion, spare
+        self.store_vector: Callable[..., None] = asm.VMOVDQU  # of what is a whole register
         self.pointers: dict[Argument, Any] = {}
         for argument, used in (
             (Argument.SRC_ZERO_POINT, conversion.src_zero_point),
@@ -170,23 +174,43 @@ class Converter:
             self.asm.VCVTPS2PH(x.xmm, x, 0)
         elif kind == "bf16":
             self.to_bf16(x)
-        store_elements(self.asm, place, x, count, SIZE_BYTES[kind], self.spare[0])
+        size = SIZE_BYTES[kind]
+        if (count, size, place.step) == (LANES, 4, 4):
+            self.store_vector(place.at(0, 4 * LANES), x)
+        else:
+            store_elements(self.asm, place, x, count, size, self.spare[0])
+
+    def store_bytes(self, place: Place, xs: list[Any], largest: Any, order: Any) -> None:
+        """Four registers as 32 dense s8 or u8; `largest` is LARGEST in all lanes, `order` PACKED_ORDER."""
+        asm, (words, octets) = self.asm, self.packs(self.conversion.dst)
+        for x in xs:
+            asm.VMINPS(x, largest, x)
+            asm.VCVTPS2DQ(x, x)
+        words(xs[0], xs[0], xs[1])
+        words(xs[2], xs[2], xs[3])
+        octets(xs[0], xs[0], xs[2])
+        asm.VPERMD(xs[0], order, xs[0])
+        asm.VMOVDQU(place.at(0, BYTES_AT_ONCE), xs[0])
+
+    def packs(self, kind: str) -> tuple[Callable[..., None], Callable[..., None]]:
+        """The saturating instructions from dwords to words, and from words to bytes."""
+        asm = self.asm
+        return (asm.VPACKSSDW, asm.VPACKSSWB) if kind == "s8" else (asm.VPACKUSDW, asm.VPACKUSWB)
+
+    def largest(self, kind: str) -> Any:
+        return self.asm.const(pack("<8f", *[LARGEST[kind]] * LANES), 32, size=32)
 
     def to_integer(self, x: Any, kind: str) -> None:
         """VCVTPS2DQ turns all that is out of range, and NaN, into the smallest: just the upper end needs care."""
         asm = self.asm
-        largest = asm.const(pack("<8f", *[LARGEST[kind]] * LANES), 32, size=32)
-        asm.VMOVAPS(self.spare[0], largest)
+        asm.VMOVAPS(self.spare[0], self.largest(kind))
         asm.VMINPS(x, self.spare[0], x)  # x where it is NaN
         asm.VCVTPS2DQ(x, x)
         if kind != "s32":
-            dwords_to_words, words_to_bytes = {
-                "s8": (asm.VPACKSSDW, asm.VPACKSSWB),
-                "u8": (asm.VPACKUSDW, asm.VPACKUSWB),
-            }[kind]
+            words, octets = self.packs(kind)
             asm.VEXTRACTI128(self.spare[0].xmm, x, 1)
-            dwords_to_words(x.xmm, x.xmm, self.spare[0].xmm)
-            words_to_bytes(x.xmm, x.xmm, x.xmm)
+            words(x.xmm, x.xmm, self.spare[0].xmm)
+            octets(x.xmm, x.xmm, x.xmm)
 
     def to_bf16(self, x: Any) -> None:
         """The upper half of x + 0x7FFF + its lowest bit; of a NaN the upper half, made quiet."""

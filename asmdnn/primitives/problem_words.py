@@ -87,7 +87,8 @@ def _gemm(desc: Gemm) -> Words:
 
 
 def _reorder(desc: Reorder) -> Words:
-    return Words("reorder", "", _dims(desc.src))
+    mask = desc.compensation
+    return Words("reorder", "" if mask is None else f"oflag:s8s8_comp:{mask}", _dims(desc.src))
 
 
 def _shuffle(desc: Shuffle) -> Words:

@@ -20,16 +20,21 @@ PANEL_SHARE = 5  # of L2, for the rows of a panel that are summed at a time
 DEPTH_STEP = 8  # ranges of k are multiples of it
 CALL_TARGET_CYCLES = 4000  # small matrices of a batch share a call that takes about so long
 SMALL_TILE_CYCLES = 1000
+NEAR_BYTES = 24 << 10  # of several matrices that all tiles pass over in turn, which then find them in L1
 FEW_TILES = 16  # fewer tiles than these, and the sum over k is split, so that more threads have work
 SPLIT_CYCLES = 60_000  # and what a tile must take for that
 LEAST_SPLIT = 128  # steps of k
 # From so many tiles of rows on plain weights are packed, by what their rows' distance has in common with L1's 4 KiB: a
-# column of them then has 64, 4 and 1 sets of L1.  (Zen 3: 16 rows times 3072x768 run 1.35x faster unpacked, times
-# 1024x1024 1.25x faster packed, 8 rows 1.2x faster unpacked.)
-PACK_TILES = {1: 16, 1024: 4, 4096: 3}
+# column of them then has 64, 4 and 1 sets of L1.  (Zen 3: 20 rows times 3072x768 run 1.35x faster unpacked, 16 rows
+# times 1024x1024 1.15x faster packed.)
+PACK_TILES = {1: 16, 1024: 5, 4096: 3}
 # And steps of k that keep the columns of a tile in L1 and L2 where weights are not packed.
 PLAIN_DEPTH = {1: 256, 1024: 64, 4096: 64}
 PACK_ELEMENTS = 64 * 64  # and so few weights stay in L1
+# Few tiles of rows read each weight from behind L2 a few times only.  They take so many steps of k at a time, such that
+# the lines of the next columns, which they prefetch from the same pages, fit into L1 beside their own.
+FEW_ROW_TILES, COLUMNS_DEPTH = 4, 128
+FAR_ELEMENTS = 1 << 16  # fewer weights stay in L2
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +80,20 @@ def choose_ranges(p: Product, b: Block, lanes: int, l2_bytes: int) -> list[tuple
     Convolutions take a twelfth; here rows of dst lie apart, and partial sums cost more.  A single tile of rows reads
     its panel once, so it takes all of k.
     """
+    if prefetches_columns(p, b):
+        return ranges_of(p.k, COLUMNS_DEPTH // DEPTH_STEP)
     if p.m <= b.rows:
         return [(0, p.k)]
     if isinstance(p.weights, Matrix) and not p.packed:
         return ranges_of(p.k, PLAIN_DEPTH[common_bytes(p.weights)] // DEPTH_STEP)
     most = max(l2_bytes // PANEL_SHARE // (4 * lanes * b.vectors), LEAST_DEPTH) // DEPTH_STEP
     return ranges_of(p.k, most)
+
+
+def prefetches_columns(p: Product, b: Block) -> bool:
+    """Whether plain weights are read a few columns at a time, from rows that lie in many pages, and from behind L2."""
+    is_plain = isinstance(p.weights, Matrix) and not p.packed and p.weights.column_bytes == 4
+    return is_plain and b.rows > 2 and p.m <= FEW_ROW_TILES * b.rows and p.k * p.n > FAR_ELEMENTS
 
 
 def ranges_of(k: int, most_steps: int) -> list[tuple[int, int]]:
@@ -92,14 +105,17 @@ def ranges_of(k: int, most_steps: int) -> list[tuple[int, int]]:
     return list(zip([0, *ends], ends, strict=False))
 
 
-def choose_items(p: Product, cycles: float) -> list[int]:
+def choose_items(p: Product, tiles: int, cycles: float) -> list[int]:
     """How many matrices of the innermost batch dim the calls take, in turn, if one of its tiles takes `cycles`."""
     if not p.batch:
         return []
     size = p.batch[-1]
     if cycles > SMALL_TILE_CYCLES:
         return [1] * size
-    return balanced(size, max(1, int(CALL_TARGET_CYCLES // max(cycles, 1))))
+    most = int(CALL_TARGET_CYCLES // max(cycles, 1))
+    if tiles > 1:
+        most = min(most, NEAR_BYTES // (4 * (p.m * p.k + p.k * p.n + p.m * p.n)))
+    return balanced(size, max(1, most))
 
 
 def choose_splits(p: Product, isa: str) -> int:
@@ -120,7 +136,7 @@ def needs_pack(p: Product, b: Block) -> bool:
     x = p.weights
     if isinstance(x, Panels):
         return False
-    often = -(-p.m // b.rows) >= PACK_TILES[common_bytes(x)]
+    often = p.k > DEPTH_STEP and -(-p.m // b.rows) >= PACK_TILES[common_bytes(x)]  # few rows share no sets of L1
     return (x.column_bytes != 4 and p.n > 1) or (often and p.k * p.n > PACK_ELEMENTS)
 
 

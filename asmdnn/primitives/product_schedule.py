@@ -13,9 +13,9 @@ from asmdnn.isa.vector import lanes_of
 from asmdnn.primitives.attr import Attr, Sum
 from asmdnn.primitives.conv_schedule import lay_out, make_depths
 from asmdnn.primitives.conv_tiles import Int64, balanced
-from asmdnn.primitives.conv_tiling import CALL_CYCLES, TILES_TO_HIDE, choose_order, step_cycles
+from asmdnn.primitives.conv_tiling import CALL_CYCLES, TILES_TO_HIDE, Order, choose_order, step_cycles
 from asmdnn.primitives.product import Matrix, Panels, Product
-from asmdnn.primitives.product_blocks import Block, choose_block, choose_items, choose_ranges
+from asmdnn.primitives.product_blocks import Block, choose_block, choose_items, choose_ranges, prefetches_columns
 from asmdnn.runtime.plan import Phase
 
 LINE_BYTES = 64
@@ -23,6 +23,7 @@ STREAM_BYTES = 1024  # panels that a single row of dst reads are prefetched so f
 STREAM_ROWS = 16  # and weights that are not packed so many rows ahead
 MAX_STREAM_BYTES = 1 << 24
 FEW_WEIGHTS = 64 * 64  # which stay in L1
+WEIGHTS_SHARE = 8  # of L2: weights that stay there whatever the order
 NO_ATTR = Attr()
 
 
@@ -108,9 +109,12 @@ class Cut:
         sizes, width = balanced(p.m, block.rows), block.vectors * lanes
         groups, depth = -(-p.n // width), ranges[0][1]
         order = choose_order(4 * p.m * depth, 4 * depth * width, groups, len(sizes), l2_bytes)
+        if WEIGHTS_SHARE * 4 * depth * p.n <= l2_bytes:  # they stay; what counts is to write dst along its rows
+            order = Order(groups, len(sizes))
         items = [1] if len(ranges) == 1 and p.batch and not p.others else []
         if items:
-            items = choose_items(p, p.k * step_cycles(sizes[0], min(block.vectors, -(-p.n // lanes)), lanes))
+            cycles = p.k * step_cycles(sizes[0], min(block.vectors, -(-p.n // lanes)), lanes)
+            items = choose_items(p, len(sizes) * groups, cycles)
         elif p.batch:
             items = [1] * p.batch[-1]
         return cls(p, block, lanes, sizes, groups, order.panels_at_once, -(-len(sizes) // order.chunks), items)
@@ -240,6 +244,8 @@ class Cut:
         p = self.p
         if isinstance(p.weights, Panels):
             return STREAM_BYTES if self.sizes == [1] and self.block.vectors > self.block.panel_vectors else 0
+        if prefetches_columns(p, self.block):
+            return max(LINE_BYTES, 4 * self.block.vectors * self.lanes)  # of the same rows: in pages in use
         ahead = STREAM_ROWS * p.weights.row_bytes
         return ahead if p.k * p.n >= FEW_WEIGHTS and ahead <= MAX_STREAM_BYTES else 0
 

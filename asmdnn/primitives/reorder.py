@@ -1,15 +1,17 @@
 """Reorder: the same tensor in another format or another type."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.compensation import compensation_desc, compensation_phase
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.quantization import quantization_of, reorder_phases
 from asmdnn.primitives.reorder_schedule import KERNEL_ISA
-from asmdnn.runtime.plan import Plan
+from asmdnn.runtime.plan import Plan, concatenate
+from asmdnn.types import s8
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +27,17 @@ class Reorder:
     below the smallest become the smallest; the largest s32 is 2147483520, the last f32 below 2^31.  Scales are used as
     they are, without a check: negative ones, and 0 or NaN, whose infinities and NaN are stored like all others.  bf16
     and f16 overflow to infinity and keep NaN.  The same type without attributes is copied bit by bit.
-    Source of the formula: oneDNN's reorder.  Raises InvalidArguments unless both have the same dims and a format.
+
+    compensation: a mask of dims of an s8 dst; there is a further result of that name then, s32, dense, over the dims of
+    the mask (a single number for 0): -128 times the sum of dst, as it is stored, over all other dims, modulo 2^32.  It
+    corrects products of dst with u8 that are s8 plus 128.
+    Source of the formulas: oneDNN's reorder.  Raises InvalidArguments unless both have the same dims and a format, and
+    for a compensation that is no mask of dst's dims, or of a dst that is not s8.
     """
 
     src: MemoryDesc
     dst: MemoryDesc
+    compensation: int | None = None
 
     def __post_init__(self) -> None:
         for name, desc in (("src", self.src), ("dst", self.dst)):
@@ -39,9 +47,20 @@ class Reorder:
                 raise InvalidArguments(f"{name} has the format any, a reorder needs a real one")
         if self.src.dims != self.dst.dims:
             raise InvalidArguments(f"dst has dims {self.dst.dims}, src has {self.src.dims}: they must be equal")
+        if self.compensation is not None:
+            self.check_compensation(self.compensation)
+
+    def check_compensation(self, mask: int) -> None:
+        if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
+            raise InvalidArguments(f"compensation must be a mask of dims, an integer >= 0, or None, not {mask!r}")
+        if mask >> self.dst.ndims:
+            raise InvalidArguments(f"compensation has the mask {mask}, which is for more than {self.dst.ndims} dims")
+        if self.dst.dtype != s8:
+            raise InvalidArguments(f"compensation needs an s8 dst, this one is {self.dst.dtype}")
 
     def __str__(self) -> str:
-        return f"reorder of {self.src} to {self.dst}"
+        compensation = "" if self.compensation is None else f" with compensation over mask {self.compensation}"
+        return f"reorder of {self.src} to {self.dst}{compensation}"
 
 
 def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan | Refusal:
@@ -54,4 +73,19 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan | Refusal:
         return Refusal(name, quantization)
     specs, phases = reorder_phases(desc.src, desc.dst, quantization)
     tensors = {"src": desc.src, "dst": desc.dst, **quantization.tensors}
-    return Plan(name, specs, phases, tensors, {}, quantization.scratch_bytes, ("dst",))
+    whole = Plan(name, specs, phases, tensors, {}, quantization.scratch_bytes, ("dst",))
+    return whole if desc.compensation is None else compensated(whole, desc.dst, desc.compensation)
+
+
+def compensated(before: Plan, dst: MemoryDesc, mask: int) -> Plan:
+    """The plan with a further phase and result."""
+    specs, phase, constants = compensation_phase(dst, mask)
+    width = max(len(x.arguments) for x in (*before.phases, phase))
+    return replace(
+        before,
+        specs=(*before.specs, *specs),
+        phases=concatenate([*((x, 0) for x in before.phases), (phase, len(before.specs))], width),
+        tensors={**before.tensors, "compensation": compensation_desc(dst, mask)},
+        constants=constants,
+        outputs=(*before.outputs, "compensation"),
+    )

@@ -143,8 +143,12 @@ class Blocks:
             )
         steps = ((rows.src, columns.src), (rows.dst, columns.dst), (rows.scale, columns.scale))
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
-        kind = ConvertTransposeSpec if shape.transposes else ConvertSpec
-        return kind(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+        if shape.transposes:
+            return ConvertTransposeSpec(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+        spec = ConvertSpec(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+        row_bytes = 4 * columns.extent
+        lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
+        return replace(spec, streaming=self.streams and dst == 4 and lines and not conversion.sum)
 
     def streaming(self, spec: Copy) -> Copy:
         """The kernel with streaming stores if its vectors follow one another.
@@ -186,7 +190,9 @@ def reorder_phase(
             records.append(rows)
             moved = shape.elements * max(maker.sizes)
             cycles.append(np.full(len(grid), CALL_CYCLES + moved // BYTES_PER_CYCLE, np.int32))
-    return tuple(index), Phase(buffers, np.ascontiguousarray(np.concatenate(records)), np.concatenate(cycles))
+    together, costs = np.concatenate(records), np.concatenate(cycles)
+    order = np.argsort(together[:, 2], kind="stable")  # a line that two boxes share, such as of padding, is at hand
+    return tuple(index), Phase(buffers, np.ascontiguousarray(together[order]), costs[order])
 
 
 def starts(box: Box, shape: Shape) -> Int64:

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from asmdnn.errors import AsmdnnError
-from asmdnn.generators.footprint import Footprint, Range, TapList
+from asmdnn.generators.footprint import Range, TapList
+from asmdnn.runtime.accesses import Accesses, Spans
 from asmdnn.runtime.plan import Int64, Phase, Plan
 
 SCRATCH_ELEMENT_BYTES = 4  # what kernels keep between phases is f32
+CHUNK = 1 << 20  # writes that are looked at together, at least: more cost memory, fewer cost time
 
 
 class PlanError(AsmdnnError):
@@ -30,7 +32,7 @@ def check_plan(plan: Plan) -> None:
     partial: dict[str, tuple[str, Int64]] = {}  # of buffers not yet complete: who wrote last, how often each element
     for index, phase in enumerate(plan.phases):
         check_form(plan, index)
-        for name in sorted(partial.keys() & read_of_others(plan, phase)):
+        for name in sorted(partial.keys() & read_of_others(plan, phase)) if partial else ():
             raise incomplete(plan, name, *partial[name])
         counts = check_phase(plan, phase, ready, f"phase {index}")
         for name, times in counts.items():
@@ -68,44 +70,46 @@ def check_form(plan: Plan, index: int) -> None:
 
 def check_phase(plan: Plan, phase: Phase, ready: set[str], where: str) -> dict[str, Int64]:
     """Check all calls of a phase; how often each element of every buffer is written."""
-    counts: dict[str, Int64] = {}
+    edges: dict[str, Int64] = {}
     shared: set[str] = set()
     for kernel in np.unique(phase.records[:, 0]):
         spec = plan.specs[int(kernel)]
-        records, footprint = phase.records[phase.records[:, 0] == kernel], spec.footprint()
-        read, others = names_read(phase, footprint)
+        records, accesses = phase.records[phase.records[:, 0] == kernel], Accesses.of(spec.footprint())
+        read, others = names_read(phase, accesses)
         if read - ready:
             raise PlanError(f"{where}, kernel {spec.name}: {min(read - ready)} is read before any phase has written it")
         shared |= others
-        check_calls(plan, phase, records, footprint, f"{where}, kernel {spec.name}")
-        for access in footprint.writes:
-            count_writes(plan, phase, records, access, counts, where)
-    if shared & counts.keys():
-        raise PlanError(f"{where}: reads of {min(shared & counts.keys())} may see what other records write")
-    return counts
+        check_calls(plan, phase, records, accesses, f"{where}, kernel {spec.name}")
+        for argument, spans in accesses.writes.items():
+            count_writes(plan, phase.arguments[argument], records[:, 1 + argument], spans, edges, where)
+    if shared & edges.keys():
+        raise PlanError(f"{where}: reads of {min(shared & edges.keys())} may see what other records write")
+    return {name: np.cumsum(changes[:-1]) for name, changes in edges.items()}
 
 
 def read_of_others(plan: Plan, phase: Phase) -> set[str]:
     """The buffers of which some record reads more than the bytes that it writes itself."""
     kernels = np.unique(phase.records[:, 0])
-    return set().union(*(names_read(phase, plan.specs[int(k)].footprint())[1] for k in kernels))
+    return set().union(*(names_read(phase, Accesses.of(plan.specs[int(k)].footprint()))[1] for k in kernels))
 
 
-def names_read(phase: Phase, footprint: Footprint) -> tuple[set[str], set[str]]:
+def names_read(phase: Phase, accesses: Accesses) -> tuple[set[str], set[str]]:
     """The buffers that a kernel reads; and those of which it reads more than the bytes that it writes itself."""
-    own = set(footprint.writes)
-    taps = footprint.taps
+    reads, taps = accesses.reads, accesses.taps
     moved = {phase.arguments[a] for a in (*taps.targets, taps.argument)} if taps else set()
-    others = {phase.arguments[r.argument] for r in footprint.reads if r not in own} | moved
-    return {phase.arguments[r.argument] for r in footprint.reads} | moved, others
+    others = {phase.arguments[a] for a, spans in reads.items() if not spans.are_among(accesses.writes.get(a))}
+    return {phase.arguments[a] for a in reads} | moved, others | moved
 
 
-def check_calls(plan: Plan, phase: Phase, records: Int64, footprint: Footprint, where: str) -> None:
+def check_calls(plan: Plan, phase: Phase, records: Int64, accesses: Accesses, where: str) -> None:
     """The accesses of one kernel's records are inside their buffers."""
-    for access in (*footprint.reads, *footprint.writes):
-        check_bounds(plan, phase, records, access, where)
-    if footprint.taps:
-        check_taps(plan, phase, records, footprint.taps, where)
+    for side in (accesses.reads, accesses.writes):
+        for argument, spans in side.items():
+            if (spans.ends < spans.begins).any():
+                raise PlanError(f"{where}: a footprint ends before it begins in {phase.arguments[argument]}")
+            check_bounds(plan, phase, records, spans.reach(argument), where)
+    if accesses.taps:
+        check_taps(plan, phase, records, accesses.taps, where)
 
 
 def check_bounds(plan: Plan, phase: Phase, records: Int64, access: Range, where: str) -> None:
@@ -142,17 +146,19 @@ def read_tap_list(values: Int64, start_bytes: int, taps: TapList, where: str) ->
         at += 1 + count * width
 
 
-def count_writes(plan: Plan, phase: Phase, records: Int64, access: Range, counts: dict[str, Int64], where: str) -> None:
-    """Add one to every element that a record writes."""
-    name = phase.arguments[access.argument]
+def count_writes(plan: Plan, name: str, offsets: Int64, spans: Spans, edges: dict[str, Int64], where: str) -> None:
+    """Add 1 to the element where a write of a record begins, and -1 to the one behind its end: the running sum says how
+    often each is written.  int64[elements + 1] of every buffer."""
     size = plan.tensors[name].dtype.size_bytes if name in plan.tensors else SCRATCH_ELEMENT_BYTES
-    times = counts.setdefault(name, np.zeros(-(-plan.buffer_bytes(name) // size), np.int64))
-    begin = records[:, 1 + access.argument] + access.begin_bytes
-    if (begin % size).any() or (access.end_bytes - access.begin_bytes) % size:
-        raise PlanError(f"{where}: a write of {name} is not made of whole elements")
-    span = np.arange((access.end_bytes - access.begin_bytes) // size)
-    elements = (begin // size)[:, None] + span
-    times += np.bincount(elements.ravel(), minlength=len(times))
+    changes = edges.setdefault(name, np.zeros(1 - (-plan.buffer_bytes(name) // size), np.int64))
+    together = max(1, max(CHUNK, len(changes)) // len(spans.begins))  # records whose writes are counted at once
+    for first in range(0, len(offsets), together):
+        starts = offsets[first : first + together, None]
+        for sign, places in ((1, spans.begins), (-1, spans.ends)):
+            elements, rest = np.divmod(starts + places, size)
+            if rest.any():
+                raise PlanError(f"{where}: a write of {name} is not made of whole elements")
+            changes += sign * np.bincount(elements.ravel(), minlength=len(changes))
 
 
 def check_written(plan: Plan, name: str, times: Int64, where: str) -> bool:

@@ -33,10 +33,13 @@ def read(words: str) -> list[AnyCase]:
 
 
 ELTWISE = "--eltwise --dir=BWD_D --alg=tanh_dst --tag=aBx8b --inplace=true 2x19x3x5"
+COMPENSATION = "--reorder --ddt=s8 --dtag=ABcd4b16a4b --attr-scales=dst:per_dim_0 --oflag=s8s8_comp:1 33x19x3x2"
 BINARY = "--binary --alg=sub --stag=axb:abx --dtag=aBx8b 2x19x3x5:2x1x3x5"
 
 
-@pytest.mark.parametrize("words", [SHUFFLE, REORDER, ELTWISE, BINARY, "--eltwise --alg=swish --alpha=0.166666672 7"])
+@pytest.mark.parametrize(
+    "words", [SHUFFLE, REORDER, ELTWISE, BINARY, "--eltwise --alg=swish --alpha=0.166666672 7", COMPENSATION]
+)
 def test_a_case_prints_what_repeats_it(words: str) -> None:
     (case,) = read(words)
     assert read(str(case)) == [case]
@@ -113,6 +116,9 @@ def test_wrong_dims(text: str, says: str) -> None:
         ("--reorder --attr-scales=src:common:1e39 2x4", "has '1e39', which is not a finite number"),
         ("--reorder --attr-scales=src:common:1+src:common:2 2x4", "names an argument twice"),
         ("--reorder --attr-zero-points=src:common:1.5 2x4", "has '1.5', which is not a whole number"),
+        ("--reorder --oflag=zp_comp:1 2x4", "has 'zp_comp'; the flag is s8s8_comp:MASK"),
+        ("--reorder --oflag=s8s8_comp 2x4", "must be a whole number from 0 to 4095"),
+        ("--reorder --oflag=s8s8_comp:-1 2x4", "must be a whole number from 0 to 4095"),
         ("--reorder --attr-post-ops=relu 2x4", "has 'relu'; a reorder has one post-op at most"),
     ],
 )
@@ -130,6 +136,8 @@ def test_mistakes(words: str, says: str) -> None:
         ("--shuffle --tag=abc 2x4", "tag 'abc'"),
         ("--shuffle --tag=any 2x4", "format any"),
         ("--reorder --dtag=abcd 2x4", "tag 'abcd'"),
+        ("--reorder --oflag=s8s8_comp:1 2x4", "compensation needs an s8 dst, this one is f32"),
+        ("--reorder --ddt=s8 --oflag=s8s8_comp:4 2x4", "the mask 4, which is for more than 2 dims"),
         ("--binary 2x4:2x4x1", "both tensors must have the same number of dims"),
     ],
 )
@@ -164,6 +172,34 @@ def test_reorders_are_right(capsys: pytest.CaptureFixture[str]) -> None:
     status, records = run(capsys, *words.split())
     assert [record["reason"] for record in records if record["status"] != "passed"] == []
     assert (status, len(records)) == (0, 12)
+
+
+@pytest.mark.parametrize("more", ["", "--attr-scales=dst:per_dim_0 --attr-post-ops=sum:0.5"])
+def test_compensations_are_right(capsys: pytest.CaptureFixture[str], more: str) -> None:
+    words = (
+        f"--reorder {more} --ddt=s8 --dtag=abx,xba,ABcd4b16a4b --oflag=s8s8_comp:0,s8s8_comp:1,s8s8_comp:6 33x19x3x2"
+    )
+    status, records = run(capsys, *words.split())
+    assert [record["reason"] for record in records if record["status"] != "passed"] == []
+    assert (status, len(records)) == (0, 9)
+
+
+@pytest.mark.parametrize("element", [17, -1])
+def test_a_wrong_element_of_several_results_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, element: int
+) -> None:
+    """Of dst, and of its compensation."""
+    compute = Own.compute
+
+    def wrong(self: Own, data: Data) -> Array:
+        result = compute(self, data).astype(np.int64)
+        result[element] += 1
+        return result
+
+    monkeypatch.setattr(Own, "compute", wrong)
+    status, (record,) = run(capsys, "--reorder", "--ddt=s8", "--oflag=s8s8_comp:1", "5x7x3x3")
+    assert (status, record["status"]) == (1, "failed")
+    assert f"1 of 320 elements are wrong, the first at ({element % 320},)" in record["reason"]
 
 
 FUNCTIONS = (

@@ -1,5 +1,6 @@
 """oneDNN through its C interface: its results are numpy's, its limits are clear errors."""
 
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from asmdnn.cli.bench_case import _lenient
 from asmdnn.cli.driver import Work
 from asmdnn.cli.judge import judge
+from asmdnn.cli.main import main
 from asmdnn.cli.options import Reader
 from asmdnn.cli.peers import onednn_library
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
@@ -41,6 +43,14 @@ def peer() -> Iterator[onednn_library.Onednn]:
     except AsmdnnError as error:
         warnings.warn(f"The peer's tests did not run: {error}", stacklevel=1)
         pytest.skip(str(error))
+
+
+def test_compensations_are_not_for_the_peer(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "bench --reorder --peer=onednn --json=- --ddt=s8 --oflag=s8s8_comp:1 5x7"
+    assert main(words.split()) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["status"], record["peer_impl"]) == ("passed", "unimplemented")
+    assert record["reason"] == "no peer: oneDNN's C interface has no function that asks for a compensation"
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -185,9 +185,34 @@ def ternary_logic(ops: Operands) -> Step:
     return ops.define(np.uint32, fill)
 
 
+def multiply_pairs(ops: Operands) -> Step:
+    """VPMADDUBSW, VPMADDWD: products of two neighbours, added; of bytes the sum saturates, the first ones unsigned."""
+    of_bytes = ops.name == "VPMADDUBSW"
+    left, right, target = (np.uint8, np.int8, np.int16) if of_bytes else (np.int16, np.int16, np.int32)
+    a, b = ops.vector(1, left), ops.source(2, right, ops.vector_size, masked=False)
+
+    def fill(out: Array) -> None:
+        sums = (a.astype(np.int64) * b()).reshape(-1, 2).sum(axis=1)
+        out[:] = (np.clip(sums, -(2**15), 2**15 - 1) if of_bytes else sums).astype(target)  # 2**31 wraps
+
+    return ops.define(target, fill)
+
+
+def add_pairs(ops: Operands) -> Step:
+    """VPHADDD: in each 128 bits, the sums of two neighbours of operand 1, then those of operand 2."""
+    a, b = ops.vector(1, np.uint32), ops.source(2, np.uint32, ops.vector_size)
+
+    def fill(out: Array) -> None:
+        pairs = np.stack((a.reshape(-1, 2, 2), b().reshape(-1, 2, 2)), axis=1)
+        out[:] = pairs.sum(axis=-1, dtype=np.uint32).ravel()
+
+    return ops.define(np.uint32, fill)
+
+
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(PACKED, packed), **dict.fromkeys(_SCALAR, scalar), "VSQRTPS": square_root,
     **dict.fromkeys(("VPSLLD", "VPSRLD", "VPSRAD", "VPSLLQ", "VPSRLQ", "VPSRAQ"), shift),
     **dict.fromkeys(("VCMPPS", "VPCMPEQD", "VPCMPGTD", "VPCMPD", "VPCMPUD", *_MASK_TESTS), compare),
     "VBLENDVPS": blend_by_sign, "VBLENDMPS": blend_by_mask, "VPBLENDMD": blend_by_mask, "VPTERNLOGD": ternary_logic,
+    "VPMADDUBSW": multiply_pairs, "VPMADDWD": multiply_pairs, "VPHADDD": add_pairs,
 }  # fmt: skip

@@ -7,7 +7,8 @@ from zlib import crc32
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec
-from asmdnn.generators import conv, convert, quotient
+from asmdnn.generators import compensation, conv, convert, quotient
+from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
@@ -30,7 +31,7 @@ from asmdnn.runtime.plan import Int64
 from tests.generators.matmul_reference import arguments_of as arguments_of_matmul
 from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of
 from tests.generators.reference import LANES, Memory, Taps, conv_tile, mapped, operand_name
-from tests.generators.reorders import ReorderSpec, memory_of, reorder
+from tests.generators.reorders import ReorderSpec, compensate, memory_of, reorder
 from tests.generators.shuffles import shuffle
 from tests.support.arena import REACH_BYTES, Buffer, Bytes, Doubles, buffer_of, constant_buffer, elements, magnitudes
 from tests.support.octets import Octets
@@ -92,8 +93,19 @@ def shuffle_case(spec: ShuffleSpec | ElementsSpec, random: np.random.Generator) 
 
 def reorder_case(spec: ReorderSpec, random: np.random.Generator) -> Case:
     memory = memory_of(spec, random)
+    if isinstance(spec, CompensationSpec):
+        return compensation_case(spec, memory, random)
     reorder(spec, memory)
     return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
+
+
+def compensation_case(spec: CompensationSpec, memory: dict[str, Octets], random: np.random.Generator) -> Case:
+    """Between no tap and seven of them; sources on both sides of the pointer, also twice the same bytes."""
+    taps = random.integers(-TAP_SPREAD_BYTES, TAP_SPREAD_BYTES, crc32(spec.name.encode()) % 8)
+    compensate(spec, memory, taps)
+    words = np.array([len(taps), *taps], np.int64)
+    buffers = {name: octets.buffer() for name, octets in memory.items()}
+    return Case(spec, {**buffers, "taps": constant_buffer(words)}, {}, words)
 
 
 def map_case(spec: ElementwiseSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -180,6 +192,8 @@ def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
         return (*conv.ARGUMENTS, *names_of_operands(spec.post_ops))
     if isinstance(spec, QuotientSpec):
         return quotient.ARGUMENTS
+    if isinstance(spec, CompensationSpec):
+        return compensation.ARGUMENTS
     return convert.ARGUMENTS if isinstance(spec, ConvertSpec | ConvertTransposeSpec) else ("src", "dst")
 
 

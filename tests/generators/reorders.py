@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conversion import Conversion
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.quotient import ARGUMENTS as QUOTIENT_ARGUMENTS
@@ -15,7 +16,7 @@ from asmdnn.generators.transpose import TransposeSpec
 from tests.support.arena import REACH_BYTES, Bytes
 from tests.support.octets import Octets, Places
 
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | QuotientSpec
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | QuotientSpec | CompensationSpec
 Float32 = npt.NDArray[np.float32]
 BITS = {"b8": np.uint8, "b16": np.uint16, "b32": np.uint32}
 TYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "s32": np.int32, "s8": np.int8, "u8": np.uint8} | BITS
@@ -29,6 +30,8 @@ def memory_of(spec: ReorderSpec, random: np.random.Generator) -> dict[str, Octet
         return {name: some("b8", random) for name in ("src", "dst")}
     if isinstance(spec, QuotientSpec):
         return {name: some("f32", random) for name in QUOTIENT_ARGUMENTS}
+    if isinstance(spec, CompensationSpec):
+        return {name: some("b8", random) for name in ("src", "compensation")}
     types = {"src": spec.conversion.src, "dst": spec.conversion.dst, "scales": "f32"}
     found = {name: some(kind, random) for name, kind in types.items()}
     zero_points = np.resize(np.array([3, -7], np.int32), REACH_BYTES // 2)
@@ -89,6 +92,16 @@ def reorder(spec: ReorderSpec, memory: dict[str, Octets]) -> None:
         divide(spec, memory)
     else:
         convert(spec, memory)
+
+
+def compensate(spec: CompensationSpec, memory: dict[str, Octets], taps: Places) -> None:
+    """compensation[o] = -128 * sum over taps, repeats and dense bytes of src, modulo 2^32."""
+    repeats, dense = (index.ravel() for index in np.indices((spec.repeats, spec.dense)))
+    for o in range(spec.outputs):
+        within = o * spec.src_step + repeats * spec.repeat_step + dense
+        places = (taps[:, None] + within).ravel()
+        total = -128 * int(memory["src"].gather(places, 1).view(np.int8).sum(dtype=np.int64))
+        memory["compensation"].store(o * spec.dst_step, np.array([total], np.int64).astype(np.int32).view(np.uint8))
 
 
 def divide(spec: QuotientSpec, memory: dict[str, Octets]) -> None:

@@ -31,7 +31,9 @@ NAMED = [
     (C((3, 20), (20, 33), ("col", "any", "gap"), "m", ("sum:0.5",)), "tiles"),
     (C((30, 40), (40, 66), ("col", "any", "row"), "mn"), "pack_src+tiles"),
     (C((30, 33), (33, 20), ("row", "col", "row"), "1", ("relu:0.25", "sum")), "pack_weights+tiles"),
-    (C((20, 40), (40, 256), ("row", "row", "row"), "n", ("sum", "relu")), "packing_tiles+tiles"),
+    (C((30, 40), (40, 256), ("row", "row", "row"), "n", ("sum", "relu")), "packing_tiles+tiles"),
+    (C((13, 300), (300, 260), ("row", "row", "row"), "n", ("sum:0.5", "relu")), "tiles"),
+    (C((1000, 2), (2, 100), ("row", "row", "row"), "n"), "tiles"),
     (C((13, 24), (24, 18), ("row", "row", "col"), "n", ("relu",)), "swap+pack_weights+tiles"),
     (C((13, 24), (24, 18), ("row", "any", "col"), "m", ("sum",)), "pack_dst+tiles+unpack_dst"),
     (C((13, 24), (24, 18), ("far", "far", "far"), "m"), "pack_weights+tiles+unpack_dst"),
@@ -174,7 +176,7 @@ def test_guard_pages(isa: str, case: MatmulCase) -> None:
 
 def test_not_a_number_passes(isa: str) -> None:
     """relu keeps it, and no other row or column gets it."""
-    case = C((20, 40), (40, 256), ("row", "row", "row"), "n", ("relu",))
+    case = C((30, 40), (40, 256), ("row", "row", "row"), "n", ("relu",))
     pd = planned(case, isa)
     data = make_data(pd, integers=True)
     data["src"][3, 5] = np.nan

@@ -288,8 +288,17 @@ def test_other_primitives(capsys: pytest.CaptureFixture[str]) -> None:
     reorder, shuffled = lines(capsys.readouterr().out, "exec")
     assert (reorder.primitive, reorder.prop_kind, reorder.problem_desc) == ("reorder", "undef", "3x12")
     assert reorder.memory_descriptors == "src:f32:0:blocked:ab:32x2:f0 dst:f32:p:blocked:aB8b::f0"
+    assert reorder.auxiliary == ""
     assert (shuffled.primitive, shuffled.prop_kind, shuffled.problem_desc) == ("shuffle", "backward_data", "2x12x5x5")
     assert shuffled.auxiliary == "axis:1 group:4"
     assert shuffled.mds["dst"] == {
         "type": "u8", "properties": "", "kind": "blocked", "tag": "acdb", "strides": "", "flags": "f0"
     }  # fmt: skip
+
+
+def test_a_compensation(capsys: pytest.CaptureFixture[str]) -> None:
+    src, dst = (dnn.MemoryDesc((3, 12), dtype, "ab") for dtype in (dnn.f32, dnn.s8))
+    run(dnn.primitive_desc(dnn.Reorder(src, dst, compensation=2), engine=AVX2))
+    (line,) = lines(capsys.readouterr().out, "exec")
+    assert line.auxiliary == "oflag:s8s8_comp:2"
+    assert line.mds["compensation"]["type"] == "s32"

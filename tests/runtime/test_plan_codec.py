@@ -25,7 +25,12 @@ def plans(isa: str) -> list[Plan]:
     engine = dnn.Engine(isa=isa, threads=1)
     view = dnn.MemoryDesc((3, 5), dnn.f32, strides=(64, 2), offset0=3)
     u8 = dnn.MemoryDesc((2, 12, 5, 5), dnn.u8, "nhwc")
-    others = (dnn.Reorder(view, dnn.MemoryDesc((3, 5), dnn.f32, "Ab8a")), dnn.Shuffle(u8, u8, 1, 4))
+    s8 = dnn.MemoryDesc((3, 5), dnn.s8, "AB4b16a4b")
+    others = (
+        dnn.Reorder(view, dnn.MemoryDesc((3, 5), dnn.f32, "Ab8a")),
+        dnn.Reorder(view, s8, compensation=1),
+        dnn.Shuffle(u8, u8, 1, 4),
+    )
     return [conv_plan(isa), conv_plan(isa, "nchw"), *(dnn.primitive_desc(d, engine=engine).plan for d in others)]
 
 

@@ -2,7 +2,7 @@
 
     dst = round((src_scale * (src - src_zero_point) + sum_scale * dst) / dst_scale + dst_zero_point)
 
-is what oneDNN's reorder computes, in f32.
+is what oneDNN's reorder computes, in f32.  --oflag=s8s8_comp:MASK asks for the compensation of an s8 dst too.
 """
 
 import math
@@ -17,8 +17,11 @@ from asmdnn.cli.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.cli.judge import Answer
 from asmdnn.cli.quantization import Quantity, joined, quantities, real
 from asmdnn.cli.values import decoded, poison, random_values, rounded
-from asmdnn.cli.words import Option, Settings, data_type, tag
-from asmdnn.errors import InvalidArguments
+from asmdnn.cli.values import joined as in_a_row
+from asmdnn.cli.words import Option, Settings, data_type, number, tag
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.primitives.compensation import compensation_desc
 from asmdnn.types import DATA_TYPES
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ UNIT_ROUNDOFF = 2.0**-24
 
 @dataclass(frozen=True, slots=True)
 class ReorderSettings(Settings):
-    """sum_scale None: there is no sum."""
+    """sum_scale None: there is no sum; compensation None, or its mask."""
 
     sdt: str = "f32"
     ddt: str = "f32"
@@ -41,6 +44,7 @@ class ReorderSettings(Settings):
     scales: tuple[Quantity, ...] = ()
     zero_points: tuple[Quantity, ...] = ()
     sum_scale: float | None = None
+    compensation: int | None = None
 
 
 ReorderCase = Case[ReorderSettings, DimsProblem]
@@ -51,6 +55,7 @@ class ReorderWork(Work[TensorData]):
         self.settings, self.dims = case.settings, case.problem.dims
         self.src = desc_of(self.dims, self.settings.sdt, self.settings.stag)
         self.dst = desc_of(self.dims, self.settings.ddt, self.settings.dtag)
+        self.description = dnn.Reorder(self.src, self.dst, self.settings.compensation)
         self.quantities: dict[str, Array] = {f"{q.argument}_scales": q.scales(self.dims) for q in self.settings.scales}
         self.quantities |= {f"{q.argument}_zero_points": q.zero_points(self.dims) for q in self.settings.zero_points}
 
@@ -59,7 +64,7 @@ class ReorderWork(Work[TensorData]):
         return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in (self.src, self.dst))
 
     def describe(self) -> tuple[dnn.Reorder, dnn.Attr]:
-        return dnn.Reorder(self.src, self.dst), _attr(self.settings)
+        return self.description, _attr(self.settings)
 
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)
@@ -68,9 +73,24 @@ class ReorderWork(Work[TensorData]):
             dst = poison(self.dims, self.dst.dtype)
         else:
             dst = random_values(random, self.dims, self.dst.dtype, LARGEST_VALUE, exact)
-        return TensorData({"src": src, "dst": dst} | {n: a.ravel() for n, a in self.quantities.items()}, exact)
+        arrays = {"src": src, "dst": dst} | {n: a.ravel() for n, a in self.quantities.items()}
+        if self.settings.compensation is not None:
+            arrays["compensation"] = poison(compensation_desc(self.dst, self.settings.compensation).dims, dnn.s32)
+        return TensorData(arrays, exact)
 
     def answer(self, data: TensorData) -> Answer:
+        """The compensation behind dst, flat."""
+        answer, mask = self.dst_answer(data), self.settings.compensation
+        if mask is None:
+            return answer
+        axes = tuple(dim for dim in range(len(self.dims)) if not mask >> dim & 1)
+        values = in_a_row([answer.values, -128 * answer.values.sum(axes)])
+        if not np.any(answer.tolerance):
+            return Answer(values, 0.0, answer.source)
+        slack = np.broadcast_to(answer.tolerance, self.dims)
+        return Answer(values, in_a_row([slack, 128 * slack.sum(axes)]), answer.source)
+
+    def dst_answer(self, data: TensorData) -> Answer:
         """In float64, then rounded to dst's type; the tolerance is where f32 may take it, rounded in the same way."""
         values, error = self._real(data)
         expected = rounded(values, self.dst.dtype)
@@ -98,6 +118,8 @@ class ReorderWork(Work[TensorData]):
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.cli.peers.onednn import SCALES_OF, ZERO_POINTS_OF, OnednnPrimitive, Tensor
 
+        if self.settings.compensation is not None:
+            raise Unimplemented("oneDNN's C interface has no function that asks for a compensation")
         tensors = {"src": Tensor(ARGUMENTS["src"], self.src), "dst": Tensor(ARGUMENTS["dst"], self.dst)}
         for name, values in self.quantities.items():
             argument, _, kind = name.partition("_")
@@ -134,6 +156,20 @@ def _sum(word: str) -> float | None:
     return real(scale) if scale else 1.0
 
 
+def _compensation(word: str) -> int | None:
+    """`s8s8_comp:1`, the one flag there is; nothing is none."""
+    if not word:
+        return None
+    name, _, mask = word.partition(":")
+    if name != "s8s8_comp":
+        raise InvalidArguments(f"has '{name}'; the flag is s8s8_comp:MASK")
+    return number(0, (1 << MAX_NDIMS) - 1)(mask)
+
+
+def _show_compensation(mask: int | None) -> str:
+    return "" if mask is None else f"s8s8_comp:{mask}"
+
+
 def _show_sum(scale: float | None) -> str:
     return "" if scale is None else f"sum:{scale:g}"
 
@@ -156,6 +192,8 @@ DRIVER = Driver(
         "attr-zero-points": Option("zero_points", quantities(tuple(ARGUMENTS), whole=True),
                                    "such as src:common:1+dst:common:-2", True, joined),
         "attr-post-ops": Option("sum_scale", _sum, "sum or sum:0.5", True, _show_sum),
+        "oflag": Option("compensation", _compensation, "s8s8_comp:1, the compensation of an s8 dst over a mask of dims",
+                        True, _show_compensation),
     },
     dims_problem(1),
     ReorderWork,
