@@ -41,7 +41,7 @@ from asmdnn.primitives.inner_product import (
 )
 from asmdnn.primitives.matmul import MatMul
 from asmdnn.primitives.matmul_rows import MatMulRows
-from asmdnn.primitives.packing import load_pack
+from asmdnn.primitives.packing import load_pack, write_pack
 from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
@@ -58,5 +58,5 @@ __all__ = [
     "__version__", "absolute", "bf16", "ceil", "clip", "exp", "f16", "f32", "floor", "gemm_compute", "gemm_pack",
     "gemm_pack_get_size", "implementations", "load_pack", "log", "logistic", "max_cpu_isa", "maximum", "minimum",
     "ops", "power", "primitive_desc", "reorder", "rint", "s8", "s32", "sgemm", "sqrt", "square", "tanh", "u8",
-    "where",
+    "where", "write_pack",
 ]  # fmt: skip

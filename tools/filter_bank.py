@@ -10,7 +10,7 @@ from scipy import ndimage
 import asmdnn as dnn
 from asmdnn.cli.judge import Answer, Verdict, judge
 from asmdnn.cli.problems import parse_problem
-from asmdnn.cli.reference import ConvData, rounding_tolerance
+from asmdnn.cli.reference import ConvData, rounding_of_sums
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -176,6 +176,6 @@ def check(image: Floats, weights: Floats, result: Floats) -> tuple[Verdict, floa
     (_, _, ih, iw), (oc, _, _, _) = image.shape, weights.shape
     problem = parse_problem(f"mb1ic3ih{ih}iw{iw}oc{oc}kh{SIZE}sh{STRIDE}ph{PADDING}kw{SIZE}sw{STRIDE}pw{PADDING}")
     data = ConvData(image, weights, None, result, exact=False)
-    tolerance = rounding_tolerance(problem, data, ())
+    tolerance = rounding_of_sums(problem, data)
     verdict = judge(result, Answer(scipy_answer(image, weights), tolerance, "scipy"), exact=False)
     return verdict, float(tolerance.max())

@@ -11,6 +11,7 @@ import asmdnn as dnn
 from asmdnn.cli.bench_case import prepare
 from asmdnn.cli.drivers.conv import ConvCase, ConvWork
 from asmdnn.cli.options import Reader
+from asmdnn.cli.post_ops import joined
 from asmdnn.cli.problems import ConvProblem
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.report import Record, geometric_mean
@@ -86,7 +87,7 @@ def header() -> str:
 def row(layer: Layer) -> str:
     """A failed layer adds why, and the command that repeats it."""
     record, problem = layer.record, layer.case.problem
-    post_ops = "+".join(layer.case.settings.post_ops) or "-"
+    post_ops = joined(layer.case.settings.post_ops) or "-"
     percent = None if record.peak_fraction is None else 100 * record.peak_fraction
     cells = (
         f"{layer.number:>2} {title(problem):<14} {shape(problem):<30} {post_ops:<8} "

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy.typing as npt
 
@@ -81,8 +81,8 @@ class Work(ABC, Generic[D]):
 
     flops: int = 0
     in_place: Mapping[str, str] = MappingProxyType({})
-    peer_slack: ClassVar[float] = 1.0
-    exactness: ClassVar[tuple[bool, ...]] = (True, False)
+    peer_slack: float = 1.0
+    exactness: tuple[bool, ...] = (True, False)
 
     @property
     @abstractmethod

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import asmdnn as dnn
 from asmdnn.cli import batch_files
@@ -22,7 +22,8 @@ USAGE = """asmdnn pack [OPTION] WHAT ... -o FILE    make a pack
 asmdnn pack --list FILE                  what is in one
 
 WHAT is a problem set ({sets}), a batch file, or a problem as benchdnn writes it.
-Options of `asmdnn bench` hold for what comes after them: --dir, --mb, --stag, --wtag, --dtag, --attr-post-ops.
+Drivers and options of `asmdnn bench` hold for what comes after them: --matmul, --ip, --eltwise, ...; --dir, --mb,
+--stag, --wtag, --dtag, --attr-post-ops.
   -o FILE, --output=FILE       the pack
   --isa=LEVEL,...              levels to make kernels for, also those that this machine lacks (default: its best)
   --l2-bytes=BYTES             L2 of the machine that will run it (default: this machine's)
@@ -120,12 +121,13 @@ def _number(name: str, text: str) -> int:
     return int(text)
 
 
-def _both_kinds(desc: Description, attr: dnn.Attr) -> Iterator[tuple[Description, dnn.Attr]]:
+def _both_kinds(desc: Any, attr: dnn.Attr) -> Iterator[tuple[Description, dnn.Attr]]:
     """Training and inference plan alike, and a process that infers has a bias too, which no --dir says."""
-    if not isinstance(desc, dnn.ConvolutionForward):
+    kinds = (dnn.PropKind.forward_training, dnn.PropKind.forward_inference)
+    if getattr(desc, "prop_kind", None) not in kinds:
         yield desc, attr
         return
-    for kind in (dnn.PropKind.forward_training, dnn.PropKind.forward_inference):
+    for kind in kinds:
         yield replace(desc, prop_kind=kind), attr
 
 

@@ -1,59 +1,27 @@
-"""What the drivers of matrix products share: data, the answer in float64 with its tolerance, and post-ops.
+"""What the drivers of matrix products share: data, and the answer in float64 with its tolerance.
 
 Integers are small enough that every partial sum is exact in f32, so the result must be equal.  Real numbers in [-1, 1)
 may differ per element by gamma(K + 2) * (|row| * |column| + ...): see reference.py, where the bound comes from.
+Post-ops: see chains.py.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from asmdnn.cli import chains
 from asmdnn.cli.judge import Answer
-from asmdnn.cli.quantization import real
 from asmdnn.cli.reference import EXACT_SUM, LARGEST_INTEGER, LARGEST_SRC_INTEGER, UNIT_ROUNDOFF
-from asmdnn.errors import InvalidArguments
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
+NO_POST_OPS = dnn.Attr()
 SUM_ROUNDINGS = 2  # of a bias, and of the last addition
-
-
-@dataclass(frozen=True, slots=True)
-class ChainOp:
-    """sum with its scale, or relu with its slope."""
-
-    kind: str
-    number: float
-
-    def __str__(self) -> str:
-        return f"{self.kind}:{self.number:g}"
-
-    def post_op(self) -> dnn.Sum | dnn.Eltwise:
-        return dnn.Sum(self.number) if self.kind == "sum" else dnn.Eltwise("relu", self.number)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether it rounds no small integer."""
-        return self.number in (0.0, 0.5, 1.0)
-
-
-def chain(word: str) -> tuple[ChainOp, ...]:
-    """`sum:0.5+relu` -> its entries.  Raises InvalidArguments."""
-    entries = []
-    for entry in word.split("+") if word else []:
-        kind, _, number = entry.removeprefix("eltwise_").partition(":")
-        if kind not in ("sum", "relu"):
-            raise InvalidArguments(f"has '{entry}'; implemented are sum[:SCALE] and relu[:SLOPE], joined by +")
-        entries.append(ChainOp(kind, real(number) if number else float(kind == "sum")))
-    return tuple(entries)
-
-
-def joined(ops: Sequence[ChainOp]) -> str:
-    return "+".join(map(str, ops))
 
 
 @dataclass
@@ -89,17 +57,16 @@ def product(a: Floats, b: Floats) -> tuple[Doubles, Doubles]:
 
 
 def answer_of(
-    values: Doubles, size: Doubles, reduction: int, exact: bool, ops: Sequence[ChainOp] = (), dst: Floats | None = None
+    values: Doubles,
+    size: Doubles,
+    reduction: int,
+    exact: bool,
+    attr: dnn.Attr = NO_POST_OPS,
+    arrays: Mapping[str, Floats] = MappingProxyType({}),
 ) -> Answer:
-    """The result behind the post-ops, given the sums and the sizes of what was added up."""
+    """The result behind the post-ops, given the sums and the sizes of what was added up; `arrays` are the arguments."""
     roundings = reduction + SUM_ROUNDINGS
-    for op in ops:
-        roundings += 2
-        if op.kind == "sum":
-            assert dst is not None
-            old = op.number * dst.astype(np.float64)
-            values, size = values + old, size + np.abs(old)
-        else:
-            values, size = np.where(values > 0, values, op.number * values), size * max(1.0, abs(op.number))
-    gamma = roundings * UNIT_ROUNDOFF / (1 - roundings * UNIT_ROUNDOFF)
-    return Answer(values, 0.0 if exact else gamma * size, "numpy")
+    error = np.asarray(roundings * UNIT_ROUNDOFF / (1 - roundings * UNIT_ROUNDOFF) * size)
+    if attr.post_ops:
+        values, error = chains.apply(attr, values, error, arrays)
+    return Answer(values, 0.0 if exact and chains.is_exact(attr) else error, "numpy")

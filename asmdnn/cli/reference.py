@@ -4,19 +4,22 @@ Two kinds of data are checked.  Integers, small enough that every partial sum is
 order, but with as many bits as that allows: the result must be equal, which finds a single lost or doubled product and
 arithmetic of less precision.  Real numbers in [-1, 1): the result may differ by rounding, bounded per element by
 
-    gamma(K + 2) * (|patch| * |filter| + |bias| + |old dst|),  gamma(n) = n u / (1 - n u),  u = 2^-24
+    gamma(K + 2) * (|patch| * |filter| + |bias|),  gamma(n) = n u / (1 - n u),  u = 2^-24
 
 with K products a sum, |.| the Euclidean norm for patch and filter: the bound of Higham, Accuracy and Stability of
 Numerical Algorithms, 2nd ed., eq. (3.5), holds for any order of summation, and Cauchy-Schwarz bounds its sum of
-absolute products.  relu, the only other post-op, does not increase a difference.
+absolute products.  Post-ops: see chains.py.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
+import asmdnn as dnn
+from asmdnn.cli import chains
 from asmdnn.cli.judge import Answer
 from asmdnn.cli.problems import ConvProblem
 
@@ -31,22 +34,26 @@ LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
 
 @dataclass(frozen=True, slots=True)
 class ConvData:
-    """Arguments in plain layouts: src (n, c, h, w), weights (o, i, h, w), bias (o) or None, dst before the call."""
+    """Arguments in plain layouts: src (n, c, h, w), weights (o, i, h, w), bias (o) or None, dst before the call.
+
+    operands: the tensors of post-ops by name.
+    """
 
     src: Floats
     weights: Floats
     bias: Floats | None
     dst: Floats
     exact: bool
+    operands: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def arrays(self) -> dict[str, Floats]:
         """By the name of the argument."""
         found = {"src": self.src, "weights": self.weights, "bias": self.bias, "dst": self.dst}
-        return {name: array for name, array in found.items() if array is not None}
+        return {name: array for name, array in found.items() if array is not None} | dict(self.operands)
 
 
-def make_data(problem: ConvProblem, has_bias: bool, post_ops: tuple[str, ...], exact: bool, seed: int = 1) -> ConvData:
+def make_data(problem: ConvProblem, has_bias: bool, attr: dnn.Attr, exact: bool, seed: int = 1) -> ConvData:
     """Arguments filled with data.  Without a sum, dst starts as NaN: an element that is not written shows."""
     random = np.random.default_rng(seed)
     src_bound = max(1, min(LARGEST_SRC_INTEGER, EXACT_SUM // 2 // problem.reduction))
@@ -64,12 +71,13 @@ def make_data(problem: ConvProblem, has_bias: bool, post_ops: tuple[str, ...], e
         fill(problem.src_dims, src_bound),
         fill(problem.weights_dims),
         fill((problem.oc,)) if has_bias else None,
-        fill(problem.dst_dims) if "sum" in post_ops else np.full(problem.dst_dims, np.nan, np.float32),
+        fill(problem.dst_dims) if attr.reads_dst() else np.full(problem.dst_dims, np.nan, np.float32),
         exact,
+        chains.operands(attr, exact),
     )
 
 
-def numpy_answer(problem: ConvProblem, data: ConvData, post_ops: tuple[str, ...]) -> Answer:
+def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr) -> Answer:
     """The 2D convolution without groups of `data`, and its tolerance as the module says."""
     values = np.empty(problem.dst_dims)
     weights = np.asarray(data.weights, np.float64)
@@ -77,12 +85,11 @@ def numpy_answer(problem: ConvProblem, data: ConvData, post_ops: tuple[str, ...]
         image[...] = _convolve(problem, src.astype(np.float64), weights)
     if data.bias is not None:
         values += data.bias[:, None, None]
-    for op in post_ops:
-        if op == "sum":
-            values += data.dst
-        else:
-            np.maximum(values, 0, out=values)
-    return Answer(values, 0.0 if data.exact else rounding_tolerance(problem, data, post_ops), "numpy")
+    exact = data.exact and chains.is_exact(attr)
+    error: Doubles | float = 0.0 if exact else rounding_of_sums(problem, data)
+    if attr.post_ops:
+        values, error = chains.apply(attr, values, error, data.arrays)
+    return Answer(values, 0.0 if exact else error, "numpy")
 
 
 def _taps(problem: ConvProblem, padded: Doubles) -> "list[tuple[tuple[int, int], Doubles]]":
@@ -110,15 +117,30 @@ def _convolve(problem: ConvProblem, src: Doubles, weights: Doubles) -> Doubles:
     return total.reshape(problem.oc, h.o, w.o)
 
 
-def rounding_tolerance(problem: ConvProblem, data: ConvData, post_ops: tuple[str, ...]) -> Doubles:
-    """How far rounding can move each element of dst: the bound of the module's text."""
+def rounding_tolerance(problem: ConvProblem, data: ConvData, attr: dnn.Attr) -> Doubles | None:
+    """The tolerance without the values, for large problems: of chains of Sum and relu, None for others.
+
+    Sums only add terms to the bound, each with two roundings, and relu does not increase a difference.
+    """
+    added: Doubles | float = 0.0
+    for op in attr.post_ops:
+        if isinstance(op, dnn.Sum):
+            added = added + abs(op.scale) * (np.abs(data.dst.astype(np.float64)) + abs(op.zero_point))
+        elif not (isinstance(op, dnn.Eltwise) and op.alg == "relu" and abs(op.alpha) <= 1 and op.scale == 1):
+            return None
+    return rounding_of_sums(problem, data, added, 2 * len(attr.post_ops))
+
+
+def rounding_of_sums(
+    problem: ConvProblem, data: ConvData, added: Doubles | float = 0.0, more_roundings: int = 0
+) -> Doubles:
+    """How far rounding can move each sum: the bound of the module's text, with the size of what else is added."""
     squares = np.square(data.src, dtype=np.float64).sum(axis=1, keepdims=True)
     patches = np.stack([sum(view for _, view in _taps(problem, _pad(problem, image))) for image in squares])
     filters = np.sqrt(np.square(data.weights, dtype=np.float64).sum(axis=(1, 2, 3)))
     size = np.sqrt(patches) * filters[None, :, None, None]
     if data.bias is not None:
         size += np.abs(data.bias)[:, None, None]
-    if "sum" in post_ops:
-        size += np.abs(data.dst)
-    rounding = (problem.reduction + 2) * UNIT_ROUNDOFF
+    size = size + added
+    rounding = (problem.reduction + 2 + more_roundings) * UNIT_ROUNDOFF
     return np.asarray(size * (rounding / (1 - rounding)))

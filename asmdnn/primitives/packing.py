@@ -8,6 +8,7 @@ for kernels that the pack does not have.
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
@@ -21,6 +22,8 @@ from asmdnn.primitives.primitive import PrimitiveDesc
 from asmdnn.primitives.registry import planners_of
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.version import __version__
+
+NO_FACTS: Mapping[str, Any] = MappingProxyType({})
 
 
 def load_pack(path: str | PathLike[str]) -> Pack:
@@ -53,7 +56,7 @@ def read_pack(path: str | PathLike[str]) -> Pack:
     return Pack.of(str(where), pack_file.read(where))
 
 
-def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts: Mapping[str, Any]) -> Pack:
+def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts: Mapping[str, Any] = NO_FACTS) -> Pack:
     """Generate the kernels of `descs`, for any ISA level on any machine, and write them with the plans to `path`.
 
     `facts` are added to the manifest.  Raises InvalidArguments if the file cannot be written, what generating raises,

@@ -7,11 +7,14 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from asmdnn.cli.bench_case import _lenient
 from asmdnn.cli.driver import Work
 from asmdnn.cli.judge import judge
 from asmdnn.cli.main import main
@@ -96,6 +99,49 @@ def test_reorders_are_numpys(sdt: str) -> None:
 def test_zero_points_of_reorders_are_numpys(ddt: str) -> None:
     both = "--attr-zero-points=src:common:1+dst:common:-2"
     check(work("--reorder", "--sdt=u8", f"--ddt={ddt}", both, "--attr-scales=src:common:0.7", "2x17x3x5"))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "--conv {} --stag=axb --dtag=axb mb2ic17ih9oc16oh9kh3ph1",
+        "--matmul {} 17x20:20x33",
+        "--ip {} mb5ic17oc33",
+        "--binary {} 2x17:2x17",
+        "--eltwise --alg=square {} 2x17",
+    ],
+)
+def test_chains_are_numpys(case: str) -> None:
+    """With tensors in every place of a chain, and a scale that is a post-op of its own."""
+    driver = case.split()[0]
+    words = ["tanh:0:0:0.5+add:f32:per_oc+relu:0.25+mul:f32:per_tensor+max:f32:common", "linear:2:1+add:f32:2"]
+    words += ["swish:1.5+gelu_erf+elu:0.5"]
+    if driver != "--eltwise":
+        words += ["linear:2:1:0.5+sum:0.5+mul:f32:per_oc"]
+    if driver in ("--conv", "--matmul", "--ip"):
+        words += ["tanh:0:0:2+prelu:per_oc+add:f32:per_oc+prelu", "prelu:per_tensor"]
+    for word in words:
+        made = work(*case.format(f"--attr-post-ops={word}").split())
+        with closing(made.peer(effective_isa().name, 1)) as peer:
+            for exact in made.exactness:
+                data = made.data(exact)
+                answer = made.answer(data)
+                lenient = replace(answer, tolerance=np.minimum(_lenient(answer.tolerance, made.peer_slack), 1e-3))
+                assert judge(peer.compute(data), lenient, exact).reason == "", word
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--eltwise --attr-post-ops=sum 2x3", "no post-op sum"),
+        ("--eltwise --attr-post-ops=prelu 2x3", "no post-op prelu"),
+        ("--binary --attr-post-ops=prelu 2x3:2x3", "no post-op prelu"),
+        ("--binary --attr-post-ops=sum:1:0.5 2x3:2x3", "zero points are integers, not 0.5"),
+    ],
+)
+def test_chains_that_the_peer_lacks(words: str, says: str) -> None:
+    with pytest.raises(Unimplemented, match=says):
+        work(*words.split()).peer(effective_isa().name, 1)
 
 
 def test_what_the_peer_refuses() -> None:

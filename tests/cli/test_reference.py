@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from scipy import signal
 
+import asmdnn as dnn
 from asmdnn.cli.judge import Answer, judge
+from asmdnn.cli.post_ops import attr_of, chain
 from asmdnn.cli.problems import ConvProblem, parse_problem
 from asmdnn.cli.reference import ConvData, make_data, numpy_answer
+
+PLAIN, SUM = dnn.Attr(), dnn.Attr([dnn.Sum()])
 
 
 def loops(problem: ConvProblem, data: ConvData, post_ops: tuple[str, ...]) -> np.ndarray:
@@ -35,23 +39,24 @@ def loops(problem: ConvProblem, data: ConvData, post_ops: tuple[str, ...]) -> np
 def test_numpy_answer_is_the_definition(text: str, post_ops: tuple[str, ...]) -> None:
     problem = parse_problem(text)
     for exact in (True, False):
-        data = make_data(problem, has_bias=True, post_ops=post_ops, exact=exact)
-        answer = numpy_answer(problem, data, post_ops)
+        attr = attr_of(chain("+".join(post_ops)), problem.dst_dims)
+        data = make_data(problem, has_bias=True, attr=attr, exact=exact)
+        answer = numpy_answer(problem, data, attr)
         np.testing.assert_allclose(answer.values, loops(problem, data, post_ops), rtol=0, atol=1e-12)
 
 
 def test_numpy_answer_agrees_with_scipy() -> None:
     problem = parse_problem("mb1ic1ih40iw31oc1kh5kw4")
-    data = make_data(problem, has_bias=False, post_ops=(), exact=False)
+    data = make_data(problem, has_bias=False, attr=PLAIN, exact=False)
     expected = signal.correlate2d(data.src[0, 0].astype(float), data.weights[0, 0].astype(float), "valid")
-    np.testing.assert_allclose(numpy_answer(problem, data, ()).values[0, 0], expected, atol=1e-12)
+    np.testing.assert_allclose(numpy_answer(problem, data, PLAIN).values[0, 0], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("order", ["forward", "backward", "pairwise"])
 def test_tolerance_bounds_f32_sums_in_any_order(order: str) -> None:
     problem = parse_problem("mb2ic300ih2oc16kh2")
-    data = make_data(problem, has_bias=True, post_ops=("sum",), exact=False)
-    answer = numpy_answer(problem, data, ("sum",))
+    data = make_data(problem, has_bias=True, attr=SUM, exact=False)
+    answer = numpy_answer(problem, data, SUM)
     products = (data.src.reshape(2, 1, -1) * data.weights.reshape(1, 16, -1)).astype(np.float32)
     if order == "backward":
         products = products[..., ::-1]
@@ -67,7 +72,7 @@ def test_tolerance_bounds_f32_sums_in_any_order(order: str) -> None:
 @pytest.mark.parametrize("text", ["mb1ic1ih9oc3kh1", "mb1ic64ih9oc8kh3", "mb1ic2048ih3oc8kh3", "mb1ic400000ih3oc2kh3"])
 def test_exact_data_stays_exact_in_f32(text: str) -> None:
     problem = parse_problem(text)
-    data = make_data(problem, has_bias=True, post_ops=("sum",), exact=True)
+    data = make_data(problem, has_bias=True, attr=SUM, exact=True)
     assert data.bias is not None
     arrays = (data.src, data.weights, data.bias, data.dst)
     assert all(np.array_equal(array, np.rint(array)) and array.any() for array in arrays)
@@ -77,17 +82,17 @@ def test_exact_data_stays_exact_in_f32(text: str) -> None:
 
 def test_exact_data_shows_lower_precision() -> None:
     problem = parse_problem("mb1ic512ih7oc16kh3ph1")
-    data = make_data(problem, has_bias=False, post_ops=(), exact=True)
-    answer = numpy_answer(problem, data, ())
+    data = make_data(problem, has_bias=False, attr=PLAIN, exact=True)
+    answer = numpy_answer(problem, data, PLAIN)
     rounded = (data.weights.view(np.uint32) + 0x8000 & 0xFFFF0000).view(np.float32)  # to bf16
-    result = numpy_answer(problem, replace(data, weights=rounded), ()).values.astype(np.float32)
+    result = numpy_answer(problem, replace(data, weights=rounded), PLAIN).values.astype(np.float32)
     assert judge(result, answer, exact=True).reason
 
 
 def test_dst_is_poisoned_unless_it_is_read() -> None:
     problem = parse_problem("mb1ic2ih3oc2kh3")
-    assert np.isnan(make_data(problem, False, ("relu",), True).dst).all()
-    assert not np.isnan(make_data(problem, False, ("sum",), True).dst).any()
+    assert np.isnan(make_data(problem, False, dnn.Attr([dnn.Eltwise("relu")]), True).dst).all()
+    assert not np.isnan(make_data(problem, False, SUM, True).dst).any()
 
 
 @pytest.mark.parametrize("exact", [True, False])

@@ -1,9 +1,9 @@
 """Verbose lines: oneDNN's columns, and a problem string that brings the description back."""
 
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -12,48 +12,11 @@ from asmdnn import verbose
 from asmdnn.cli.descriptors import primitive_desc_of
 from asmdnn.cli.options import Reader
 from asmdnn.errors import Unimplemented
+from asmdnn.primitives.attr_words import attribute_words, post_op_word
 from asmdnn.primitives.reports import TEMPLATE, _columns
+from tests.primitives.verbose_lines import Line, lines
 
 AVX2 = dnn.Engine(isa="avx2", threads=1)
-
-
-class Line(NamedTuple):
-    """A line as oneDNN's converter takes it apart (scripts/verbose_converter/src/parse.py, version 1)."""
-
-    operation: str
-    engine: str
-    primitive: str
-    implementation: str
-    prop_kind: str
-    memory_descriptors: str
-    attributes: str
-    auxiliary: str
-    problem_desc: str
-    exec_time: str
-
-    @property
-    def mds(self) -> dict[str, dict[str, str]]:
-        names = ("type", "properties", "kind", "tag", "strides", "flags")
-        fields = (md.split(":") for md in self.memory_descriptors.split())
-        return {md[0]: dict(zip(names, md[1:], strict=True)) for md in fields}
-
-    def command(self) -> list[str]:
-        """The words of `asmdnn bench` that this line stands for."""
-        training = self.prop_kind == "forward_training"
-        direction = "FWD_B" if "bia" in self.mds else "FWD_D" if training else "FWD_I"
-        tags = [
-            f"--{option}={'any' if 'a' in self.mds[md]['properties'] else self.mds[md]['tag']}"
-            for option, md in (("stag", "src"), ("wtag", "wei"), ("dtag", "dst"))
-        ]
-        attributes = [f"--{attribute.replace(':', '=', 1)}" for attribute in self.attributes.split()]
-        return ["--conv", f"--dir={direction}", *tags, *attributes, self.problem_desc]
-
-
-def lines(output: str, operation: str = "") -> list[Line]:
-    rows = [line.split(",") for line in output.splitlines()]
-    assert all(row[:2] == ["asmdnn_verbose", "v1"] for row in rows)
-    events = [row[3:] if row[2] == "primitive" else row[2:] for row in rows if "info" not in row[2:4]]
-    return [Line(*event) for event in events if event[0].startswith(operation)]
 
 
 @pytest.fixture(autouse=True)
@@ -193,6 +156,126 @@ def test_a_lines_problem_brings_the_description_back(capsys: pytest.CaptureFixtu
 
 def pd_columns(pd: dnn.PrimitiveDesc) -> tuple[str, ...]:
     return _columns("exec", pd.desc, pd.attr, pd.implementation, pd.plan.tensors)
+
+
+CHAINS = (
+    "", "sum:0.5", "relu:0.1+sum",
+    "sum:0.25:3+linear:2:1:0.5", "tanh+add:f32:per_oc+prelu:per_oc", "mul:f32:1+gelu_erf",
+    "swish:0.16666666666666666+max:f32:common+clip:-1e-7:1e20", "sub:f32:per_tensor:abx+prelu:per_tensor",
+)  # fmt: skip
+
+
+def random_other(rng: random.Random) -> list[str]:
+    """Any other primitive in bench's words."""
+    driver = rng.choice(("matmul", "ip", "eltwise", "binary", "gemm"))
+    m, k, n = (rng.randrange(2, 20) for _ in range(3))
+    tag = rng.choice(("abx", "axb"))
+    chain = f"--attr-post-ops={rng.choice(CHAINS).replace('abx', tag)}"
+    matrix = rng.choice(("any", "ab", "ba"))
+    if driver == "matmul":
+        bias = [f"--bia_dt={rng.choice(('f32', 'undef'))}", f"--bia_mask={rng.randrange(4)}"]
+        return ["--matmul", chain, *bias, f"--wtag={matrix}", f"--dtag={rng.choice(('any', 'ab'))}", f"{m}x{k}:{k}x{n}"]
+    if driver == "ip":
+        direction = rng.choice(("FWD_B", "FWD_I", "FWD_D", "BWD_D", "BWD_W", "BWD_WB"))
+        chain = chain if "FWD" in direction else "--attr-post-ops="
+        return ["--ip", chain, f"--dir={direction}", f"--stag={rng.choice(('any', tag))}", f"mb{m}ic{k}ih3iw2oc{n}"]
+    if driver == "eltwise":
+        alg = rng.choice(("exp", "linear", "tanh_dst", "pow", "gelu_tanh"))
+        backward = alg == "tanh_dst" or rng.random() < 0.3
+        numbers = ["--alpha=0.1", "--beta=1.75"] if alg in ("linear", "pow") else []
+        direction = "BWD_D" if backward else rng.choice(("FWD_I", "FWD_D"))
+        chain = "--attr-post-ops=" if backward else chain
+        return ["--eltwise", chain, f"--dir={direction}", f"--alg={alg}", *numbers, f"--tag={tag}", f"{m}x{k}x3"]
+    if driver == "binary":
+        return ["--binary", chain, f"--alg={rng.choice(('add', 'div', 'ge'))}", f"--stag={tag}", f"{m}x{k}x3:1x{k}x1"]
+    scales = [f"--alpha={rng.choice(('1', '0.5'))}", f"--beta={rng.choice(('0', '1', '0.5'))}"]
+    return ["--gemm", f"--transa={rng.choice('NT')}", f"--transb={rng.choice('NT')}", *scales, f"{m}x{k}:{k}x{n}"]
+
+
+def test_so_does_that_of_every_other_primitive(capsys: pytest.CaptureFixture[str]) -> None:
+    rng = random.Random(21)
+    for _ in range(150):
+        words = random_other(rng)
+        pd = planned(words)
+        verbose.say("exec", *pd_columns(pd), "0.5")
+        (line,) = lines(capsys.readouterr().out, "exec")
+        again = planned(line.command())
+        capsys.readouterr()
+        assert (again.desc, attribute_words(again.attr)) == (pd.desc, attribute_words(pd.attr)), (words, line)
+        assert [desc.dims for desc in again.attr.tensors().values()] == [d.dims for d in pd.attr.tensors().values()]
+
+
+def test_words_of_attributes() -> None:
+    plain = dnn.MemoryDesc((2, 19, 5, 1), dnn.f32, "acdb")
+    apart = dnn.MemoryDesc((1, 19, 1, 1), dnn.f32, strides=(38, 2, 2, 2))
+    swirl = dnn.PostOp(lambda x: dnn.where(x > 0, x, 0.25 * dnn.tanh(x)))
+    same = dnn.PostOp(lambda y, c: dnn.where(y > 0, y, c * dnn.tanh(y)), c=0.25)
+    chain = [
+        dnn.Sum(), dnn.Sum(0.5), dnn.Sum(1, 3), dnn.Eltwise("tanh"), dnn.Eltwise("tanh", scale=0.5),
+        dnn.Eltwise("linear", 0, 1), dnn.Eltwise("clip", -1e-7, 1e20), dnn.Eltwise("relu", 0.1), swirl,
+        dnn.Binary("add", plain), dnn.Binary("ge", apart), dnn.Binary("max", dnn.MemoryDesc((1,) * 4, dnn.f32, "any")),
+        dnn.PReLU(plain), dnn.PReLU(apart),
+    ]  # fmt: skip
+    words = [post_op_word(op) for op in chain]
+    assert re.fullmatch("user:[0-9a-f]{8}", words[8])
+    assert words == [
+        "sum", "sum:0.5", "sum:1:3", "eltwise_tanh", "eltwise_tanh:0:0:0.5", "eltwise_linear:0:1",
+        "eltwise_clip:-1e-07:1e20", "eltwise_relu:0.1", post_op_word(same), "binary_add:f32:7:acdb",
+        "binary_ge:f32:2:abcd:38x2x2x2", "binary_max:f32:0:any", "prelu:7", "prelu:2",
+    ]  # fmt: skip
+    assert post_op_word(dnn.PostOp(lambda x: dnn.where(x > 0, x, 0.5 * dnn.tanh(x)))) != words[8]
+    attr = dnn.Attr(chain[1:3], {"src": 0, "dst": 2}, {"src": 0}, scratchpad_mode="user")
+    written = "attr-scratchpad:user attr-scales:dst:2+src:0 attr-zero-points:src:0 attr-post-ops:sum:0.5+sum:1:3"
+    assert attribute_words(attr) == written
+    assert attribute_words(dnn.Attr()) == ""
+
+
+def test_a_chain_with_everything_is_executed(capsys: pytest.CaptureFixture[str]) -> None:
+    src, weights = dnn.MemoryDesc((4, 16), dnn.f32, "ab"), dnn.MemoryDesc((16, 8), dnn.f32, "ab")
+    row = dnn.MemoryDesc((1, 8), dnn.f32, "ab")
+    swirl = dnn.PostOp(lambda x, c: dnn.where(x > 0, x, c * x), c=row)
+    attr = dnn.Attr([dnn.Sum(1, 2), dnn.Eltwise("exp", scale=0.5), dnn.Binary("mul", row), dnn.PReLU(row), swirl])
+    bias = dnn.MemoryDesc((1, 8), dnn.f32, "ab")
+    desc = dnn.MatMul(src, weights, dnn.MemoryDesc((4, 8), dnn.f32, "ab"), bias)
+    run(dnn.primitive_desc(desc, attr, AVX2))
+    (call,) = lines(capsys.readouterr().out, "exec")
+    assert (call.primitive, call.prop_kind, call.problem_desc) == ("matmul", "undef", "4x16:16x8")
+    assert (
+        call.attributes
+        == f"attr-post-ops:sum:1:2+eltwise_exp:0:0:0.5+binary_mul:f32:2:ab+prelu:2+{post_op_word(swirl)}"
+    )
+    assert call.mds["bia"]["flags"] == "f0_mask2"
+    assert call.mds["binary_2"]["tag"] == "ab"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("--eltwise --alg=exp 2x3", ("eltwise", "forward_training", "alg:eltwise_exp alpha:0 beta:0", "2x3")),
+        ("--eltwise --dir=BWD_D --alg=elu_dst --alpha=0.1 2x3",
+         ("eltwise", "backward_data", "alg:eltwise_elu_use_dst_for_bwd alpha:0.1 beta:0", "2x3")),
+        ("--binary --alg=mul 2x3:1x3", ("binary", "undef", "alg:binary_mul", "2x3:1x3")),
+        ("--matmul 5x2x3:1x3x4", ("matmul", "undef", "", "5x2x3:1x3x4")),
+        ("--ip mb2ic16ih3oc8", ("inner_product", "forward_training", "", "mb2ic16ih3iw3oc8")),
+        ("--ip --dir=BWD_D mb2ic16oc8", ("inner_product", "backward_data", "", "mb2ic16oc8")),
+        ("--ip --dir=BWD_WB mb2ic16iw3oc8", ("inner_product", "backward_weights", "", "mb2ic16iw3oc8")),
+        ("--gemm --beta=1 --alpha=2 2x3:3x4", ("gemm", "undef", "alpha:any beta:1", "2x3:3x4")),
+    ],
+)  # fmt: skip
+def test_names_are_onednns(words: str, expected: tuple[str, ...]) -> None:
+    pd = planned(words.split())
+    _, _, _, primitive, _, kind, _, _, auxiliary, problem = pd_columns(pd)
+    assert (primitive, kind, auxiliary, problem) == expected
+
+
+def test_attributes_of_a_reorder(capsys: pytest.CaptureFixture[str]) -> None:
+    src, dst = dnn.MemoryDesc((3, 12), dnn.f32, "ab"), dnn.MemoryDesc((3, 12), dnn.s8, "ba")
+    attr = dnn.Attr([dnn.Sum(0.5)], scales={"src": 0, "dst": 2}, zero_points={"dst": 0})
+    pd = dnn.primitive_desc(dnn.Reorder(src, dst), attr, AVX2)
+    verbose.say("exec", *pd_columns(pd), "0.5")
+    (line,) = lines(capsys.readouterr().out, "exec")
+    assert line.attributes == "attr-scales:dst:2+src:0 attr-zero-points:dst:0 attr-post-ops:sum:0.5"
+    assert line.mds["dst_scales"]["type"] == "f32"
 
 
 def test_other_primitives(capsys: pytest.CaptureFixture[str]) -> None:

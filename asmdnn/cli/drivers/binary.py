@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.cli import chains
 from asmdnn.cli.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.cli.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.cli.elementwise import BINARY, rounding
 from asmdnn.cli.judge import Answer
+from asmdnn.cli.peers.onednn_numbers import BINARY as BINARY_NUMBERS
+from asmdnn.cli.post_ops import Word, attr_of, chain, joined
 from asmdnn.cli.values import poison
 from asmdnn.cli.words import Option, Settings, boolean, data_type, one_of, tag
 from asmdnn.errors import InvalidArguments
@@ -21,10 +24,6 @@ if TYPE_CHECKING:
 LARGEST_VALUE = 8  # integers to this, so that some are equal; 0 is not among them: quotients stay finite
 # Numbers of oneDNN's C interface.
 ARGUMENTS = {"src0": 1, "src1": 2, "dst": 17}
-NUMBERS = {
-    alg: 0x1FFF0 + i
-    for i, alg in enumerate(("add", "mul", "max", "min", "div", "sub", "ge", "gt", "le", "lt", "eq", "ne"))
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +34,7 @@ class BinarySettings(Settings):
     stag: str = "abx:abx"
     dtag: str = "any"
     inplace: bool = False
+    post_ops: tuple[Word, ...] = ()
 
 
 BinaryCase = Case[BinarySettings, DimsProblem]
@@ -54,13 +54,15 @@ class BinaryWork(Work[TensorData]):
         wanted = {"src0": (dims0, tag0), "src1": (dims1, tag1), "dst": (self.dims, dst_tag)}
         self.descs = {name: desc_of(dims, "f32", tag) for name, (dims, tag) in wanted.items()}
         self.in_place = {"dst": "src0"} if settings.inplace else {}
+        self.attr = attr_of(settings.post_ops, self.dims)
+        self.peer_slack = chains.peer_slack(self.attr)
 
     @property
     def argument_bytes(self) -> int:
         return sum(4 * math.prod(desc.padded_dims) for desc in self.descs.values())
 
     def describe(self) -> tuple[dnn.BinaryForward, dnn.Attr]:
-        return dnn.BinaryForward(self.settings.alg, *self.descs.values()), dnn.Attr()
+        return dnn.BinaryForward(self.settings.alg, *self.descs.values()), self.attr
 
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)
@@ -68,23 +70,36 @@ class BinaryWork(Work[TensorData]):
         for name in ("src0", "src1"):
             size = random.integers(1, LARGEST_VALUE, self.descs[name].dims, endpoint=True)
             arrays[name] = (size * random.choice((-1, 1), size.shape)).astype(np.float32)
-        return TensorData({**arrays, "dst": poison(self.dims, dnn.f32)}, exact)
+        dst = poison(self.dims, dnn.f32)
+        if self.attr.reads_dst():
+            dst = arrays["src0"] if self.in_place else random.uniform(-1, 1, self.dims).astype(np.float32)
+        return TensorData({**arrays, "dst": dst, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
         sources = (data.arrays[name].astype(np.float64) for name in ("src0", "src1"))
         values = BINARY[self.settings.alg](*sources).astype(np.float64)
-        return Answer(values, rounding(values) if self.settings.alg == "div" else 0.0, "numpy")
+        error = rounding(values) if self.settings.alg == "div" else 0.0
+        if self.attr.post_ops:
+            return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
+        return Answer(values, error, "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.cli.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.cli.peers.onednn_attributes import tensors_of
 
-        tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()}
+        tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()} | tensors_of(self.attr)
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads, ("dst",), self.in_place)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
+        from asmdnn.cli.peers.onednn_attributes import attributes
+
         return peer.describe(
             peer.lib.dnnl_binary_primitive_desc_create,
-            *(NUMBERS[self.settings.alg], *(peer.descs[name] for name in ARGUMENTS), peer.null),
+            *(
+                BINARY_NUMBERS[self.settings.alg],
+                *(peer.descs[name] for name in ARGUMENTS),
+                attributes(peer, self.attr, ("sum", "eltwise", "binary")),
+            ),
         )
 
 
@@ -104,7 +119,7 @@ def _tags(word: str) -> str:
 
 
 def _alg(word: str) -> str:
-    return one_of(*NUMBERS)(word.lower().removeprefix("binary_"))
+    return one_of(*BINARY_NUMBERS)(word.lower().removeprefix("binary_"))
 
 
 def _title(case: BinaryCase) -> str:
@@ -117,11 +132,13 @@ DRIVER = Driver(
     "binary",
     BinarySettings(),
     {
-        "alg": Option("alg", _alg, f"{', '.join(NUMBERS)}", True),
+        "alg": Option("alg", _alg, f"{', '.join(BINARY_NUMBERS)}", True),
         "sdt": Option("sdt", _types, "data types of the sources: f32 or f32:f32", True),
         "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
         "stag": Option("stag", _tags, "layouts of the sources: abx (default), or one for each, axb:abx", True),
         "dtag": Option("dtag", tag, "layout of dst: any (default) is that of the first source", True),
+        "attr-post-ops": Option("post_ops", chain, "in order: relu, linear:2:1, add:f32:per_oc, sum:0.5, ...",
+                                True, joined),
         "inplace": Option("inplace", boolean, "true: the result replaces src0; false (default)", True),
     },
     dims_problem(2),

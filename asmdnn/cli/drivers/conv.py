@@ -1,15 +1,16 @@
 """`--conv`: forward convolutions in f32."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import asmdnn as dnn
-from asmdnn.cli.driver import Case, Driver, PeerSide, Work
+from asmdnn.cli import chains
+from asmdnn.cli.driver import Array, Case, Driver, PeerSide, Work
 from asmdnn.cli.judge import Answer
+from asmdnn.cli.post_ops import Word, attr_of, chain, joined
 from asmdnn.cli.problems import FLOAT_BYTES, ConvProblem, parse_problem
-from asmdnn.cli.reference import ConvData, Doubles, make_data, numpy_answer, rounding_tolerance
+from asmdnn.cli.reference import ConvData, make_data, numpy_answer, rounding_tolerance
 from asmdnn.cli.words import Option, Settings, number, one_of, tag
 from asmdnn.errors import InvalidArguments
 
@@ -30,7 +31,7 @@ class ConvSettings(Settings):
     stag: str = "any"
     wtag: str = "any"
     dtag: str = "any"
-    post_ops: tuple[str, ...] = ()
+    post_ops: tuple[Word, ...] = ()
     mb: int = 0
     alg: str = ""
 
@@ -67,6 +68,8 @@ def layouts(case: ConvCase) -> Layouts:
 class ConvWork(Work[ConvData]):
     def __init__(self, case: ConvCase) -> None:
         self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
+        self.attr = attr_of(case.settings.post_ops, case.problem.dst_dims)
+        self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.flops = case.problem.flops
 
     @property
@@ -90,27 +93,34 @@ class ConvWork(Work[ConvData]):
             padding_r=padding_r,
             prop_kind=dnn.PropKind.forward_training if training else dnn.PropKind.forward_inference,
         )
-        return desc, dnn.Attr([dnn.Sum() if op == "sum" else dnn.Eltwise(op) for op in self.settings.post_ops])
+        return desc, self.attr
 
     def data(self, exact: bool) -> ConvData:
-        return make_data(self.problem, self.settings.has_bias, self.settings.post_ops, exact)
+        return make_data(self.problem, self.settings.has_bias, self.attr, exact)
 
     def answer(self, data: ConvData) -> Answer:
-        return numpy_answer(self.problem, data, self.settings.post_ops)
+        return numpy_answer(self.problem, data, self.attr)
 
-    def tolerance(self, data: ConvData) -> Doubles | float:
-        return 0.0 if data.exact else rounding_tolerance(self.problem, data, self.settings.post_ops)
+    def tolerance(self, data: ConvData) -> Array | float:
+        if data.exact and chains.is_exact(self.attr):
+            return 0.0
+        cheap = rounding_tolerance(self.problem, data, self.attr)
+        return self.answer(data).tolerance if cheap is None else cheap
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.cli.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.cli.peers.onednn_attributes import tensors_of
 
         wanted = self.layouts
         tensors = {"src": Tensor(SRC, wanted.src), "weights": Tensor(WEIGHTS, wanted.weights)}
         if wanted.bias:
             tensors["bias"] = Tensor(BIAS, wanted.bias)
-        return OnednnPrimitive(self._of_onednn, tensors | {"dst": Tensor(DST, wanted.dst)}, isa, threads)
+        tensors |= {"dst": Tensor(DST, wanted.dst)} | tensors_of(self.attr)
+        return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
+        from asmdnn.cli.peers.onednn_attributes import attributes
+
         problem, descs = self.problem, peer.descs
         return peer.describe(
             peer.lib.dnnl_convolution_forward_primitive_desc_create,
@@ -118,7 +128,7 @@ class ConvWork(Work[ConvData]):
             CONVOLUTION_DIRECT,
             *(descs["src"], descs["weights"], descs.get("bias", peer.null), descs["dst"]),
             *map(peer.dims, (problem.strides, problem.dilations, problem.padding_l, problem.padding_r)),
-            peer.attributes(post_ops=[(op, 1.0 if op == "sum" else 0.0) for op in self.settings.post_ops]),
+            attributes(peer, self.attr),
         )
 
 
@@ -140,25 +150,11 @@ def _tag(word: str) -> str:
     return {"abx": "abcd", "axb": "acdb"}.get(word, tag(word))
 
 
-def _post_ops(word: str) -> tuple[str, ...]:
-    """`sum+relu` -> ("sum", "relu"); a parameter may only repeat the default, as in `sum:1` and `relu:0`."""
-    known = {"sum": "sum", "sum:1": "sum", "relu": "relu", "relu:0": "relu", "eltwise_relu": "relu"}
-    entries = word.split("+") if word else []
-    for entry in entries:
-        if entry not in known:
-            raise InvalidArguments(f"has '{entry}'; implemented are sum and relu, joined by + and without parameters")
-    return tuple(known[entry] for entry in entries)
-
-
 def _alg(word: str) -> str:
     """Nothing: there is one algorithm."""
     if word.lower() not in ("direct", "auto"):
         raise InvalidArguments("must be direct or auto")
     return ""
-
-
-def _joined(post_ops: Sequence[str]) -> str:
-    return "+".join(post_ops)
 
 
 DRIVER = Driver(
@@ -171,8 +167,8 @@ DRIVER = Driver(
         "stag": Option("stag", _tag, "layout of src: any (default), nchw, nhwc, nChw8c, nChw16c, abx, axb, ...", True),
         "wtag": Option("wtag", _tag, "layout of weights: any (default), oihw, hwio, ...", True),
         "dtag": Option("dtag", _tag, "layout of dst, as --stag", True),
-        "attr-post-ops": Option("post_ops", _post_ops, "applied to the result in order: sum, relu, sum+relu, ...",
-                                True, _joined),
+        "attr-post-ops": Option("post_ops", chain, "in order: sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu, ...",
+                                True, joined),
         "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
         "alg": Option("alg", _alg, "direct or auto, which are the same"),
     },

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.cli import chains
 from asmdnn.cli.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.cli.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.cli.elementwise import forward, rounding, slope
 from asmdnn.cli.judge import Answer
+from asmdnn.cli.peers.onednn_numbers import ELTWISE
+from asmdnn.cli.post_ops import Word, attr_of, chain, joined
 from asmdnn.cli.quantization import real
 from asmdnn.cli.values import poison
 from asmdnn.cli.words import Option, Settings, boolean, data_type, one_of, tag
@@ -28,13 +31,6 @@ LARGEST_VALUE, LEAST_POSITIVE = 4.0, 0.125
 # Numbers of oneDNN's C interface.
 FORWARD = {"FWD_D": 64, "FWD_I": 96, "BWD_D": 64}
 SRC, DST, DIFF_SRC, DIFF_DST = 1, 17, 129, 145
-NUMBERS = {
-    "relu": 0x20, "tanh": 0x21, "elu": 0x22, "square": 0x23, "abs": 0x24, "sqrt": 0x25, "linear": 0x26,
-    "soft_relu": 0x27, "hardsigmoid": 0x28, "logistic": 0x29, "exp": 0x2A, "gelu_tanh": 0x2B, "swish": 0x2C,
-    "log": 0x2D, "clip": 0x2E, "clip_v2": 0x2F, "pow": 0x30, "gelu_erf": 0x31, "round": 0x32, "mish": 0x33,
-    "hardswish": 0x34, "relu_dst": 0x100, "tanh_dst": 0x101, "elu_dst": 0x102, "sqrt_dst": 0x103,
-    "logistic_dst": 0x104, "exp_dst": 0x105, "clip_v2_dst": 0x106,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +42,7 @@ class EltwiseSettings(Settings):
     alpha: float = 0.0
     beta: float = 0.0
     inplace: bool = False
+    post_ops: tuple[Word, ...] = ()
 
 
 EltwiseCase = Case[EltwiseSettings, DimsProblem]
@@ -58,6 +55,7 @@ class EltwiseWork(Work[TensorData]):
     def __init__(self, case: EltwiseCase) -> None:
         settings = self.settings = case.settings
         self.tensor = desc_of(case.problem.dims, settings.dt, settings.tag)
+        self.attr = attr_of(settings.post_ops, case.problem.dims)
         self.is_backward, self.of_dst = settings.dir == "BWD_D", settings.alg.endswith(OF_DST)
         self.alg = settings.alg.removesuffix(OF_DST)
         self.data_name = "dst" if self.of_dst else "src"
@@ -73,8 +71,8 @@ class EltwiseWork(Work[TensorData]):
         settings, tensor, numbers = self.settings, self.tensor, (self.settings.alpha, self.settings.beta)
         if self.is_backward:
             alg = self.alg + USE_DST * self.of_dst
-            return dnn.EltwiseBackward(alg, tensor, tensor, tensor, *numbers), dnn.Attr()
-        return dnn.EltwiseForward(PROP_KINDS[settings.dir], self.alg, tensor, tensor, *numbers), dnn.Attr()
+            return dnn.EltwiseBackward(alg, tensor, tensor, tensor, *numbers), self.attr
+        return dnn.EltwiseForward(PROP_KINDS[settings.dir], self.alg, tensor, tensor, *numbers), self.attr
 
     def data(self, exact: bool) -> TensorData:
         random, dims = np.random.default_rng(1), self.tensor.dims
@@ -83,30 +81,44 @@ class EltwiseWork(Work[TensorData]):
         arrays[self.data_name] = random.uniform(least, LARGEST_VALUE, dims).astype(np.float32)
         if self.is_backward:
             arrays["diff_dst"] = random.uniform(-1, 1, dims).astype(np.float32)
-        return TensorData(arrays, exact)
+        elif self.attr.reads_dst():
+            fresh = random.uniform(-1, 1, dims).astype(np.float32)
+            arrays["dst"] = arrays["src"] if self.in_place else fresh
+        return TensorData(arrays | chains.operands(self.attr, exact), exact)
 
     def answer(self, data: TensorData) -> Answer:
         x, numbers = data.arrays[self.data_name], (self.settings.alpha, self.settings.beta)
         if not self.is_backward:
             values = forward(self.alg, x, *numbers)
-            return Answer(values, rounding(values), "numpy")
+            return Answer(*chains.apply(self.attr, values, rounding(values), data.arrays), "numpy")
         gradient = data.arrays["diff_dst"].astype(np.float64)
         values = gradient * slope(self.alg, x, *numbers, self.of_dst)
         return Answer(values, rounding(values, gradient), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.cli.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.cli.peers.onednn_attributes import tensors_of
 
         numbers = {"src": SRC, "dst": DST, "diff_src": DIFF_SRC, "diff_dst": DIFF_DST}
         tensors: Mapping[str, Tensor] = {name: Tensor(numbers[name], self.tensor) for name in self.names}
+        tensors = {**tensors, **tensors_of(self.attr)}
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads, (self.result,), self.in_place)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
+        from asmdnn.cli.peers.onednn_attributes import attributes
+
         settings, descs = self.settings, [peer.descs[name] for name in self.names]
-        alg, numbers = NUMBERS[settings.alg], (settings.alpha, settings.beta)
+        alg, numbers = ELTWISE[settings.alg], (settings.alpha, settings.beta)
         forward = peer.describe(
             peer.lib.dnnl_eltwise_forward_primitive_desc_create,
-            *(FORWARD[settings.dir], alg, descs[0], descs[-1], *numbers, peer.null),
+            *(
+                FORWARD[settings.dir],
+                alg,
+                descs[0],
+                descs[-1],
+                *numbers,
+                attributes(peer, self.attr, ("eltwise", "binary")),
+            ),
         )
         if not self.is_backward:
             return forward
@@ -148,6 +160,8 @@ DRIVER = Driver(
         "alg": Option("alg", _alg, "relu (default), tanh, ..., and tanh_dst, ... backward from the result", True),
         "alpha": Option("alpha", real, "the function's alpha (0)", True, lambda number: f"{number:.9g}"),
         "beta": Option("beta", real, "the function's beta (0)", True, lambda number: f"{number:.9g}"),
+        "attr-post-ops": Option("post_ops", chain, "forward, in order: linear:2:1, add:f32:per_oc, sum:0.5, ...",
+                                True, joined),
         "inplace": Option("inplace", boolean, "true: the result replaces src, or diff_dst; false (default)", True),
     },
     dims_problem(1),

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.cli import chains
 from asmdnn.cli.dims import desc_of
 from asmdnn.cli.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.cli.ip_problem import IpProblem, ip_problem
 from asmdnn.cli.judge import Answer
+from asmdnn.cli.post_ops import Word, attr_of, chain, joined
 from asmdnn.cli.problems import FLOAT_BYTES
-from asmdnn.cli.products import ChainOp, Filler, answer_of, chain, joined, product
+from asmdnn.cli.products import Filler, answer_of, product
 from asmdnn.cli.words import Option, Settings, number, one_of, tag
 from asmdnn.primitives.registry import InnerProduct
 
@@ -34,7 +36,7 @@ class IpSettings(Settings):
     stag: str = "any"
     wtag: str = "any"
     dtag: str = "any"
-    post_ops: tuple[ChainOp, ...] = ()
+    post_ops: tuple[Word, ...] = ()
     mb: int = 0
 
 
@@ -52,6 +54,8 @@ class IpWork(Work[TensorData]):
         tags = {"src": settings.stag, "weights": settings.wtag, "bias": "a", "dst": settings.dtag}
         used = [role for role in self.dims if role != "bias" or settings.dir in ("FWD_B", "BWD_WB")]
         self.descs = {role: desc_of(self.dims[role], "f32", tags[role]) for role in used}
+        self.attr = attr_of(settings.post_ops, p.dst_dims)
+        self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.reduction = {"src": p.oc, "weights": p.mb}.get((self.written or ("dst",))[0], p.inputs)
         self.flops = 2 * p.mb * p.oc * p.inputs
 
@@ -65,14 +69,13 @@ class IpWork(Work[TensorData]):
 
     def describe(self) -> tuple[InnerProduct, dnn.Attr]:
         tensors = {self.name(role): desc for role, desc in self.descs.items()}
-        attr = dnn.Attr([op.post_op() for op in self.settings.post_ops])
         if not self.written:
             training = self.settings.dir != "FWD_I"
             kind = dnn.PropKind.forward_training if training else dnn.PropKind.forward_inference
-            return dnn.InnerProductForward(**tensors, prop_kind=kind), attr
+            return dnn.InnerProductForward(**tensors, prop_kind=kind), self.attr
         if "src" in self.written:
-            return dnn.InnerProductBackwardData(**tensors), attr
-        return dnn.InnerProductBackwardWeights(**tensors), attr
+            return dnn.InnerProductBackwardData(**tensors), self.attr
+        return dnn.InnerProductBackwardWeights(**tensors), self.attr
 
     def data(self, exact: bool) -> TensorData:
         fill = Filler(self.reduction, exact)
@@ -82,9 +85,8 @@ class IpWork(Work[TensorData]):
         arrays = {self.name(role): array for role, array in zip(read, factors, strict=True)}
         if "bias" in self.descs and "bias" not in written:
             arrays["bias"] = fill.values(self.dims["bias"])
-        is_read = any(op.kind == "sum" for op in self.settings.post_ops)
-        arrays |= {self.name(role): fill.dst(self.dims[role], is_read) for role in written}
-        return TensorData(arrays, exact)
+        arrays |= {self.name(role): fill.dst(self.dims[role], self.attr.reads_dst()) for role in written}
+        return TensorData(arrays | chains.operands(self.attr, exact), exact)
 
     def answer(self, data: TensorData) -> Answer:
         written = self.written or ("dst",)
@@ -94,9 +96,7 @@ class IpWork(Work[TensorData]):
         values, size = product(flat["src"], flat["weights"].T)
         if "bias" in flat:
             values, size = values + flat["bias"].T, size + np.abs(flat["bias"].T)
-        ops = self.settings.post_ops
-        exact = data.exact and all(op.is_exact for op in ops)
-        return answer_of(values, size, self.reduction, exact, ops, data.arrays["dst"])
+        return answer_of(values, size, self.reduction, data.exact, self.attr, data.arrays)
 
     def _gradients(self, flat: dict[str, Array], exact: bool) -> Answer:
         if "src" in self.written:
@@ -121,18 +121,22 @@ class IpWork(Work[TensorData]):
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.cli.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.cli.peers.onednn_attributes import tensors_of
 
         def number_of(role: str) -> int:
             return (ARGUMENTS if self.name(role) == role else GRADIENTS)[role]
 
         tensors = {self.name(role): Tensor(number_of(role), desc) for role, desc in self.descs.items()}
+        tensors |= tensors_of(self.attr)
         results = tuple(self.name(role) for role in self.written or ("dst",))
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads, results)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
+        from asmdnn.cli.peers.onednn_attributes import attributes
+
         src, weights, dst = (peer.descs[self.name(role)] for role in ("src", "weights", "dst"))
         bias = peer.descs.get(self.name("bias"), peer.null)
-        attributes = peer.attributes(post_ops=[(op.kind, op.number) for op in self.settings.post_ops])
+        attributes = attributes(peer, self.attr)
         create, kind = peer.lib.dnnl_inner_product_forward_primitive_desc_create, FORWARD.get(self.settings.dir)
         if not self.written:
             return peer.describe(create, kind, src, weights, bias, dst, attributes)
@@ -158,7 +162,7 @@ DRIVER = Driver(
         "stag": Option("stag", tag, "layout of src or diff_src: any (default), ab, abcd, acdb, aBcd8b, ...", True),
         "wtag": Option("wtag", tag, "layout of weights or diff_weights: any (default), ab, ba, ...", True),
         "dtag": Option("dtag", tag, "layout of dst or diff_dst: any (default), ab, ba", True),
-        "attr-post-ops": Option("post_ops", chain, "in order: sum, sum:0.5, relu, relu:0.1, sum+relu, ...",
+        "attr-post-ops": Option("post_ops", chain, "in order: sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu, ...",
                                 True, joined),
         "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
     },

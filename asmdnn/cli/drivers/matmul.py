@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.cli import chains
 from asmdnn.cli.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.cli.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.cli.judge import Answer
+from asmdnn.cli.post_ops import Word, attr_of, chain, joined
 from asmdnn.cli.problems import FLOAT_BYTES
-from asmdnn.cli.products import ChainOp, Filler, answer_of, chain, joined, product
+from asmdnn.cli.products import Filler, answer_of, product
 from asmdnn.cli.words import Option, Settings, number, one_of, tag
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ class MatmulSettings(Settings):
     dtag: str = "any"
     bia_dt: str = "undef"
     bia_mask: int = ROW
-    post_ops: tuple[ChainOp, ...] = ()
+    post_ops: tuple[Word, ...] = ()
 
 
 MatmulCase = Case[MatmulSettings, DimsProblem]
@@ -47,6 +49,8 @@ class MatmulWork(Work[TensorData]):
         if settings.bia_dt != "undef":
             bias = tuple(n if settings.bia_mask >> d & 1 else 1 for d, n in enumerate(self.dims["dst"]))
             self.dims["bias"], self.descs["bias"] = bias, desc_of(bias, "f32", "abx")
+        self.attr = attr_of(settings.post_ops, self.dims["dst"], channels=len(self.dims["dst"]) - 1)
+        self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.reduction = src[-1]
         self.flops = 2 * math.prod(self.dims["dst"]) * self.reduction
 
@@ -55,7 +59,7 @@ class MatmulWork(Work[TensorData]):
         return sum(math.prod(dims) for dims in self.dims.values()) * FLOAT_BYTES
 
     def describe(self) -> tuple[dnn.MatMul, dnn.Attr]:
-        return dnn.MatMul(**self.descs), dnn.Attr([op.post_op() for op in self.settings.post_ops])
+        return dnn.MatMul(**self.descs), self.attr
 
     def data(self, exact: bool) -> TensorData:
         fill = Filler(self.reduction, exact)
@@ -63,32 +67,34 @@ class MatmulWork(Work[TensorData]):
         arrays = {"src": src, "weights": weights}
         if "bias" in self.dims:
             arrays["bias"] = fill.values(self.dims["bias"])
-        arrays["dst"] = fill.dst(self.dims["dst"], any(op.kind == "sum" for op in self.settings.post_ops))
-        return TensorData(arrays, exact)
+        arrays["dst"] = fill.dst(self.dims["dst"], self.attr.reads_dst())
+        return TensorData(arrays | chains.operands(self.attr, exact), exact)
 
     def answer(self, data: TensorData) -> Answer:
-        arrays, ops = data.arrays, self.settings.post_ops
+        arrays = data.arrays
         values, size = product(arrays["src"], arrays["weights"])
         if "bias" in arrays:
             values, size = values + arrays["bias"], size + np.abs(arrays["bias"])
-        exact = data.exact and all(op.is_exact for op in ops)
-        return answer_of(values, size, self.reduction, exact, ops, arrays["dst"])
+        return answer_of(values, size, self.reduction, data.exact, self.attr, arrays)
 
     def tolerance(self, data: TensorData) -> Array | float:
         return self.answer(data).tolerance
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.cli.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.cli.peers.onednn_attributes import tensors_of
 
-        tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()}
+        tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()} | tensors_of(self.attr)
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
+        from asmdnn.cli.peers.onednn_attributes import attributes
+
         descs = peer.descs
         return peer.describe(
             peer.lib.dnnl_matmul_primitive_desc_create,
             *(descs["src"], descs["weights"], descs.get("bias", peer.null), descs["dst"]),
-            peer.attributes(post_ops=[(op.kind, op.number) for op in self.settings.post_ops]),
+            attributes(peer, self.attr),
         )
 
 
@@ -112,7 +118,7 @@ DRIVER = Driver(
         "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
         "bia_dt": Option("bia_dt", one_of("undef", "f32"), "undef: no bias (default), or f32", True),
         "bia_mask": Option("bia_mask", number(0), "dims that the bias has, as bits: 2 (default) is one a column", True),
-        "attr-post-ops": Option("post_ops", chain, "in order: sum, sum:0.5, relu, relu:0.1, sum+relu, ...",
+        "attr-post-ops": Option("post_ops", chain, "in order: sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu, ...",
                                 True, joined),
     },
     dims_problem(2),

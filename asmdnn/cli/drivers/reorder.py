@@ -129,16 +129,12 @@ class ReorderWork(Work[TensorData]):
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
-        settings = self.settings
-        attributes = peer.attributes(
-            [] if settings.sum_scale is None else [("sum", settings.sum_scale)],
-            {ARGUMENTS[q.argument]: q.mask for q in settings.scales},
-            {ARGUMENTS[q.argument]: q.mask for q in settings.zero_points},
-        )
+        from asmdnn.cli.peers.onednn_attributes import attributes
+
         return peer.own(
             peer.lib.dnnl_reorder_primitive_desc_create,
             peer.lib.dnnl_primitive_desc_destroy,
-            *(peer.descs["src"], peer.engine, peer.descs["dst"], peer.engine, attributes),
+            *(peer.descs["src"], peer.engine, peer.descs["dst"], peer.engine, attributes(peer, _attr(self.settings))),
         )
 
 

@@ -19,7 +19,6 @@ from asmdnn.memory.views import plain_strides
 # Numbers of the C interface's enums.
 DATA_TYPES = {"f16": 1, "bf16": 2, "f32": 3, "s32": 4, "s8": 5, "u8": 6}
 TAG_ANY = 1
-ELTWISE_RELU = 32
 SRC, DST = 1, 17
 SCALES_OF, ZERO_POINTS_OF = 4096, 8192  # added to the number of the argument that they belong to
 QUERY_IMPLEMENTATION, QUERY_ARGUMENT_DESC = 8, 255
@@ -118,29 +117,6 @@ class OnednnPrimitive:
 
     def dims(self, sizes: Sequence[int]) -> Any:
         return ffi.new("dim[]", list(sizes))
-
-    def attributes(
-        self,
-        post_ops: Sequence[tuple[str, float]] = (),
-        scales: Mapping[int, int] | None = None,
-        zero_points: Mapping[int, int] | None = None,
-    ) -> Any:
-        """post_ops: sum with its scale, relu with its alpha; scales, zero_points: masks by argument number."""
-        lib = self.lib
-        attributes = self.own(lib.dnnl_primitive_attr_create, lib.dnnl_primitive_attr_destroy)
-        chain = self.own(lib.dnnl_post_ops_create, lib.dnnl_post_ops_destroy)
-        for op, number in post_ops:
-            if op == "sum":
-                status = lib.dnnl_post_ops_append_sum(chain, number, 0, 0)
-            else:
-                status = lib.dnnl_post_ops_append_eltwise(chain, ELTWISE_RELU, number, 0.0)
-            self._peer.check(status, f"post-op {op}")
-        self._peer.check(lib.dnnl_primitive_attr_set_post_ops(attributes, chain), "post-ops")
-        for argument, mask in (scales or {}).items():
-            self._peer.check(lib.dnnl_primitive_attr_set_scales_mask(attributes, argument, mask), "scales")
-        for argument, mask in (zero_points or {}).items():
-            self._peer.check(lib.dnnl_primitive_attr_set_zero_points_mask(attributes, argument, mask), "zero points")
-        return attributes
 
     def layout(self, desc: dnn.MemoryDesc) -> Any:
         """A memory descriptor: any, plain strides, or one of the blocked tags that oneDNN has."""
