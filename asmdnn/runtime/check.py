@@ -187,13 +187,15 @@ def check_continuation(plan: Plan, index: int) -> None:
     before, after = plan.phases[index - 1], plan.phases[index]
     if index == 0 or before.arguments != after.arguments or before.records.shape != after.records.shape:
         raise PlanError(f"phase {index} continues a phase with other records or arguments")
+    written: set[int] = set()
     for old, new in np.unique(np.stack((before.records[:, 0], after.records[:, 0]), 1), axis=0):
         writes = plan.specs[int(new)].footprint().writes
+        written.update(x.argument for x in writes)
         if set(plan.specs[int(old)].footprint().writes) != set(writes):
             raise PlanError(
                 f"phase {index}: {plan.specs[int(new)].name} writes other bytes than the phase it continues"
             )
-    columns = [1 + i for i, name in enumerate(after.arguments) if name in plan.outputs or name in plan.scratch_bytes]
+    columns = [1 + argument for argument in sorted(written)]
     moved = (before.records[:, columns] != after.records[:, columns]).any(axis=1)
     if moved.any():
         raise PlanError(f"phase {index}: record {int(moved.argmax())} does not continue its own output")
