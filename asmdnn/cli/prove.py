@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from asmdnn.cli import batch_files
 from asmdnn.cli.driver import AnyCase
-from asmdnn.cli.options import Reader
+from asmdnn.cli.options import DEFAULT_DRIVER, Reader
 from asmdnn.cli.progress import Progress
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import LEVELS, Isa, isa_of
@@ -28,6 +28,7 @@ VIOLATED: Final = 1
 CHUNK: Final = 8  # tasks that go to another process together
 WORTH_A_PROCESS: Final = 100  # kernels and problems: less is done before another process has started
 LARGEST_COPY_BYTES: Final = 1 << 20
+LARGEST_PRODUCT_BYTES: Final = 8 << 20
 NO_LEVEL: Final = "x86_64"  # of kernels that run on every 64-bit CPU
 DIRECTIONS: Final = "--dir=FWD_B,FWD_I"  # with bias and without
 
@@ -111,19 +112,23 @@ def read(words: Sequence[str]) -> tuple[tuple[Isa, ...], int, list[AnyCase]]:
 def set_cases(first: bool) -> list[AnyCase]:
     """The problems of all sets that come with the package, each once; convolutions of one image.
 
-    What only moves bytes has the same AVX2 kernels at every level: it is planned for the `first` level, and only up to
-    LARGEST_COPY_BYTES, since Plan.check() looks at every element.  `--batch=SET` has no limit.
+    What is bound by bandwidth is planned for the `first` level alone, as most of it has the same AVX2 kernels at every
+    level, and only up to LARGEST_COPY_BYTES, since Plan.check() looks at every element; products, too, are planned up
+    to LARGEST_PRODUCT_BYTES only.  `--batch=SET` has no limit.
     """
     reader = Reader()
     for name in batch_files.problem_sets():
         reader.read(["--conv", "--reset", "--mb=1", DIRECTIONS, f"--batch={name}"], Path.cwd())
     cases = {str(case).split('n"')[0]: case for case in reader.cases}.values()
-    return [case for case in cases if not case.driver.bandwidth_bound or (first and _is_small(case))]
+    return [case for case in cases if (first or not case.driver.bandwidth_bound) and _is_small(case)]
 
 
 def _is_small(case: AnyCase) -> bool:
+    if case.driver.name == DEFAULT_DRIVER:
+        return True
     work = case.driver.work(case)
-    return not isinstance(work, str) and work.argument_bytes <= LARGEST_COPY_BYTES
+    largest = LARGEST_COPY_BYTES if case.driver.bandwidth_bound else LARGEST_PRODUCT_BYTES
+    return not isinstance(work, str) and work.argument_bytes <= largest
 
 
 def words_of(case: AnyCase) -> tuple[str, ...]:
