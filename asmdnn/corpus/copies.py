@@ -53,6 +53,7 @@ def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
         for columns in (8, 24, 136):
             steps = (SIZE_BYTES[kind] * columns + 3, SIZE_BYTES[kind]), (4 * columns, 4)
             yield ConvertSpec(REORDER_ISA, Conversion(kind, "f32", True), 3, columns, *steps, (0, 4), streaming=True)
+        yield ConvertSpec(REORDER_ISA, Conversion(kind, "f32"), 2, 300, (1200, SIZE_BYTES[kind]), (1204, 4))
     for bits in ("b8", "b16", "b32"):
         size = SIZE_BYTES[bits]
         for count in range(1, 10):

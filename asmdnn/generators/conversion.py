@@ -91,7 +91,7 @@ class Converter:
 
     def __init__(self, asm: Assembler, conversion: Conversion, spare: list[Any], kept: list[Any]) -> None:
         self.asm, self.conversion, self.spare = asm, conversion, spare
-        self.store_vector: Callable[..., None] = asm.VMOVDQU  # of what is a whole register
+        self.streaming = False  # whether whole registers go past the caches
         self.pointers: dict[Argument, Any] = {}
         for argument, used in (
             (Argument.SRC_ZERO_POINT, conversion.src_zero_point),
@@ -176,7 +176,7 @@ class Converter:
             self.to_bf16(x)
         size = SIZE_BYTES[kind]
         if (count, size, place.step) == (LANES, 4, 4):
-            self.store_vector(place.at(0, 4 * LANES), x)
+            (self.asm.VMOVNTDQ if self.streaming else self.asm.VMOVDQU)(place.at(0, 4 * LANES), x)
         else:
             store_elements(self.asm, place, x, count, size, self.spare[0])
 

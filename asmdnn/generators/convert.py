@@ -25,7 +25,8 @@ from asmdnn.isa.vector import Vector, vector_of
 
 ARGUMENTS = tuple(argument.name.lower() for argument in Argument)
 F32_BYTES = 4
-VECTOR_BYTES = 32
+VECTOR_BYTES, LINE_BYTES = 32, 64
+AHEAD_BYTES = 1024
 UNROLLED = 8  # vectors of a row
 Steps = tuple[int, int]  # bytes from row to row, from column to column
 
@@ -121,9 +122,9 @@ class ConvertSpec(Block):
         packer = Packer(converter, registers) if self.packs else None
         if self.streaming:
             with if_aligned(asm, pointers[Argument.DST], VECTOR_BYTES, left):
-                converter.store_vector = asm.VMOVNTDQ
+                converter.streaming = True
                 self.all_rows(asm, converter, x, pointers, left)
-                converter.store_vector = asm.VMOVDQU
+                converter.streaming = False
         self.all_rows(asm, converter, x, pointers, left, packer)
         asm.ret()
 
@@ -131,6 +132,12 @@ class ConvertSpec(Block):
     def packs(self) -> bool:
         """Whether there are 32 dense bytes of dst in a row."""
         return self.conversion.dst in ("s8", "u8") and self.dst_steps[1] == 1 and self.columns >= BYTES_AT_ONCE
+
+    @property
+    def dst_is_long(self) -> bool:
+        """Whether lines of dst come fast, one behind another: stores would wait for them unless they are prefetched."""
+        src, dst = self.conversion.sizes
+        return src < dst == self.dst_steps[1] and self.columns * dst >= AHEAD_BYTES
 
     def all_rows(
         self,
@@ -179,6 +186,8 @@ class ConvertSpec(Block):
             count = min(LANES, columns - c)
             places = {a: Place(p, self.at(a, r, c), self.steps(a)[1]) for a, p in pointers.items()}
             converter.asm.role(f"row {r}, columns {c}-{c + count - 1}")
+            if self.dst_is_long and c * self.conversion.sizes[1] % LINE_BYTES == 0 and not converter.streaming:
+                converter.asm.PREFETCHT0(places[Argument.DST].at(AHEAD_BYTES, 1))
             y = packer.data[c % BYTES_AT_ONCE // LANES] if packer and c < packed else x
             converter.load(y, places[Argument.SRC], count, self.conversion.src)
             converter.apply(y, places.get(Argument.SCALES), places[Argument.DST], count)
