@@ -101,7 +101,7 @@ def reorder_phases(
 ) -> tuple[tuple[KernelSpec, ...], tuple[Phase, ...]]:
     """All kernels and phases of a reorder."""
     buffers = buffers_of(quantization)
-    streams = dst.size_bytes >= STREAMING_BYTES
+    streams = src.size_bytes + dst.size_bytes >= STREAMING_BYTES
     specs, phase = reorder_phase(src, dst, buffers, quantization.conversion, quantization.scale_strides, streams)
     divide = quantization.quotient
     if divide is None:

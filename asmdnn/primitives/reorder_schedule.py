@@ -31,7 +31,7 @@ CONVERT_ROWS = 16  # unrolled side of a transpose that converts
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 CALL_CYCLES = 20
 BYTES_PER_CYCLE = 8
-STREAMING_BYTES = 8 << 20  # a dst so large goes past the caches, see docs/architecture.md
+STREAMING_BYTES = 16 << 20  # where src and dst are so large dst goes past the caches, see docs/architecture.md
 SCALE_BYTES = 4
 SINGLE = Loop(1, 0, 0)
 
@@ -90,7 +90,9 @@ class Blocks:
             inner = min(near, key=lambda x: (max(x.src // src, x.dst // dst), x.dst), default=SINGLE)
             others = [x for x in others if x is not inner]
         near = [x for x in others if max(x.src, x.dst) <= MAX_OFFSET]
-        return Shape(False, max(near, key=lambda x: x.extent, default=SINGLE), inner)
+        # Rows that touch in dst before longer loops: a long row that was cut stays in one piece.
+        rows = max(near, key=lambda x: (x.dst == inner.extent * inner.dst, x.extent), default=SINGLE)
+        return Shape(False, rows, inner)
 
     def is_near(self, shape: Shape) -> bool:
         """Whether displacements reach all unrolled rows and columns."""
@@ -103,8 +105,9 @@ class Blocks:
             columns = min(shape.columns.extent, ROW_BYTES // max(src, dst))
             columns = min(columns, MAX_OFFSET // max(shape.columns.src, shape.columns.dst, 1))
             row_bytes = columns * max(src, dst)
-            # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.
-            most = RECORD_BYTES if shape.rows.dst <= row_bytes else STRIDED_BYTES
+            # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.  Streaming
+            # stores end with a fence, which should be rare.
+            most = RECORD_BYTES if shape.rows.dst <= row_bytes and not self.streams else STRIDED_BYTES
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
         across = across_of(unit) if self.conversion.is_copy else CONVERT_ROWS
