@@ -7,7 +7,8 @@ from typing import Any
 from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF
 from asmdnn.corpus.elementwise import post_ops
 from asmdnn.generators.gemv import GemvSpec
-from asmdnn.generators.matmul import ARGUMENTS, Bias, Items, MatmulTileSpec
+from asmdnn.generators.matmul import MatmulTileSpec
+from asmdnn.generators.matmul_shape import ARGUMENTS, Bias, Items
 
 BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))

@@ -17,7 +17,7 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.footprint import Footprint, Range
-from asmdnn.generators.matmul import ARGUMENTS, DST, SRC, WEIGHTS
+from asmdnn.generators.matmul_shape import ARGUMENTS, DST, SRC, WEIGHTS
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vector import Vector, vector_of
 

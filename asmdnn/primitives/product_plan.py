@@ -11,7 +11,7 @@ from itertools import count, groupby
 import numpy as np
 
 from asmdnn.generators.gemv import GemvSpec
-from asmdnn.generators.matmul import ARGUMENTS
+from asmdnn.generators.matmul_shape import ARGUMENTS
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.conv_tiles import balanced

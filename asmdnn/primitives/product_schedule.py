@@ -7,7 +7,8 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.matmul import ARGUMENTS, Bias, Items, MatmulTileSpec
+from asmdnn.generators.matmul import MatmulTileSpec
+from asmdnn.generators.matmul_shape import ARGUMENTS, Bias, Items
 from asmdnn.generators.postops import Operand, PostOp
 from asmdnn.isa.vector import lanes_of
 from asmdnn.primitives.attr import Attr, Sum

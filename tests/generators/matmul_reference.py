@@ -3,7 +3,8 @@
 import numpy as np
 
 from asmdnn.generators.gemv import GemvSpec
-from asmdnn.generators.matmul import ARGUMENTS, Items, MatmulTileSpec
+from asmdnn.generators.matmul import MatmulTileSpec
+from asmdnn.generators.matmul_shape import ARGUMENTS, Items
 from asmdnn.generators.postops import OLD_DST, Operand, operands_of, operands_read
 from tests.generators.reference import LANES, Memory, operand, operand_name
 from tests.support import functions
