@@ -129,7 +129,7 @@ class Memory:
 
     def __buffer__(self, flags: int) -> memoryview:
         """The buffer protocol of Python 3.12 on; before, use memoryview(memory.view()).  Raises BufferError."""
-        return memoryview(self.view())  # type: ignore[arg-type]
+        return memoryview(self.view())  # type: ignore[arg-type, unused-ignore]  # an error before Python 3.12
 
     def __dlpack__(
         self,
