@@ -195,3 +195,6 @@ class Attr:
     def reads_dst(self) -> bool:
         """Whether the result depends on what the destination held before."""
         return any(isinstance(op, Sum) for op in self.post_ops)
+
+
+NO_ATTR = Attr()

@@ -9,10 +9,10 @@ from functools import lru_cache
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.attr import NO_ATTR, Attr
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.matmul import MatMul
-from asmdnn.primitives.primitive import NO_ATTR, Primitive, PrimitiveDesc, primitive_desc
+from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, primitive_desc
 from asmdnn.runtime.execution import kernel_cache
 
 KEPT_ROW_COUNTS = 1024

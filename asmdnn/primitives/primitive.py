@@ -8,7 +8,7 @@ from asmdnn import verbose
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.cpu import require_executable
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.attr import NO_ATTR, Attr
 from asmdnn.primitives.checking import check_padding, checked, is_checking
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
@@ -17,8 +17,6 @@ from asmdnn.primitives.reports import call_report, introduce, report_creation, r
 from asmdnn.runtime.execution import Call, Program
 from asmdnn.runtime.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.types import u8
-
-NO_ATTR = Attr()
 
 
 class PrimitiveDesc:

@@ -11,7 +11,7 @@ from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.matmul_shape import ARGUMENTS, Bias, Items
 from asmdnn.generators.postops import Operand, PostOp
 from asmdnn.isa.vector import lanes_of
-from asmdnn.primitives.attr import Attr, Sum
+from asmdnn.primitives.attr import NO_ATTR, Attr, Sum
 from asmdnn.primitives.conv_schedule import lay_out, make_depths
 from asmdnn.primitives.conv_tiles import Int64, balanced
 from asmdnn.primitives.conv_tiling import CALL_CYCLES, TILES_TO_HIDE, Order, choose_order, step_cycles
@@ -25,7 +25,6 @@ STREAM_ROWS = 16  # and weights that are not packed so many rows ahead
 MAX_STREAM_BYTES = 1 << 24
 FEW_WEIGHTS = 64 * 64  # which stay in L1
 WEIGHTS_SHARE = 8  # of L2: weights that stay there whatever the order
-NO_ATTR = Attr()
 
 
 @dataclass(frozen=True, slots=True)
