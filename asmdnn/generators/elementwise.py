@@ -12,7 +12,8 @@ The main loop works on INTERLEAVED vectors at a time, instruction by instruction
 multiplications of which each waits for the one before.
 
 With `streaming`, full vectors go past the caches if dst is aligned to a vector, as dst_row_bytes then must be, and is
-not src itself, whose lines the caches hold.
+not src itself, whose lines the caches hold.  If its function is LONG, such a kernel asks for what it reads AHEAD_BYTES
+before: a CPU's own prefetchers stop at the end of a page, and computing fills the time until the next one arrives.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
-from asmdnn.generators.expression_code import ProgramCode, Slots, Source
+from asmdnn.generators.expression_code import Slots, Source, apply_to_each
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.postops import (
     OLD_DST,
@@ -38,7 +39,10 @@ from asmdnn.isa.vector import Lanes, Vector, vector_of
 
 SRC, DST = range(2)
 Store = Callable[[Any, Any], None]
-INTERLEAVED = 4
+INTERLEAVED = 6  # 4 are slower, since too many multiplications wait, and 8 need the stack too often (Zen 3)
+LINE_BYTES = 64
+AHEAD_BYTES = 2048
+LONG = 12  # steps of a function that computes for longer than a vector takes from memory
 MOST_OPERANDS = 8  # each has a pointer in a register
 
 
@@ -63,6 +67,11 @@ class ElementwiseSpec:
     def frame_names(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return ("src", "dst", *names_of_operands(self.chain))
+
+    @property
+    def prefetches(self) -> bool:
+        """Whether to ask for src and operands ahead of time."""
+        return self.streaming and compose(self.chain).size >= LONG
 
     def footprint(self) -> Footprint:
         dst = tuple(
@@ -123,7 +132,7 @@ class MapCode:
                 self.next_row()
 
     def row(self, store: Store) -> None:
-        """Full vectors INTERLEAVED at a time in a loop, then the rest, then the tail."""
+        """Full vectors some at a time in a loop, then the rest, then the tail."""
         asm, v, elements = self.v.asm, self.v, self.spec.elements
         vectors, tail = divmod(elements, v.lanes)
         groups, rest = divmod(vectors, INTERLEAVED)
@@ -132,6 +141,8 @@ class MapCode:
             start = asm.new_label("vectors")
             asm.XOR(self.at, self.at)
             asm.bind(start)
+            if self.spec.prefetches:
+                self.prefetch()
             self.vectors([v] * INTERLEAVED, 0, self.at, store)
             if groups > 1:
                 asm.ADD(self.at, INTERLEAVED * v.bytes)
@@ -149,20 +160,26 @@ class MapCode:
     def vectors(self, parts: Sequence[Lanes], offset_bytes: int, index: Register | None, store: Store) -> None:
         """Consecutive vectors from a place in the row on."""
         v, spec = self.v, self.spec
-        size = v.registers.available // len(parts)
-        registers = [v.registers.take("map", size) for _ in parts]
-        running = []
-        for j, (part, own) in enumerate(zip(parts, registers, strict=True)):
-            at = offset_bytes + j * v.bytes
-            load(v, own[0], self.source(spec.src, part, at, index))
-            sources = [self.source(operand, part, at, index) for operand in operands_of(spec.chain)]
-            running.append(ProgramCode(compose(spec.chain), v, own[0], sources, own[1:], self.slots).emit())
-        while running:
-            running = [code for code in running if next(code, self) is not self]
-        for j, (part, own) in enumerate(zip(parts, registers, strict=True)):
-            at_dst = mem(self.pointers[DST], offset_bytes + j * v.bytes, size=v.bytes, index=index)
-            (store if part is v else part.store)(at_dst, own[0])
-            v.registers.free(*own)
+        at = [offset_bytes + j * v.bytes for j in range(len(parts))]
+        registers = v.registers.take("map", v.registers.available)
+        sources = [
+            [self.source(operand, part, start, index) for part, start in zip(parts, at, strict=True)]
+            for operand in (spec.src, *operands_of(spec.chain))
+        ]
+        results = apply_to_each(compose(spec.chain), v, sources, registers, self.slots)
+        for part, start, result in zip(parts, at, results, strict=True):
+            at_dst = mem(self.pointers[DST], start, size=v.bytes, index=index)
+            (store if part is v else part.store)(at_dst, result)
+        v.registers.free(*registers)
+
+    def prefetch(self) -> None:
+        """What the loop's vectors read, of src and operands, AHEAD_BYTES on."""
+        v = self.v
+        tensors = [operand for operand in operands_of(self.spec.chain) if operand is not OLD_DST]
+        for operand in dict.fromkeys((self.spec.src, *tensors)):
+            for line in range(0, INTERLEAVED * v.bytes, LINE_BYTES):
+                if not operand.element:
+                    v.asm.PREFETCHT0(mem(self.pointers[operand.argument], AHEAD_BYTES + line, index=self.at))
 
     def source(self, operand: Operand | None, part: Lanes, at: int, index: Register | None) -> Source:
         v = self.v
@@ -181,10 +198,3 @@ class MapCode:
         for argument, step in steps.items():
             if step:
                 self.v.asm.ADD(self.pointers[argument], step)
-
-
-def load(v: Vector, x: Any, source: Source) -> None:
-    if source.lanes is None:
-        v.broadcast(x, source.at)
-    else:
-        source.lanes.load(x, source.at)

@@ -80,6 +80,11 @@ class Program:
         """How many arguments it takes."""
         return 1 + max((step.immediate for step in self.steps if step.op == "input"), default=0)
 
+    @property
+    def size(self) -> int:
+        """How many steps compute something."""
+        return sum(step.op not in ("input", "constant") for step in self.steps)
+
     def __str__(self) -> str:
         """A line for each step, such as "v3 = fma(v1, v2, 0.5)"; constants stand where they are used."""
 

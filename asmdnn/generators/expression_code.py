@@ -3,9 +3,14 @@ registers (Belady's rule, as linear-scan allocators apply it to straight code).
 
 Constants are operands in memory and take no register, unless an instruction has no room for them.  Three registers are
 enough for every program, since every instruction takes one of its operands from memory.
+
+A program can be applied to several vectors in turn, step by step.  They share the registers; what is read from memory
+more than once stays in one as long as no computed value needs it: a core loads two vectors a cycle and multiplies as
+many, so that reading a constant for every multiplication of every vector would cost as much as multiplying.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from asmdnn.generators.expression import Program, Step
@@ -14,6 +19,7 @@ from asmdnn.isa.vector import Lanes, Vector
 
 FEWEST_REGISTERS = 3
 NEVER = 1 << 30
+BEHIND = 2  # then fewer values of different vectors are needed at the same time than with all in the same step
 COMMUTATIVE = {"add": "VADDPS", "mul": "VMULPS", "and": "VANDPS", "or": "VORPS", "xor": "VXORPS", "iadd": "VPADDD"}
 BINARY = {
     **COMMUTATIVE, "sub": "VSUBPS", "div": "VDIVPS", "min": "VMINPS", "max": "VMAXPS", "andn": "VANDNPS",
@@ -47,54 +53,93 @@ def apply_program(
     program: Program, v: Vector, x: Register, sources: Sequence[Source], spare: Sequence[Register], slots: Slots
 ) -> None:
     """x = program(x, sources); `spare` are registers to overwrite."""
-    for _ in ProgramCode(program, v, x, sources, spare, slots).emit():
-        pass
+    code = ProgramCode(program.steps, (program.result,), v, [x, *sources], [*spare, x], slots)
+    code.emit()
+    code.finish_in(x, program.result)
+
+
+def apply_to_each(
+    program: Program, v: Vector, sources: Sequence[Sequence[Source]], registers: Sequence[Register], slots: Slots
+) -> list[Register]:
+    """The registers that hold program(sources) for each of several vectors; sources[i] is where input i of each is."""
+    vectors = len(sources[0])
+    common = {i for i, of_input in enumerate(sources) if of_input[0].lanes is None}
+    steps, results = side_by_side(program, vectors, common)
+    flat = [source for of_input in sources for source in of_input]
+    code = ProgramCode(steps, results, v, flat, registers, slots, keeps=vectors > 1)
+    code.emit()
+    return [code.in_register(result) for result in results]
+
+
+def side_by_side(program: Program, vectors: int, common: Container[int]) -> tuple[tuple[Step, ...], tuple[int, ...]]:
+    """The steps of a program for several vectors in turn, each BEHIND the one before it, and where their results are.
+
+    Input i of vector j is number i * vectors + j.  Constants and inputs in `common` are one step for all vectors.
+    """
+    steps: list[Step] = []
+    number: dict[tuple[int, int], int] = {}
+    places = ((i + BEHIND * j, j, i) for i in range(len(program.steps)) for j in range(vectors))
+    for _, j, i in sorted(places):
+        step = program.steps[i]
+        if j and (step.op == "constant" or (step.op == "input" and step.immediate in common)):
+            number[i, j] = number[i, 0]
+            continue
+        number[i, j] = len(steps)
+        immediate = step.immediate * vectors + j if step.op == "input" else step.immediate
+        steps.append(Step(step.op, tuple(number[a, j] for a in step.args), immediate))
+    return tuple(steps), tuple(number[program.result, j] for j in range(vectors))
 
 
 class ProgramCode:
-    """The emission of one program; `emit` yields after each step, so that several can be interleaved."""
+    """The emission of steps.  Inputs are registers, which it overwrites, or sources; `registers` include the former.
+
+    keeps: whether what memory holds may stay in a register between uses.
+    """
 
     def __init__(
         self,
-        program: Program,
+        steps: Sequence[Step],
+        results: Sequence[int],
         v: Vector,
-        x: Register,
-        sources: Sequence[Source],
-        spare: Sequence[Register],
+        inputs: Sequence[Register | Source],
+        registers: Sequence[Register],
         slots: Slots,
+        keeps: bool = False,
     ) -> None:
-        assert len(spare) + 1 >= FEWEST_REGISTERS, "a program needs three registers"
-        self.program, self.v, self.x, self.sources, self.slots = program, v, x, sources, slots
-        self.free = [*spare, x]
+        assert len(registers) >= FEWEST_REGISTERS, "a program needs three registers"
+        self.steps, self.v, self.inputs, self.slots, self.keeps = steps, v, inputs, slots, keeps
+        self.free = [*registers]
         self.where: dict[int, Register] = {}
         self.spilled: dict[int, Pointer] = {}
         self.unread: list[Pointer] = []
-        self.uses: list[list[int]] = [[] for _ in program.steps]
-        for i, step in enumerate(program.steps):
+        self.uses: list[list[int]] = [[] for _ in steps]
+        for i, step in enumerate(steps):
             for a in set(step.args):
                 self.uses[a].append(i)
-        self.uses[program.result].append(len(program.steps))
+        for result in results:
+            self.uses[result].append(len(steps))
         self.now = 0
-        for i, step in enumerate(program.steps):
-            if step == Step("input", (), 0):
+        for i, step in enumerate(steps):
+            if step.op == "input" and not isinstance(x := inputs[step.immediate], Source):
                 self.free.remove(x)
                 self.where[i] = x
 
-    def emit(self) -> Iterator[None]:
-        """The code; x holds the result at the end."""
-        for now, step in enumerate(self.program.steps):
+    def emit(self) -> None:
+        """The code of all steps."""
+        for now, step in enumerate(self.steps):
             self.now = now
             if step.op not in ("input", "constant"):
                 self.emit_step(step)
                 self.free_slots()
-                yield
-        self.now = len(self.program.steps)
-        result = self.program.result
-        if self.where.get(result) is not self.x:
+        self.now = len(self.steps)
+
+    def finish_in(self, x: Register, result: int) -> None:
+        """x = the result, after which nothing is needed any more."""
+        if self.where.get(result) is not x:
             if result in self.where:
-                self.v.move(self.x, self.where[result])
+                self.v.move(x, self.where[result])
             else:
-                self.load(self.x, result)
+                self.load(x, result)
         self.release((result,))
         self.free_slots()
 
@@ -166,7 +211,7 @@ class ProgramCode:
         condition = v.condition(self.take_register)
         v.compare(condition, left, right, step.immediate)
         zero = Step("constant", (), 0)
-        if self.program.steps[otherwise] == zero:
+        if self.steps[otherwise] == zero:
             chosen = self.operand(then, condition)
             target = self.blend_target(condition, step)
             v.keep(target, condition, chosen)
@@ -202,16 +247,23 @@ class ProgramCode:
         """A register that holds the value, or memory that an instruction can read it from."""
         if value in self.where:
             return self.where[value]
+        if self.keeps and len(self.free) > 1 and self.last_use(value) > self.now:  # one register for the result
+            return self.in_register(value, *keep)
         return self.memory(value) or self.in_register(value, *keep)
 
     def memory(self, value: int) -> Pointer | None:
-        step = self.program.steps[value]
+        step = self.steps[value]
         if value in self.spilled:
             return self.spilled[value]
         if step.op == "constant":
             return self.v.splat(step.immediate)
-        source = self.sources[step.immediate - 1]
+        source = self.source(step)
         return source.at if source.lanes is self.v else None
+
+    def source(self, step: Step) -> Source:
+        source = self.inputs[step.immediate]
+        assert isinstance(source, Source)  # a register is never lost: it is spilled
+        return source
 
     def in_register(self, value: int, *keep: Register) -> Register:
         """A register that holds the value; registers in `keep` are not disturbed."""
@@ -222,7 +274,7 @@ class ProgramCode:
         return self.where[value]
 
     def load(self, target: Register, value: int) -> None:
-        step = self.program.steps[value]
+        step = self.steps[value]
         if value in self.spilled:
             self.v.load(target, self.spilled[value])
         elif step.op == "constant":
@@ -231,7 +283,7 @@ class ProgramCode:
             else:
                 self.v.broadcast(target, self.v.asm.const(step.immediate.to_bytes(4, "little"), 4, size=4))
         else:
-            source = self.sources[step.immediate - 1]
+            source = self.source(step)
             if source.lanes is None:
                 self.v.broadcast(target, source.at)
             else:
@@ -242,7 +294,9 @@ class ProgramCode:
 
     def next_use(self, value: int) -> int:
         """The first use from this step on: a value that this very step reads comes first."""
-        return next((i for i in self.uses[value] if i >= self.now), NEVER)
+        uses = self.uses[value]
+        at = bisect_left(uses, self.now)
+        return uses[at] if at < len(uses) else NEVER
 
     def release(self, args: Sequence[int], kept: Sequence[int] = ()) -> None:
         """Registers and slots of arguments that no later step reads are free."""
@@ -262,11 +316,11 @@ class ProgramCode:
             self.free.remove(register)
 
     def take_register(self, *keep: Register) -> Register:
-        """A free register; if there is none, that of the value that is needed last, which goes to the stack."""
+        """A free register; else that of the value that is needed last, which goes to the stack unless memory has it."""
         if self.free:
             return self.free.pop()
         candidates = [value for value, register in self.where.items() if register not in keep]
-        victim = max(candidates, key=self.next_use)
+        victim = max(candidates, key=lambda value: (self.keeps and self.is_cheap(value), self.next_use(value)))
         register = self.where.pop(victim)
         if victim not in self.spilled and not self.is_cheap(victim):
             self.spilled[victim] = self.slots.take()
@@ -275,5 +329,5 @@ class ProgramCode:
 
     def is_cheap(self, value: int) -> bool:
         """Whether it can be loaded again from where it came from."""
-        step = self.program.steps[value]
-        return step.op == "constant" or (step.op == "input" and step.immediate > 0)
+        step = self.steps[value]
+        return step.op == "constant" or (step.op == "input" and isinstance(self.inputs[step.immediate], Source))

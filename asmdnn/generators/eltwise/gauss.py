@@ -5,7 +5,7 @@ polynomials with positive coefficients (minimax for the relative error, 2^-26.7)
 error of the exponent is one of the result; so the lower tail has as many correct bits as the rest.
 """
 
-from asmdnn.generators.eltwise.exponential import exp_between
+from asmdnn.generators.eltwise.exponential import LOWERED, lifted_exp
 from asmdnn.generators.expression import Builder, Value
 
 NUMERATOR = (0.9376141428947449, 0.8219072222709656, 0.34361085295677185, 0.07619764655828476, 0.007719178218394518)
@@ -22,13 +22,13 @@ def smooth_part(build: Builder, z: Value) -> Value:
 
 
 def bell(build: Builder, z: Value, factor: Value) -> Value:
-    """factor e^(-z^2 / 2)."""
+    """factor e^(-z^2 / 2) 2^LIFT."""
     square = z * z
-    error = build.fma(z, z, -square)
-    return exp_between(build, square * -0.5, low=error * -0.5, factor=factor)
+    low = build.fma(z, z, -square)
+    return lifted_exp(build, square, low=low, scale=-0.5) * factor
 
 
 def gelu_erf(build: Builder, x: Value) -> Value:
     """x / 2 (1 + erf(x / sqrt 2)): for z = |x| and the tail t(z), -z t(z) below 0, and z - z t(z) above."""
     z = build.op("min", FURTHEST, abs(x))
-    return build.op("max", 0.0, x) - bell(build, z, smooth_part(build, z) * z)
+    return build.fnma(bell(build, z, smooth_part(build, z) * z), LOWERED, build.op("max", 0.0, x))

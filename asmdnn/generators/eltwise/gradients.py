@@ -12,10 +12,12 @@ from asmdnn.generators.eltwise.exponential import (
     GELU_LINEAR_LOW,
     LEAST,
     LEAST_GELU,
+    LOWERED,
     SCALES,
     bounded,
     exp,
-    exp_between,
+    exp_of_negative,
+    lifted_exp,
     logistic,
     negative_size,
     twice_g,
@@ -42,7 +44,7 @@ def relu(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
 
 def tanh(build: Builder, d: Value, s: Value, *_: float) -> Value:
     """1 - tanh^2 = 4 e / (1 + e)^2 with e = e^(-2 |s|), without cancellation."""
-    e = exp(build, negative_size(build, s + s))
+    e = exp_of_negative(build, build.op("max", LEAST, negative_size(build, s + s)))
     return d * (4.0 * e / ((e + 1.0) * (e + 1.0)))
 
 
@@ -51,7 +53,10 @@ def tanh_dst(build: Builder, d: Value, y: Value, *_: float) -> Value:
 
 
 def elu(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
-    return build.where(s > 0.0, d, d * (exp(build, s) * alpha))
+    z = build.op("max", LEAST, s)
+    if SCALES[0] < abs(alpha) < SCALES[1]:
+        return build.where(s > 0.0, d, d * exp_of_negative(build, z, factor=alpha))
+    return build.where(s > 0.0, d, d * (exp_of_negative(build, z) * alpha))
 
 
 def elu_dst(build: Builder, d: Value, y: Value, alpha: float, _: float) -> Value:
@@ -94,7 +99,7 @@ def soft_relu(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Val
 
 def logistic_src(build: Builder, d: Value, s: Value, *_: float) -> Value:
     """e / (1 + e)^2 with e = e^-|s|, without cancellation."""
-    e = exp(build, negative_size(build, s))
+    e = exp_of_negative(build, build.op("max", LEAST, negative_size(build, s)))
     return d * (e / ((e + 1.0) * (e + 1.0)))
 
 
@@ -117,19 +122,18 @@ def swish(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
         return swish(build, d, s * alpha, 1.0, 0.0) if alpha else d * 0.5
     x = s if alpha > 0 else -s
     z = build.op("max", LEAST / scale, negative_size(build, x))
-    return d * of_logistic(build, x, z * scale, lambda factor: exp_between(build, z, factor=factor, scale=scale))
+    return d * of_logistic(build, x, z * scale, lifted_exp(build, z, scale=scale))
 
 
-def of_logistic(build: Builder, x: Value, h: Value, exp_times: Callable[[Value | None], Value]) -> Value:
+def of_logistic(build: Builder, x: Value, h: Value, lifted: Value) -> Value:
     """The derivative of x logistic(y(x)) for an odd y: logistic(y) + x y' logistic(y) logistic(-y).
 
-    h is x y' at -|x|, which is negative; exp_times(factor) is factor e^y there.  The factor that e^y would underflow
-    without comes before its last scaling.
+    h is x y' at -|x|, which is negative, and `lifted` is e^y 2^LIFT there.
     """
-    e = exp_times(None)
+    e = lifted * LOWERED
     inverse = 1.0 / (e + 1.0)
     upper = inverse * build.fnma(h, e * inverse, 1.0)
-    return build.where(x > 0.0, upper, exp_times(inverse * build.fma(h, inverse, 1.0)))
+    return build.where(x > 0.0, upper, lifted * (inverse * build.fma(h, inverse, 1.0)) * LOWERED)
 
 
 def gelu_tanh(build: Builder, d: Value, s: Value, *_: float) -> Value:
@@ -137,13 +141,13 @@ def gelu_tanh(build: Builder, d: Value, s: Value, *_: float) -> Value:
     z = build.op("max", LEAST_GELU, negative_size(build, s))
     y, low = twice_g(build, z)
     h = z * build.fma(z * z, 3.0 * GELU_CUBIC, GELU_LINEAR + GELU_LINEAR_LOW)
-    return d * of_logistic(build, s, h, lambda factor: exp_between(build, y, low=low, factor=factor))
+    return d * of_logistic(build, s, h, lifted_exp(build, y, low=low))
 
 
 def gelu_erf(build: Builder, d: Value, s: Value, *_: float) -> Value:
     """The normal distribution function of s, plus s times its density: e^(-z^2 / 2) (g(z) - z / sqrt(2 pi)) at -z."""
     z = build.op("min", FURTHEST, abs(s))
-    lower = bell(build, z, build.fnma(z, INVERSE_SQRT_2_PI, smooth_part(build, z)))
+    lower = bell(build, z, build.fnma(z, INVERSE_SQRT_2_PI, smooth_part(build, z))) * LOWERED
     return d * build.where(s > 0.0, 1.0 - lower, lower)
 
 
@@ -162,11 +166,12 @@ def pow_(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Value
 def mish(build: Builder, d: Value, s: Value, *_: float) -> Value:
     """e ((e + 2) m + 4 s (1 + e)) / m^2, with e = e^s and m = e^2 + 2 e + 2; 1 for large s."""
     x = bounded(build, s, LEAST, 20.0)
-    e = exp_between(build, x)
+    lifted = lifted_exp(build, x)
+    e = lifted * LOWERED
     above = e + 2.0
     m = build.fma(e, above, 2.0)
     numerator = build.fma(above, m, 4.0 * x * (e + 1.0))
-    return d * exp_between(build, x, factor=numerator / (m * m))
+    return d * (lifted * (numerator / (m * m)) * LOWERED)
 
 
 def hardsigmoid(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Value:

@@ -12,10 +12,12 @@ from asmdnn.generators.eltwise.exponential import (
     LEAST,
     LN2_HIGH,
     LN2_LOW,
+    LOWERED,
     SCALES,
     SIGN,
     bounded,
     exp_between,
+    lifted_exp,
     negative_size,
 )
 from asmdnn.generators.expression import Builder, Operand, Value, bits_of, float_of
@@ -75,9 +77,9 @@ def soft_relu(build: Builder, x: Value, alpha: float) -> Value:
     scale = abs(alpha)
     if SCALES[0] < scale < SCALES[1]:
         z = build.op("max", LEAST / scale, negative_size(build, x))
-        e = exp_between(build, z, scale=scale)
+        e = lifted_exp(build, z, scale=scale) * LOWERED
     else:
-        e = exp_between(build, build.op("max", LEAST, negative_size(build, x * alpha)))
+        e = lifted_exp(build, build.op("max", LEAST, negative_size(build, x * alpha))) * LOWERED
     upper = e > SQRT_2_MINUS_1  # then 1 + e = 2 (1 + (e - 1) / 2)
     f = build.where(upper, build.fma(e, 0.5, -0.5), e)
     log_part = log_of_1_plus(build, f, build.where(upper, 1.0, 0.0))
