@@ -54,6 +54,7 @@ ONLY_FOR = {  # of a package that may be imported, the modules that may import i
 EVERYWHERE = {"errors"}
 # Generators see no arrays, no files, no machine.
 PURE = {
+    "bisect",
     "collections",
     "contextlib",
     "dataclasses",

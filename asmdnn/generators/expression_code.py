@@ -212,15 +212,21 @@ class ProgramCode:
         v.compare(condition, left, right, step.immediate)
         zero = Step("constant", (), 0)
         if self.steps[otherwise] == zero:
-            chosen = self.operand(then, condition)
+            chosen = self.blend_operand(then, condition)
             target = self.blend_target(condition, step)
             v.keep(target, condition, chosen)
         else:
             base = self.in_register(otherwise, condition)
-            chosen = self.operand(then, condition, base)
+            chosen = self.blend_operand(then, condition, base)
             target = self.blend_target(condition, step)
             v.select(target, condition, chosen, base)
         self.define(target)
+
+    def blend_operand(self, value: int, *keep: Register) -> Register | Pointer:
+        """As `operand`; all lanes of an input are read, where a masked instruction would read the chosen ones."""
+        if self.steps[value].op == "input":
+            return self.in_register(value, *keep)
+        return self.operand(value, *keep)
 
     def blend_target(self, condition: Register, step: Step) -> Register:
         """A register for the result of a blend, which has read its operands when it is written."""

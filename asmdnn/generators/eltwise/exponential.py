@@ -190,7 +190,6 @@ def mish(build: Builder, x: Value) -> Value:
     z = build.op("max", LEAST, x)
     y = build.op("min", z, MOST_MISH)
     lifted = lifted_exp(build, y)
-    e = lifted * LOWERED
-    above = e + 2.0
-    part = lifted * y * above / build.fma(e, above, 2.0) * LOWERED
+    above = build.fma(lifted, LOWERED, 2.0)
+    part = lifted * y * above / build.fma(lifted, above, 2.0 / LOWERED)
     return part - (y - z)  # which is 0 below MOST_MISH, the sign of part's zeros being kept
