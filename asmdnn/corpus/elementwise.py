@@ -77,8 +77,10 @@ def shapes(isa: str) -> Iterator[ElementwiseSpec]:
         for gap in (0, 3):
             yield mapped(isa, (eltwise("linear"), SUM), rows, lanes + 1, gap)
     for gap in (0, lanes):
-        streaming = mapped(isa, (eltwise("linear"),), 3, lanes * (INTERLEAVED + 1) + 3, lanes - 3 + gap)
-        yield replace(streaming, streaming=True, dst_row_bytes=4 * lanes * (INTERLEAVED + 3))
+        elements = lanes * (INTERLEAVED + 1) + 3
+        for op in (eltwise("linear"), GradientOp("exp", 0.0, 0.0, False, operand(2, elements))):  # short and long
+            streaming = mapped(isa, (op,), 3, elements, lanes - 3 + gap)
+            yield replace(streaming, streaming=True, dst_row_bytes=4 * lanes * (INTERLEAVED + 3))
     for row_bytes in (0, 4, 8 * lanes):
         element = Operand(2, row_bytes, 0, True)
         yield mapped(isa, (BinaryOp("mul", element), SUM), 3, 2 * lanes + 1)

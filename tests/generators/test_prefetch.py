@@ -1,9 +1,12 @@
-"""Prefetches, which no result shows: every tap asks for its share of the weights ahead, a line each once."""
+"""Prefetches, which no result shows: every tap asks for its share of the weights ahead, a line each once; long
+element-wise functions that stream ask for the lines of each tensor that they will read."""
 
 import re
 
 from asmdnn.corpus.families import kernel_specs
 from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.elementwise import AHEAD_BYTES, INTERLEAVED, ElementwiseSpec
+from asmdnn.isa.vector import lanes_of
 from tests.generators.codes import by_name, code_of
 
 LINE_BYTES = 64
@@ -21,3 +24,23 @@ def test_lines_ahead(spec: ConvTileSpec) -> None:
     lines = [LINE_BYTES * i for i in range(spec.ahead_lines)]
     assert sorted(int(match[2] or 0) for match in found) == sorted(lines * len(spec.groups))
     assert text.count(f"add {register}, {LINE_BYTES * spec.ahead_lines}") == len(spec.groups)
+
+
+STREAMING = tuple(spec for spec in kernel_specs() if isinstance(spec, ElementwiseSpec) and spec.streaming)
+READ_AHEAD = re.compile(r"prefetcht0 .*\[(\w+)\+\w+\+(\d+)\]")
+
+
+@by_name(STREAMING)
+def test_streaming_functions(spec: ElementwiseSpec) -> None:
+    listing = code_of(spec).listing
+    assert listing is not None
+    found = [match for line in listing if (match := READ_AHEAD.fullmatch(line.text))]
+    assert len(found) == sum("prefetch" in line.text for line in listing)
+    tensors = len(spec.frame_names) - 1 if spec.prefetches else 0  # all but dst
+    lines = [AHEAD_BYTES + offset for offset in range(0, 4 * INTERLEAVED * lanes_of(spec.isa), LINE_BYTES)]
+    assert len({match[1] for match in found}) == tensors
+    assert sorted(int(match[2]) for match in found) == sorted(2 * tensors * lines)  # streaming, and in place
+
+
+def test_long_functions_alone() -> None:
+    assert {spec.prefetches for spec in STREAMING} == {False, True}
