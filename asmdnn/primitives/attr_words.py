@@ -21,6 +21,7 @@ def attribute_words(attr: Attr) -> str:
     """All that is not the default, with spaces between attributes."""
     words = {
         "attr-scratchpad": "" if attr.scratchpad_mode == "library" else attr.scratchpad_mode,
+        "attr-deterministic": "true" if attr.deterministic else "",
         "attr-scales": "+".join(f"{name}:{mask}" for name, mask in attr.scales),
         "attr-zero-points": "+".join(f"{name}:{mask}" for name, mask in attr.zero_points),
         "attr-post-ops": "+".join(post_op_word(op) for op in attr.post_ops),
