@@ -5,7 +5,8 @@ from itertools import product
 
 from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conversion import SIZE_BYTES, Conversion
-from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.convert import ConvertSpec
+from asmdnn.generators.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.generators.transpose import LINE_BYTES, UNITS, TransposeSpec

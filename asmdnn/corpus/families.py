@@ -20,7 +20,8 @@ from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
 from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.convert import ConvertSpec
+from asmdnn.generators.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.gemv import GemvSpec

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from asmdnn.generators.conv import ARGUMENTS
+from asmdnn.generators.conv_shape import ARGUMENTS
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr

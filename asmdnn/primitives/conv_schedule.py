@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.conv import ARGUMENTS, ConvTileSpec
+from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.conv_shape import ARGUMENTS
 from asmdnn.generators.postops import OLD_DST, PostOp
 from asmdnn.isa.vector import lanes_of
 from asmdnn.memory import MemoryDesc

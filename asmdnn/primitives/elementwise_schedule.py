@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from asmdnn.generators.elementwise import DST, MOST_OPERANDS, SRC, ElementwiseSpec
-from asmdnn.generators.postops import OLD_DST, Operand, PostOp, compose, operands_of
+from asmdnn.generators.postop_chain import compose, operands_of
+from asmdnn.generators.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc

@@ -14,9 +14,11 @@ from typing import TypeVar
 import numpy as np
 
 from asmdnn.generators.conversion import Conversion
-from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.convert import ConvertSpec
+from asmdnn.generators.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.shuffle_rows import RowsSpec
-from asmdnn.generators.transpose import LINE_BYTES, UNITS, VECTOR_BYTES, TransposeSpec, across_of
+from asmdnn.generators.transpose import LINE_BYTES, UNITS, TransposeSpec, across_of
+from asmdnn.generators.transpose_tiles import VECTOR_BYTES
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.reorder_loops import Box, Loop, boxes
 from asmdnn.runtime.plan import Int64, Phase

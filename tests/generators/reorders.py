@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conversion import Conversion
-from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.convert import ConvertSpec
+from asmdnn.generators.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.quotient import ARGUMENTS as QUOTIENT_ARGUMENTS
 from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle_rows import RowsSpec
