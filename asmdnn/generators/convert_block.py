@@ -54,6 +54,11 @@ class Block:
         steps = f"_s{apart(self.src_steps, src_bytes)}_d{apart(self.dst_steps, dst_bytes)}{scales}"
         return f"{self.conversion}_{self.rows}x{self.columns}{steps}__{self.isa}"
 
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def footprint(self) -> Footprint:
         conversion, shape = self.conversion, (self.rows, self.columns)
         writes = self.writes()
