@@ -38,6 +38,11 @@ def transpose_specs() -> Iterator[TransposeSpec]:
                     yield TransposeSpec(
                         REORDER_ISA, unit, rows, columns, unit * columns + 3 * apart, unit * rows + apart
                     )
+        for rows, stored in {(3, 4), (tile, 2 * tile), (tile - 1 or 1, line), (3, line), (line - 1 or 1, line)}:
+            for columns in (1, tile + 1, line + 1, 2 * line + 3) if rows < stored else ():
+                apart = 0 if (rows + columns) % 2 else unit
+                steps = (unit * columns + apart, unit * stored + apart)
+                yield TransposeSpec(REORDER_ISA, unit, rows, columns, *steps, zero_rows=stored - rows)
 
 
 def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:

@@ -28,6 +28,7 @@ FEWEST_ACROSS = 4
 class TransposeSpec:
     """See above.  At most a line of columns, or else of rows: that side is unrolled, the other one looped over.
 
+    zero_rows: units of zero behind the rows of every column of dst, which then are the side that is unrolled.
     streaming: whole vectors go past the caches if dst is aligned to 32 bytes, as dst_row_bytes must be then.
     """
 
@@ -38,10 +39,12 @@ class TransposeSpec:
     src_row_bytes: int
     dst_row_bytes: int
     streaming: bool = False
+    zero_rows: int = 0
 
     @property
     def name(self) -> str:
-        block = f"{self.rows}x{self.columns}_s{self.src_row_bytes}_d{self.dst_row_bytes}"
+        zeros = f"z{self.zero_rows}" if self.zero_rows else ""
+        block = f"{self.rows}{zeros}x{self.columns}_s{self.src_row_bytes}_d{self.dst_row_bytes}"
         return f"transpose_b{8 * self.unit_bytes}_{block}{'_streaming' * self.streaming}__{self.isa}"
 
     def footprint(self) -> Footprint:
@@ -53,8 +56,13 @@ class TransposeSpec:
 
         return Footprint(
             rows_of(SRC, self.rows, self.src_row_bytes, self.columns),
-            rows_of(DST, self.columns, self.dst_row_bytes, self.rows),
+            rows_of(DST, self.columns, self.dst_row_bytes, self.stored_rows),
         )
+
+    @property
+    def stored_rows(self) -> int:
+        """Of src, and of zeros."""
+        return self.rows + self.zero_rows
 
     @property
     def across(self) -> int:

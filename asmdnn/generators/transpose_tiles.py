@@ -6,6 +6,8 @@ them in each half.
     stacked        2 N x N: the upper half holds N more rows, so a store writes 2 N units of one column
     side by side   N x 2 N: for few rows, the upper half holds N more columns
     moved          units of 32 bytes: each is a register
+
+Rows of zeros behind those of src make the last tiles: they are stored without being read.
 """
 
 from collections.abc import Callable
@@ -40,16 +42,18 @@ class Tiles:
         }.get(self.unit)
 
     def block(self, rows: int, columns: int, last: bool) -> None:
-        """All tiles of a block; `last`: no rows and columns of this kernel follow."""
+        """All tiles of a block of src, and the zeros behind; `last`: no rows and columns of this kernel follow."""
         if self.unit == VECTOR_BYTES:
             self.moves(rows, columns)
             return
-        stacked = self.spec.rows > self.size
+        stored = rows + self.spec.zero_rows
+        stacked = self.spec.stored_rows > self.size
         high, wide = (2 * self.size, self.size) if stacked else (self.size, 2 * self.size)
         # Rows within columns: lines of dst are whole before others begin, which streaming and aliased lines need.
         for c in range(0, columns, wide):
-            for r in range(0, rows, high):
-                tile = Tile(self, r, min(high, rows - r), c, min(wide, columns - c), stacked)
+            for r in range(0, stored, high):
+                real = max(0, min(high, rows - r))
+                tile = Tile(self, r, min(high, stored - r), real, c, min(wide, columns - c), stacked)
                 tile.emit(last and r + high >= rows, last and c + wide >= columns)
 
     def moves(self, rows: int, columns: int) -> None:
@@ -60,17 +64,28 @@ class Tiles:
                 self.asm.role(f"row {r}, column {c}")
                 self.asm.VMOVDQU(x, mem(self.src, r * spec.src_row_bytes + c * self.unit, size=VECTOR_BYTES))
                 self.store_vector(mem(self.dst, c * spec.dst_row_bytes + r * self.unit, size=VECTOR_BYTES), x)
+        self.asm.VPXOR(x, x, x)
+        for c in range(columns if spec.zero_rows else 0):
+            for r in range(rows, rows + spec.zero_rows):
+                self.asm.role(f"zeros of column {c}")
+                self.store_vector(mem(self.dst, c * spec.dst_row_bytes + r * self.unit, size=VECTOR_BYTES), x)
 
 
 class Tile:
-    """`rows` x `columns` units from row r, column c on."""
+    """`rows` x `columns` units from row r, column c on, of which `real` rows are src's and the others zero."""
 
-    def __init__(self, tiles: Tiles, r: int, rows: int, c: int, columns: int, stacked: bool) -> None:
+    def __init__(self, tiles: Tiles, r: int, rows: int, real: int, c: int, columns: int, stacked: bool) -> None:
         self.tiles, self.asm, self.spec = tiles, tiles.asm, tiles.spec
-        self.r, self.rows, self.c, self.columns, self.stacked = r, rows, c, columns, stacked
+        self.r, self.rows, self.real, self.c, self.columns, self.stacked = r, rows, real, c, columns, stacked
         self.free: list[Any] = []
 
     def emit(self, last_rows: bool, last_columns: bool) -> None:
+        if not self.real:
+            x = self.tiles.data[0]
+            self.asm.role("zeros")
+            self.asm.VPXOR(x, x, x)
+            self.store([x] * self.tiles.size, last_columns)
+            return
         self.store(self.transposed(self.load(last_rows)), last_columns)
 
     def src(self, row: int, column: int) -> Place:
@@ -86,8 +101,10 @@ class Tile:
         size, values = self.tiles.size, []
         for i in range(size):
             x = self.tiles.data[i] if i < len(self.tiles.data) else self.tiles.spare
-            if i < self.rows:
+            if i < self.real:
                 self.load_row(x, i, last_rows)
+            elif i < self.rows:
+                self.asm.VPXOR(x, x, x)
             values.append(x)
         if values[-1] is self.tiles.spare:
             values[-1] = self.spilled(self.tiles.spare)
@@ -97,11 +114,11 @@ class Tile:
         size = self.tiles.size
         self.asm.role(f"row {self.r + i}")
         if self.stacked:
-            self.load_low(x.xmm, i, 0, self.columns, last_rows and i == self.rows - 1)
-            if i + size < self.rows:
-                self.load_high(x, i + size, 0, self.columns, last_rows and i + size == self.rows - 1)
+            self.load_low(x.xmm, i, 0, self.columns, last_rows and i == self.real - 1)  # clears the upper half
+            if i + size < self.real:
+                self.load_high(x, i + size, 0, self.columns, last_rows and i + size == self.real - 1)
             return
-        last = last_rows and i == self.rows - 1
+        last = last_rows and i == self.real - 1
         if self.columns == 2 * size:
             self.asm.VMOVDQU(x, self.src(i, 0).at(0, VECTOR_BYTES))
             return
@@ -173,7 +190,7 @@ class Tile:
 
     def store_column(self, value: Any, column: int, half: int, last: bool) -> None:
         place, count = self.dst(column), self.rows * self.spec.unit_bytes
-        dense = self.spec.dst_row_bytes == count and self.rows == self.spec.rows
+        dense = self.spec.dst_row_bytes == count and self.rows == self.spec.stored_rows
         reach = round_up(count) if dense and not last and count < HALF_BYTES else count
         x = value
         if value is SPILL:

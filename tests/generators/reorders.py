@@ -89,6 +89,9 @@ def reorder(spec: ReorderSpec, memory: dict[str, Octets]) -> None:
         r, c = (index.ravel() for index in np.indices((spec.rows, spec.columns)))
         units = memory["src"].gather(r * spec.src_row_bytes + c * spec.unit_bytes, spec.unit_bytes)
         memory["dst"].scatter(c * spec.dst_row_bytes + r * spec.unit_bytes, units)
+        for c in range(spec.columns):
+            zeros = np.zeros(spec.zero_rows * spec.unit_bytes, np.uint8)
+            memory["dst"].store(c * spec.dst_row_bytes + spec.rows * spec.unit_bytes, zeros)
     elif isinstance(spec, QuotientSpec):
         divide(spec, memory)
     else:
