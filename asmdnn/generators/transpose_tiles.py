@@ -64,8 +64,9 @@ class Tiles:
                 self.asm.role(f"row {r}, column {c}")
                 self.asm.VMOVDQU(x, mem(self.src, r * spec.src_row_bytes + c * self.unit, size=VECTOR_BYTES))
                 self.store_vector(mem(self.dst, c * spec.dst_row_bytes + r * self.unit, size=VECTOR_BYTES), x)
-        self.asm.VPXOR(x, x, x)
-        for c in range(columns if spec.zero_rows else 0):
+        if spec.zero_rows:
+            self.asm.VPXOR(x, x, x)
+        for c in range(columns):
             for r in range(rows, rows + spec.zero_rows):
                 self.asm.role(f"zeros of column {c}")
                 self.store_vector(mem(self.dst, c * spec.dst_row_bytes + r * self.unit, size=VECTOR_BYTES), x)
