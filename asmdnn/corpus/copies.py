@@ -6,6 +6,7 @@ from itertools import product
 from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conversion import SIZE_BYTES, Conversion
 from asmdnn.generators.convert import ConvertSpec
+from asmdnn.generators.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle_rows import RowsSpec
@@ -64,6 +65,19 @@ def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
         size = SIZE_BYTES[bits]
         for count in range(1, 10):
             yield ConvertSpec(REORDER_ISA, Conversion(bits, bits), 2, count, (size, 3 * size), (size, 5 * size))
+
+
+def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:
+    """2 to 4 channels; pixels around one vector and the loop; types in turn, with nothing and with everything."""
+    plain, everything = (False, False, False), (True, True, True)
+    for channels in (2, 3, 4):
+        for i, pixels in enumerate((1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 31, 32, 33, 70)):
+            other, byte = TYPES[i % len(TYPES)], ("u8", "s8")[i % 2]
+            size, terms = SIZE_BYTES[other], everything if i % 3 == 2 or other == byte else plain
+            planes, scales = (size * (pixels + i % 2), size), ((0, 0), (4, 0), (0, 4), (8, 12))[i % 4]
+            to, back = Conversion(other, byte, *terms), Conversion(byte, other, *terms)
+            yield ConvertInterleaveSpec(REORDER_ISA, to, channels, pixels, planes, (1, channels), scales)
+            yield ConvertDeinterleaveSpec(REORDER_ISA, back, pixels, channels, (channels, 1), planes[::-1], scales)
 
 
 def quotient_specs() -> Iterator[QuotientSpec]:

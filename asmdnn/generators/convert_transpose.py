@@ -14,6 +14,8 @@ from asmdnn.generators.pieces import Place
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vector import Vector, vector_of
 
+PLAIN = ("b8", "b16", "b32")  # bits, with which nothing is computed
+
 
 @dataclass(frozen=True, slots=True)
 class ConvertTransposeSpec(Block):
@@ -68,6 +70,9 @@ class ConvertTransposeSpec(Block):
         for r in range(shape[0]):
             v.asm.role(f"row {r}")
             converter.load(rows[r], self.moved(origin, Argument.SRC, r, 0, 1), shape[1], self.conversion.src)
+        if self.conversion.src not in PLAIN:
+            for missing in rows[shape[0] :]:  # what they hold could be denormals, whose arithmetic is slow
+                v.asm.VXORPS(missing, missing, missing)
         v.asm.role("transpose")
         transpose_8x8(v, rows, columns)
         converter.spare = rows[:3]

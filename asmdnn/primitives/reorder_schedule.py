@@ -15,6 +15,12 @@ import numpy as np
 
 from asmdnn.generators.conversion import Conversion
 from asmdnn.generators.convert import ConvertSpec
+from asmdnn.generators.convert_pixels import (
+    FEWEST_PLANES,
+    MOST_PLANES,
+    ConvertDeinterleaveSpec,
+    ConvertInterleaveSpec,
+)
 from asmdnn.generators.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.generators.transpose import LINE_BYTES, UNITS, TransposeSpec, across_of
@@ -38,7 +44,8 @@ SCALE_BYTES = 4
 SINGLE = Loop(1, 0, 0)
 
 Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
+Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | Pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +122,7 @@ class Blocks:
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
         across = across_of(unit) if self.conversion.is_copy else CONVERT_ROWS
-        along = max(across, RECORD_BYTES // (across * unit))
+        along = whole_vectors(max(across, RECORD_BYTES // (min(across, shape.columns.extent) * unit)))
         if shape.columns.extent <= across:
             return {"columns": across, "rows": along}
         whole_row = (shape.rows.extent + shape.zeros) * unit
@@ -123,7 +130,7 @@ class Blocks:
             across = shape.rows.extent  # dst is written in order
         elif shape.columns.dst >= PAGE_BYTES:
             return {"columns": across, "rows": LINES * across}  # a few lines of each page while it is at hand
-        return {"columns": max(1, RECORD_BYTES // (across * unit)), "rows": across}
+        return {"columns": whole_vectors(max(1, RECORD_BYTES // (across * unit))), "rows": across}
 
     def cut(self, box: Box) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
@@ -154,11 +161,23 @@ class Blocks:
         steps = ((rows.src, columns.src), (rows.dst, columns.dst), (rows.scale, columns.scale))
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
         if shape.transposes:
-            return ConvertTransposeSpec(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+            kind = self.transpose_kind(shape)
+            return kind(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
         spec = ConvertSpec(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
         row_bytes = 4 * columns.extent
         lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
         return replace(spec, streaming=self.streams and dst == 4 and lines and not conversion.sum)
+
+    def transpose_kind(self, shape: Shape) -> type[Pixels | ConvertTransposeSpec]:
+        """The kernel of a transpose that converts: one of its own for the bytes of pixels of few channels."""
+        (src, dst), rows, columns = self.sizes, shape.rows, shape.columns
+        if self.conversion.sum:
+            return ConvertTransposeSpec
+        if dst == 1 and FEWEST_PLANES <= rows.extent <= MOST_PLANES and columns.dst == rows.extent:
+            return ConvertInterleaveSpec
+        if src == 1 and FEWEST_PLANES <= columns.extent <= MOST_PLANES and rows.src == columns.extent:
+            return ConvertDeinterleaveSpec
+        return ConvertTransposeSpec
 
     def streaming(self, spec: Copy) -> Copy:
         """The kernel with streaming stores if its vectors follow one another.
@@ -203,6 +222,11 @@ def reorder_phase(
     together, costs = np.concatenate(records), np.concatenate(cycles)
     order = np.argsort(together[:, 2], kind="stable")  # a line that two boxes share, such as of padding, is at hand
     return tuple(index), Phase(buffers, np.ascontiguousarray(together[order]), costs[order])
+
+
+def whole_vectors(count: int) -> int:
+    """Not more, and without a rest of vectors if there are several."""
+    return count // VECTOR_BYTES * VECTOR_BYTES or count
 
 
 def with_zeros(maker: Blocks, found: list[Box]) -> list[Box]:

@@ -10,8 +10,6 @@ from asmdnn.corpus.families import KernelSpec
 from asmdnn.generators import compensation, conv_shape, convert_block, quotient
 from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.convert import ConvertSpec
-from asmdnn.generators.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
@@ -194,7 +192,7 @@ def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
         return quotient.ARGUMENTS
     if isinstance(spec, CompensationSpec):
         return compensation.ARGUMENTS
-    return convert_block.ARGUMENTS if isinstance(spec, ConvertSpec | ConvertTransposeSpec) else ("src", "dst")
+    return convert_block.ARGUMENTS if isinstance(spec, convert_block.Block) else ("src", "dst")
 
 
 def names_of_operands(chain: tuple[PostOp, ...]) -> tuple[str, ...]:
