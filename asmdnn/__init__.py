@@ -14,6 +14,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attr import Attr, Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.binary import BinaryForward
 from asmdnn.primitives.convolution import ConvolutionForward
+from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.functions import (
@@ -42,7 +43,7 @@ from asmdnn.primitives.inner_product import (
 from asmdnn.primitives.matmul import MatMul
 from asmdnn.primitives.matmul_rows import MatMulRows
 from asmdnn.primitives.packing import load_pack, write_pack
-from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, implementations, primitive_desc
+from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle import Shuffle

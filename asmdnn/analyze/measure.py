@@ -8,7 +8,7 @@ import numpy as np
 
 from asmdnn.analyze.model import Measured
 from asmdnn.memory import Memory
-from asmdnn.primitives.primitive import PrimitiveDesc
+from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.execution import Program
 from asmdnn.runtime.plan import Int64, Plan
 from asmdnn.types import bf16

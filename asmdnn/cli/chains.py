@@ -40,7 +40,7 @@ ARITHMETIC = frozenset(
 
 def is_exact(attr: dnn.Attr) -> bool:
     """Whether the chain maps small integers to integers, without rounding."""
-    return all(map(_is_exact, attr.post_ops))
+    return not attr.scales and all(map(_is_exact, attr.post_ops))
 
 
 def _is_exact(op: AnyPostOp) -> bool:
@@ -73,9 +73,14 @@ def operands(attr: dnn.Attr, exact: bool) -> dict[str, Floats]:
 
 
 def apply(
-    attr: dnn.Attr, values: Doubles, error: Doubles | float, arrays: Mapping[str, Floats]
+    attr: dnn.Attr,
+    values: Doubles,
+    error: Doubles | float,
+    arrays: Mapping[str, Floats],
+    divisor: Doubles | float = 1.0,
 ) -> tuple[Doubles, Doubles]:
-    """The chain on `values` that are off by `error`; `arrays` has its tensors, and dst as it was, if it is read."""
+    """The chain on `values` that are off by `error`, and the scales of dst behind it; `arrays` has its tensors, and dst
+    as it was, if it is read."""
     x, e = np.array(values, np.float64), np.array(np.broadcast_to(error, values.shape), np.float64)
     unknown = np.zeros(x.shape, bool)
     for i, op in enumerate(attr.post_ops):
@@ -90,6 +95,9 @@ def apply(
             e = moved + ULPS * ULP * (np.abs(y) + moved + size(x)) + LEAST
         unknown |= ~(np.abs(y) + e < FLOAT32_MAX)
         x, e = np.where(unknown, 0.0, y), np.where(unknown, 0.0, e)
+    if "dst" in dict(attr.scales):
+        x = x / divisor
+        e = e / np.abs(divisor) + ULP * np.abs(x) + LEAST
     return np.where(unknown, np.nan, x), np.where(unknown, np.inf, e)
 
 

@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from asmdnn.cli.problems import LARGEST_TENSOR_BYTES, LONGEST_QUOTE, count_in, parse_name
+from asmdnn.cli.problem_text import LONGEST_QUOTE, count_in, parse_name
+from asmdnn.cli.problems import LARGEST_TENSOR_BYTES
 from asmdnn.cli.words import LARGEST_NUMBER
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc

@@ -11,7 +11,7 @@ from asmdnn.corpus.families import corpus
 from asmdnn.dump.kernel import ANY_CPU, Spec
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import LEVELS, isa_of
-from asmdnn.primitives.primitive import PrimitiveDesc
+from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.execution import executor_spec
 
 

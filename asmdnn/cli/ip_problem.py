@@ -7,7 +7,8 @@ before them (`ih7` alone is 7x7).
 import math
 from dataclasses import dataclass
 
-from asmdnn.cli.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES, LONGEST_QUOTE, count_in, entries
+from asmdnn.cli.problem_text import LONGEST_QUOTE, count_in, entries
+from asmdnn.cli.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
 from asmdnn.errors import InvalidArguments
 
 KEYS = ("mb", "ic", "oc", "id", "ih", "iw")

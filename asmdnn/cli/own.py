@@ -27,7 +27,8 @@ class Own:
         for result, source in in_place.items():
             self._memory[result] = self._memory[source]
         self._in_place = in_place
-        self.run = dnn.Primitive(pd).bind(**self._memory)
+        scratchpad = dnn.Memory(pd.scratchpad_desc) if attr.scratchpad_mode == "user" else None
+        self.run = dnn.Primitive(pd).bind(scratchpad=scratchpad, **self._memory)
 
     def write(self, data: Data) -> None:
         """Copy `data` into the arguments, each in the layout of the plan; by numpy, so that no reorder of the library

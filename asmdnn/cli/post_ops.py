@@ -13,6 +13,7 @@ What verbose lines print, such as eltwise_relu:0.1 and binary_add:f32:2:ab, are 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import asmdnn as dnn
 from asmdnn.cli.dims import desc_of
@@ -81,9 +82,9 @@ def joined(words: Sequence[Word]) -> str:
     )
 
 
-def attr_of(words: Sequence[Word], dims: Sequence[int], channels: int = CHANNELS) -> dnn.Attr:
-    """The attributes of a primitive whose result has these dims.  Raises InvalidArguments."""
-    return dnn.Attr([word.on(dims, channels) if isinstance(word, TensorWord) else word for word in words])
+def attr_of(words: Sequence[Word], dims: Sequence[int], channels: int = CHANNELS, **others: Any) -> dnn.Attr:
+    """The attributes of a primitive whose result has these dims; `others` are Attr's.  Raises InvalidArguments."""
+    return dnn.Attr([word.on(dims, channels) if isinstance(word, TensorWord) else word for word in words], **others)
 
 
 def _entry(entry: str) -> Word:

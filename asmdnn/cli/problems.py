@@ -8,23 +8,18 @@ missing padding is half of what the output needs, and the padding behind the las
 """
 
 import math
-import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from asmdnn.cli.words import LARGEST_NUMBER
+from asmdnn.cli.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.errors import InvalidArguments
 
 AXES = "dhw"
 DEFAULT_MB = 2  # benchdnn's
 LARGEST_TENSOR_BYTES = 2**63 - 1
 FLOAT_BYTES = 4
-LONGEST_QUOTE = 160
 
-_ENTRY = re.compile(r"(?P<key>[a-z]+)(?P<number>-?[0-9]*)")
 _KEYS = ("g", "mb", "ic", "oc", *(kind + axis for kind in "iokspd" for axis in AXES))
-_MAY_BE_ZERO = frozenset(kind + axis for kind in "pd" for axis in AXES)
 
 
 class Axis(NamedTuple):
@@ -143,57 +138,6 @@ def parse_problem(text: str) -> ConvProblem:
     except InvalidArguments as error:
         shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
         raise InvalidArguments(f"problem {shown!r}: {error}") from None
-
-
-def entries(text: str, keys: Collection[str]) -> tuple[dict[str, int], str]:
-    """The numbers by key, and the name.  Raises InvalidArguments for what is not in `keys`."""
-    numbers: dict[str, int] = {}
-    at = 0
-    while at < len(text):
-        if text[at] == "_":
-            at += 1
-            continue
-        if text[at] == "n":
-            return numbers, parse_name(text[at + 1 :])
-        match = _ENTRY.match(text, at)
-        where = f"at position {at + 1}"
-        if not match:
-            raise InvalidArguments(f"expected a key {where}, found '{text[at]}'")
-        key, number = match["key"], match["number"]
-        if key not in keys:
-            raise InvalidArguments(f"unknown key '{key}' {where}; keys are {' '.join(keys)} and n")
-        if key in numbers:
-            raise InvalidArguments(f"'{key}' is given a second time {where}")
-        numbers[key] = _number(key, number, where)
-        at = match.end()
-    return numbers, ""
-
-
-def _number(key: str, digits: str, where: str) -> int:
-    if digits in ("", "-"):
-        raise InvalidArguments(f"'{key}' {where} has no number")
-    smallest = 0 if key in _MAY_BE_ZERO else 1
-    # Python refuses to convert more than 4300 digits, so a long number is judged by its length.
-    value = int(digits) if len(digits) <= 20 else LARGEST_NUMBER + 1
-    if digits.startswith("-") or value < smallest:
-        raise InvalidArguments(f"'{key}' {where} is {digits[:20]}, it must be at least {smallest}")
-    if value > LARGEST_NUMBER:
-        raise InvalidArguments(f"'{key}' {where} does not fit: it must be at most {LARGEST_NUMBER}")
-    return value
-
-
-def count_in(name: str) -> int:
-    """N of a name that ends in `*N`, else 1."""
-    match = re.search(r"\*([1-9][0-9]{0,8})$", name)
-    return int(match[1]) if match else 1
-
-
-def parse_name(rest: str) -> str:
-    """The name that follows the letter n, quoted or not.  Raises InvalidArguments."""
-    name = rest[1:-1] if len(rest) >= 2 and rest[0] == rest[-1] == '"' else rest
-    if not name or '"' in name or not name.isprintable():
-        raise InvalidArguments('n"name" ends the problem; the name is of printable characters other than quotes')
-    return name
 
 
 def _build(numbers: dict[str, int], name: str) -> ConvProblem:

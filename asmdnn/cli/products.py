@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
 NO_POST_OPS = dnn.Attr()
-SUM_ROUNDINGS = 2  # of a bias, and of the last addition
+SUM_ROUNDINGS = 4  # of two scales, a bias, and the last addition
 
 
 @dataclass
@@ -49,6 +49,13 @@ class Filler:
         return self.values(dims) if is_read else np.full(tuple(dims), np.nan, np.float32)
 
 
+def scaled_product(a: Floats, b: Floats, bias: Floats | None, factor: Doubles | float) -> tuple[Doubles, Doubles]:
+    """factor * (a @ b) + bias, and the size of what was added up."""
+    values, size = product(a, b)
+    values, size = values * factor, size * np.abs(factor)
+    return (values, size) if bias is None else (values + bias, size + np.abs(bias))
+
+
 def product(a: Floats, b: Floats) -> tuple[Doubles, Doubles]:
     """a @ b in float64, and |row| * |column| of each element."""
     rows = np.sqrt(np.square(a, dtype=np.float64).sum(axis=-1))
@@ -63,10 +70,12 @@ def answer_of(
     exact: bool,
     attr: dnn.Attr = NO_POST_OPS,
     arrays: Mapping[str, Floats] = MappingProxyType({}),
+    divisor: Doubles | float = 1.0,
 ) -> Answer:
-    """The result behind the post-ops, given the sums and the sizes of what was added up; `arrays` are the arguments."""
+    """The result behind the post-ops and the scales of dst, given the sums and the sizes of what was added up; `arrays`
+    are the arguments."""
     roundings = reduction + SUM_ROUNDINGS
     error = np.asarray(roundings * UNIT_ROUNDOFF / (1 - roundings * UNIT_ROUNDOFF) * size)
-    if attr.post_ops:
-        values, error = chains.apply(attr, values, error, arrays)
+    if attr.post_ops or attr.scales:
+        values, error = chains.apply(attr, values, error, arrays, divisor)
     return Answer(values, 0.0 if exact and chains.is_exact(attr) else error, "numpy")

@@ -1,7 +1,8 @@
 """Scales and zero points as benchdnn writes them: `--attr-scales=src:common:0.5+dst:per_dim_1`.
 
 Entries are ARGUMENT:POLICY[:VALUE[*]], joined by +.  The policy says which dims have values of their own; a value is
-needed for `common`, where others have random ones if none is given.  benchdnn's `*` (passed at run time) is accepted.
+needed for `common`, where others have random ones if none is given.  benchdnn's `*` (passed at run time) is accepted,
+and a number whose bit d stands for dim d, as verbose lines have it.
 """
 
 import math
@@ -12,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.numbers import FLOAT32_MAX
 
-POLICIES = {"common": (), "per_dim_0": (0,), "per_dim_1": (1,), "per_oc": (1,), "per_dim_01": (0, 1)}
+POLICIES = {"common": 0, "per_dim_0": 1, "per_dim_1": 2, "per_dim_01": 3, "per_dim_2": 4, "per_dim_3": 8}
+PER_CHANNEL = "per_oc"
 EXPONENTS = (-3, 4)  # random scales are powers of two, which do not round
 LARGEST_ZERO_POINT = 7
 
@@ -27,20 +30,22 @@ class Quantity:
     policy: str
     value: float | None
 
-    @property
-    def mask(self) -> int:
-        """Bit d is set if every index of dim d has a value of its own."""
-        return sum(1 << dim for dim in POLICIES[self.policy])
+    def mask(self, channels: int = 1) -> int:
+        """Bit d is set if every index of dim d has a value of its own; `channels` is the dim of output channels."""
+        if self.policy == PER_CHANNEL:
+            return 1 << channels
+        return POLICIES[self.policy] if self.policy in POLICIES else int(self.policy)
 
-    def shape(self, dims: Sequence[int]) -> tuple[int, ...]:
+    def shape(self, dims: Sequence[int], channels: int = 1) -> tuple[int, ...]:
         """The values' dims, to broadcast to a tensor's."""
-        return tuple(n if self.mask >> dim & 1 else 1 for dim, n in enumerate(dims))
+        return tuple(n if self.mask(channels) >> dim & 1 else 1 for dim, n in enumerate(dims))
 
-    def scales(self, dims: Sequence[int]) -> npt.NDArray[np.float32]:
-        """float32 in `shape(dims)`."""
+    def scales(self, dims: Sequence[int], channels: int = 1) -> npt.NDArray[np.float32]:
+        """float32 in `shape(dims, channels)`."""
+        shape = self.shape(dims, channels)
         if self.value is not None:
-            return np.full(self.shape(dims), self.value, np.float32)
-        exponents = np.random.default_rng(2).integers(*EXPONENTS, self.shape(dims))
+            return np.full(shape, self.value, np.float32)
+        exponents = np.random.default_rng(2).integers(*EXPONENTS, shape)
         return np.exp2(exponents).astype(np.float32)
 
     def zero_points(self, dims: Sequence[int]) -> npt.NDArray[np.int32]:
@@ -75,8 +80,10 @@ def _quantity(entry: str, arguments: Sequence[str], whole: bool) -> Quantity:
     policy, _, value = rest.partition(":")
     if argument not in arguments:
         raise InvalidArguments(f"has '{argument}': arguments are {', '.join(arguments)}")
-    if policy not in POLICIES:
-        raise InvalidArguments(f"has the policy '{policy}': policies are {', '.join(POLICIES)}")
+    mask = policy.isascii() and policy.isdecimal() and len(policy) <= 5 and int(policy) < 1 << MAX_NDIMS
+    if policy not in POLICIES and policy != PER_CHANNEL and not mask:
+        names = ", ".join((*POLICIES, PER_CHANNEL))
+        raise InvalidArguments(f"has the policy '{policy}': policies are {names}, or a mask of dims")
     if not value and policy == "common":
         raise InvalidArguments(f"has '{entry}' without a value: write {argument}:common:2")
     return Quantity(argument, policy, real(value.removesuffix("*"), whole) if value else None)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.cli import chains
+from asmdnn.cli.attributes import UNSCALED, Scales
 from asmdnn.cli.judge import Answer
 from asmdnn.cli.problems import ConvProblem
 
@@ -36,7 +37,7 @@ LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
 class ConvData:
     """Arguments in plain layouts: src (n, c, h, w), weights (o, i, h, w), bias (o) or None, dst before the call.
 
-    operands: the tensors of post-ops by name.
+    operands: the tensors of post-ops, and scales, by name.
     """
 
     src: Floats
@@ -53,7 +54,9 @@ class ConvData:
         return {name: array for name, array in found.items() if array is not None} | dict(self.operands)
 
 
-def make_data(problem: ConvProblem, has_bias: bool, attr: dnn.Attr, exact: bool, seed: int = 1) -> ConvData:
+def make_data(
+    problem: ConvProblem, has_bias: bool, attr: dnn.Attr, exact: bool, scales: Scales = UNSCALED, seed: int = 1
+) -> ConvData:
     """Arguments filled with data.  Without a sum, dst starts as NaN: an element that is not written shows."""
     random = np.random.default_rng(seed)
     src_bound = max(1, min(LARGEST_SRC_INTEGER, EXACT_SUM // 2 // problem.reduction))
@@ -73,22 +76,23 @@ def make_data(problem: ConvProblem, has_bias: bool, attr: dnn.Attr, exact: bool,
         fill((problem.oc,)) if has_bias else None,
         fill(problem.dst_dims) if attr.reads_dst() else np.full(problem.dst_dims, np.nan, np.float32),
         exact,
-        chains.operands(attr, exact),
+        chains.operands(attr, exact) | dict(scales.arrays),
     )
 
 
-def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr) -> Answer:
+def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: Scales = UNSCALED) -> Answer:
     """The 2D convolution without groups of `data`, and its tolerance as the module says."""
     values = np.empty(problem.dst_dims)
     weights = np.asarray(data.weights, np.float64)
     for image, src in zip(values, data.src, strict=True):
         image[...] = _convolve(problem, src.astype(np.float64), weights)
+    values *= scales.factor
     if data.bias is not None:
         values += data.bias[:, None, None]
     exact = data.exact and chains.is_exact(attr)
-    error: Doubles | float = 0.0 if exact else rounding_of_sums(problem, data)
-    if attr.post_ops:
-        values, error = chains.apply(attr, values, error, data.arrays)
+    error: Doubles | float = 0.0 if exact else rounding_of_sums(problem, data, scales)
+    if attr.post_ops or attr.scales:
+        values, error = chains.apply(attr, values, error, data.arrays, scales.divisor)
     return Answer(values, 0.0 if exact else error, "numpy")
 
 
@@ -118,29 +122,35 @@ def _convolve(problem: ConvProblem, src: Doubles, weights: Doubles) -> Doubles:
 
 
 def rounding_tolerance(problem: ConvProblem, data: ConvData, attr: dnn.Attr) -> Doubles | None:
-    """The tolerance without the values, for large problems: of chains of Sum and relu, None for others.
+    """The tolerance without the values, for large problems: of chains of Sum and relu without scales, else None.
 
     Sums only add terms to the bound, each with two roundings, and relu does not increase a difference.
     """
+    if attr.scales:
+        return None
     added: Doubles | float = 0.0
     for op in attr.post_ops:
         if isinstance(op, dnn.Sum):
             added = added + abs(op.scale) * (np.abs(data.dst.astype(np.float64)) + abs(op.zero_point))
         elif not (isinstance(op, dnn.Eltwise) and op.alg == "relu" and abs(op.alpha) <= 1 and op.scale == 1):
             return None
-    return rounding_of_sums(problem, data, added, 2 * len(attr.post_ops))
+    return rounding_of_sums(problem, data, UNSCALED, added, 2 * len(attr.post_ops))
 
 
 def rounding_of_sums(
-    problem: ConvProblem, data: ConvData, added: Doubles | float = 0.0, more_roundings: int = 0
+    problem: ConvProblem,
+    data: ConvData,
+    scales: Scales = UNSCALED,
+    added: Doubles | float = 0.0,
+    more_roundings: int = 0,
 ) -> Doubles:
     """How far rounding can move each sum: the bound of the module's text, with the size of what else is added."""
     squares = np.square(data.src, dtype=np.float64).sum(axis=1, keepdims=True)
     patches = np.stack([sum(view for _, view in _taps(problem, _pad(problem, image))) for image in squares])
     filters = np.sqrt(np.square(data.weights, dtype=np.float64).sum(axis=(1, 2, 3)))
-    size = np.sqrt(patches) * filters[None, :, None, None]
+    size = np.sqrt(patches) * filters[None, :, None, None] * np.abs(scales.factor)
     if data.bias is not None:
         size += np.abs(data.bias)[:, None, None]
     size = size + added
-    rounding = (problem.reduction + 2 + more_roundings) * UNIT_ROUNDOFF
+    rounding = (problem.reduction + (4 if scales.masks else 2) + more_roundings) * UNIT_ROUNDOFF
     return np.asarray(size * (rounding / (1 - rounding)))

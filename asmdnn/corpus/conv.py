@@ -5,7 +5,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from asmdnn.generators.conv import ConvTileSpec, TapGroup
+from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.conv_shape import TapGroup
 from asmdnn.generators.postops import PostOp, ReluOp, SumOp
 from asmdnn.isa.levels import AVX2, AVX512_CORE
 

@@ -5,7 +5,9 @@ from itertools import product
 
 from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conversion import SIZE_BYTES, Conversion
-from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.convert import ConvertSpec
+from asmdnn.generators.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
+from asmdnn.generators.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.generators.transpose import LINE_BYTES, UNITS, TransposeSpec
@@ -37,6 +39,11 @@ def transpose_specs() -> Iterator[TransposeSpec]:
                     yield TransposeSpec(
                         REORDER_ISA, unit, rows, columns, unit * columns + 3 * apart, unit * rows + apart
                     )
+        for rows, stored in {(3, 4), (tile, 2 * tile), (tile - 1 or 1, line), (3, line), (line - 1 or 1, line)}:
+            for columns in (1, tile + 1, line + 1, 2 * line + 3) if rows < stored else ():
+                apart = 0 if (rows + columns) % 2 else unit
+                steps = (unit * columns + apart, unit * stored + apart)
+                yield TransposeSpec(REORDER_ISA, unit, rows, columns, *steps, zero_rows=stored - rows)
 
 
 def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
@@ -58,6 +65,19 @@ def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
         size = SIZE_BYTES[bits]
         for count in range(1, 10):
             yield ConvertSpec(REORDER_ISA, Conversion(bits, bits), 2, count, (size, 3 * size), (size, 5 * size))
+
+
+def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:
+    """2 to 4 channels; pixels around one vector and the loop; types in turn, with nothing and with everything."""
+    plain, everything = (False, False, False), (True, True, True)
+    for channels in (2, 3, 4):
+        for i, pixels in enumerate((1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 31, 32, 33, 70)):
+            other, byte = TYPES[i % len(TYPES)], ("u8", "s8")[i % 2]
+            size, terms = SIZE_BYTES[other], everything if i % 3 == 2 or other == byte else plain
+            planes, scales = (size * (pixels + i % 2), size), ((0, 0), (4, 0), (0, 4), (8, 12))[i % 4]
+            to, back = Conversion(other, byte, *terms), Conversion(byte, other, *terms)
+            yield ConvertInterleaveSpec(REORDER_ISA, to, channels, pixels, planes, (1, channels), scales)
+            yield ConvertDeinterleaveSpec(REORDER_ISA, back, pixels, channels, (channels, 1), planes[::-1], scales)
 
 
 def quotient_specs() -> Iterator[QuotientSpec]:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, plain
-from asmdnn.generators.conv import ARGUMENTS, ConvTileSpec
+from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.conv_shape import ARGUMENTS
 from asmdnn.generators.elementwise import INTERLEAVED, ElementwiseSpec
 from asmdnn.generators.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.eltwise.gradients import GRADIENTS

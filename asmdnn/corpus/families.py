@@ -11,6 +11,7 @@ from asmdnn.corpus.copies import (
     compensation_specs,
     conversion_specs,
     copy_specs,
+    pixel_specs,
     quotient_specs,
     transpose_specs,
 )
@@ -20,7 +21,9 @@ from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
 from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.convert import ConvertSpec
+from asmdnn.generators.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
+from asmdnn.generators.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.gemv import GemvSpec
@@ -31,7 +34,8 @@ from asmdnn.generators.shuffle import ShuffleSpec
 from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.generators.transpose import TransposeSpec
 
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | QuotientSpec | CompensationSpec
+Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | Pixels | QuotientSpec | CompensationSpec
 KernelSpec = ConvTileSpec | ElementwiseSpec | MatmulTileSpec | GemvSpec | ReorderSpec | ShuffleSpec | ElementsSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 
@@ -51,6 +55,7 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
         f"copy-{REORDER_ISA}": tuple(copy_specs()),
         f"transpose-{REORDER_ISA}": tuple(transpose_specs()),
         f"convert-{REORDER_ISA}": tuple(conversion_specs()),
+        f"pixels-{REORDER_ISA}": tuple(pixel_specs()),
         f"quotient-{REORDER_ISA}": tuple(quotient_specs()),
         f"compensation-{REORDER_ISA}": tuple(compensation_specs()),
     }

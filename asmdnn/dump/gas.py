@@ -35,13 +35,13 @@ def assembly(kernel: Kernel) -> str:
 
 
 def _instructions(kernel: Kernel) -> Iterator[str]:
-    labels = dict(_label(*match.groups()[1:]) for line in kernel.listing if (match := JUMP.fullmatch(line.text)))
+    jumps = (match for line in kernel.listing if (match := JUMP.fullmatch(line.text)))
+    labels = sorted({_label(*match.groups()[1:]) for match in jumps})  # several may be at one place
     frames = {change.offset: change for change in changes(kernel.listing)}
     for line in kernel.listing:
         if line.offset in frames:
             yield from _frame_directives(frames[line.offset])
-        if line.offset in labels:
-            yield f"{labels[line.offset]}:"
+        yield from (f"{label}:" for offset, label in labels if offset == line.offset)
         comment = f"# {line.role}" + (f"  ({line.source})" if line.source else "")
         yield f"    {_instruction(line)}".ljust(COMMENT_COLUMN - 1) + f" {comment}".rstrip()
 

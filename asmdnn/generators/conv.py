@@ -22,65 +22,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS, ConvTile, TapGroup
 from asmdnn.generators.expression_code import Slots, Source
-from asmdnn.generators.footprint import Footprint, Range, TapList
-from asmdnn.generators.postops import (
-    OLD_DST,
-    Operand,
-    PostOp,
-    apply_chain,
-    apply_composed,
-    is_written_out,
-    names_of_operands,
-    operands_of,
-    operands_read,
-    words_of,
-)
+from asmdnn.generators.postop_chain import apply_chain, apply_composed, is_written_out, operands_of
+from asmdnn.generators.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, mem
-from asmdnn.isa.vector import Lanes, Vector, lanes_of, vector_of
+from asmdnn.isa.vector import Lanes, Vector, vector_of
 
-SRC, WEIGHTS, BIAS, DST, TAPS, AHEAD = range(6)
-ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")
 LINE_BYTES = 64
 BROADCASTS = 4  # registers that take turns holding a broadcast source element
 
 
 @dataclass(frozen=True, slots=True)
-class TapGroup:
-    """The taps that reach exactly `pixels` (indices into the tile) with `channels` input channels each."""
-
-    pixels: tuple[int, ...]
-    channels: int
-
-
-@dataclass(frozen=True, slots=True)
-class ConvTileSpec:
-    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so."""
-
-    isa: str
-    vectors: int  # of output channels
-    channels: int  # real ones among them, the others are zero padding; bias has no more
-    src_pixel_bytes: tuple[int, ...]
-    src_channel_bytes: int
-    weights_row_bytes: int
-    dst_pixel_bytes: int
-    dst_vector_bytes: int
-    whole_vectors: bool  # dst has room, zero padding, for all lanes
-    groups: tuple[TapGroup, ...]
-    bias: bool = False
-    accumulate: bool = False  # start from dst, not from zero or bias
-    post_ops: tuple[PostOp, ...] = ()
-    ahead_lines: int = 0  # cache lines to prefetch for every tap
-
-    @property
-    def name(self) -> str:
-        """Block, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
-        words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
-        words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
-        words += ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
-        return f"conv_f32_{'_'.join(words)}__{self.isa}"
+class ConvTileSpec(ConvTile):
+    """The code of a tile."""
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[6])."""
@@ -91,50 +47,8 @@ class ConvTileSpec:
         finish_tile(self, asm, v, acc)
         asm.ret()
 
-    @property
-    def frame_names(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return (*ARGUMENTS, *names_of_operands(self.post_ops))
 
-    def footprint(self) -> Footprint:
-        """The bytes that a call touches."""
-        lanes = lanes_of(self.isa)
-        stored = self.vectors * lanes if self.whole_vectors else self.channels
-        pixels = range(len(self.src_pixel_bytes))
-        starts = [
-            (j, p * self.dst_pixel_bytes + j * self.dst_vector_bytes) for j in range(self.vectors) for p in pixels
-        ]
-        dst = tuple(Range(DST, begin, begin + 4 * min(lanes, stored - j * lanes)) for j, begin in starts)
-        operands = operands_read(self.post_ops)
-        reads_dst = self.accumulate or OLD_DST in operands
-        bias = Range(BIAS, 0, 4 * self.channels)
-        taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
-        others = tuple(r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes))
-        return Footprint((bias,) * self.bias + dst * reads_dst + others, dst, taps)
-
-    def operand_ranges(self, operand: Operand, lanes: int) -> tuple[Range, ...]:
-        """What post-ops read of a tensor: nothing for vectors of padding only, unless one element serves all."""
-        found: dict[Range, None] = {}
-        for j in range(self.vectors):
-            width = 4 if operand.element else 4 * min(lanes, self.channels - j * lanes)
-            for p in range(len(self.src_pixel_bytes)) if width > 0 else ():
-                begin = p * operand.row_bytes + j * operand.vector_bytes
-                found[Range(operand.argument, begin, begin + width)] = None
-        return tuple(found)
-
-    def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
-        """What one tap of a group reads, from its source pixel and its weights row."""
-        if self.src_channel_bytes == 4:  # a pixel's channels are one range
-            steps, width = [0], 4 * group.channels
-        else:
-            steps, width = [c * self.src_channel_bytes for c in range(group.channels)], 4
-        src = [self.src_pixel_bytes[p] + step for p in group.pixels for step in steps]
-        rows = [c * self.weights_row_bytes for c in range(group.channels)]
-        row_bytes = 4 * lanes * self.vectors
-        return (*(Range(SRC, b, b + width) for b in src), *(Range(WEIGHTS, b, b + row_bytes) for b in rows))
-
-
-def start_accumulators(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+def start_accumulators(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
     """acc[p][j] = dst[p, j], bias vector j, or zero."""
     asm.role("start")
     if spec.accumulate:
@@ -146,7 +60,7 @@ def start_accumulators(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[
             v.zero(x)
 
 
-def load_bias(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+def load_bias(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
     bias = asm.gp.take("bias")
     asm.MOV(bias, mem(asm.frame, 8 * BIAS))
     with v.parts(spec.vectors, spec.channels) as parts:
@@ -163,7 +77,7 @@ def load_bias(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]
 Visit = Callable[[int, int, Pointer, Lanes, Lanes], None]
 
 
-def walk_dst(spec: ConvTileSpec, asm: Assembler, v: Vector, visit: Visit) -> None:
+def walk_dst(spec: ConvTile, asm: Assembler, v: Vector, visit: Visit) -> None:
     """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, vector of channels by vector."""
     dst = asm.gp.take("dst")
     asm.MOV(dst, mem(asm.frame, 8 * DST))
@@ -178,7 +92,7 @@ def walk_dst(spec: ConvTileSpec, asm: Assembler, v: Vector, visit: Visit) -> Non
     asm.gp.free(dst)
 
 
-def multiply_taps(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+def multiply_taps(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
     """Walk the tap lists, a loop for each group of pixels."""
     row = v.registers.take("row", spec.vectors)
     spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
@@ -209,7 +123,7 @@ def multiply_taps(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[
 
 
 def multiply_tap(
-    spec: ConvTileSpec,
+    spec: ConvTile,
     group: TapGroup,
     asm: Assembler,
     v: Vector,
@@ -237,7 +151,7 @@ def multiply_tap(
         asm.ADD(ahead, spec.ahead_lines * LINE_BYTES)
 
 
-def finish_tile(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+def finish_tile(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
     """Post-ops and stores.  Padding is stored as zero whatever the source holds: 0 * inf would be NaN."""
     asm.role("finish")
     spare = v.registers.take("post-ops", 2)
@@ -260,7 +174,7 @@ def finish_tile(spec: ConvTileSpec, asm: Assembler, v: Vector, acc: list[list[An
 
 
 @contextmanager
-def sources_of(spec: ConvTileSpec, asm: Assembler, p: int, j: int, old: Source, real: Lanes) -> Iterator[list[Source]]:
+def sources_of(spec: ConvTile, asm: Assembler, p: int, j: int, old: Source, real: Lanes) -> Iterator[list[Source]]:
     """Where vector j of pixel p finds the operands of the post-ops: pointers are loaded here, and given back."""
     pointers = []
     sources = []

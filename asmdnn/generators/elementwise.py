@@ -23,16 +23,8 @@ from zlib import crc32
 
 from asmdnn.generators.expression_code import Slots, Source, apply_to_each
 from asmdnn.generators.footprint import Footprint, Range
-from asmdnn.generators.postops import (
-    OLD_DST,
-    Operand,
-    PostOp,
-    compose,
-    names_of_operands,
-    operands_of,
-    operands_read,
-    words_of,
-)
+from asmdnn.generators.postop_chain import compose, names_of_operands, operands_of, operands_read, words_of
+from asmdnn.generators.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector, vector_of

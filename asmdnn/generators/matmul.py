@@ -28,7 +28,8 @@ from typing import Any
 from asmdnn.generators.conv import BROADCASTS, LINE_BYTES
 from asmdnn.generators.expression_code import Slots, Source
 from asmdnn.generators.matmul_shape import AHEAD, ARGUMENTS, BIAS, DST, PACKED, SCALE, SRC, WEIGHTS, Bias, MatmulTile
-from asmdnn.generators.postops import OLD_DST, apply_chain, apply_composed, is_written_out, operands_of
+from asmdnn.generators.postop_chain import apply_chain, apply_composed, is_written_out, operands_of
+from asmdnn.generators.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.vector import Lanes, Vector, vector_of
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from asmdnn.generators.footprint import Footprint, Range
-from asmdnn.generators.postops import OLD_DST, Operand, PostOp, names_of_operands, operands_read, words_of
+from asmdnn.generators.postop_chain import names_of_operands, operands_read, words_of
+from asmdnn.generators.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.vector import lanes_of
 
 SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)

@@ -2,19 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators import postops
 from asmdnn.generators.postops import EltwiseOp, OffsetSumOp, Operand, PReluOp, ReluOp, SumOp
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.numbers import check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.user_post_op import PostOp
 
 MAX_POST_OPS = 32
-SCRATCHPAD_MODES = ("library", "user")  # the primitive has a pool of it; the caller passes it with every call
-NO_OPERANDS: Mapping[str, Operand] = MappingProxyType({})
+SCRATCHPAD_MODES = ("library", "user")
 QUANTIZED = ("src", "weights", "dst")
 
 
@@ -127,15 +124,20 @@ class Attr:
     The chain is a tuple of frozen values: its length, each one's `kind` and parameters can be read, and what is done to
     the list that it was made from does not change it.
 
-    scales, zero_points: for each tensor ("src", "dst") a mask, whose bit d says that every index of dim d has a value
-    of its own; 0 is one value for all.  The values come with the call: `src_scales` is f32[product of those dims],
-    `src_zero_points` s32, and so on.  Raises InvalidArguments.
+    scales, zero_points: for each tensor ("src", "weights", "dst") a mask, whose bit d says that every index of dim d
+    has a value of its own; 0 is one value for all.  The values come with the call: `src_scales` is f32[product of
+    those dims], `src_zero_points` s32, and so on.  Results are divided by the scales of dst, behind all post-ops.
+    scratchpad_mode: "library", the primitive has a pool of temporary memory, or "user", every call passes it.
+    deterministic: ask for results that are bitwise equal in every run and for every number of threads.  All kernels
+    here are, so it changes nothing; a request that says so stays true when others come.
+    Raises InvalidArguments.
     """
 
     post_ops: tuple[AnyPostOp, ...] = ()
     scales: tuple[tuple[str, int], ...] = ()
     zero_points: tuple[tuple[str, int], ...] = ()
-    scratchpad_mode: str = "library"  # who owns the temporary memory of a call: see SCRATCHPAD_MODES
+    scratchpad_mode: str = "library"
+    deterministic: bool = False
 
     def __init__(
         self,
@@ -143,6 +145,7 @@ class Attr:
         scales: Mapping[str, int] | None = None,
         zero_points: Mapping[str, int] | None = None,
         scratchpad_mode: str = "library",
+        deterministic: bool = False,
     ) -> None:
         chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
         for i, op in enumerate(chain):
@@ -156,6 +159,9 @@ class Attr:
         if scratchpad_mode not in SCRATCHPAD_MODES:
             raise InvalidArguments(f"scratchpad_mode must be 'library' or 'user', not {scratchpad_mode!r}")
         object.__setattr__(self, "scratchpad_mode", scratchpad_mode)
+        if not isinstance(deterministic, bool):
+            raise InvalidArguments(f"deterministic must be True or False, not {deterministic!r}")
+        object.__setattr__(self, "deterministic", deterministic)
 
     @property
     def quantizes(self) -> bool:
@@ -170,27 +176,6 @@ class Attr:
         """The data that came with tensors of user-written post-ops, by argument name."""
         own = ((i, op) for i, op in enumerate(self.post_ops) if isinstance(op, PostOp))
         return {f"{name}_{i}": memory for i, op in own for name, memory in op.data.items()}
-
-    def resolved(self, dst: MemoryDesc) -> dict[str, MemoryDesc]:
-        """`tensors` for a result like dst: `any` becomes dst's format, or a plain one.
-
-        Raises InvalidArguments if a tensor cannot be broadcast to dst.
-        """
-        found = {}
-        for name, desc in self.tensors().items():
-            if len(desc.dims) != dst.ndims or any(n not in (1, m) for n, m in zip(desc.dims, dst.dims, strict=True)):
-                raise InvalidArguments(f"{name} has dims {desc.dims}, each must be 1 or that of dst: {dst.dims}")
-            if desc.is_any and not dst.is_any:
-                like = desc.dims == dst.dims
-                desc = dst if like else MemoryDesc(desc.dims, desc.dtype, LETTERS[: dst.ndims])
-            found[name] = desc
-        return found
-
-    def on_registers(self, operands: Mapping[str, Operand] = NO_OPERANDS) -> tuple[postops.PostOp, ...]:
-        """The chain as kernels execute it, with an operand for each of `tensors`."""
-        return tuple(
-            op.on_registers(*(operands[f"{name}_{i}"] for name in op.tensors)) for i, op in enumerate(self.post_ops)
-        )
 
     def reads_dst(self) -> bool:
         """Whether the result depends on what the destination held before."""

@@ -10,6 +10,7 @@
 Source: oneDNN 3.5, src/common/verbose.cpp, and benchdnn's doc/knobs_attr.md.
 """
 
+from collections.abc import Iterable
 from typing import Any
 from zlib import crc32
 
@@ -21,11 +22,17 @@ def attribute_words(attr: Attr) -> str:
     """All that is not the default, with spaces between attributes."""
     words = {
         "attr-scratchpad": "" if attr.scratchpad_mode == "library" else attr.scratchpad_mode,
-        "attr-scales": "+".join(f"{name}:{mask}" for name, mask in attr.scales),
-        "attr-zero-points": "+".join(f"{name}:{mask}" for name, mask in attr.zero_points),
+        "attr-deterministic": "true" if attr.deterministic else "",
+        "attr-scales": masks(attr.scales),
+        "attr-zero-points": masks(attr.zero_points),
         "attr-post-ops": "+".join(post_op_word(op) for op in attr.post_ops),
     }
     return " ".join(f"{name}:{word}" for name, word in words.items() if word)
+
+
+def masks(found: Iterable[tuple[str, int]]) -> str:
+    """Of tensors, by oneDNN's short names."""
+    return "+".join(f"{'wei' if name == 'weights' else name}:{mask}" for name, mask in found)
 
 
 def post_op_word(op: Any) -> str:

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from asmdnn.generators.conv import ARGUMENTS
+from asmdnn.generators.conv_shape import ARGUMENTS
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.chain import chain_of
 from asmdnn.primitives.conv_geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.conv_operands import tile_operands
 from asmdnn.primitives.conv_schedule import schedule_tiles
@@ -19,6 +20,7 @@ from asmdnn.types import f32
 
 NAME = "direct"
 PLANAR_CHANNELS = 16  # with more, channels a whole plane apart cost more than a reorder of the source
+SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 
 
@@ -28,8 +30,6 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     name = f"{NAME}:{engine.isa}"
     lanes = lanes_of(engine.isa)
     resolved = resolve_activations(desc, lanes)
-    if attr.quantizes:
-        return Refusal(name, "scales and zero points are for integer types, which are not implemented")
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)
     if src is None or dst is None:
         return Refusal(name, "src and dst must be plain, or blocked once and by channels")
@@ -41,12 +41,20 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     weights = panels_desc(resolved.weights, tiling.vectors * lanes)
     if not desc.weights.is_any and desc.weights != weights:
         return Refusal(name, f"weights must be any or {weights.tag}, not {desc.weights.tag}")
-    others = attr.resolved(resolved.dst)
+    chain = chain_of(attr, resolved.tensors(), SCALED, channels_of_dst(resolved.bias))
+    if isinstance(chain, str):
+        return Refusal(name, chain)
+    others = chain.operands(resolved.dst)
     operands = tile_operands(others, resolved.dst, len(ARGUMENTS), geometry, tiling.vectors * lanes, lanes)
     if isinstance(operands, str):
         return Refusal(name, operands)
-    tensors = {**resolved.tensors(), "weights": weights, **others}
-    return schedule_tiles(name, tensors, operands, geometry, tiling, attr, engine)
+    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(resolved.dst)}
+    return schedule_tiles(name, tensors, operands, geometry, tiling, chain, engine)
+
+
+def channels_of_dst(bias: MemoryDesc | None) -> MemoryDesc | None:
+    """A dense bias as a tensor that broadcasts to dst."""
+    return bias and MemoryDesc((1, *bias.dims, 1, 1), bias.dtype, "abcd")
 
 
 def resolve_activations(desc: ConvolutionForward, lanes: int) -> ConvolutionForward:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.conv import ARGUMENTS, ConvTileSpec
+from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.conv_shape import ARGUMENTS
 from asmdnn.generators.postops import OLD_DST, PostOp
 from asmdnn.isa.vector import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.chain import Chain
 from asmdnn.primitives.conv_geometry import ConvGeometry
 from asmdnn.primitives.conv_operands import TileOperand
 from asmdnn.primitives.conv_taps import make_tap_lists, rows_of_panel, taps_of
@@ -50,13 +51,13 @@ def schedule_tiles(
     operands: Mapping[str, TileOperand],
     g: ConvGeometry,
     tiling: Tiling,
-    attr: Attr,
+    chain: Chain,
     engine: Engine,
 ) -> Plan:
-    """The plan for resolved tensors, those of post-ops among them; `g` may be the flattened geometry."""
+    """The plan for resolved tensors, those of the chain among them; `g` may be the flattened geometry."""
     width = tiling.vectors * lanes_of(engine.isa)
-    chain = attr.on_registers({operand: place.operand for operand, place in operands.items()})
-    ranges = choose_depths(g, 4 * width, engine.l2_bytes) if may_split(chain) else [(0, g.ic)]
+    bias = "bias" in tensors and not chain.adds_bias
+    ranges = choose_depths(g, 4 * width, engine.l2_bytes) if chain.may_split else [(0, g.ic)]
     tiles = make_tiles(g, tiling.pixels, tiling.strip_rows)
     taps, starts = make_tap_lists(g, tiles.patterns, ranges, 4 * width)
 
@@ -73,7 +74,8 @@ def schedule_tiles(
 
     specs: dict[ConvTileSpec, int] = {}
     phases = []
-    for d, depth in enumerate(make_depths(ranges, "bias" in tensors, chain)):
+    post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
+    for d, depth in enumerate(make_depths(ranges, bias, post_ops)):
         spec_of, cycles = make_specs(g, tiles.patterns, tiling, panels, depth, lines, engine.isa, specs)
         pattern, src, dst = tile_offsets
         ahead = share + panel_bytes * depth.begin // g.ic
@@ -146,11 +148,6 @@ def lay_out(
                 cost_out[:, i] = cycles[panel][pattern[begin:end]].reshape(-1, size)
             at = block.stop
     return records, cost
-
-
-def may_split(chain: tuple[PostOp, ...]) -> bool:
-    """Whether dst may hold partial sums: not if a post-op behind the first one reads what it held before."""
-    return not any(OLD_DST in op.operands for op in chain[1:])
 
 
 def make_depths(ranges: list[tuple[int, int]], bias: bool, chain: tuple[PostOp, ...]) -> Iterator[Depth]:

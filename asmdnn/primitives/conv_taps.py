@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from asmdnn.generators.conv import TapGroup
+from asmdnn.generators.conv_shape import TapGroup
 from asmdnn.primitives.conv_geometry import ConvGeometry
 from asmdnn.primitives.conv_tiles import Int64, Pattern
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from asmdnn.generators.elementwise import DST, MOST_OPERANDS, SRC, ElementwiseSpec
-from asmdnn.generators.postops import OLD_DST, Operand, PostOp, compose, operands_of
+from asmdnn.generators.postop_chain import compose, operands_of
+from asmdnn.generators.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise_loops import Box, Loop, boxes
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
@@ -47,7 +49,8 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan an element-wise primitive, or say why not.  Raises InvalidArguments for post-ops that do not fit dst."""
     isa = f32_level(engine.isa)
     name = f"{request.name}:{isa}"
-    tensors = dict([request.src, request.dst, *request.others.items(), *attr.resolved(request.dst[1]).items()])
+    chain = post_ops_of(attr)
+    tensors = dict([request.src, request.dst, *request.others.items(), *chain.operands(request.dst[1]).items()])
     reason = "scales and zero points are not implemented" if attr.quantizes else why_not(tensors, request.dst[0])
     nests = None if reason else boxes(list(tensors.values()), DST)
     if nests is None:
@@ -62,7 +65,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan | Refusal:
                 name, f"{strided[0]} and {request.dst[0]} are not dense in the same dim: reorder one of them"
             )
         for piece, row, rows in cut(box, along):
-            spec = spec_of(tuple(tensors), piece, row, rows, request.main, attr, isa)
+            spec = spec_of(tuple(tensors), piece, row, rows, request.main, chain, isa)
             if isinstance(spec, ElementwiseSpec) and tensors[request.dst[0]].size_bytes >= STREAMING_BYTES:
                 aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
@@ -120,14 +123,14 @@ def grid(box: Box, inside: tuple[Loop, ...]) -> Int64:
     return starts
 
 
-def spec_of(names: tuple[str, ...], box: Box, row: Loop, rows: Loop, main: MainOp, attr: Attr, isa: str) -> Spec:
+def spec_of(names: tuple[str, ...], box: Box, row: Loop, rows: Loop, main: MainOp, after: Chain, isa: str) -> Spec:
     """The kernel of the rows of a box."""
     if box.padding:
         return RowsSpec(ZERO_ISA, rows.extent, 4 * row.extent, 0, 4 * rows.strides[DST], zero=True)
     operands = {
         name: Operand(a, 4 * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1) for a, name in enumerate(names)
     }
-    chain = (main(operands), *attr.on_registers(operands))
+    chain = (main(operands), *after.on_registers(operands))
     return ElementwiseSpec(isa, rows.extent, row.extent, operands[names[SRC]], 4 * rows.strides[DST], chain)
 
 

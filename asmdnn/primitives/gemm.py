@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attr import NO_ATTR, Attr
+from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.product import Product, matrix_of, panels_of, panels_tag
@@ -68,7 +68,7 @@ def plan(desc: Gemm, attr: Attr, engine: Engine) -> Plan | Refusal:
     (m, n), k = desc.c.dims, desc.a.dims[1]
     a, c = (matrix_of(name, d) for name, d in (("a", desc.a), ("c", desc.c)))
     p = Product((), m, n, k, a, panels_of("b", desc.b) or matrix_of("b", desc.b), c)
-    ending = Ending(NO_ATTR, desc.scaled, {"zero": "", "one": "one", "any": "any"}[desc.beta])
+    ending = Ending(scaled=desc.scaled, beta={"zero": "", "one": "one", "any": "any"}[desc.beta])
     return plan_product(p, ending, desc.tensors(), engine, ("c",))
 
 

@@ -15,6 +15,7 @@ from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.chain import NO_CHAIN, Chain, chain_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.inner_product import (
@@ -22,7 +23,7 @@ from asmdnn.primitives.inner_product import (
     InnerProductBackwardWeights,
     InnerProductForward,
 )
-from asmdnn.primitives.matmul_tiles import why_not_attr
+from asmdnn.primitives.matmul_tiles import why_not_read
 from asmdnn.primitives.product import Matrix, Panels, Product, matrix_of, panels_of
 from asmdnn.primitives.product_blocks import panel_columns
 from asmdnn.primitives.product_plan import Assembly, Refused, sum_of_rows
@@ -32,6 +33,8 @@ from asmdnn.types import f32
 
 Description = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights
 
+
+SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 
 Kind = TypeVar("Kind", InnerProductForward, InnerProductBackwardData, InnerProductBackwardWeights)
 
@@ -43,15 +46,20 @@ def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Plan 
         width = panel_columns(desc.weights.dims[0], lanes_of(f32_level(engine.isa)))
         desc = desc.with_formats({"weights": weights_like(desc.src, desc.weights, width)})
 
+    chain = chain_of(attr, desc.tensors(), SCALED, desc.bias and row_of_dst(desc.bias))
+
     def multiply(assembly: Assembly) -> None:
         src, weights = aligned(assembly, {"src": desc.src, "weights": desc.weights}, panels="weights")
+        chain = assembly.ending.chain
         bias = None if desc.bias is None else Matrix("bias", 4 * desc.bias.offset0, (), 0, 4 * desc.bias.strides[0])
+        if chain.adds_bias:
+            bias = None
         mb, oc = desc.dst.dims
         factors = src.rows(), weights.panels() or weights.rows().transposed
-        others = tuple(matrix_of(*other) for other in attr.resolved(desc.dst).items())
+        others = tuple(matrix_of(*other) for other in chain.operands(desc.dst).items())
         assembly.product(Product((), mb, oc, src.size, *factors, rows_of("dst", desc.dst), bias, None, others))
 
-    return planned(desc, attr, engine, multiply, ("dst",))
+    return planned(desc, chain, engine, multiply, ("dst",))
 
 
 def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) -> Plan | Refusal:
@@ -75,7 +83,7 @@ def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engin
         assembly.product(Product((), mb, diff_src.size, oc, src, weights, diff_src.rows()))
         copy_back(assembly, diff_src, desc.diff_src, "diff_src")
 
-    return planned(desc, attr, engine, multiply, ("diff_src",))
+    return planned(desc, backward_chain(attr), engine, multiply, ("diff_src",))
 
 
 def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Plan | Refusal:
@@ -97,31 +105,45 @@ def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine:
             assembly.product(sum_of_rows(assembly, diff_dst, mb, oc, bias))
 
     outputs = ("diff_weights",) + ("diff_bias",) * (desc.diff_bias is not None)
-    return planned(desc, attr, engine, multiply, outputs)
+    return planned(desc, backward_chain(attr), engine, multiply, outputs)
+
+
+def backward_chain(attr: Attr) -> Chain | str:
+    """Nothing, or the reason why attributes cannot be met."""
+    return "post-ops and scales of a backward pass are not implemented" if attr.post_ops or attr.quantizes else NO_CHAIN
+
+
+def row_of_dst(bias: MemoryDesc) -> MemoryDesc:
+    """A bias as a tensor that broadcasts to dst."""
+    return MemoryDesc((1, *bias.dims), bias.dtype, strides=(0, *bias.strides), offset0=bias.offset0)
 
 
 def planned(
-    desc: Description, attr: Attr, engine: Engine, multiply: Callable[[Assembly], None], outputs: tuple[str, ...]
+    desc: Description,
+    chain: Chain | str,
+    engine: Engine,
+    multiply: Callable[[Assembly], None],
+    outputs: tuple[str, ...],
 ) -> Plan | Refusal:
-    """The plan that `multiply` puts together, or why it cannot."""
-    assembly, tensors = Assembly(engine, Ending(attr)), desc.tensors()
-    name = f"tiles:{assembly.engine.isa}"
+    """The plan that `multiply` puts together, or why it cannot; `chain` is what follows the sums, or why it cannot."""
+    name, tensors = f"tiles:{f32_level(engine.isa)}", desc.tensors()
     for tensor, d in tensors.items():
         if d.dtype != f32:
             return Refusal(name, f"{tensor} is {d.dtype}, only f32 is implemented")
         if tensor in outputs and d.may_overlap:
             return Refusal(name, f"elements of {tensor} overlap")
-    if attr.post_ops and "dst" not in outputs:
-        return Refusal(name, "post-ops of a backward pass are not implemented")
-    others = attr.resolved(tensors["dst"]) if attr.post_ops else {}
-    reason = why_not_attr(attr, others)
-    if reason:
-        return Refusal(name, reason)
+    if isinstance(chain, str):
+        return Refusal(name, chain)
+    if chain.links:
+        if reason := why_not_read(chain, tensors["dst"]):
+            return Refusal(name, reason)
+        tensors |= chain.arguments(tensors["dst"])
+    assembly = Assembly(engine, Ending(chain))
     try:
         multiply(assembly)
     except Refused as reason:
         return Refusal(name, str(reason))
-    return assembly.plan(tensors | others, outputs)
+    return assembly.plan(tensors, outputs)
 
 
 def with_plain_formats(desc: Kind, but: str) -> Kind:

@@ -10,9 +10,10 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.attr import NO_ATTR, Attr
+from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.matmul import MatMul
-from asmdnn.primitives.primitive import Primitive, PrimitiveDesc, primitive_desc
+from asmdnn.primitives.primitive import Primitive
 from asmdnn.runtime.execution import kernel_cache
 
 KEPT_ROW_COUNTS = 1024

@@ -1,12 +1,12 @@
 """Matrix products by tiles, f32: formats that are `any` resolved, descriptors turned into strides."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from asmdnn.isa.vector import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.chain import Chain, chain_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.matmul import MatMul
@@ -25,12 +25,19 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan | Refusal:
     reason = why_not(desc, lanes)
     if reason:
         return Refusal(name, reason)
-    others = attr.resolved(desc.dst)
-    reason = why_not_attr(attr, others)
-    if reason:
-        return Refusal(name, reason)
-    p = replace(product_of(desc), others=tuple(matrix_of(*other) for other in others.items()))
-    return plan_product(p, Ending(attr), desc.tensors() | others, engine)
+    chain = chain_of(attr, desc.tensors(), scaled_dims(desc.dst.ndims), desc.bias)
+    reason = chain if isinstance(chain, str) else why_not_read(chain, desc.dst)
+    if isinstance(chain, str) or reason:
+        return Refusal(name, reason or "")
+    p = product_of(replace(desc, bias=None) if chain.adds_bias else desc)
+    p = replace(p, others=tuple(matrix_of(*other) for other in chain.operands(desc.dst).items()))
+    return plan_product(p, Ending(chain), desc.tensors() | chain.arguments(desc.dst), engine)
+
+
+def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:
+    """The dims of src and weights that dst has too: of the batch, and rows or columns."""
+    batch = {dim: dim for dim in range(ndims - 2)}
+    return {"src": batch | {ndims - 2: ndims - 2}, "weights": batch | {ndims - 1: ndims - 1}}
 
 
 def resolve(desc: MatMul, lanes: int) -> MatMul:
@@ -56,11 +63,9 @@ def why_not(desc: MatMul, lanes: int) -> str | None:
     return None
 
 
-def why_not_attr(attr: Attr, tensors: Mapping[str, MemoryDesc]) -> str | None:
-    """The reason why attributes cannot be met, None if they can; `tensors` are those of the post-ops."""
-    if attr.quantizes:
-        return "scales and zero points are not implemented"
-    for name, tensor in tensors.items():
+def why_not_read(chain: Chain, dst: MemoryDesc) -> str | None:
+    """The reason why what follows the sums cannot be read, None if it can."""
+    for name, tensor in chain.operands(dst).items():
         if tensor.inner_blocks:
             return f"{name} {tensor.tag} is blocked, it must be plain"
     return None

@@ -17,8 +17,8 @@ from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import source_digest
 from asmdnn.jit.packs import Pack
+from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.primitives.implementation import plan_digest, plan_key
-from asmdnn.primitives.primitive import PrimitiveDesc
 from asmdnn.primitives.registry import planners_of
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.version import __version__

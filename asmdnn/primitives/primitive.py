@@ -1,151 +1,18 @@
-"""Primitive descriptors, which only plan, and primitives, which own kernels and execute."""
+"""Primitives, which own kernels and execute."""
 
 from collections.abc import Callable, Mapping
 from time import perf_counter
-from typing import Any
 
 from asmdnn import verbose
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments
 from asmdnn.isa.cpu import require_executable
-from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.primitives.attr import NO_ATTR, Attr
+from asmdnn.memory import Memory
 from asmdnn.primitives.checking import check_padding, checked, is_checking
-from asmdnn.primitives.engine import Engine, Stream
-from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
-from asmdnn.primitives.registry import Description, planners_of
-from asmdnn.primitives.reports import call_report, introduce, report_creation, report_refusals
+from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.primitives.engine import Stream
+from asmdnn.primitives.reports import call_report, report_creation
 from asmdnn.runtime.execution import Call, Program
-from asmdnn.runtime.plan import ALIGNMENT_BYTES, Plan
-from asmdnn.types import u8
-
-
-class PrimitiveDesc:
-    """A description that an implementation has taken: formats resolved, kernels and schedule known, nothing generated.
-
-    Queries carry oneDNN's names.  The descriptors of absent arguments are None.
-    """
-
-    def __init__(
-        self, desc: Description, attr: Attr, engine: Engine, plan: Plan, refusals: tuple[Refusal, ...] = ()
-    ) -> None:
-        self.desc, self.attr, self.engine, self.plan, self.refusals = desc, attr, engine, plan, refusals
-
-    @property
-    def implementation(self) -> str:
-        """For example "direct:avx2"."""
-        return self.plan.implementation
-
-    @property
-    def src_desc(self) -> MemoryDesc:
-        return self.plan.tensors["src"]
-
-    @property
-    def weights_desc(self) -> MemoryDesc | None:
-        return self.plan.tensors.get("weights")
-
-    @property
-    def bias_desc(self) -> MemoryDesc | None:
-        return self.plan.tensors.get("bias")
-
-    @property
-    def dst_desc(self) -> MemoryDesc:
-        return self.plan.tensors["dst"]
-
-    @property
-    def diff_src_desc(self) -> MemoryDesc | None:
-        return self.plan.tensors.get("diff_src")
-
-    @property
-    def diff_weights_desc(self) -> MemoryDesc | None:
-        return self.plan.tensors.get("diff_weights")
-
-    @property
-    def diff_bias_desc(self) -> MemoryDesc | None:
-        return self.plan.tensors.get("diff_bias")
-
-    @property
-    def diff_dst_desc(self) -> MemoryDesc | None:
-        return self.plan.tensors.get("diff_dst")
-
-    @property
-    def workspace_desc(self) -> MemoryDesc | None:
-        """None: no implementation so far keeps anything for a backward pass."""
-        return None
-
-    @property
-    def scratchpad_desc(self) -> MemoryDesc:
-        """The temporary memory of one call, as u8[bytes], starting at a multiple of 64.
-
-        With scratchpad_mode="user" the caller passes it as `scratchpad`, or None if the size is 0.
-        """
-        return MemoryDesc((self.plan.scratchpad_bytes,), u8, "a")
-
-    @property
-    def memory_consumption(self) -> int:
-        """Bytes of temporary memory that a primitive holds for each call at a time: none if the user passes it."""
-        return 0 if self.attr.scratchpad_mode == "user" else self.plan.scratchpad_bytes
-
-    @property
-    def schedule_bytes(self) -> int:
-        """Bytes of the plan, which equal requests share: records and constants; code comes to this."""
-        records = sum(phase.records.nbytes for phase in self.plan.phases)
-        return records + sum(c.nbytes for c in self.plan.constants.values())
-
-    def explain(self) -> str:
-        """What was chosen and why: refusals, formats, kernels, and the schedule in numbers."""
-        plan = self.plan
-        lines = [f"{plan.implementation}  ({self.desc})", *(f"  refused  {refusal}" for refusal in self.refusals)]
-        lines += [f"  {name:8} {desc}" for name, desc in plan.tensors.items()]
-        lines += [f"  scratch  {name} {size} bytes" for name, size in plan.scratch_bytes.items()]
-        for i, phase in enumerate(plan.phases):
-            lines.append(f"  phase {i}  {len(phase.records)} records, {int(phase.cycles.sum())} cycles expected")
-            lines += [f"    {records:7} x {plan.specs[kernel].name}" for kernel, records, _ in phase.uses()]
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.implementation}: {self.desc}>"
-
-
-def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | None = None) -> PrimitiveDesc:
-    """Plan `desc` with the first implementation that takes it.
-
-    Generates and executes nothing; works for ISA levels that this machine lacks.  Raises InvalidArguments for a wrong
-    argument, Unimplemented with every implementation's reason if none takes it.
-    """
-    planners, engine = check_request(desc, attr, engine)
-    if verbose.listening():
-        introduce()
-    try:
-        plan, refusals = first_plan(planners, desc, attr, engine)
-    except Unimplemented:
-        if verbose.wants("dispatch"):
-            answers = try_all(planners, desc, attr, engine)
-            report_refusals(desc, attr, [answer for answer in answers if isinstance(answer, Refusal)])
-        raise
-    if refusals and verbose.wants("dispatch"):
-        report_refusals(desc, attr, refusals)
-    return PrimitiveDesc(desc, attr, engine, plan, refusals)
-
-
-def implementations(
-    desc: Description, attr: Attr = NO_ATTR, engine: Engine | None = None
-) -> list[PrimitiveDesc | Refusal]:
-    """What every implementation says, best first: a primitive descriptor, or a Refusal with its reason."""
-    planners, engine = check_request(desc, attr, engine)
-    return [
-        PrimitiveDesc(desc, attr, engine, answer) if isinstance(answer, Plan) else answer
-        for answer in try_all(planners, desc, attr, engine)
-    ]
-
-
-def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple[tuple[Planner[Any], ...], Engine]:
-    planners = planners_of(desc)
-    if not isinstance(attr, Attr):
-        raise InvalidArguments(f"attr must be an Attr, not {type(attr).__name__}")
-    engine = Engine() if engine is None else engine
-    if not isinstance(engine, Engine):
-        raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
-    return planners, engine
+from asmdnn.runtime.plan import ALIGNMENT_BYTES
 
 
 class Primitive:

@@ -49,7 +49,7 @@ class Product:
     dst: Matrix
     bias: Matrix | None = None
     packed: Panels | None = None  # where the tiles leave a copy of their weights
-    others: tuple[Matrix, ...] = ()  # what post-ops read, in the order of Attr.tensors
+    others: tuple[Matrix, ...] = ()  # what post-ops read, in the order of Chain.names
 
     def operands(self) -> dict[str, Matrix | Panels]:
         every = {"src": self.src, "weights": self.weights, "dst": self.dst, "bias": self.bias, "packed": self.packed}

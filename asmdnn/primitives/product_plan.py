@@ -160,10 +160,10 @@ class Assembly:
         isa, l2 = self.engine.isa, self.engine.l2_bytes
         if src_needs_pack(p):
             p = replace(p, src=self.dense_copy(p, p.src, p.k, "src", "pack_src"))
-        if reads_rows(p) and self.ending.may_split:
+        if reads_rows(p):
             self.rows_of_weights(p)
             return
-        splits = choose_splits(p, isa) if self.ending.may_split else 1
+        splits = choose_splits(p, isa)
         if not needs_pack(p, choose_block(p, isa)):
             self.split_or_not(p, splits)
             return

@@ -11,7 +11,7 @@ from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.matmul_shape import ARGUMENTS, Bias, Items
 from asmdnn.generators.postops import Operand, PostOp
 from asmdnn.isa.vector import lanes_of
-from asmdnn.primitives.attr import NO_ATTR, Attr, Sum
+from asmdnn.primitives.chain import NO_CHAIN, Chain
 from asmdnn.primitives.conv_schedule import lay_out, make_depths
 from asmdnn.primitives.conv_tiles import Int64, balanced
 from asmdnn.primitives.conv_tiling import CALL_CYCLES, TILES_TO_HIDE, Order, choose_order, step_cycles
@@ -29,28 +29,28 @@ WEIGHTS_SHARE = 8  # of L2: weights that stay there whatever the order
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What happens to the sum: post-ops, or the scales of gemm (`beta`: "" none, "one", "any")."""
+    """What happens to the sums: a chain, or the scales of gemm (`beta`: "" none, "one", "any")."""
 
-    attr: Attr = NO_ATTR
+    chain: Chain = NO_CHAIN
     scaled: bool = False
     beta: str = ""
 
     @property
     def may_split(self) -> bool:
-        """Whether dst may hold partial sums: not if a post-op behind the first one reads what it held before."""
-        return not any(isinstance(op, Sum) for op in self.attr.post_ops[1:])
+        """Whether dst may hold partial sums."""
+        return self.chain.may_split
 
     @property
     def reads_dst(self) -> bool:
-        return bool(self.beta) or self.attr.reads_dst()
+        return bool(self.beta) or self.chain.reads_dst
 
-    def chain(self, others: Sequence[Matrix], lanes: int) -> tuple[PostOp, ...]:
+    def on_registers(self, others: Sequence[Matrix], lanes: int) -> tuple[PostOp, ...]:
         """The post-ops on registers, whose operands lie as `others` says: columns dense, or one for all."""
         operands = [
             Operand(number, x.row_bytes, 4 * lanes if x.column_bytes else 0, not x.column_bytes)
             for number, x in enumerate(others, len(ARGUMENTS))
         ]
-        return self.attr.on_registers(dict(zip(self.attr.tensors(), operands, strict=True)))
+        return self.chain.on_registers(dict(zip(self.chain.names, operands, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def schedule(
     cut = Cut.of(p, block, lanes, ranges, l2_bytes)
     specs: dict[MatmulTileSpec, int] = {}
     phases: list[Phase] = []
-    for step in steps_of(ranges, p.bias is not None, ending, ending.chain(p.others, lanes)):
+    for step in steps_of(ranges, p.bias is not None, ending, ending.on_registers(p.others, lanes)):
         records, cycles = cut.records(step, isa, specs)
         phases.append(Phase(cut.buffers, records, cycles, continues=bool(phases)))
     return tuple(specs), phases

@@ -9,7 +9,7 @@ import numpy as np
 
 from asmdnn.generators import quotient
 from asmdnn.generators.conversion import Conversion
-from asmdnn.generators.convert import ARGUMENTS
+from asmdnn.generators.convert_block import ARGUMENTS
 from asmdnn.generators.quotient import F32_BYTES, QuotientSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr, Sum

@@ -25,13 +25,17 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A nest of loops from start offsets, in elements; padding boxes are to be filled with zeros."""
+    """A nest of loops from start offsets, in elements; padding boxes are to be filled with zeros.
+
+    zeros: how many steps of the loop that is dense in dst follow it in padding, which belongs to this box then.
+    """
 
     src: int
     dst: int
     loops: tuple[Loop, ...]
     padding: bool
     scale: int = 0
+    zeros: int = 0
 
 
 Digits = list[tuple[int, int]]  # (unit, stride), largest unit first

@@ -14,11 +14,19 @@ from typing import TypeVar
 import numpy as np
 
 from asmdnn.generators.conversion import Conversion
-from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.convert import ConvertSpec
+from asmdnn.generators.convert_pixels import (
+    FEWEST_PLANES,
+    MOST_PLANES,
+    ConvertDeinterleaveSpec,
+    ConvertInterleaveSpec,
+)
+from asmdnn.generators.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.shuffle_rows import RowsSpec
-from asmdnn.generators.transpose import LINE_BYTES, UNITS, VECTOR_BYTES, TransposeSpec, across_of
+from asmdnn.generators.transpose import LINE_BYTES, UNITS, TransposeSpec, across_of
+from asmdnn.generators.transpose_tiles import VECTOR_BYTES
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.reorder_loops import Box, Loop, boxes
+from asmdnn.primitives.reorder_loops import Box, Loop, boxes, merge
 from asmdnn.runtime.plan import Int64, Phase
 
 KERNEL_ISA = "avx2"  # its kernels serve every level
@@ -36,7 +44,8 @@ SCALE_BYTES = 4
 SINGLE = Loop(1, 0, 0)
 
 Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec
+Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | Pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +56,7 @@ class Shape:
     rows: Loop
     columns: Loop
     inner: Loop = SINGLE
+    zeros: int = 0  # rows of zeros behind
 
     @property
     def elements(self) -> int:
@@ -79,9 +89,10 @@ class Blocks:
         others = [x for x in box.loops if x is not inner]
         if not box.padding and (inner is SINGLE or (self.conversion.is_copy and inner.extent * dst in UNITS)):
             columns = next((x for x in others if x.src == inner.extent * src), SINGLE)
-            rows = next((x for x in others if x.dst == inner.extent * dst), SINGLE)
+            single = Loop(1, 0, inner.extent * dst) if box.zeros else SINGLE  # one row, and zeros behind it
+            rows = next((x for x in others if x.dst == inner.extent * dst), single)
             if rows is not SINGLE and columns is not SINGLE and rows is not columns:
-                transpose = Shape(True, rows, columns, inner)
+                transpose = Shape(True, rows, columns, inner, box.zeros)
                 if self.is_near(transpose):
                     return transpose
         if inner is SINGLE and not box.padding:
@@ -111,15 +122,15 @@ class Blocks:
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
         across = across_of(unit) if self.conversion.is_copy else CONVERT_ROWS
-        along = max(across, RECORD_BYTES // (across * unit))
+        along = whole_vectors(max(across, RECORD_BYTES // (min(across, shape.columns.extent) * unit)))
         if shape.columns.extent <= across:
             return {"columns": across, "rows": along}
-        whole_row = shape.rows.extent * unit
+        whole_row = (shape.rows.extent + shape.zeros) * unit
         if whole_row == shape.columns.dst and whole_row <= MOST_ROW_BYTES:
             across = shape.rows.extent  # dst is written in order
         elif shape.columns.dst >= PAGE_BYTES:
             return {"columns": across, "rows": LINES * across}  # a few lines of each page while it is at hand
-        return {"columns": max(1, RECORD_BYTES // (across * unit)), "rows": across}
+        return {"columns": whole_vectors(max(1, RECORD_BYTES // (across * unit))), "rows": across}
 
     def cut(self, box: Box) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
@@ -137,7 +148,10 @@ class Blocks:
         (src, dst), (rows, columns) = self.sizes, (shape.rows, shape.columns)
         if shape.transposes and self.conversion.is_copy:
             unit = dst * shape.inner.extent
-            return self.streaming(TransposeSpec(KERNEL_ISA, unit, rows.extent, columns.extent, rows.src, columns.dst))
+            extents = (rows.extent, columns.extent)
+            return self.streaming(
+                TransposeSpec(KERNEL_ISA, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
+            )
         if columns is SINGLE:
             columns = Loop(1, src, dst, 0)
         if box.padding or (self.conversion.is_copy and (columns.src, columns.dst) == (src, dst)):
@@ -147,11 +161,23 @@ class Blocks:
         steps = ((rows.src, columns.src), (rows.dst, columns.dst), (rows.scale, columns.scale))
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
         if shape.transposes:
-            return ConvertTransposeSpec(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+            kind = self.transpose_kind(shape)
+            return kind(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
         spec = ConvertSpec(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
         row_bytes = 4 * columns.extent
         lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
         return replace(spec, streaming=self.streams and dst == 4 and lines and not conversion.sum)
+
+    def transpose_kind(self, shape: Shape) -> type[Pixels | ConvertTransposeSpec]:
+        """The kernel of a transpose that converts: one of its own for the bytes of pixels of few channels."""
+        (src, dst), rows, columns = self.sizes, shape.rows, shape.columns
+        if self.conversion.sum:
+            return ConvertTransposeSpec
+        if dst == 1 and FEWEST_PLANES <= rows.extent <= MOST_PLANES and columns.dst == rows.extent:
+            return ConvertInterleaveSpec
+        if src == 1 and FEWEST_PLANES <= columns.extent <= MOST_PLANES and rows.src == columns.extent:
+            return ConvertDeinterleaveSpec
+        return ConvertTransposeSpec
 
     def streaming(self, spec: Copy) -> Copy:
         """The kernel with streaming stores if its vectors follow one another.
@@ -161,7 +187,7 @@ class Blocks:
         width, step = (
             (spec.row_bytes, spec.dst_step)
             if isinstance(spec, RowsSpec)
-            else (spec.rows * spec.unit_bytes, spec.dst_row_bytes)
+            else (spec.stored_rows * spec.unit_bytes, spec.dst_row_bytes)
         )
         return replace(spec, streaming=self.streams and width == step and width % VECTOR_BYTES == 0)
 
@@ -182,8 +208,8 @@ def reorder_phase(
     maker = Blocks(conversion or Conversion(src.dtype.name, dst.dtype.name), streams)
     index: dict[ReorderSpec, int] = {}
     records, cycles = [np.empty((0, 1 + len(buffers)), np.int64)], [np.empty(0, np.int32)]
-    for whole in boxes(src, dst, scales):
-        for box, shape in maker.cut(maker.in_bytes(whole)):
+    for whole in with_zeros(maker, [maker.in_bytes(box) for box in boxes(src, dst, scales)]):
+        for box, shape in maker.cut(whole):
             spec = maker.kernel(box, shape)
             grid = starts(box, shape)
             rows = np.zeros((len(grid), 1 + len(buffers)), np.int64)
@@ -196,6 +222,48 @@ def reorder_phase(
     together, costs = np.concatenate(records), np.concatenate(cycles)
     order = np.argsort(together[:, 2], kind="stable")  # a line that two boxes share, such as of padding, is at hand
     return tuple(index), Phase(buffers, np.ascontiguousarray(together[order]), costs[order])
+
+
+def whole_vectors(count: int) -> int:
+    """Not more, and without a rest of vectors if there are several."""
+    return count // VECTOR_BYTES * VECTOR_BYTES or count
+
+
+def with_zeros(maker: Blocks, found: list[Box]) -> list[Box]:
+    """The boxes with padding taken into the transpose that writes the same rows of dst, so that lines are written once.
+
+    That is padding behind all rows of a transpose, over the same other loops, and short enough to be unrolled.
+    """
+    taken: set[int] = set()
+    result = []
+    for box in found:
+        shape = maker.shape(replace(box, zeros=1))
+        if box.padding or not shape.transposes or not maker.conversion.is_copy:
+            result.append(box)
+            continue
+        unit = shape.rows.dst
+        outer = sorted((x.extent, x.dst) for x in merge([Loop(x.extent, 0, x.dst) for x in others_of(box, shape)]))
+        zeros = 0
+        for i, padding in enumerate(found):
+            if padding.padding and padding.dst == box.dst + shape.rows.extent * unit:
+                count = zeros_of(padding, outer, maker.sizes[1], unit)
+                if count and shape.rows.extent + count <= across_of(unit):
+                    zeros = count
+                    taken.add(i)
+        result.append(replace(box, zeros=zeros))
+    return [box for i, box in enumerate(result) if i not in taken]
+
+
+def others_of(box: Box, shape: Shape) -> list[Loop]:
+    """The loops that padding behind the rows shares with them."""
+    return [x for x in box.loops if x is not shape.rows and x is not shape.inner]
+
+
+def zeros_of(padding: Box, outer: list[tuple[int, int]], size: int, unit: int) -> int:
+    """How many units the padding has in every step of the loops `outer`; 0 if it has others than these."""
+    dense = next((x for x in padding.loops if x.dst == size), SINGLE)
+    rest = sorted((x.extent, x.dst) for x in padding.loops if x is not dense)
+    return dense.extent * size // unit if rest == outer and dense.extent * size % unit == 0 else 0
 
 
 def starts(box: Box, shape: Shape) -> Int64:

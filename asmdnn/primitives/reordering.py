@@ -4,8 +4,9 @@ from functools import lru_cache
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.primitive import Primitive, primitive_desc
+from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder import Reorder
 
 KEPT_PRIMITIVES = 256

@@ -150,9 +150,12 @@ def test_what_cannot_be_described_is_said_before_anything_runs(
 
 def test_quantities() -> None:
     common, each = quantities(("src", "dst"), whole=False)("src:common:0.5*+dst:per_dim_1")
-    assert (common.mask, common.shape((2, 3)), common.scales((2, 3)).tolist()) == (0, (1, 1), [[0.5]])
-    assert (each.mask, each.shape((2, 3, 5))) == (2, (1, 3, 1))
+    assert (common.mask(), common.shape((2, 3)), common.scales((2, 3)).tolist()) == (0, (1, 1), [[0.5]])
+    assert (each.mask(), each.shape((2, 3, 5))) == (2, (1, 3, 1))
     assert (np.log2(each.scales((2, 3, 5))) % 1 == 0).all()
+    channels, bits = quantities(("wei", "dst"), whole=False)("wei:per_oc+dst:6")
+    assert (channels.mask(), channels.mask(0), channels.shape((2, 3, 5), 2)) == (2, 1, (1, 1, 5))
+    assert (bits.mask(), bits.shape((2, 3, 5)), str(bits)) == (6, (1, 3, 5), "dst:6")
     (zero_point,) = quantities(("src",), whole=True)("src:common:-3")
     assert zero_point.zero_points((2,)).tolist() == [-3]
 

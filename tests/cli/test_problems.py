@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asmdnn.cli.problems import LARGEST_NUMBER, Axis, ConvProblem, parse_problem
+from asmdnn.cli.problems import Axis, ConvProblem, parse_problem
+from asmdnn.cli.words import LARGEST_NUMBER
 from asmdnn.errors import InvalidArguments
 
 

@@ -25,6 +25,7 @@ from tests.cli.test_drivers import read
 QUICK = "--max-ms-per-prb=1"
 CHAIN = "--attr-post-ops=,sum:0.5+relu:0.3,relu"
 MATMUL = ("--matmul", CHAIN, "--bia_dt=undef,f32")
+SCALES = "--attr-scales=src:common:0.7,wei:per_oc,src:common:0.3+wei:per_oc+dst:common:3"
 DIRECTIONS = "FWD_B,FWD_D,FWD_I,BWD_D,BWD_W,BWD_WB"
 
 
@@ -45,11 +46,40 @@ def passed(records: list[dict[str, Any]], count: int) -> None:
         "--matmul --stag=ab --wtag=ba --bia_dt=f32 --bia_mask=3 --attr-post-ops=sum:0.5+relu:0.1 16x8:8x4",
         "--ip --dir=BWD_WB --stag=acdb --mb=3 ic16ih3oc24",
         "--gemm --transa=T --transb=T --alpha=0.5 --beta=2 --pack=ab 16x8:8x4",
+        "--matmul --attr-scales=src:common:2+wei:per_oc+dst:3 --attr-scratchpad=user --attr-deterministic=true 6x8:8x4",
+        "--conv --attr-scales=wei:1+dst:per_oc:2 ic16ih3oc24kh1",
     ],
 )
 def test_a_case_prints_what_repeats_it(words: str) -> None:
     (case,) = read(words)
     assert read(str(case)) == [case]
+
+
+def test_scales_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    modes = "--attr-scratchpad=library,user --attr-deterministic=true"
+    more = "--attr-scales=src:3+wei:5+dst:per_dim_0,src:per_dim_0+wei:per_oc+dst:7 --wtag=abc 3x5x7:3x7x9"
+    status, records = run(capsys, *f"--matmul {SCALES} {CHAIN} {modes} 17x20:20x33 {more}".split())
+    assert status == 0
+    passed(records, 9 * 2 + 6 * 2)
+    status, records = run(capsys, *f"--ip {SCALES} {CHAIN} mb5ic17oc33 --stag=acdb --dir=FWD_I mb3ic16ih3oc24".split())
+    assert status == 0
+    passed(records, 9 + 9)
+    status, records = run(capsys, *f"--conv {SCALES} {CHAIN} --dtag=any,nchw ic16ih7oc24oh7kh3ph1".split())
+    assert status == 0
+    passed(records, 18)
+
+
+def test_answer_with_scales() -> None:
+    """src_scale * weights_scale * sum + bias, the post-ops, and all that divided by dst_scale."""
+    scales = "--attr-scales=src:common:3+wei:common:-0.5+dst:common:4 --attr-post-ops=abs"
+    arrays = {"src": np.float32([[2]]), "weights": np.float32([[4]]), "bias": np.float32([[1]])}
+    for words in (f"--matmul --bia_dt=f32 {scales} 1x1:1x1", f"--ip --dir=FWD_B {scales} mb1ic1oc1"):
+        answer = work(words).answer(TensorData(arrays, exact=False))
+        assert answer.values.item() == abs(2 * 4 * 3 * -0.5 + 1) / 4
+    conv = work(f"--conv --dir=FWD_B {scales} mb1ic1ih1oc1oh1kh1")
+    data = conv.data(exact=False)
+    sums = -1.5 * float(data.arrays["src"].item()) * float(data.arrays["weights"].item())
+    assert conv.answer(data).values.item() == pytest.approx(abs(sums + data.arrays["bias"].item()) / 4, rel=1e-12)
 
 
 def test_matmuls_are_right(capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,6 +246,7 @@ def test_onednn_agrees() -> None:
     is_there(onednn_library.load)
     agrees(f"--matmul --bia_dt=undef,f32 {CHAIN} 17x20:20x33 --wtag=abc 3x5x7:3x7x9")
     agrees(f"--ip --dir={DIRECTIONS} mb5ic17oc33 --stag=acdb mb3ic16ih3oc24")
+    agrees(f"--matmul {SCALES} --bia_dt=f32 {CHAIN} 17x20:20x33")  # of f32, it scales nothing else
 
 
 def test_numpy_agrees() -> None:

@@ -7,13 +7,13 @@ from zlib import crc32
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec
-from asmdnn.generators import compensation, conv, convert, quotient
+from asmdnn.generators import compensation, conv_shape, convert_block, quotient
 from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
+from asmdnn.generators.postop_chain import is_written_out, operands_of
 from asmdnn.generators.postops import (
     OLD_DST,
     BinaryOp,
@@ -21,8 +21,6 @@ from asmdnn.generators.postops import (
     GradientOp,
     PostOp,
     SumOp,
-    is_written_out,
-    operands_of,
 )
 from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle import ShuffleSpec
@@ -189,12 +187,12 @@ def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     if isinstance(spec, ElementwiseSpec):
         return ("src", "dst", *names_of_operands(spec.chain))
     if isinstance(spec, ConvTileSpec):
-        return (*conv.ARGUMENTS, *names_of_operands(spec.post_ops))
+        return (*conv_shape.ARGUMENTS, *names_of_operands(spec.post_ops))
     if isinstance(spec, QuotientSpec):
         return quotient.ARGUMENTS
     if isinstance(spec, CompensationSpec):
         return compensation.ARGUMENTS
-    return convert.ARGUMENTS if isinstance(spec, ConvertSpec | ConvertTransposeSpec) else ("src", "dst")
+    return convert_block.ARGUMENTS if isinstance(spec, convert_block.Block) else ("src", "dst")
 
 
 def names_of_operands(chain: tuple[PostOp, ...]) -> tuple[str, ...]:

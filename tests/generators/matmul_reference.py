@@ -5,7 +5,8 @@ import numpy as np
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.matmul_shape import ARGUMENTS, Items
-from asmdnn.generators.postops import OLD_DST, Operand, operands_of, operands_read
+from asmdnn.generators.postop_chain import operands_of, operands_read
+from asmdnn.generators.postops import OLD_DST, Operand
 from tests.generators.reference import LANES, Memory, operand, operand_name
 from tests.support import functions
 from tests.support.arena import Doubles, Elements, buffer_of, elements, magnitudes

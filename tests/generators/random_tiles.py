@@ -5,7 +5,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from asmdnn.corpus.conv import CONV_LEVELS, MOST_VECTORS, blocked, most_pixels
-from asmdnn.generators.conv import ConvTileSpec, TapGroup
+from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.conv_shape import TapGroup
 from asmdnn.generators.postops import PostOp, ReluOp, SumOp
 from tests.generators.reference import LANES
 

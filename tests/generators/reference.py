@@ -4,7 +4,8 @@ import numpy as np
 
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
-from asmdnn.generators.postops import OLD_DST, Operand, operands_read
+from asmdnn.generators.postop_chain import operands_read
+from asmdnn.generators.postops import OLD_DST, Operand
 from tests.support import functions
 from tests.support.arena import Doubles, Elements
 

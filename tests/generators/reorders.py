@@ -8,7 +8,9 @@ import numpy.typing as npt
 
 from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conversion import Conversion
-from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.convert import ConvertSpec
+from asmdnn.generators.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
+from asmdnn.generators.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.quotient import ARGUMENTS as QUOTIENT_ARGUMENTS
 from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle_rows import RowsSpec
@@ -16,7 +18,8 @@ from asmdnn.generators.transpose import TransposeSpec
 from tests.support.arena import REACH_BYTES, Bytes
 from tests.support.octets import Octets, Places
 
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | QuotientSpec | CompensationSpec
+Converting = ConvertSpec | ConvertTransposeSpec | ConvertInterleaveSpec | ConvertDeinterleaveSpec
+ReorderSpec = RowsSpec | TransposeSpec | Converting | QuotientSpec | CompensationSpec
 Float32 = npt.NDArray[np.float32]
 BITS = {"b8": np.uint8, "b16": np.uint16, "b32": np.uint32}
 TYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "s32": np.int32, "s8": np.int8, "u8": np.uint8} | BITS
@@ -88,6 +91,9 @@ def reorder(spec: ReorderSpec, memory: dict[str, Octets]) -> None:
         r, c = (index.ravel() for index in np.indices((spec.rows, spec.columns)))
         units = memory["src"].gather(r * spec.src_row_bytes + c * spec.unit_bytes, spec.unit_bytes)
         memory["dst"].scatter(c * spec.dst_row_bytes + r * spec.unit_bytes, units)
+        for c in range(spec.columns):
+            zeros = np.zeros(spec.zero_rows * spec.unit_bytes, np.uint8)
+            memory["dst"].store(c * spec.dst_row_bytes + spec.rows * spec.unit_bytes, zeros)
     elif isinstance(spec, QuotientSpec):
         divide(spec, memory)
     else:
@@ -117,7 +123,7 @@ def divide(spec: QuotientSpec, memory: dict[str, Octets]) -> None:
                 memory["scales"].store(4 * (spec.count + i), (np.float32(spec.sum) / dst).view(np.uint8))
 
 
-def convert(spec: ConvertSpec | ConvertTransposeSpec, memory: dict[str, Octets]) -> None:
+def convert(spec: Converting, memory: dict[str, Octets]) -> None:
     """dst = saturate(round(scale * (src - src_zero_point) + sum * dst + dst_zero_point)), all in f32; see quotient.py
     on the factors of the sum."""
     conversion: Conversion = spec.conversion

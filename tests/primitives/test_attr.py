@@ -67,3 +67,11 @@ def test_wrong_post_ops(make: Any, message: str) -> None:
 
 def test_one_post_op_needs_no_list() -> None:
     assert dnn.Attr(dnn.Sum()) == dnn.Attr([dnn.Sum()])  # type: ignore[arg-type]
+
+
+def test_deterministic() -> None:
+    """A value of the request; every plan meets it, for any number of threads (test_conv_threads, test_matmul)."""
+    assert dnn.Attr(deterministic=True) != dnn.Attr()
+    for wrong in (1, "true", None):
+        with pytest.raises(dnn.InvalidArguments, match="deterministic must be True or False"):
+            dnn.Attr(deterministic=wrong)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.primitives.checking import PaddingError, is_checking
-from asmdnn.primitives.primitive import PrimitiveDesc
+from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.check import PlanError
 from asmdnn.runtime.plan import Plan
 

@@ -34,6 +34,21 @@ def test_any_number_of_rows(isa: str, n: int, k: int, tag: str) -> None:
         assert np.array_equal(read(dst), np.maximum(src @ weights + bias, 0))
 
 
+def test_scales_of_each_row(isa: str) -> None:
+    """A mask with the rows: as many scales as src has rows, in the same kernels."""
+    attr = dnn.Attr(scales={"src": 1, "weights": 2, "dst": 0})
+    product = dnn.MatMulRows(tensor((24, 40)), attr=attr, engine=dnn.Engine(isa=isa, threads=1))
+    kernels = {spec for m in SAMPLED_ROWS for spec in product.primitive_desc(m).plan.specs}
+    weights, columns = values(24, 40), values(40) + 4
+    for m in (1, 3, 113):
+        assert set(product.primitive_desc(m).plan.specs) <= kernels
+        src, rows, dst = values(m, 24), values(m) + 4, holding(tensor((m, 40)), None)
+        arrays = {"src": src, "weights": weights, "src_scales": rows, "weights_scales": columns}
+        scale = dnn.Memory.from_array(np.float32([8]))
+        product.execute(None, **{n: dnn.Memory.from_array(a) for n, a in arrays.items()}, dst_scales=scale, dst=dst)
+        assert np.array_equal(read(dst), rows[:, None] * columns * (src @ weights) / 8)
+
+
 def test_what_is_refused(isa: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match="weights must be a MemoryDesc of 2 dims"):
         dnn.MatMulRows(tensor((2, 3, 4), "abc"))

@@ -121,7 +121,11 @@ PLAIN = {n: dnn.MemoryDesc(d, dnn.f32, "ab") for n, d in (("src", (4, 16)), ("we
     ("attr", "message"),
     [
         (dnn.Attr([dnn.Binary("add", dnn.MemoryDesc((4, 8), dnn.f32, "aB8b"))]), "binary_0 aB8b is blocked"),
-        (dnn.Attr(scales={"src": 0}), "scales and zero points are not implemented"),
+        (dnn.Attr(zero_points={"src": 0}), "zero points are for integer types, which are not implemented"),
+        (
+            dnn.Attr(scales={"weights": 4}),
+            "scales of weights have the mask 4, but only dims . of weights can have scales",
+        ),
     ],
 )
 def test_refusals(attr: dnn.Attr, message: str) -> None:

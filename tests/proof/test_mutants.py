@@ -7,7 +7,7 @@ import pytest
 
 from asmdnn.corpus.conv import blocked, plain
 from asmdnn.corpus.families import Spec
-from asmdnn.generators.conv import DST, SRC
+from asmdnn.generators.conv_shape import DST, SRC
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.postops import ReluOp
 from asmdnn.generators.shuffle_rows import RowsSpec

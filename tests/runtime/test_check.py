@@ -9,7 +9,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
-from asmdnn.generators.conv import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS
+from asmdnn.generators.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.runtime.check import PlanError
 from asmdnn.runtime.plan import Int64, Phase, Plan

@@ -8,14 +8,14 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.cli import chains
+from asmdnn.cli.attributes import AttributeSettings, options
 from asmdnn.cli.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.cli.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.cli.elementwise import BINARY, rounding
 from asmdnn.cli.judge import Answer
 from asmdnn.cli.peers.onednn_numbers import BINARY as BINARY_NUMBERS
-from asmdnn.cli.post_ops import Word, attr_of, chain, joined
 from asmdnn.cli.values import poison
-from asmdnn.cli.words import Option, Settings, boolean, data_type, one_of, tag
+from asmdnn.cli.words import Option, boolean, data_type, one_of, tag
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -27,14 +27,13 @@ ARGUMENTS = {"src0": 1, "src1": 2, "dst": 17}
 
 
 @dataclass(frozen=True, slots=True)
-class BinarySettings(Settings):
+class BinarySettings(AttributeSettings):
     alg: str = "add"
     sdt: str = "f32:f32"
     ddt: str = "f32"
     stag: str = "abx:abx"
     dtag: str = "any"
     inplace: bool = False
-    post_ops: tuple[Word, ...] = ()
 
 
 BinaryCase = Case[BinarySettings, DimsProblem]
@@ -54,7 +53,7 @@ class BinaryWork(Work[TensorData]):
         wanted = {"src0": (dims0, tag0), "src1": (dims1, tag1), "dst": (self.dims, dst_tag)}
         self.descs = {name: desc_of(dims, "f32", tag) for name, (dims, tag) in wanted.items()}
         self.in_place = {"dst": "src0"} if settings.inplace else {}
-        self.attr = attr_of(settings.post_ops, self.dims)
+        self.attr = settings.attr(self.dims)
         self.peer_slack = chains.peer_slack(self.attr)
 
     @property
@@ -137,8 +136,7 @@ DRIVER = Driver(
         "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
         "stag": Option("stag", _tags, "layouts of the sources: abx (default), or one for each, axb:abx", True),
         "dtag": Option("dtag", tag, "layout of dst: any (default) is that of the first source", True),
-        "attr-post-ops": Option("post_ops", chain, "in order: relu, linear:2:1, add:f32:per_oc, sum:0.5, ...",
-                                True, joined),
+        **options("relu, linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": Option("inplace", boolean, "true: the result replaces src0; false (default)", True),
     },
     dims_problem(2),

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import asmdnn as dnn
 from asmdnn.cli import chains
+from asmdnn.cli.attributes import ScaledSettings, scaled_options, scales_of
 from asmdnn.cli.driver import Array, Case, Driver, PeerSide, Work
 from asmdnn.cli.judge import Answer
-from asmdnn.cli.post_ops import Word, attr_of, chain, joined
 from asmdnn.cli.problems import FLOAT_BYTES, ConvProblem, parse_problem
 from asmdnn.cli.reference import ConvData, make_data, numpy_answer, rounding_tolerance
-from asmdnn.cli.words import Option, Settings, number, one_of, tag
+from asmdnn.cli.words import Option, number, one_of, tag
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ SRC, DST, WEIGHTS, BIAS = 1, 17, 33, 41
 
 
 @dataclass(frozen=True, slots=True)
-class ConvSettings(Settings):
+class ConvSettings(ScaledSettings):
     """mb 0: the problem's own."""
 
     dir: str = "FWD_B"
@@ -31,7 +31,6 @@ class ConvSettings(Settings):
     stag: str = "any"
     wtag: str = "any"
     dtag: str = "any"
-    post_ops: tuple[Word, ...] = ()
     mb: int = 0
     alg: str = ""
 
@@ -68,7 +67,9 @@ def layouts(case: ConvCase) -> Layouts:
 class ConvWork(Work[ConvData]):
     def __init__(self, case: ConvCase) -> None:
         self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
-        self.attr = attr_of(case.settings.post_ops, case.problem.dst_dims)
+        dims = {"src": self.problem.src_dims, "weights": self.problem.weights_dims, "dst": self.problem.dst_dims}
+        self.scales = scales_of(self.settings.scales, dims, {"src": 1, "weights": 0, "dst": 1})
+        self.attr = self.settings.attr(dims["dst"], scales=self.scales.masks)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.flops = case.problem.flops
 
@@ -96,10 +97,10 @@ class ConvWork(Work[ConvData]):
         return desc, self.attr
 
     def data(self, exact: bool) -> ConvData:
-        return make_data(self.problem, self.settings.has_bias, self.attr, exact)
+        return make_data(self.problem, self.settings.has_bias, self.attr, exact, self.scales)
 
     def answer(self, data: ConvData) -> Answer:
-        return numpy_answer(self.problem, data, self.attr)
+        return numpy_answer(self.problem, data, self.attr, self.scales)
 
     def tolerance(self, data: ConvData) -> Array | float:
         if data.exact and chains.is_exact(self.attr):
@@ -109,13 +110,13 @@ class ConvWork(Work[ConvData]):
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.cli.peers.onednn import OnednnPrimitive, Tensor
-        from asmdnn.cli.peers.onednn_attributes import tensors_of
+        from asmdnn.cli.peers.onednn_attributes import quantities_of, tensors_of
 
         wanted = self.layouts
         tensors = {"src": Tensor(SRC, wanted.src), "weights": Tensor(WEIGHTS, wanted.weights)}
         if wanted.bias:
             tensors["bias"] = Tensor(BIAS, wanted.bias)
-        tensors |= {"dst": Tensor(DST, wanted.dst)} | tensors_of(self.attr)
+        tensors |= {"dst": Tensor(DST, wanted.dst)} | tensors_of(self.attr) | quantities_of(self.scales.arrays)
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
@@ -167,8 +168,7 @@ DRIVER = Driver(
         "stag": Option("stag", _tag, "layout of src: any (default), nchw, nhwc, nChw8c, nChw16c, abx, axb, ...", True),
         "wtag": Option("wtag", _tag, "layout of weights: any (default), oihw, hwio, ...", True),
         "dtag": Option("dtag", _tag, "layout of dst, as --stag", True),
-        "attr-post-ops": Option("post_ops", chain, "in order: sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu, ...",
-                                True, joined),
+        **scaled_options(),
         "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
         "alg": Option("alg", _alg, "direct or auto, which are the same"),
     },

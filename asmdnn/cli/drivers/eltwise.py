@@ -9,15 +9,15 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.cli import chains
+from asmdnn.cli.attributes import AttributeSettings, options
 from asmdnn.cli.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.cli.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.cli.elementwise import forward, rounding, slope
 from asmdnn.cli.judge import Answer
 from asmdnn.cli.peers.onednn_numbers import ELTWISE
-from asmdnn.cli.post_ops import Word, attr_of, chain, joined
 from asmdnn.cli.quantization import real
 from asmdnn.cli.values import poison
-from asmdnn.cli.words import Option, Settings, boolean, data_type, one_of, tag
+from asmdnn.cli.words import Option, boolean, data_type, one_of, tag
 from asmdnn.primitives.eltwise import BACKWARD_ALGS, FORWARD_ALGS, USE_DST
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SRC, DST, DIFF_SRC, DIFF_DST = 1, 17, 129, 145
 
 
 @dataclass(frozen=True, slots=True)
-class EltwiseSettings(Settings):
+class EltwiseSettings(AttributeSettings):
     dir: str = "FWD_D"
     dt: str = "f32"
     tag: str = "abx"
@@ -42,7 +42,6 @@ class EltwiseSettings(Settings):
     alpha: float = 0.0
     beta: float = 0.0
     inplace: bool = False
-    post_ops: tuple[Word, ...] = ()
 
 
 EltwiseCase = Case[EltwiseSettings, DimsProblem]
@@ -55,7 +54,7 @@ class EltwiseWork(Work[TensorData]):
     def __init__(self, case: EltwiseCase) -> None:
         settings = self.settings = case.settings
         self.tensor = desc_of(case.problem.dims, settings.dt, settings.tag)
-        self.attr = attr_of(settings.post_ops, case.problem.dims)
+        self.attr = settings.attr(case.problem.dims)
         self.is_backward, self.of_dst = settings.dir == "BWD_D", settings.alg.endswith(OF_DST)
         self.alg = settings.alg.removesuffix(OF_DST)
         self.data_name = "dst" if self.of_dst else "src"
@@ -160,8 +159,7 @@ DRIVER = Driver(
         "alg": Option("alg", _alg, "relu (default), tanh, ..., and tanh_dst, ... backward from the result", True),
         "alpha": Option("alpha", real, "the function's alpha (0)", True, lambda number: f"{number:.9g}"),
         "beta": Option("beta", real, "the function's beta (0)", True, lambda number: f"{number:.9g}"),
-        "attr-post-ops": Option("post_ops", chain, "forward, in order: linear:2:1, add:f32:per_oc, sum:0.5, ...",
-                                True, joined),
+        **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": Option("inplace", boolean, "true: the result replaces src, or diff_dst; false (default)", True),
     },
     dims_problem(1),

@@ -7,14 +7,14 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.cli import chains
+from asmdnn.cli.attributes import ScaledSettings, scaled_options, scales_of
 from asmdnn.cli.dims import desc_of
 from asmdnn.cli.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.cli.ip_problem import IpProblem, ip_problem
 from asmdnn.cli.judge import Answer
-from asmdnn.cli.post_ops import Word, attr_of, chain, joined
 from asmdnn.cli.problems import FLOAT_BYTES
-from asmdnn.cli.products import Filler, answer_of, product
-from asmdnn.cli.words import Option, Settings, number, one_of, tag
+from asmdnn.cli.products import Filler, answer_of, product, scaled_product
+from asmdnn.cli.words import Option, number, one_of, tag
 from asmdnn.primitives.registry import InnerProduct
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ WRITTEN = {"BWD_D": ("src",), "BWD_W": ("weights",), "BWD_WB": ("weights", "bias
 
 
 @dataclass(frozen=True, slots=True)
-class IpSettings(Settings):
+class IpSettings(ScaledSettings):
     """mb 0: the problem's own."""
 
     dir: str = "FWD_B"
@@ -36,7 +36,6 @@ class IpSettings(Settings):
     stag: str = "any"
     wtag: str = "any"
     dtag: str = "any"
-    post_ops: tuple[Word, ...] = ()
     mb: int = 0
 
 
@@ -54,7 +53,8 @@ class IpWork(Work[TensorData]):
         tags = {"src": settings.stag, "weights": settings.wtag, "bias": "a", "dst": settings.dtag}
         used = [role for role in self.dims if role != "bias" or settings.dir in ("FWD_B", "BWD_WB")]
         self.descs = {role: desc_of(self.dims[role], "f32", tags[role]) for role in used}
-        self.attr = attr_of(settings.post_ops, p.dst_dims)
+        self.scales = scales_of(settings.scales, self.dims, {"src": 1, "weights": 0, "dst": 1})
+        self.attr = settings.attr(p.dst_dims, scales=self.scales.masks)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.reduction = {"src": p.oc, "weights": p.mb}.get((self.written or ("dst",))[0], p.inputs)
         self.flops = 2 * p.mb * p.oc * p.inputs
@@ -86,17 +86,16 @@ class IpWork(Work[TensorData]):
         if "bias" in self.descs and "bias" not in written:
             arrays["bias"] = fill.values(self.dims["bias"])
         arrays |= {self.name(role): fill.dst(self.dims[role], self.attr.reads_dst()) for role in written}
-        return TensorData(arrays | chains.operands(self.attr, exact), exact)
+        return TensorData(arrays | chains.operands(self.attr, exact) | dict(self.scales.arrays), exact)
 
     def answer(self, data: TensorData) -> Answer:
         written = self.written or ("dst",)
         flat = {role: self._flat(data, role) for role in self.descs if role not in written}
         if self.written:
             return self._gradients(flat, data.exact)
-        values, size = product(flat["src"], flat["weights"].T)
-        if "bias" in flat:
-            values, size = values + flat["bias"].T, size + np.abs(flat["bias"].T)
-        return answer_of(values, size, self.reduction, data.exact, self.attr, data.arrays)
+        bias = flat["bias"].T if "bias" in flat else None
+        values, size = scaled_product(flat["src"], flat["weights"].T, bias, self.scales.factor)
+        return answer_of(values, size, self.reduction, data.exact, self.attr, data.arrays, self.scales.divisor)
 
     def _gradients(self, flat: dict[str, Array], exact: bool) -> Answer:
         if "src" in self.written:
@@ -121,13 +120,13 @@ class IpWork(Work[TensorData]):
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.cli.peers.onednn import OnednnPrimitive, Tensor
-        from asmdnn.cli.peers.onednn_attributes import tensors_of
+        from asmdnn.cli.peers.onednn_attributes import quantities_of, tensors_of
 
         def number_of(role: str) -> int:
             return (ARGUMENTS if self.name(role) == role else GRADIENTS)[role]
 
         tensors = {self.name(role): Tensor(number_of(role), desc) for role, desc in self.descs.items()}
-        tensors |= tensors_of(self.attr)
+        tensors |= tensors_of(self.attr) | quantities_of(self.scales.arrays)
         results = tuple(self.name(role) for role in self.written or ("dst",))
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads, results)
 
@@ -162,8 +161,7 @@ DRIVER = Driver(
         "stag": Option("stag", tag, "layout of src or diff_src: any (default), ab, abcd, acdb, aBcd8b, ...", True),
         "wtag": Option("wtag", tag, "layout of weights or diff_weights: any (default), ab, ba, ...", True),
         "dtag": Option("dtag", tag, "layout of dst or diff_dst: any (default), ab, ba", True),
-        "attr-post-ops": Option("post_ops", chain, "in order: sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu, ...",
-                                True, joined),
+        **scaled_options(),
         "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
     },
     ip_problem,

@@ -4,17 +4,15 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import asmdnn as dnn
 from asmdnn.cli import chains
+from asmdnn.cli.attributes import ScaledSettings, scaled_options, scales_of
 from asmdnn.cli.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.cli.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.cli.judge import Answer
-from asmdnn.cli.post_ops import Word, attr_of, chain, joined
 from asmdnn.cli.problems import FLOAT_BYTES
-from asmdnn.cli.products import Filler, answer_of, product
-from asmdnn.cli.words import Option, Settings, number, one_of, tag
+from asmdnn.cli.products import Filler, answer_of, scaled_product
+from asmdnn.cli.words import Option, number, one_of, tag
 
 if TYPE_CHECKING:
     from asmdnn.cli.peers.onednn import OnednnPrimitive
@@ -24,7 +22,7 @@ ROW = 2  # benchdnn's default: a bias of its own for each column of a matrix
 
 
 @dataclass(frozen=True, slots=True)
-class MatmulSettings(Settings):
+class MatmulSettings(ScaledSettings):
     """bia_mask: bit d says that the bias has dim d of dst, and not 1."""
 
     dt: str = "f32"
@@ -33,7 +31,6 @@ class MatmulSettings(Settings):
     dtag: str = "any"
     bia_dt: str = "undef"
     bia_mask: int = ROW
-    post_ops: tuple[Word, ...] = ()
 
 
 MatmulCase = Case[MatmulSettings, DimsProblem]
@@ -49,7 +46,9 @@ class MatmulWork(Work[TensorData]):
         if settings.bia_dt != "undef":
             bias = tuple(n if settings.bia_mask >> d & 1 else 1 for d, n in enumerate(self.dims["dst"]))
             self.dims["bias"], self.descs["bias"] = bias, desc_of(bias, "f32", "abx")
-        self.attr = attr_of(settings.post_ops, self.dims["dst"], channels=len(self.dims["dst"]) - 1)
+        columns = len(self.dims["dst"]) - 1
+        self.scales = scales_of(settings.scales, self.dims, dict.fromkeys(("src", "weights", "dst"), columns))
+        self.attr = settings.attr(self.dims["dst"], channels=columns, scales=self.scales.masks)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.reduction = src[-1]
         self.flops = 2 * math.prod(self.dims["dst"]) * self.reduction
@@ -68,23 +67,22 @@ class MatmulWork(Work[TensorData]):
         if "bias" in self.dims:
             arrays["bias"] = fill.values(self.dims["bias"])
         arrays["dst"] = fill.dst(self.dims["dst"], self.attr.reads_dst())
-        return TensorData(arrays | chains.operands(self.attr, exact), exact)
+        return TensorData(arrays | chains.operands(self.attr, exact) | dict(self.scales.arrays), exact)
 
     def answer(self, data: TensorData) -> Answer:
         arrays = data.arrays
-        values, size = product(arrays["src"], arrays["weights"])
-        if "bias" in arrays:
-            values, size = values + arrays["bias"], size + np.abs(arrays["bias"])
-        return answer_of(values, size, self.reduction, data.exact, self.attr, arrays)
+        values, size = scaled_product(arrays["src"], arrays["weights"], arrays.get("bias"), self.scales.factor)
+        return answer_of(values, size, self.reduction, data.exact, self.attr, arrays, self.scales.divisor)
 
     def tolerance(self, data: TensorData) -> Array | float:
         return self.answer(data).tolerance
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.cli.peers.onednn import OnednnPrimitive, Tensor
-        from asmdnn.cli.peers.onednn_attributes import tensors_of
+        from asmdnn.cli.peers.onednn_attributes import quantities_of, tensors_of
 
-        tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()} | tensors_of(self.attr)
+        tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()}
+        tensors |= tensors_of(self.attr) | quantities_of(self.scales.arrays)
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
@@ -118,8 +116,7 @@ DRIVER = Driver(
         "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
         "bia_dt": Option("bia_dt", one_of("undef", "f32"), "undef: no bias (default), or f32", True),
         "bia_mask": Option("bia_mask", number(0), "dims that the bias has, as bits: 2 (default) is one a column", True),
-        "attr-post-ops": Option("post_ops", chain, "in order: sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu, ...",
-                                True, joined),
+        **scaled_options(),
     },
     dims_problem(2),
     MatmulWork,

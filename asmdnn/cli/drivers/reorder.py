@@ -116,16 +116,13 @@ class ReorderWork(Work[TensorData]):
         return values, size * (0.0 if plain else ROUNDINGS * UNIT_ROUNDOFF)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
-        from asmdnn.cli.peers.onednn import SCALES_OF, ZERO_POINTS_OF, OnednnPrimitive, Tensor
+        from asmdnn.cli.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.cli.peers.onednn_attributes import quantities_of
 
         if self.settings.compensation is not None:
             raise Unimplemented("oneDNN's C interface has no function that asks for a compensation")
         tensors = {"src": Tensor(ARGUMENTS["src"], self.src), "dst": Tensor(ARGUMENTS["dst"], self.dst)}
-        for name, values in self.quantities.items():
-            argument, _, kind = name.partition("_")
-            base, dtype = (SCALES_OF, dnn.f32) if kind == "scales" else (ZERO_POINTS_OF, dnn.s32)
-            vector = dnn.MemoryDesc((values.size,), dtype, "a")
-            tensors[name] = Tensor(base + ARGUMENTS[argument], vector)
+        tensors |= quantities_of(self.quantities)
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
@@ -141,8 +138,8 @@ class ReorderWork(Work[TensorData]):
 def _attr(settings: ReorderSettings) -> dnn.Attr:
     return dnn.Attr(
         [] if settings.sum_scale is None else [dnn.Sum(settings.sum_scale)],
-        scales={q.argument: q.mask for q in settings.scales},
-        zero_points={q.argument: q.mask for q in settings.zero_points},
+        scales={q.argument: q.mask() for q in settings.scales},
+        zero_points={q.argument: q.mask() for q in settings.zero_points},
     )
 
 

@@ -1,11 +1,13 @@
 """Attributes for oneDNN: the same chain, scales and zero points through its C interface, tensors as arguments."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.cli.dims import desc_of
-from asmdnn.cli.peers.onednn import DST, SRC, OnednnPrimitive, Tensor
+from asmdnn.cli.peers.onednn import DST, SCALES_OF, SRC, ZERO_POINTS_OF, OnednnPrimitive, Tensor
 from asmdnn.cli.peers.onednn_library import load
 from asmdnn.cli.peers.onednn_numbers import BINARY, ELTWISE
 from asmdnn.errors import Unimplemented
@@ -27,6 +29,16 @@ def tensors_of(attr: dnn.Attr) -> dict[str, Tensor]:
         elif isinstance(op, dnn.PReLU):
             weights = desc_of(op.weights.dims, "f32", "axb")
             found[f"prelu_{i}"] = Tensor(MULTIPLE_POST_OP * (number + 1) | WEIGHTS, weights)
+    return found
+
+
+def quantities_of(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Tensor]:
+    """Scales and zero points, as `src_scales` and so on."""
+    found = {}
+    for name, values in arrays.items():
+        argument, _, kind = name.partition("_")
+        base, dtype = (SCALES_OF, dnn.f32) if kind == "scales" else (ZERO_POINTS_OF, dnn.s32)
+        found[name] = Tensor(base | ARGUMENTS[argument], dnn.MemoryDesc((values.size,), dtype, "a"))
     return found
 
 

@@ -1,0 +1,81 @@
+"""Images of 2 to 4 channels between planes and pixels of bytes, and channels that padding follows: the kernels of these
+cases, their results, and where memory ends."""
+
+from itertools import product
+
+import pytest
+
+import asmdnn as dnn
+from asmdnn.generators.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
+from asmdnn.generators.shuffle_rows import RowsSpec
+from asmdnn.generators.transpose import TransposeSpec
+from tests.primitives.reorder_case import TYPES, check_copy, prepared, run
+from tests.primitives.test_reorder_quantized import attr_of, check, some
+
+SIZES = ((1, 1), (3, 7), (5, 8), (11, 13), (40, 41))
+SCALES = (("", 0), ("both", 2), ("dst", 12))
+
+
+def images(
+    channels: int, height: int, width: int, dtypes: tuple[str, str], tags: tuple[str, str]
+) -> tuple[dnn.MemoryDesc, dnn.MemoryDesc]:
+    src, dst = (
+        dnn.MemoryDesc((2, channels, height, width), TYPES[t], tag) for t, tag in zip(dtypes, tags, strict=True)
+    )
+    return src, dst
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("other", "byte"), list(product(TYPES, ("s8", "u8"))))
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_every_type(other: str, byte: str, channels: int) -> None:
+    for (height, width), (which, mask), total in zip(SIZES, (*SCALES, *SCALES), (0, 0, 0, 0, 0.5), strict=False):
+        attr = attr_of(which, mask, (bool(mask), not mask), total)
+        check(*images(channels, height, width, (other, byte), ("nchw", "nhwc")), attr, threads=2)
+        check(*images(channels, height, width, (byte, other), ("nhwc", "nchw")), attr, threads=2)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("channels", [2, 3, 4])
+@pytest.mark.parametrize("at_end", [False, True], ids=["start", "end"])
+def test_between_guard_pages(channels: int, at_end: bool) -> None:
+    for size in range(1, 18):
+        for dtypes, tags in ((("f32", "u8"), ("nchw", "nhwc")), (("u8", "f32"), ("nhwc", "nchw"))):
+            src, dst = images(channels, 1, size, dtypes, tags)
+            values = some(src.dtype, src.dims, 1)
+            run(prepared(dnn.Reorder(src, dst)), values, at_end=at_end)
+
+
+def kinds(src: dnn.MemoryDesc, dst: dnn.MemoryDesc, attr: dnn.Attr | None = None) -> set[type]:
+    pd = dnn.primitive_desc(dnn.Reorder(src, dst), attr or dnn.Attr())
+    return {type(spec) for spec in pd.plan.specs}
+
+
+def test_kernels() -> None:
+    to, back = (("nchw", "nhwc"), ("nhwc", "nchw"))
+    for channels in (2, 3, 4):
+        assert kinds(*images(channels, 9, 9, ("f32", "u8"), to)) == {ConvertInterleaveSpec}
+        assert kinds(*images(channels, 9, 9, ("s8", "bf16"), back)) == {ConvertDeinterleaveSpec}
+    assert ConvertInterleaveSpec not in kinds(*images(5, 9, 9, ("f32", "u8"), to))
+    assert ConvertInterleaveSpec not in kinds(*images(3, 9, 9, ("f32", "u8"), to), dnn.Attr(dnn.Sum(0.5)))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("channels", [1, 2, 3, 7, 15, 17, 30])
+@pytest.mark.parametrize("tag", ["nChw8c", "nChw16c", "nChw4c", "ABcd4a8b", "ABcd8b16a"])
+@pytest.mark.parametrize("dtype", ["f32", "u8", "bf16"])
+def test_padding_behind_the_channels(channels: int, tag: str, dtype: str) -> None:
+    """The zeros are written with the channels, or by a kernel of their own; from plain images and from views."""
+    dst = dnn.MemoryDesc((3, channels, 5, 7), TYPES[dtype], tag)
+    large = dnn.MemoryDesc((3, channels, 6, 9), TYPES[dtype], "nchw")
+    for src in (dnn.MemoryDesc(dst.dims, TYPES[dtype], "nchw"), large.submemory(dst.dims, (0, 0, 1, 1))):
+        check_copy(src, dst)
+        check_copy(src, dst, threads=2, at_end=True)
+
+
+def test_one_kernel_for_channels_and_zeros() -> None:
+    for channels, tag in ((3, "nChw16c"), (1, "nChw8c"), (15, "nChw16c")):
+        dst = dnn.MemoryDesc((1, channels, 32, 32), dnn.f32, tag)
+        assert kinds(dnn.MemoryDesc(dst.dims, dnn.f32, "nchw"), dst) == {TransposeSpec}
+    rows = dnn.MemoryDesc((1, 3, 32, 32), dnn.f32, "nChw16c")
+    assert RowsSpec in kinds(dnn.MemoryDesc(rows.dims, dnn.f32, "nhwc"), rows)
