@@ -24,7 +24,8 @@ from tests.support.ulp import Floats, edges, errors, every, spread
 
 PAGE = Path(__file__).parents[2] / "docs" / "eltwise.md"
 MORE: dict[str, tuple[tuple[float, float], ...]] = {
-    "relu": ((0.0, 0.0), (-1.5, 0.0)), "elu": ((1.0, 0.0), (-2.0, 0.0)), "linear": ((3.3, 1.1), (1e30, 0.0)),
+    "relu": ((0.0, 0.0), (-1.5, 0.0)), "elu": ((1.0, 0.0), (-2.0, 0.0), (128.0, 0.0)),
+    "linear": ((3.3, 1.1), (1e30, 0.0)),
     "soft_relu": ((1.0, 0.0), (-1.0, 0.0), (3.3, 0.0)), "hardswish": ((1 / 6, 0.5),),
     "swish": ((1.0, 0.0), (-1.7, 0.0), (0.0, 0.0), (1e-4, 0.0), (1e20, 0.0)), "hardsigmoid": ((1 / 6, 0.5), (0.2, 0.5)),
     "pow": ((1.0, 0.0), (3.0, 1.0), (1.0, 2.0), (-2.0, 3.0), (1.0, -1.0), (0.5, -2.0), (1.0, 0.5), (1.0, -0.5),
@@ -47,13 +48,14 @@ class Function:
     alg: str
     alpha: float
     beta: float
+    more: float = 0.0  # than the page's table allows
 
     def __str__(self) -> str:
         return f"{self.alg} {self.alpha:.3g} {self.beta:.3g} {self.column}"
 
     @property
     def bound(self) -> float:
-        return bounds()[self.alg][COLUMNS.index(self.column)]
+        return bounds()[self.alg][COLUMNS.index(self.column)] + self.more
 
     def describe(self, count: int) -> tuple[Any, list[str]]:
         """The primitive, and its arguments' names: x, diff_dst if there is one, the result."""
@@ -122,6 +124,21 @@ def test_every_algorithm_has_a_bound() -> None:
 @pytest.mark.parametrize("function", [*all_functions()], ids=str)
 def test_bound(isa: str, function: Function) -> None:
     function.check(points(), dnn.Engine(threads=1), run)
+
+
+@pytest.mark.parametrize("alpha", [0.7, 1.67, -1.3, 1e-30])
+def test_elu_with_another_factor(isa: str, alpha: float) -> None:
+    Function(FORWARD, "elu", float(np.float32(alpha)), 0.0, more=1.0).check(points(), dnn.Engine(threads=1), run)
+
+
+@pytest.mark.parametrize("alpha", [1e27, -1e27, 1e-30, 1.0])
+def test_swish_at_infinity(isa: str, alpha: float) -> None:
+    x = np.float32([-np.inf, np.inf]) * np.float32(np.sign(alpha))
+    desc = dnn.MemoryDesc((2,), dnn.f32, "a")
+    swish = dnn.EltwiseForward(dnn.PropKind.forward_inference, "swish", desc, desc, alpha)
+    src, dst = dnn.Memory.from_array(x), dnn.Memory.from_array(np.ones_like(x))
+    run(dnn.primitive_desc(swish, engine=dnn.Engine(threads=1)), {"src": src, "dst": dst})
+    np.testing.assert_array_equal(dst.numpy(), [0.0, x[1]])
 
 
 @pytest.mark.emulated("avx512_core")

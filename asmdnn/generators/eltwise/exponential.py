@@ -21,6 +21,7 @@ LN2_LOW = float.fromhex("0x1.7f7d1cp-20")
 Q = tuple(map(float.fromhex, ("0x1.fffffep-2", "0x1.5554aep-3", "0x1.5556eep-5", "0x1.122a72p-7", "0x1.6ba6d2p-10")))
 INTEGERS = 1.5 * 2.0**23  # added to a number below 2^22, this leaves its nearest integer in the low bits
 SIGN = 0x80000000
+MOST_F32 = float.fromhex("0x1.fffffep+127")
 BIAS = 127  # of the exponent of a f32
 LEAST, MOST = -112.0, 89.0  # below, |x| e^x is 0; above, e^x is infinite
 FURTHEST_SCALED = 170.0  # to both sides, what exp_between can take; below -170, x e^(scale x) is 0 too
@@ -151,7 +152,8 @@ def swish(build: Builder, x: Value, alpha: float) -> Value:
     if alpha == 0:
         return x * 0.5
     if not SCALES[0] < scale < SCALES[1]:
-        return x * logistic(build, x * alpha)
+        finite = build.op("max", -MOST_F32, x) if alpha > 0 else build.op("min", MOST_F32, x)
+        return finite * logistic(build, x * alpha)
     z = build.op("max", (LEAST if scale >= LEAST_SCALE else -FURTHEST_SCALED) / scale, negative_size(build, x))
     larger = "max" if alpha > 0 else "min"  # in size: z e^(scale z) is smaller than z
     if scale >= LEAST_SCALE:

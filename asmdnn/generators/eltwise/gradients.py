@@ -28,6 +28,7 @@ from asmdnn.generators.expression import Builder, Value, bits_of, float_of
 
 Gradient = Callable[[Builder, Value, Value, float, float], Value]
 INVERSE_SQRT_2_PI = 0.3989422804014327
+MOST_FACTOR = 2.0**8  # times e^LEAST it is 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def tanh_dst(build: Builder, d: Value, y: Value, *_: float) -> Value:
 
 def elu(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
     z = build.op("max", LEAST, s)
-    if SCALES[0] < abs(alpha) < SCALES[1]:
+    if SCALES[0] < abs(alpha) < MOST_FACTOR:
         return build.where(s > 0.0, d, d * exp_of_negative(build, z, factor=alpha))
     return build.where(s > 0.0, d, d * (exp_of_negative(build, z) * alpha))
 
