@@ -71,6 +71,9 @@ def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:
     """2 to 4 channels; pixels around one vector and the loop; types in turn, with nothing and with everything."""
     plain, everything = (False, False, False), (True, True, True)
     for channels in (2, 3, 4):
+        bytes_alone = Conversion("u8", "u8")
+        yield ConvertInterleaveSpec(REORDER_ISA, bytes_alone, channels, 75, (80, 1), (1, channels))
+        yield ConvertDeinterleaveSpec(REORDER_ISA, bytes_alone, 75, channels, (channels, 1), (1, 80))
         for i, pixels in enumerate((1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 31, 32, 33, 70)):
             other, byte = TYPES[i % len(TYPES)], ("u8", "s8")[i % 2]
             size, terms = SIZE_BYTES[other], everything if i % 3 == 2 or other == byte else plain

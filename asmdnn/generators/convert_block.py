@@ -94,3 +94,12 @@ class Block:
     def at(self, argument: Argument, row: int, column: int) -> int:
         row_bytes, column_bytes = self.steps(argument)
         return row * row_bytes + column * column_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TransposedBlock(Block):
+    """A block whose rows are the columns of dst: dst[c, r] = src[r, c]."""
+
+    def writes(self) -> tuple[Range, ...]:
+        row, column = self.dst_steps
+        return ranges(Argument.DST, self.columns, self.rows, (column, row), self.conversion.sizes[1])

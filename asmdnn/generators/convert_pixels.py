@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.conversion import LANES, Argument, Converter
-from asmdnn.generators.convert_block import Block, ranges
-from asmdnn.generators.footprint import Range
+from asmdnn.generators.convert_block import Block, TransposedBlock
 from asmdnn.generators.pieces import HALF_BYTES, Place, load_half, store_half
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vector import vector_of
@@ -45,16 +44,12 @@ def loop_over_pixels(
 
 
 @dataclass(frozen=True, slots=True)
-class ConvertInterleaveSpec(Block):
+class ConvertInterleaveSpec(TransposedBlock):
     """dst[c, r] = src[r, c]: rows are planes, dense; columns are pixels, whose bytes are dense in dst.  No sum."""
 
     @property
     def name(self) -> str:
         return f"interleave_{self.block_name}"
-
-    def writes(self) -> tuple[Range, ...]:
-        row, column = self.dst_steps
-        return ranges(Argument.DST, self.columns, self.rows, (column, row), 1)
 
     def generate(self, asm: Assembler) -> None:
         registers = vector_of(self.isa, asm).registers
@@ -106,16 +101,12 @@ def interleaved(planes: int) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class ConvertDeinterleaveSpec(Block):
+class ConvertDeinterleaveSpec(TransposedBlock):
     """dst[c, r] = src[r, c]: rows are pixels, whose bytes are dense in src; columns are planes, dense.  No sum."""
 
     @property
     def name(self) -> str:
         return f"deinterleave_{self.block_name}"
-
-    def writes(self) -> tuple[Range, ...]:
-        row, column = self.dst_steps
-        return ranges(Argument.DST, self.columns, self.rows, (column, row), self.conversion.sizes[1])
 
     @property
     def upper(self) -> int:

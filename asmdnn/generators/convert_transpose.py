@@ -8,8 +8,7 @@ from itertools import product
 from typing import Any
 
 from asmdnn.generators.conversion import LANES, Argument, Converter
-from asmdnn.generators.convert_block import Block, ranges
-from asmdnn.generators.footprint import Range
+from asmdnn.generators.convert_block import TransposedBlock
 from asmdnn.generators.pieces import Place
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vector import Vector, vector_of
@@ -18,16 +17,12 @@ PLAIN = ("b8", "b16", "b32")  # bits, with which nothing is computed
 
 
 @dataclass(frozen=True, slots=True)
-class ConvertTransposeSpec(Block):
+class ConvertTransposeSpec(TransposedBlock):
     """dst[c, r] = src[r, c]: columns dense in src, rows dense in dst; the longer side is looped over, 8 at a time."""
 
     @property
     def name(self) -> str:
         return f"transpose_{self.block_name}"
-
-    def writes(self) -> tuple[Range, ...]:
-        row, column = self.dst_steps
-        return ranges(Argument.DST, self.columns, self.rows, (column, row), self.conversion.sizes[1])
 
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)

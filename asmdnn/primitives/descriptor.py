@@ -90,7 +90,8 @@ class PrimitiveDesc:
         """What was chosen and why: refusals, formats, kernels, and the schedule in numbers."""
         plan = self.plan
         lines = [f"{plan.implementation}  ({self.desc})", *(f"  refused  {refusal}" for refusal in self.refusals)]
-        lines += [f"  {name:8} {desc}" for name, desc in plan.tensors.items()]
+        width = max(8, *map(len, plan.tensors))
+        lines += [f"  {name:{width}} {desc}" for name, desc in plan.tensors.items()]
         lines += [f"  scratch  {name} {size} bytes" for name, size in plan.scratch_bytes.items()]
         for i, phase in enumerate(plan.phases):
             lines.append(f"  phase {i}  {len(phase.records)} records, {int(phase.cycles.sum())} cycles expected")

@@ -42,6 +42,7 @@ BYTES_PER_CYCLE = 8
 STREAMING_BYTES = 16 << 20  # where src and dst are so large dst goes past the caches, see docs/architecture.md
 SCALE_BYTES = 4
 SINGLE = Loop(1, 0, 0)
+BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
 
 Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
 Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
@@ -146,7 +147,8 @@ class Blocks:
     def kernel(self, box: Box, shape: Shape) -> ReorderSpec:
         """The kernel for a box that `cut` made."""
         (src, dst), (rows, columns) = self.sizes, (shape.rows, shape.columns)
-        if shape.transposes and self.conversion.is_copy:
+        pixels = self.pixels(shape)
+        if shape.transposes and self.conversion.is_copy and not pixels:
             unit = dst * shape.inner.extent
             extents = (rows.extent, columns.extent)
             return self.streaming(
@@ -159,25 +161,27 @@ class Blocks:
                 RowsSpec(KERNEL_ISA, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
             )
         steps = ((rows.src, columns.src), (rows.dst, columns.dst), (rows.scale, columns.scale))
-        conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
+        if pixels:
+            conversion = BYTES if self.conversion.is_copy else self.conversion
+            return pixels(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
         if shape.transposes:
-            kind = self.transpose_kind(shape)
-            return kind(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+            return ConvertTransposeSpec(KERNEL_ISA, self.conversion, rows.extent, columns.extent, *steps)
+        conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
         spec = ConvertSpec(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
         row_bytes = 4 * columns.extent
         lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
         return replace(spec, streaming=self.streams and dst == 4 and lines and not conversion.sum)
 
-    def transpose_kind(self, shape: Shape) -> type[Pixels | ConvertTransposeSpec]:
-        """The kernel of a transpose that converts: one of its own for the bytes of pixels of few channels."""
+    def pixels(self, shape: Shape) -> type[Pixels] | None:
+        """The kernel of a transpose from or to bytes of pixels of few channels, None if it is another one."""
         (src, dst), rows, columns = self.sizes, shape.rows, shape.columns
-        if self.conversion.sum:
-            return ConvertTransposeSpec
+        if not shape.transposes or self.conversion.sum or shape.zeros or shape.inner is not SINGLE:
+            return None
         if dst == 1 and FEWEST_PLANES <= rows.extent <= MOST_PLANES and columns.dst == rows.extent:
             return ConvertInterleaveSpec
         if src == 1 and FEWEST_PLANES <= columns.extent <= MOST_PLANES and rows.src == columns.extent:
             return ConvertDeinterleaveSpec
-        return ConvertTransposeSpec
+        return None
 
     def streaming(self, spec: Copy) -> Copy:
         """The kernel with streaming stores if its vectors follow one another.

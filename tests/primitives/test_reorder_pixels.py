@@ -36,6 +36,15 @@ def test_every_type(other: str, byte: str, channels: int) -> None:
 
 
 @pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dtype", ["s8", "u8"])
+@pytest.mark.parametrize("channels", [2, 3, 4])
+def test_every_byte_stays(dtype: str, channels: int) -> None:
+    for height, width in SIZES:
+        for tags in (("nchw", "nhwc"), ("nhwc", "nchw")):
+            check_copy(*images(channels, height, width, (dtype, dtype), tags), threads=2)
+
+
+@pytest.mark.isa("avx2")
 @pytest.mark.parametrize("channels", [2, 3, 4])
 @pytest.mark.parametrize("at_end", [False, True], ids=["start", "end"])
 def test_between_guard_pages(channels: int, at_end: bool) -> None:
@@ -56,6 +65,7 @@ def test_kernels() -> None:
     for channels in (2, 3, 4):
         assert kinds(*images(channels, 9, 9, ("f32", "u8"), to)) == {ConvertInterleaveSpec}
         assert kinds(*images(channels, 9, 9, ("s8", "bf16"), back)) == {ConvertDeinterleaveSpec}
+        assert kinds(*images(channels, 9, 9, ("s8", "s8"), to)) == {ConvertInterleaveSpec}
     assert ConvertInterleaveSpec not in kinds(*images(5, 9, 9, ("f32", "u8"), to))
     assert ConvertInterleaveSpec not in kinds(*images(3, 9, 9, ("f32", "u8"), to), dnn.Attr(dnn.Sum(0.5)))
 
