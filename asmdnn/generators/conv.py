@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS, ConvTile, TapGroup
-from asmdnn.generators.expression_code import Slots, Source
+from asmdnn.generators.expression_values import Slots, Source
 from asmdnn.generators.postop_chain import apply_chain, apply_composed, is_written_out, operands_of
 from asmdnn.generators.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, mem

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
-from asmdnn.generators.expression_code import Slots, Source, apply_to_each
+from asmdnn.generators.expression_code import apply_to_each
+from asmdnn.generators.expression_values import Slots, Source
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.postop_chain import compose, names_of_operands, operands_of, operands_read, words_of
 from asmdnn.generators.postops import OLD_DST, Operand, PostOp

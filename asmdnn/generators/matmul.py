@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.conv import BROADCASTS, LINE_BYTES
-from asmdnn.generators.expression_code import Slots, Source
+from asmdnn.generators.expression_values import Slots, Source
 from asmdnn.generators.matmul_shape import AHEAD, ARGUMENTS, BIAS, DST, PACKED, SCALE, SRC, WEIGHTS, Bias, MatmulTile
 from asmdnn.generators.postop_chain import apply_chain, apply_composed, is_written_out, operands_of
 from asmdnn.generators.postops import OLD_DST

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from asmdnn.generators.expression import Builder, Program
-from asmdnn.generators.expression_code import Slots, Source, apply_program
+from asmdnn.generators.expression import Builder
+from asmdnn.generators.expression_code import apply_program
+from asmdnn.generators.expression_values import Slots, Source
 from asmdnn.generators.postops import OLD_DST, Operand, PostOp, ReluOp, SumOp
+from asmdnn.generators.program import Program
 from asmdnn.isa.vector import Lanes, Vector
 
 MOST_WORDS = 4  # of a chain in a kernel's name

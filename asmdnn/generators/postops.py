@@ -1,6 +1,6 @@
 """Post-ops on registers: what every kernel family applies to a vector of results before it is stored.
 
-Each is a function of the result and of its operands, in the steps of expression.py; chains of them are in
+Each is a function of the result and of its operands, in the steps of program.py; chains of them are in
 postop_chain.py.  Sum and relu alone can also be written out: they need two registers beside the vector.
 """
 
@@ -12,7 +12,8 @@ from zlib import crc32
 from asmdnn.generators.eltwise import simple
 from asmdnn.generators.eltwise.algorithms import ALGORITHMS, scaled
 from asmdnn.generators.eltwise.gradients import GRADIENTS
-from asmdnn.generators.expression import Builder, Program, Value
+from asmdnn.generators.expression import Builder, Value
+from asmdnn.generators.program import Program
 from asmdnn.isa.vector import Lanes, Vector
 
 

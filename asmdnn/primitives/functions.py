@@ -11,7 +11,8 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.eltwise.algorithms import ALGORITHMS
-from asmdnn.generators.expression import Builder, Condition, Predicate, Rounding, TraceError, Value
+from asmdnn.generators.expression import Builder, Condition, TraceError, Value
+from asmdnn.generators.program import Predicate, Rounding
 from asmdnn.primitives.numbers import finite
 
 

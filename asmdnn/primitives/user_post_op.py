@@ -11,8 +11,9 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators import postops
-from asmdnn.generators.expression import Builder, Program, TraceError, Value
+from asmdnn.generators.expression import Builder, TraceError, Value
 from asmdnn.generators.postops import ExpressionOp, Operand
+from asmdnn.generators.program import Program
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.numbers import finite, tensor
 

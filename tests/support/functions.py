@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from asmdnn.generators.expression import Predicate, Program, float_of
 from asmdnn.generators.postops import (
     BinaryOp,
     EltwiseOp,
@@ -19,6 +18,7 @@ from asmdnn.generators.postops import (
     ReluOp,
     SumOp,
 )
+from asmdnn.generators.program import Predicate, Program, float_of
 from tests.support.arena import Doubles
 from tests.support.slopes import GELU, slope
 

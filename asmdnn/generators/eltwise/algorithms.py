@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from asmdnn.generators.eltwise import exponential, gauss, logarithm, simple
-from asmdnn.generators.expression import Builder, Value, bits_of, float_of
+from asmdnn.generators.expression import Builder, Value
+from asmdnn.generators.program import bits_of, float_of
 
 Forward = Callable[[Builder, Value, float, float], Value]
 

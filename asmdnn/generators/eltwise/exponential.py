@@ -13,7 +13,8 @@ takes the result multiplies by LOWERED in the end.  Either way a result is round
 from dataclasses import dataclass
 from math import copysign
 
-from asmdnn.generators.expression import Builder, Operand, Value, bits_of
+from asmdnn.generators.expression import Builder, Operand, Value
+from asmdnn.generators.program import bits_of
 
 LOG2_E = float.fromhex("0x1.715476p+0")
 LN2_HIGH = float.fromhex("0x1.62e4p-1")  # 16 bits

@@ -24,7 +24,8 @@ from asmdnn.generators.eltwise.exponential import (
 )
 from asmdnn.generators.eltwise.gauss import FURTHEST, bell, smooth_part
 from asmdnn.generators.eltwise.logarithm import power
-from asmdnn.generators.expression import Builder, Value, bits_of, float_of
+from asmdnn.generators.expression import Builder, Value
+from asmdnn.generators.program import bits_of, float_of
 
 Gradient = Callable[[Builder, Value, Value, float, float], Value]
 INVERSE_SQRT_2_PI = 0.3989422804014327

@@ -20,7 +20,8 @@ from asmdnn.generators.eltwise.exponential import (
     lifted_exp,
     negative_size,
 )
-from asmdnn.generators.expression import Builder, Operand, Value, bits_of, float_of
+from asmdnn.generators.expression import Builder, Operand, Value
+from asmdnn.generators.program import bits_of, float_of
 
 P = tuple(
     map(

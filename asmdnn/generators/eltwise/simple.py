@@ -1,6 +1,7 @@
 """The algorithms without a series: piecewise linear ones, powers, rounding."""
 
-from asmdnn.generators.expression import Builder, Rounding, Value
+from asmdnn.generators.expression import Builder, Value
+from asmdnn.generators.program import Rounding
 
 
 def relu(build: Builder, x: Value, alpha: float) -> Value:
