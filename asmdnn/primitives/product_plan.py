@@ -1,7 +1,7 @@
 """The plan of a matrix product: what is packed before, whether the sum over k is split, and what happens at the end.
 
 The words of an implementation's name say what the plan does: `pack_src`, `pack_weights`, `tiles`, `split_k`,
-`unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
+`outer`, `unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,6 +28,7 @@ from asmdnn.primitives.product_blocks import (
     panel_columns,
     ranges_of,
 )
+from asmdnn.primitives.product_outer import aliases, is_outer, outer_phase
 from asmdnn.primitives.product_schedule import Ending, schedule
 from asmdnn.primitives.reorder_schedule import reorder_phase
 from asmdnn.runtime.plan import Int64, KernelSpec, Phase, Plan, concatenate
@@ -158,6 +159,9 @@ class Assembly:
     def tiles(self, p: Product) -> None:
         """src and weights packed where that pays, and the tiles."""
         isa, l2 = self.engine.isa, self.engine.l2_bytes
+        if is_outer(p, isa) and self.ending == Ending():
+            self.outer(p)
+            return
         if src_needs_pack(p):
             p = replace(p, src=self.dense_copy(p, p.src, p.k, "src", "pack_src"))
         if reads_rows(p) and self.ending.may_split:
@@ -179,6 +183,16 @@ class Assembly:
             self.add(*schedule(first, self.ending, isa, l2, one_range=True))
             if first.m < p.m:
                 self.add(*schedule(replace(part.rows(first.m, p.m), weights=columns), self.ending, isa, l2))
+
+    def outer(self, p: Product) -> None:
+        """A product of few steps of depth, dst row after row."""
+        if aliases(p, self.engine.isa):
+            ((part, columns),) = self.groups(p, at_once=True)
+            self.pack(part, columns)
+            p = replace(p, weights=columns)
+        self.words.append("outer")
+        specs, phase = outer_phase(p, self.engine.isa)
+        self.add(specs, [phase])
 
     def split_or_not(self, p: Product, splits: int) -> None:
         if splits > 1:
