@@ -7,11 +7,10 @@
 | src     | f32[rows, depth]    | (r, k) at r * src_row_bytes + k * src_depth_bytes |
 | weights | f32[depth, columns] | row k at k * weights_row_bytes, in pieces of `panel_vectors`, panel_bytes apart |
 | bias    | f32[...]            | see `Bias`; nothing past the columns is read |
-| dst     | f32[rows, columns]  | columns dense, rows dst_row_bytes apart; partial sums lie there between passes |
+| dst     | f32[rows, columns]  | columns dense, rows dst_row_bytes apart; only written |
 
-A pass keeps a few elements of a row of src in registers while all columns go by, so dst is one stream of stores, and
-weights come from L1 again for every row.  With so few steps there is less to multiply than to store.  The frame is that
-of matmul tiles.  Nothing is read past the columns, unless the weights are `padded`: then whole vectors are.
+A row after the other goes through all columns, so that dst is one stream of stores: streams side by side are slow past
+the caches.  Weights come from L1 again for every row.  The frame is that of matmul tiles.  Nothing is read past the columns, unless the weights are `padded`: then whole vectors are.
 """
 
 from collections.abc import Iterator
@@ -19,21 +18,23 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from asmdnn.generators.conv import LINE_BYTES
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, Bias
 from asmdnn.generators.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.vector import Lanes, Vector, lanes_of, vector_of
 
-CHUNK = 4  # vectors of columns in a step, to hide the latency of a multiply
-PASS_DEPTH = 8  # elements of src that are in registers beside a chunk
+CHUNK = 8  # vectors of columns at a time, to hide the latency of a multiply
+BROADCASTS = 2  # registers that elements of src take turns in
 
 
 @dataclass(frozen=True, slots=True)
 class OuterSpec:
     """Everything that the bytes of the kernel depend on; depth > 0, panel_vectors divides CHUNK.
 
-    streaming: stores go past the caches if dst is aligned, which the kernel looks at when called; there is one pass.
+    ahead: prefetch the same columns of the next row, where a row of dst is wider than a call, so that it is no stream.
+    streaming: stores go past the caches if dst is aligned, which the kernel looks at when called.
     """
 
     isa: str
@@ -48,12 +49,13 @@ class OuterSpec:
     padded: bool
     dst_row_bytes: int
     bias: Bias | None = None
+    ahead: bool = False
     streaming: bool = False
 
     @property
     def name(self) -> str:
         words = [f"{self.rows}x{self.columns}x{self.depth}"] + ["bias"] * bool(self.bias)
-        words += ["streaming"] * self.streaming + [f"{crc32(repr(self).encode()):08x}"]
+        words += ["ahead"] * self.ahead + ["streaming"] * self.streaming + [f"{crc32(repr(self).encode()):08x}"]
         return f"outer_f32_{'_'.join(words)}__{self.isa}"
 
     def footprint(self) -> Footprint:
@@ -68,7 +70,7 @@ class OuterSpec:
             size, rows = width if bias.columns else 4, self.rows if bias.row_bytes else 1
             reads += [Range(BIAS, r * bias.row_bytes, r * bias.row_bytes + size) for r in range(rows)]
         dst = tuple(Range(DST, r * self.dst_row_bytes, r * self.dst_row_bytes + width) for r in range(self.rows))
-        return Footprint(tuple(reads), dst, rereads=self.depth > PASS_DEPTH)
+        return Footprint(tuple(reads), dst)
 
     def _weights(self) -> Iterator[Range]:
         panel = self.panel_vectors * lanes_of(self.isa)
@@ -109,66 +111,63 @@ class Rows:
         left = asm.gp.take("rows left")
         asm.MOV(left, spec.rows)
         with asm.loop(left, "rows"):
-            begin = 0
-            for depth in passes(spec.depth):
-                self.one_pass(begin, depth)
-                begin += depth
-            for argument, step in ((SRC, spec.src_row_bytes), (DST, spec.dst_row_bytes)):
-                asm.ADD(self.pointers[argument], step)
-            if spec.bias and spec.bias.row_bytes:
-                asm.ADD(self.pointers[BIAS], spec.bias.row_bytes)
+            self.row()
+            steps = {SRC: spec.src_row_bytes, DST: spec.dst_row_bytes, BIAS: spec.bias.row_bytes if spec.bias else 0}
+            for argument, step in steps.items():
+                if step:
+                    asm.ADD(self.pointers[argument], step)
         asm.gp.free(left)
 
-    def one_pass(self, first: int, depth: int) -> None:
-        """A row of dst = or += the products of steps [first, first + depth); the pointers are left as they were."""
+    def row(self) -> None:
+        """All columns of a row; the pointers are left as they were."""
         spec, asm, v = self.spec, self.asm, self.v
-        asm.role(f"steps from {first}")
-        factors = v.registers.take("src", depth)
-        for k, x in enumerate(factors, first):
-            v.broadcast(x, mem(self.pointers[SRC], k * spec.src_depth_bytes, size=4))
-        element = []
-        if spec.bias and not spec.bias.columns and not first:
-            element = v.registers.take("bias", 1)
-            v.broadcast(element[0], mem(self.pointers[BIAS], 0, size=4))
-        width = CHUNK * v.lanes
-        chunks, rest = divmod(spec.columns, width)
+        chunks, rest = divmod(spec.columns, CHUNK * v.lanes)
         steps = {WEIGHTS: CHUNK // spec.panel_vectors * spec.panel_bytes, DST: CHUNK * v.bytes}
-        if spec.bias and spec.bias.columns and not first:
+        if spec.bias and spec.bias.columns:
             steps[BIAS] = CHUNK * v.bytes
         if chunks:
             left = asm.gp.take("chunks left")
             asm.MOV(left, chunks)
             with asm.loop(left, "chunks of columns"):
-                self.chunk(width, factors, first, element)
+                self.chunk(CHUNK * v.lanes)
                 for argument, step in steps.items():
                     asm.ADD(self.pointers[argument], step)
             asm.gp.free(left)
         if rest:
-            self.chunk(rest, factors, first, element)
+            self.chunk(rest)
         for argument, step in steps.items() if chunks else ():
             asm.SUB(self.pointers[argument], chunks * step)
-        v.registers.free(*factors, *element)
 
-    def chunk(self, columns: int, factors: list[Any], first: int, element: list[Any]) -> None:
-        """Some vectors of a row; `element` has the bias if all of the row share it."""
+    def chunk(self, columns: int) -> None:
+        """Some vectors of a row."""
         spec, v, vectors = self.spec, self.v, -(-columns // self.v.lanes)
         acc = v.registers.take("sums", vectors)
+        spare = v.registers.take("broadcast src", BROADCASTS)
+        for line in range(0, 4 * columns, LINE_BYTES) if spec.ahead and not self.streaming else ():
+            self.asm.PREFETCHT0(mem(self.pointers[DST], spec.dst_row_bytes + line))
         with v.parts(vectors, columns) as parts:
-            places = [mem(self.pointers[DST], j * v.bytes, size=v.bytes) for j in range(vectors)]
-            for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
-                if first:
-                    part.load(x, places[j])
-                elif element:
-                    v.move(x, element[0])
-                elif spec.bias:
-                    part.load(x, mem(self.pointers[BIAS], j * v.bytes, size=v.bytes))
-            for k, factor in enumerate(factors, first):
+            if spec.bias:
+                self.load_bias(acc, parts, spec.bias)
+            for k in range(spec.depth):
+                factor = spare[k % BROADCASTS]
+                v.broadcast(factor, mem(self.pointers[SRC], k * spec.src_depth_bytes, size=4))
                 for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
                     starts = k == 0 and not spec.bias
                     self.multiply(x, factor, self.weights(k, j), v if spec.padded else part, starts)
-            for x, part, at in zip(acc, parts, places, strict=True):
-                (v.stream if self.streaming and part is v else part.store)(at, x)
-        v.registers.free(*acc)
+            for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
+                store = v.stream if self.streaming and part is v else part.store
+                store(mem(self.pointers[DST], j * v.bytes, size=v.bytes), x)
+        v.registers.free(*acc, *spare)
+
+    def load_bias(self, acc: list[Any], parts: list[Lanes], bias: Bias) -> None:
+        v = self.v
+        for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
+            if bias.columns:
+                part.load(x, mem(self.pointers[BIAS], j * v.bytes, size=v.bytes))
+            elif j:
+                v.move(x, acc[0])
+            else:
+                v.broadcast(x, mem(self.pointers[BIAS], 0, size=4))
 
     def weights(self, k: int, j: int) -> Pointer:
         """Vector j of a chunk, row k."""
@@ -187,9 +186,3 @@ class Rows:
         part.load(data, weights)
         update(x, factor, data)
         v.registers.free(data)
-
-
-def passes(depth: int) -> list[int]:
-    """How many steps of depth each pass over a row takes."""
-    count = -(-depth // PASS_DEPTH)
-    return [depth // count + (i < depth % count) for i in range(count)]

@@ -10,7 +10,7 @@ from math import gcd
 import numpy as np
 
 from asmdnn.generators.matmul_shape import ARGUMENTS, Bias
-from asmdnn.generators.outer import CHUNK, PASS_DEPTH, OuterSpec
+from asmdnn.generators.outer import CHUNK, OuterSpec
 from asmdnn.isa.vector import lanes_of
 from asmdnn.primitives.conv_tiles import balanced
 from asmdnn.primitives.conv_tiling import CALL_CYCLES
@@ -20,10 +20,11 @@ from asmdnn.runtime.plan import Phase
 
 MOST_DEPTH = 16  # from here on tiles are as fast: there is more to multiply than to store
 NEAR_BYTES = 16 << 10  # of weights, which each row of dst reads from L1 again
-SET_LINES = 6  # lines of weights in a set of L1, which has 8 and takes dst besides
+L1_WAYS = 8
+SET_LINES = 6  # lines of weights in a set of L1, which has L1_WAYS and takes dst besides
 FEW_ROWS = 16  # read aliasing weights so seldom that no copy pays
 BLOCK_CYCLES = 20_000  # of a call
-STREAMING_BYTES = 16 << 20  # a larger dst is written past the caches
+STREAMING_BYTES = 16 << 20  # a larger dst is written past the caches: half of 32 MiB of L3 (Zen 3: 24 instead of 14 GB/s)
 
 
 def is_outer(p: Product, isa: str) -> bool:
@@ -35,12 +36,18 @@ def is_outer(p: Product, isa: str) -> bool:
     return dense and 0 < p.k <= MOST_DEPTH and p.n >= CHUNK * lanes_of(isa) and not p.others
 
 
-def aliases(p: Product, isa: str) -> bool:
-    """Whether more rows of weights share a set of L1 than it holds, for many rows of dst."""
+def weights_alias(p: Product, isa: str) -> bool:
+    """Whether more rows of weights share a set of L1 than it holds."""
     if isinstance(p.weights, Panels) or p.m <= FEW_ROWS:
         return False
     widest = 4 * column_blocks(p, isa)[0]
     return p.k * max(gcd(p.weights.row_bytes, L1_SETS_BYTES), widest) > SET_LINES * L1_SETS_BYTES
+
+
+def src_aliases(p: Product) -> bool:
+    """Whether more elements of a row of src do."""
+    is_apart = p.src.column_bytes > L1_SETS_BYTES // L1_WAYS and p.m > FEW_ROWS
+    return is_apart and p.k * gcd(p.src.column_bytes, L1_SETS_BYTES) > SET_LINES * L1_SETS_BYTES
 
 
 def column_blocks(p: Product, isa: str) -> list[int]:
@@ -114,6 +121,7 @@ def spec_of(p: Product, rows: int, columns: int, isa: str) -> OuterSpec:
         padded=isinstance(x, Panels),
         dst_row_bytes=p.dst.row_bytes if rows > 1 else 0,
         bias=p.bias and Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.column_bytes == 4),
+        ahead=columns < p.n and rows > 1,
         streaming=is_streaming(p, isa),
     )
 
@@ -122,4 +130,4 @@ def is_streaming(p: Product, isa: str) -> bool:
     """Whether dst is so large that no cache holds it, every row is aligned when the first is, and written once."""
     size = 4 * p.m * p.n * int(np.prod(p.batch, dtype=np.int64))
     aligned = all(step % (4 * lanes_of(isa)) == 0 for step in (p.dst.row_bytes, *p.dst.batch_bytes))
-    return size > STREAMING_BYTES and aligned and p.k <= PASS_DEPTH
+    return size > STREAMING_BYTES and aligned

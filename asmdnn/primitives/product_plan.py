@@ -28,7 +28,7 @@ from asmdnn.primitives.product_blocks import (
     panel_columns,
     ranges_of,
 )
-from asmdnn.primitives.product_outer import aliases, is_outer, outer_phase
+from asmdnn.primitives.product_outer import is_outer, outer_phase, src_aliases, weights_alias
 from asmdnn.primitives.product_schedule import Ending, schedule
 from asmdnn.primitives.reorder_schedule import reorder_phase
 from asmdnn.runtime.plan import Int64, KernelSpec, Phase, Plan, concatenate
@@ -186,7 +186,9 @@ class Assembly:
 
     def outer(self, p: Product) -> None:
         """A product of few steps of depth, dst row after row."""
-        if aliases(p, self.engine.isa):
+        if src_aliases(p):
+            p = replace(p, src=self.dense_copy(p, p.src, p.k, "src", "pack_src"))
+        if weights_alias(p, self.engine.isa):
             ((part, columns),) = self.groups(p, at_once=True)
             self.pack(part, columns)
             p = replace(p, weights=columns)
