@@ -25,6 +25,7 @@ from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
+from asmdnn.generators.outer import OuterSpec
 from asmdnn.generators.peak import PeakSpec
 from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle import ShuffleSpec
@@ -32,7 +33,8 @@ from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.generators.transpose import TransposeSpec
 
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | QuotientSpec | CompensationSpec
-KernelSpec = ConvTileSpec | ElementwiseSpec | MatmulTileSpec | GemvSpec | ReorderSpec | ShuffleSpec | ElementsSpec
+ProductSpec = MatmulTileSpec | GemvSpec | OuterSpec
+KernelSpec = ConvTileSpec | ElementwiseSpec | ProductSpec | ReorderSpec | ShuffleSpec | ElementsSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 
 

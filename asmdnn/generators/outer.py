@@ -10,7 +10,8 @@
 | dst     | f32[rows, columns]  | columns dense, rows dst_row_bytes apart; only written |
 
 A row after the other goes through all columns, so that dst is one stream of stores: streams side by side are slow past
-the caches.  Weights come from L1 again for every row.  The frame is that of matmul tiles.  Nothing is read past the columns, unless the weights are `padded`: then whole vectors are.
+the caches.  Weights come from L1 again for every row.  The frame is that of matmul tiles.  Nothing is read past the
+columns, unless the weights are `padded`: then whole vectors are.
 """
 
 from collections.abc import Iterator
@@ -60,17 +61,23 @@ class OuterSpec:
 
     def footprint(self) -> Footprint:
         width, bias = 4 * self.columns, self.bias
-        reads = [
-            Range(SRC, at, at + 4)
-            for r in range(self.rows)
-            for at in (r * self.src_row_bytes + k * self.src_depth_bytes for k in range(self.depth))
-        ]
-        reads += self._weights()
+        reads = [*self._src(), *self._weights()]
         if bias:
             size, rows = width if bias.columns else 4, self.rows if bias.row_bytes else 1
             reads += [Range(BIAS, r * bias.row_bytes, r * bias.row_bytes + size) for r in range(rows)]
         dst = tuple(Range(DST, r * self.dst_row_bytes, r * self.dst_row_bytes + width) for r in range(self.rows))
         return Footprint(tuple(reads), dst)
+
+    def _src(self) -> Iterator[Range]:
+        steps = [k * self.src_depth_bytes for k in range(self.depth)]
+        if self.src_row_bytes == 4:
+            yield from (Range(SRC, at, at + 4 * self.rows) for at in steps)
+            return
+        for first in (r * self.src_row_bytes for r in range(self.rows)):
+            if self.src_depth_bytes == 4:
+                yield Range(SRC, first, first + 4 * self.depth)
+            else:
+                yield from (Range(SRC, first + at, first + at + 4) for at in steps)
 
     def _weights(self) -> Iterator[Range]:
         panel = self.panel_vectors * lanes_of(self.isa)

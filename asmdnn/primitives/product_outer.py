@@ -1,4 +1,4 @@
-"""The records of products of few steps of depth: blocks of rows and columns of dst, as `generators/outer.py` takes them.
+"""The records of products of few steps of depth: blocks of rows and columns of dst, for `generators/outer.py`.
 
 What such a product takes is the time to write dst.  So it is written along its rows, a call takes many of them, and a
 dst that no cache holds is written past the caches.
@@ -15,7 +15,7 @@ from asmdnn.isa.vector import lanes_of
 from asmdnn.primitives.conv_tiles import balanced
 from asmdnn.primitives.conv_tiling import CALL_CYCLES
 from asmdnn.primitives.product import Panels, Product
-from asmdnn.primitives.product_blocks import L1_SETS_BYTES
+from asmdnn.primitives.product_blocks import L1_SETS_BYTES, SMALL_TILE_CYCLES
 from asmdnn.runtime.plan import Phase
 
 MOST_DEPTH = 16  # from here on tiles are as fast: there is more to multiply than to store
@@ -24,16 +24,19 @@ L1_WAYS = 8
 SET_LINES = 6  # lines of weights in a set of L1, which has L1_WAYS and takes dst besides
 FEW_ROWS = 16  # read aliasing weights so seldom that no copy pays
 BLOCK_CYCLES = 20_000  # of a call
-STREAMING_BYTES = 16 << 20  # a larger dst is written past the caches: half of 32 MiB of L3 (Zen 3: 24 instead of 14 GB/s)
+STREAMING_BYTES = 16 << 20  # a larger dst is written past the caches (Zen 3, 32 MiB of L3: 24 GB/s instead of 14)
 
 
 def is_outer(p: Product, isa: str) -> bool:
-    """Whether the kernel takes it, and pays: enough columns for a step of it."""
-    if isinstance(p.weights, Panels):
-        dense = CHUNK * lanes_of(isa) % p.weights.columns == 0
+    """Whether the kernel takes it, and pays: enough columns for a step of it, and enough work for a call."""
+    x, chunk = p.weights, CHUNK * lanes_of(isa)
+    if isinstance(x, Panels):
+        dense = chunk % x.columns == 0 and x.panel_bytes == p.k * x.row_bytes
     else:
-        dense = p.weights.column_bytes == 4
-    return dense and 0 < p.k <= MOST_DEPTH and p.n >= CHUNK * lanes_of(isa) and not p.others
+        dense = x.column_bytes == 4
+    if not dense or p.others or not 0 < p.k <= MOST_DEPTH or p.n < chunk:
+        return False
+    return not p.batch or p.m * row_cycles(p, p.n, isa) >= SMALL_TILE_CYCLES  # smaller ones share calls as tiles
 
 
 def weights_alias(p: Product, isa: str) -> bool:
@@ -94,10 +97,7 @@ def batch_starts(p: Product) -> Iterator[list[int]]:
 def offsets(p: Product, top: int, left: int) -> tuple[int, ...]:
     """Where a block finds its arguments."""
     x = p.weights
-    if isinstance(x, Panels):
-        weights = x.start_bytes + left // x.columns * x.panel_bytes
-    else:
-        weights = x.start_bytes + left * 4
+    weights = x.start_bytes + (left // x.columns * x.panel_bytes if isinstance(x, Panels) else left * 4)
     src = p.src.start_bytes + top * p.src.row_bytes
     bias = 0 if p.bias is None else p.bias.start_bytes + top * p.bias.row_bytes + left * p.bias.column_bytes
     dst = p.dst.start_bytes + top * p.dst.row_bytes + left * 4
@@ -120,7 +120,7 @@ def spec_of(p: Product, rows: int, columns: int, isa: str) -> OuterSpec:
         panel_bytes=x.panel_bytes if isinstance(x, Panels) else 4 * CHUNK * lanes,
         padded=isinstance(x, Panels),
         dst_row_bytes=p.dst.row_bytes if rows > 1 else 0,
-        bias=p.bias and Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.column_bytes == 4),
+        bias=None if p.bias is None else Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.column_bytes == 4),
         ahead=columns < p.n and rows > 1,
         streaming=is_streaming(p, isa),
     )

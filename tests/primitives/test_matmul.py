@@ -33,7 +33,7 @@ NAMED = [
     (C((30, 33), (33, 20), ("row", "col", "row"), "1", ("relu:0.25", "sum")), "pack_weights+tiles"),
     (C((30, 40), (40, 256), ("row", "row", "row"), "n", ("sum", "relu")), "packing_tiles+tiles"),
     (C((13, 300), (300, 260), ("row", "row", "row"), "n", ("sum:0.5", "relu")), "tiles"),
-    (C((1000, 2), (2, 100), ("row", "row", "row"), "n"), "tiles"),
+    (C((1000, 2), (2, 100), ("row", "row", "row"), "n"), "outer"),
     (C((13, 24), (24, 18), ("row", "row", "col"), "n", ("relu",)), "swap+pack_weights+tiles"),
     (C((13, 24), (24, 18), ("row", "any", "col"), "m", ("sum",)), "pack_dst+tiles+unpack_dst"),
     (C((13, 24), (24, 18), ("far", "far", "far"), "m"), "pack_weights+tiles+unpack_dst"),
@@ -51,6 +51,11 @@ NAMED = [
     (C((1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4), (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 5)), "tiles"),
     (C((50, 600), (600, 40), ("row", "any", "row"), "n", ("sum", "relu"), 1 << 15), "tiles"),
     (C((110, 70), (70, 600), ("row", "row", "row"), "n", ("relu",), 1 << 14), "packing_tiles+tiles"),
+    (C((20, 16), (16, 131), ("col", "row", "gap"), "m"), "outer"),
+    (C((33, 9), (9, 150), ("gap", "any", "row"), "mn"), "outer"),
+    (C((3, 50, 5), (3, 5, 130), ("off", "row", "off"), "1"), "outer"),
+    (C((17, 8), (8, 1024), ("row", "row", "row"), "n"), "pack_weights+outer"),
+    (C((1024, 7), (7, 128), ("col", "row", "row")), "pack_src+outer"),
 ]
 EMPTY = [
     C((0, 3), (3, 4)),
@@ -78,7 +83,7 @@ def test_empty_dims_are_legal(isa: str, case: MatmulCase) -> None:
     "case",
     [
         pytest.param(case, marks=[pytest.mark.emulated("avx512_core")])
-        for case in [*CASES[:13], *CASES[14:19], EMPTY[2]]
+        for case in [*CASES[:13], *CASES[14:19], *CASES[-5:-2], EMPTY[2]]
     ],
     ids=str,
 )
@@ -137,6 +142,7 @@ LARGE = [
     C((1, 30000), (30000, 16), ("row", "any", "row")),
     C((400, 16, 16), (400, 16, 16)),
     C((200, 64), (64, 130), ("col", "col", "col"), "mn"),
+    C((300, 6), (6, 1000), ("col", "row", "row"), "n"),
 ]
 
 
