@@ -1,4 +1,4 @@
-"""The specs of matrix products: blocks, tails, depths, starts, ends, panels, packing, items, vectors, few steps of k."""
+"""The specs of matrix products: blocks, tails, depths, starts, ends, panels, packing, items, vectors, small depths."""
 
 from collections.abc import Iterator
 from dataclasses import replace
