@@ -21,10 +21,12 @@ from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.product import Matrix, Panels, Product, matrices_desc, panels_of, panels_tag
 from asmdnn.primitives.product_blocks import (
     DEPTH_STEP,
+    FEW_ROW_TILES,
     FEW_TILES,
     choose_block,
     choose_splits,
     needs_pack,
+    packs_aliases,
     panel_columns,
     ranges_of,
 )
@@ -37,7 +39,7 @@ from asmdnn.types import f32
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 PARTIAL, ONE = "partial sums", "one"
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
-GROUP_L2 = 4  # weights are packed a group at a time that fills so many L2s
+GROUP_L2 = 4  # weights are packed a group at a time that fills so many L2s; twice that where packing takes longest
 ROW_RANGE, LEAST_ROW, ROW_COLUMNS = 32, 128, 4096  # rows at a time, columns worth it, columns whose sums stay in L1
 ONE_BITS = 0x3F800000  # 1.0f
 
@@ -178,9 +180,10 @@ class Assembly:
                 self.split_or_not(replace(part, weights=columns), splits)
                 continue
             packing = replace(part, packed=columns)
-            first = packing.rows(0, balanced(p.m, choose_block(packing, isa).rows)[0])
+            sizes = balanced(p.m, choose_block(packing, isa).rows)
+            first, at_once = packing.rows(0, sizes[0]), len(sizes) > FEW_ROW_TILES or not packs_aliases(packing)
             self.words += ["packing_tiles", "tiles"]
-            self.add(*schedule(first, self.ending, isa, l2, one_range=True))
+            self.add(*schedule(first, self.ending, isa, l2, one_range=at_once))
             if first.m < p.m:
                 self.add(*schedule(replace(part.rows(first.m, p.m), weights=columns), self.ending, isa, l2))
 
@@ -208,7 +211,9 @@ class Assembly:
         x, width = p.weights, panel_columns(p.n, self.lanes)
         assert isinstance(x, Matrix)
         panels, panel_bytes = -(-p.n // width), 4 * p.k * width
-        most = panels if at_once else max(1, GROUP_L2 * self.engine.l2_bytes // max(panel_bytes, 1))
+        few = p.m <= FEW_ROW_TILES * choose_block(p, self.engine.isa).rows
+        group = GROUP_L2 * (1 + few) * self.engine.l2_bytes
+        most = panels if at_once else max(1, group // max(panel_bytes, 1))
         begin = 0
         for size in balanced(panels, most):
             end = min(p.n, begin + size * width)
