@@ -21,6 +21,7 @@ from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec, ConvertTransposeSpec
+from asmdnn.generators.dots import DotsSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.gemv import GemvSpec
@@ -33,7 +34,7 @@ from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.generators.transpose import TransposeSpec
 
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | QuotientSpec | CompensationSpec
-ProductSpec = MatmulTileSpec | GemvSpec | OuterSpec
+ProductSpec = MatmulTileSpec | GemvSpec | DotsSpec | OuterSpec
 KernelSpec = ConvTileSpec | ElementwiseSpec | ProductSpec | ReorderSpec | ShuffleSpec | ElementsSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF
 from asmdnn.corpus.elementwise import post_ops
+from asmdnn.generators.dots import DotsSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.matmul_shape import ARGUMENTS, Bias, Items
@@ -102,6 +103,14 @@ def vectors(isa: str) -> Iterator[GemvSpec]:
     yield GemvSpec(isa, 5 * lanes, 11, 40, 20 * lanes)
 
 
+def dots(isa: str) -> Iterator[DotsSpec]:
+    """Rows around a strip, depths around a step."""
+    lanes = LANES[isa]
+    for rows in (1, 3, 4, 5, 8):
+        for depth in (1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 3, 5 * lanes - 1, 6 * lanes):
+            yield DotsSpec(isa, rows, depth, 4 * (depth + 3))
+
+
 def outer(isa: str, rows: int, columns: int, depth: int = 2, **fields: Any) -> OuterSpec:
     """Row-major operands with gaps behind the rows; weights are not padded, dst's rows are aligned."""
     vector_bytes = 4 * LANES[isa]
@@ -148,4 +157,4 @@ def operands(isa: str) -> Iterator[MatmulTileSpec]:
         yield tile(isa, 1, 2 * lanes, accumulate=True, post_ops=chain)
 
 
-MATMUL_FAMILIES = {family.__name__: family for family in (tiles, ends, packing, items, vectors, outers, operands)}
+MATMUL_FAMILIES = {family.__name__: family for family in (tiles, ends, packing, items, vectors, dots, outers, operands)}

@@ -3,6 +3,7 @@
 import numpy as np
 
 from asmdnn.corpus.families import ProductSpec
+from asmdnn.generators.dots import DotsSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.matmul_shape import ARGUMENTS, ONE, Items
@@ -48,6 +49,9 @@ def compute(spec: ProductSpec, memory: Memory) -> None:
     if isinstance(spec, GemvSpec):
         gemv(spec, memory)
         return
+    if isinstance(spec, DotsSpec):
+        dots(spec, memory)
+        return
     if isinstance(spec, OuterSpec):
         outer(spec, memory)
         return
@@ -62,6 +66,16 @@ def gemv(spec: GemvSpec, memory: Memory) -> None:
         row = memory["weights"].load(k * spec.weights_row_bytes, spec.columns)
         total += memory["src"].load(k * spec.src_depth_bytes, 1) * row
     memory["dst"].store(0, total)
+
+
+def dots(spec: DotsSpec, memory: Memory) -> None:
+    """dst[r, lane] = sum over the k of that lane of src[r, k] * weights[k]."""
+    lanes = LANES[spec.isa]
+    weights = memory["weights"].load(0, spec.depth)
+    for r in range(spec.rows):
+        products = np.zeros(-(-spec.depth // lanes) * lanes)
+        products[: spec.depth] = memory["src"].load(r * spec.src_row_bytes, spec.depth) * weights
+        memory["dst"].store(4 * lanes * r, products.reshape(-1, lanes).sum(0))
 
 
 def outer(spec: OuterSpec, memory: Memory) -> None:
