@@ -18,7 +18,8 @@ from asmdnn.primitives.product import Panels, Product
 from asmdnn.primitives.product_blocks import L1_SETS_BYTES, SMALL_TILE_CYCLES
 from asmdnn.runtime.plan import Phase
 
-MOST_DEPTH = 16  # from here on tiles are as fast: there is more to multiply than to store
+MOST_DEPTH = 8  # from here on there is more to multiply than to store, and tiles are as fast,
+STREAMED_DEPTH = 16  # from here on also if dst is written past the caches
 NEAR_BYTES = 16 << 10  # of weights, which each row of dst reads from L1 again
 L1_WAYS = 8
 SET_LINES = 6  # lines of weights in a set of L1, which has L1_WAYS and takes dst besides
@@ -34,7 +35,7 @@ def is_outer(p: Product, isa: str) -> bool:
         dense = chunk % x.columns == 0 and x.panel_bytes == p.k * x.row_bytes
     else:
         dense = x.column_bytes == 4
-    if not dense or p.others or not 0 < p.k <= MOST_DEPTH or p.n < chunk:
+    if not dense or p.others or not 0 < p.k <= (STREAMED_DEPTH if is_streaming(p, isa) else MOST_DEPTH) or p.n < chunk:
         return False
     return not p.batch or p.m * row_cycles(p, p.n, isa) >= SMALL_TILE_CYCLES  # smaller ones share calls as tiles
 

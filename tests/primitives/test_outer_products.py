@@ -62,5 +62,9 @@ def test_only_a_large_dst_is_streamed(planned_isa: str, rows: int, streamed: boo
     assert (written > product_outer.STREAMING_BYTES) == streamed
 
 
+def test_deep_products_are_tiles(planned_isa: str) -> None:
+    assert "outer" not in planned(C((40, 9), (9, 256)), planned_isa).implementation
+
+
 def test_small_matrices_of_a_batch_share_calls(planned_isa: str) -> None:
     assert "outer" not in planned(C((50, 2, 4), (50, 4, 130)), planned_isa).implementation
