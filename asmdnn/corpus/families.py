@@ -24,10 +24,12 @@ from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.convert import ConvertSpec
 from asmdnn.generators.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.convert_transpose import ConvertTransposeSpec
+from asmdnn.generators.dots import DotsSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
+from asmdnn.generators.outer import OuterSpec
 from asmdnn.generators.peak import PeakSpec
 from asmdnn.generators.quotient import QuotientSpec
 from asmdnn.generators.shuffle import ShuffleSpec
@@ -36,7 +38,8 @@ from asmdnn.generators.transpose import TransposeSpec
 
 Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | Pixels | QuotientSpec | CompensationSpec
-KernelSpec = ConvTileSpec | ElementwiseSpec | MatmulTileSpec | GemvSpec | ReorderSpec | ShuffleSpec | ElementsSpec
+ProductSpec = MatmulTileSpec | GemvSpec | DotsSpec | OuterSpec
+KernelSpec = ConvTileSpec | ElementwiseSpec | ProductSpec | ReorderSpec | ShuffleSpec | ElementsSpec
 Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 
 

@@ -1,4 +1,4 @@
-"""The specs of matrix tiles and matrix-vector products: blocks, tails, depths, starts, ends, panels, packing, items."""
+"""The specs of matrix products: blocks, tails, depths, starts, ends, panels, packing, items, vectors, small depths."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,9 +6,11 @@ from typing import Any
 
 from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF
 from asmdnn.corpus.elementwise import post_ops
+from asmdnn.generators.dots import DotsSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.matmul_shape import ARGUMENTS, Bias, Items
+from asmdnn.generators.outer import CHUNK, OuterSpec
 
 BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))
@@ -101,6 +103,51 @@ def vectors(isa: str) -> Iterator[GemvSpec]:
     yield GemvSpec(isa, 5 * lanes, 11, 40, 20 * lanes)
 
 
+def dots(isa: str) -> Iterator[DotsSpec]:
+    """Rows around a strip, depths around a step."""
+    lanes = LANES[isa]
+    for rows in (1, 3, 4, 5, 8):
+        for depth in (1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 3, 5 * lanes - 1, 6 * lanes):
+            yield DotsSpec(isa, rows, depth, 4 * (depth + 3))
+
+
+def outer(isa: str, rows: int, columns: int, depth: int = 2, **fields: Any) -> OuterSpec:
+    """Row-major operands with gaps behind the rows; weights are not padded, dst's rows are aligned."""
+    vector_bytes = 4 * LANES[isa]
+    spec = OuterSpec(
+        isa=isa,
+        rows=rows,
+        columns=columns,
+        depth=depth,
+        src_row_bytes=4 * (depth + 3),
+        src_depth_bytes=4,
+        weights_row_bytes=4 * (columns + 5),
+        panel_vectors=CHUNK,
+        panel_bytes=CHUNK * vector_bytes,
+        padded=False,
+        dst_row_bytes=(-(-4 * columns // vector_bytes) + 1) * vector_bytes,
+    )
+    return replace(spec, **fields)
+
+
+def outers(isa: str) -> Iterator[OuterSpec]:
+    """Columns around a chunk, depths, biases, panels; streaming stores, whose data may start anywhere."""
+    lanes = LANES[isa]
+    chunk = CHUNK * lanes
+    for columns in (1, lanes, chunk - 1, chunk, chunk + 1, chunk + lanes, 3 * chunk - 2):
+        yield outer(isa, 3, columns)
+        yield outer(isa, 2, columns, 5, src_row_bytes=4, src_depth_bytes=24, streaming=True)
+        for vectors in (1, 2):
+            width = 4 * vectors * lanes
+            fields = {"weights_row_bytes": width, "panel_vectors": vectors, "panel_bytes": 9 * width, "padded": True}
+            yield outer(isa, 2, columns, 3, **fields, ahead=True)
+    for bias in BIASES:
+        yield outer(isa, 2, chunk + lanes + 3, bias=bias)
+        yield outer(isa, 3, 2 * chunk, 4, bias=bias, streaming=True)
+    for depth in (1, 9, 16):
+        yield outer(isa, 2, chunk + 3, depth)
+
+
 def operands(isa: str) -> Iterator[MatmulTileSpec]:
     """Long chains, and tensors that they read: with registers left, with all of them taken, and with a tail."""
     lanes = LANES[isa]
@@ -110,4 +157,4 @@ def operands(isa: str) -> Iterator[MatmulTileSpec]:
         yield tile(isa, 1, 2 * lanes, accumulate=True, post_ops=chain)
 
 
-MATMUL_FAMILIES = {family.__name__: family for family in (tiles, ends, packing, items, vectors, operands)}
+MATMUL_FAMILIES = {family.__name__: family for family in (tiles, ends, packing, items, vectors, dots, outers, operands)}

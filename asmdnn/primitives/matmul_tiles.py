@@ -41,11 +41,11 @@ def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:
 
 
 def resolve(desc: MatMul, lanes: int) -> MatMul:
-    """`any` becomes row-major, and for weights panels."""
+    """`any` becomes row-major, and for weights of several columns panels."""
     formats = {}
     for name, d in desc.tensors().items():
         if d.is_any:
-            panels = name == "weights" and min(d.dims) > 0
+            panels = name == "weights" and min(d.dims) > 0 and d.dims[-1] > 1
             tag = panels_tag(d.ndims, panel_columns(d.dims[-1], lanes)) if panels else LETTERS[: d.ndims]
             formats[name] = MemoryDesc(d.dims, d.dtype, tag)
     return desc.with_formats(formats)

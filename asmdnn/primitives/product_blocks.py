@@ -20,7 +20,7 @@ PANEL_SHARE = 5  # of L2, for the rows of a panel that are summed at a time
 DEPTH_STEP = 8  # ranges of k are multiples of it
 CALL_TARGET_CYCLES = 4000  # small matrices of a batch share a call that takes about so long
 SMALL_TILE_CYCLES = 1000
-NEAR_BYTES = 24 << 10  # of several matrices that all tiles pass over in turn, which then find them in L1
+NEAR_BYTES = 6 << 10  # of several matrices that all tiles pass over in turn, which then find them in L1
 FEW_TILES = 16  # fewer tiles than these, and the sum over k is split, so that more threads have work
 SPLIT_CYCLES = 60_000  # and what a tile must take for that
 LEAST_SPLIT = 128  # steps of k
@@ -30,6 +30,9 @@ LEAST_SPLIT = 128  # steps of k
 PACK_TILES = {1: 16, 1024: 5, 4096: 3}
 # And steps of k that keep the columns of a tile in L1 and L2 where weights are not packed.
 PLAIN_DEPTH = {1: 256, 1024: 64, 4096: 64}
+# Weights whose rows share sets of L1 share few of L2, too.  Where few tiles of rows read them, packing takes longest: a
+# pass takes so many steps of k that the lines beside its own, which it prefetches, stay in half of L2's ways.
+L2_SETS_BYTES, L2_LINES, LEAST_PACKED = 1 << 16, 4, 16
 PACK_ELEMENTS = 64 * 64  # and so few weights stay in L1
 # Few tiles of rows read each weight from behind L2 a few times only.  They take so many steps of k at a time, such that
 # the lines of the next columns, which they prefetch from the same pages, fit into L1 beside their own.
@@ -80,6 +83,11 @@ def choose_ranges(p: Product, b: Block, lanes: int, l2_bytes: int) -> list[tuple
     Convolutions take a twelfth; here rows of dst lie apart, and partial sums cost more.  A single tile of rows reads
     its panel once, so it takes all of k.
     """
+    if packs_aliases(p):
+        distance = gcd(p.weights.row_bytes, L2_SETS_BYTES)
+        return ranges_of(p.k, max(L2_LINES * L2_SETS_BYTES // distance, LEAST_PACKED) // DEPTH_STEP)
+    if p.packed:
+        return [(0, p.k)]
     if prefetches_columns(p, b):
         return ranges_of(p.k, COLUMNS_DEPTH // DEPTH_STEP)
     if p.m <= b.rows:
@@ -94,6 +102,11 @@ def prefetches_columns(p: Product, b: Block) -> bool:
     """Whether plain weights are read a few columns at a time, from rows that lie in many pages, and from behind L2."""
     is_plain = isinstance(p.weights, Matrix) and not p.packed and p.weights.column_bytes == 4
     return is_plain and b.rows > 2 and p.m <= FEW_ROW_TILES * b.rows and p.k * p.n > FAR_ELEMENTS
+
+
+def packs_aliases(p: Product) -> bool:
+    """Whether tiles leave a copy of weights whose rows share sets of L1."""
+    return p.packed is not None and isinstance(p.weights, Matrix) and common_bytes(p.weights) == L1_SETS_BYTES
 
 
 def ranges_of(k: int, most_steps: int) -> list[tuple[int, int]]:

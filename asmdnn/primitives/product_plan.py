@@ -1,7 +1,7 @@
 """The plan of a matrix product: what is packed before, whether the sum over k is split, and what happens at the end.
 
 The words of an implementation's name say what the plan does: `pack_src`, `pack_weights`, `tiles`, `split_k`,
-`unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
+`outer`, `dots`, `unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,6 +10,7 @@ from itertools import count, groupby
 
 import numpy as np
 
+from asmdnn.generators.dots import STRIP, DotsSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul_shape import ARGUMENTS
 from asmdnn.isa.vector import f32_level, lanes_of
@@ -21,13 +22,16 @@ from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.product import Matrix, Panels, Product, matrices_desc, panels_of, panels_tag
 from asmdnn.primitives.product_blocks import (
     DEPTH_STEP,
+    FEW_ROW_TILES,
     FEW_TILES,
     choose_block,
     choose_splits,
     needs_pack,
+    packs_aliases,
     panel_columns,
     ranges_of,
 )
+from asmdnn.primitives.product_outer import is_outer, outer_phase, src_aliases, weights_alias
 from asmdnn.primitives.product_schedule import Ending, schedule
 from asmdnn.primitives.reorder_schedule import reorder_phase
 from asmdnn.runtime.plan import Int64, KernelSpec, Phase, Plan, concatenate
@@ -36,8 +40,10 @@ from asmdnn.types import f32
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 PARTIAL, ONE = "partial sums", "one"
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
-GROUP_L2 = 4  # weights are packed a group at a time that fills so many L2s
+GROUP_L2 = 4  # weights are packed a group at a time that fills so many L2s; twice that where packing takes longest
 ROW_RANGE, LEAST_ROW, ROW_COLUMNS = 32, 128, 4096  # rows at a time, columns worth it, columns whose sums stay in L1
+LEAST_DOT = 8  # vectors of a row, and rows, that are worth adding up lanes
+DOTS_ELEMENTS = 1 << 15  # of src that a call reads
 ONE_BITS = 0x3F800000  # 1.0f
 
 
@@ -158,6 +164,15 @@ class Assembly:
     def tiles(self, p: Product) -> None:
         """src and weights packed where that pays, and the tiles."""
         isa, l2 = self.engine.isa, self.engine.l2_bytes
+        if isinstance(p.weights, Matrix) and reads_dots(turned := p.transposed(p.weights), self.lanes):
+            self.dots(turned)
+            return
+        if reads_dots(p, self.lanes):
+            self.dots(p)
+            return
+        if is_outer(p, isa) and self.ending == Ending():
+            self.outer(p)
+            return
         if src_needs_pack(p):
             p = replace(p, src=self.dense_copy(p, p.src, p.k, "src", "pack_src"))
         if reads_rows(p):
@@ -174,11 +189,42 @@ class Assembly:
                 self.split_or_not(replace(part, weights=columns), splits)
                 continue
             packing = replace(part, packed=columns)
-            first = packing.rows(0, balanced(p.m, choose_block(packing, isa).rows)[0])
+            sizes = balanced(p.m, choose_block(packing, isa).rows)
+            first, at_once = packing.rows(0, sizes[0]), len(sizes) > FEW_ROW_TILES or not packs_aliases(packing)
             self.words += ["packing_tiles", "tiles"]
-            self.add(*schedule(first, self.ending, isa, l2, one_range=True))
+            self.add(*schedule(first, self.ending, isa, l2, one_range=at_once))
             if first.m < p.m:
                 self.add(*schedule(replace(part.rows(first.m, p.m), weights=columns), self.ending, isa, l2))
+
+    def outer(self, p: Product) -> None:
+        """A product of few steps of depth, dst row after row."""
+        if src_aliases(p):
+            p = replace(p, src=self.dense_copy(p, p.src, p.k, "src", "pack_src"))
+        if weights_alias(p, self.engine.isa):
+            ((part, columns),) = self.groups(p, at_once=True)
+            self.pack(part, columns)
+            p = replace(p, weights=columns)
+        self.words.append("outer")
+        specs, phase = outer_phase(p, self.engine.isa)
+        self.add(specs, [phase])
+
+    def dots(self, p: Product) -> None:
+        """Rows of src times a vector: what every lane sums, then the sum of the lanes."""
+        specs: dict[DotsSpec, int] = {}
+        records, cycles, at = [], [], 0
+        row = 4 * self.lanes
+        partial = self.room(PARTIAL, p.m * row)
+        for rows in balanced(p.m, max(STRIP, DOTS_ELEMENTS // p.k)):
+            spec = DotsSpec(self.engine.isa, rows, p.k, p.src.row_bytes)
+            offsets = (p.src.start_bytes + at * p.src.row_bytes, p.weights.start_bytes, 0, at * row, 0, 0, 0)
+            records.append((specs.setdefault(spec, len(specs)), *offsets))
+            cycles.append(rows * p.k // self.lanes + CALL_CYCLES)
+            at += rows
+        buffers = (p.src.buffer, p.weights.buffer, "bias", partial, p.weights.buffer, "scale", "packed")
+        self.words.append("dots")
+        self.add(tuple(specs), [Phase(buffers, np.array(records, np.int64), np.array(cycles, np.int32))])
+        total = replace(p, k=self.lanes, src=Matrix(partial, 0, (), row, 4), weights=self.ones(0))
+        self.add(*schedule(total, self.ending, self.engine.isa, self.engine.l2_bytes, one_range=True))
 
     def split_or_not(self, p: Product, splits: int) -> None:
         if splits > 1:
@@ -192,7 +238,9 @@ class Assembly:
         x, width = p.weights, panel_columns(p.n, self.lanes)
         assert isinstance(x, Matrix)
         panels, panel_bytes = -(-p.n // width), 4 * p.k * width
-        most = panels if at_once else max(1, GROUP_L2 * self.engine.l2_bytes // max(panel_bytes, 1))
+        few = p.m <= FEW_ROW_TILES * choose_block(p, self.engine.isa).rows
+        group = GROUP_L2 * (1 + few) * self.engine.l2_bytes
+        most = panels if at_once else max(1, group // max(panel_bytes, 1))
         begin = 0
         for size in balanced(panels, most):
             end = min(p.n, begin + size * width)
@@ -282,6 +330,13 @@ def reads_rows(p: Product) -> bool:
     x = p.weights
     rows = isinstance(x, Matrix) and x.column_bytes == 4 and p.m == 1 and not p.batch
     return rows and p.k >= ROW_RANGE and p.n >= LEAST_ROW
+
+
+def reads_dots(p: Product, lanes: int) -> bool:
+    """Whether it is many rows of src, each a stream, times one vector."""
+    x = p.weights
+    vector = isinstance(x, Matrix) and x.row_bytes == 4 and p.n == 1 and not p.batch
+    return vector and p.src.column_bytes == 4 and p.k >= LEAST_DOT * lanes and p.m >= LEAST_DOT
 
 
 def src_needs_pack(p: Product) -> bool:

@@ -16,7 +16,14 @@ from asmdnn.primitives.conv_schedule import lay_out, make_depths
 from asmdnn.primitives.conv_tiles import Int64, balanced
 from asmdnn.primitives.conv_tiling import CALL_CYCLES, TILES_TO_HIDE, Order, choose_order, step_cycles
 from asmdnn.primitives.product import Matrix, Panels, Product
-from asmdnn.primitives.product_blocks import Block, choose_block, choose_items, choose_ranges, prefetches_columns
+from asmdnn.primitives.product_blocks import (
+    Block,
+    choose_block,
+    choose_items,
+    choose_ranges,
+    packs_aliases,
+    prefetches_columns,
+)
 from asmdnn.runtime.plan import Phase
 
 LINE_BYTES = 64
@@ -234,17 +241,17 @@ class Cut:
             beta=step.beta,
             post_ops=step.post_ops,
             ahead_lines=self.ahead_lines(),
-            stream_bytes=self.stream_bytes(),
+            stream_bytes=self.stream_bytes(step.end - step.begin),
             packs=p.packed is not None,
             items=self.item_steps(items, bias is not None),
         )
 
-    def stream_bytes(self) -> int:
+    def stream_bytes(self, depth: int) -> int:
         """How far ahead of their use weights are prefetched that no tile before has brought."""
         p = self.p
         if isinstance(p.weights, Panels):
             return STREAM_BYTES if self.sizes == [1] and self.block.vectors > self.block.panel_vectors else 0
-        if prefetches_columns(p, self.block):
+        if prefetches_columns(p, self.block) or (packs_aliases(p) and depth < p.k):
             return max(LINE_BYTES, 4 * self.block.vectors * self.lanes)  # of the same rows: in pages in use
         ahead = STREAM_ROWS * p.weights.row_bytes
         return ahead if p.k * p.n >= FEW_WEIGHTS and ahead <= MAX_STREAM_BYTES else 0

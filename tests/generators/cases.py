@@ -6,12 +6,11 @@ from zlib import crc32
 
 import numpy as np
 
-from asmdnn.corpus.families import KernelSpec
+from asmdnn.corpus.families import KernelSpec, ProductSpec
 from asmdnn.generators import compensation, conv_shape, convert_block, quotient
 from asmdnn.generators.compensation import CompensationSpec
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.elementwise import ElementwiseSpec
-from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.postop_chain import is_written_out, operands_of
 from asmdnn.generators.postops import (
@@ -60,7 +59,7 @@ class Case:
 def case_of(spec: KernelSpec, integers: bool = True) -> Case:
     """Data and expectation; the seed is the name's, so that a failing case is the same case again."""
     random = np.random.default_rng(crc32(spec.name.encode()))
-    if isinstance(spec, MatmulTileSpec | GemvSpec):
+    if isinstance(spec, ProductSpec):
         return matmul_case(spec, random, integers)
     if isinstance(spec, ElementwiseSpec):
         return map_case(spec, random, integers)
@@ -69,7 +68,7 @@ def case_of(spec: KernelSpec, integers: bool = True) -> Case:
     return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
 
 
-def matmul_case(spec: MatmulTileSpec | GemvSpec, random: np.random.Generator, integers: bool) -> Case:
+def matmul_case(spec: ProductSpec, random: np.random.Generator, integers: bool) -> Case:
     memory = matmul_memory(spec, random, integers)
     compute(spec, memory)
     tolerance: Doubles | float = 0.0
@@ -182,7 +181,7 @@ def padding_of_dst(spec: ConvTileSpec) -> list[int]:
 
 def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     """The names of a kernel's arguments, in the frame's order."""
-    if isinstance(spec, MatmulTileSpec | GemvSpec):
+    if isinstance(spec, ProductSpec):
         return arguments_of_matmul(spec)
     if isinstance(spec, ElementwiseSpec):
         return ("src", "dst", *names_of_operands(spec.chain))

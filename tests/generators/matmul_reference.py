@@ -2,9 +2,12 @@
 
 import numpy as np
 
+from asmdnn.corpus.families import ProductSpec
+from asmdnn.generators.dots import DotsSpec
 from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul import MatmulTileSpec
-from asmdnn.generators.matmul_shape import ARGUMENTS, Items
+from asmdnn.generators.matmul_shape import ARGUMENTS, ONE, Items
+from asmdnn.generators.outer import OuterSpec
 from asmdnn.generators.postop_chain import operands_of, operands_read
 from asmdnn.generators.postops import OLD_DST, Operand
 from tests.generators.reference import LANES, Memory, operand, operand_name
@@ -14,32 +17,44 @@ from tests.support.arena import Doubles, Elements, buffer_of, elements, magnitud
 UNIT_ROUNDOFF = 2.0**-24
 
 
-def matmul_memory(spec: MatmulTileSpec | GemvSpec, random: np.random.Generator, integers: bool) -> Memory:
+def matmul_memory(spec: ProductSpec, random: np.random.Generator, integers: bool) -> Memory:
     """Data for every argument; weights have zeros behind the columns if they are padded."""
     memory = {name: elements(random, integers) for name in arguments_of(spec)}
-    if isinstance(spec, MatmulTileSpec) and spec.padded:
-        lanes = LANES[spec.isa]
-        for item in range(spec.items.count):
+    if isinstance(spec, MatmulTileSpec | OuterSpec) and spec.padded:
+        items = spec.items if isinstance(spec, MatmulTileSpec) else ONE
+        for item in range(items.count):
             for k in range(spec.depth):
-                for c in range(spec.columns, spec.vectors * lanes):
-                    memory["weights"].clear(item * spec.items.weights_bytes + weight_at(spec, k, c), 1)
+                for c in range(spec.columns, padded_columns(spec)):
+                    memory["weights"].clear(item * items.weights_bytes + weight_at(spec, k, c), 1)
     return memory
 
 
-def arguments_of(spec: MatmulTileSpec | GemvSpec) -> tuple[str, ...]:
+def arguments_of(spec: ProductSpec) -> tuple[str, ...]:
     """In the frame's order."""
     read = operands_of(spec.post_ops) if isinstance(spec, MatmulTileSpec) else ()
     return (*ARGUMENTS, *(operand_name(a) for a in sorted({o.argument for o in read if o is not OLD_DST})))
 
 
-def weight_at(spec: MatmulTileSpec, k: int, c: int) -> int:
+def padded_columns(spec: MatmulTileSpec | OuterSpec) -> int:
+    """The columns of whole vectors."""
+    lanes = LANES[spec.isa]
+    return spec.vectors * lanes if isinstance(spec, MatmulTileSpec) else -(-spec.columns // lanes) * lanes
+
+
+def weight_at(spec: MatmulTileSpec | OuterSpec, k: int, c: int) -> int:
     width = spec.panel_vectors * LANES[spec.isa]
     return k * spec.weights_row_bytes + c // width * spec.panel_bytes + 4 * (c % width)
 
 
-def compute(spec: MatmulTileSpec | GemvSpec, memory: Memory) -> None:
+def compute(spec: ProductSpec, memory: Memory) -> None:
     if isinstance(spec, GemvSpec):
         gemv(spec, memory)
+        return
+    if isinstance(spec, DotsSpec):
+        dots(spec, memory)
+        return
+    if isinstance(spec, OuterSpec):
+        outer(spec, memory)
         return
     for item in range(spec.items.count):
         one_tile(spec, memory, spec.items, item)
@@ -52,6 +67,32 @@ def gemv(spec: GemvSpec, memory: Memory) -> None:
         row = memory["weights"].load(k * spec.weights_row_bytes, spec.columns)
         total += memory["src"].load(k * spec.src_depth_bytes, 1) * row
     memory["dst"].store(0, total)
+
+
+def dots(spec: DotsSpec, memory: Memory) -> None:
+    """dst[r, lane] = sum over the k of that lane of src[r, k] * weights[k]."""
+    lanes = LANES[spec.isa]
+    weights = memory["weights"].load(0, spec.depth)
+    for r in range(spec.rows):
+        products = np.zeros(-(-spec.depth // lanes) * lanes)
+        products[: spec.depth] = memory["src"].load(r * spec.src_row_bytes, spec.depth) * weights
+        memory["dst"].store(4 * lanes * r, products.reshape(-1, lanes).sum(0))
+
+
+def outer(spec: OuterSpec, memory: Memory) -> None:
+    """dst[r, c] = bias[r, c] + sum over k of src[r, k] * weights[k, c]."""
+    read = padded_columns(spec) if spec.padded else spec.columns
+    table = np.zeros((spec.depth, read))
+    for k in range(spec.depth):
+        for c in range(read):
+            table[k, c] = memory["weights"].load(weight_at(spec, k, c), 1)[0]
+    for r in range(spec.rows):
+        total = np.zeros(spec.columns)
+        if spec.bias:
+            total += memory["bias"].load(r * spec.bias.row_bytes, spec.columns if spec.bias.columns else 1)
+        for k in range(spec.depth):
+            total += memory["src"].load(r * spec.src_row_bytes + k * spec.src_depth_bytes, 1) * table[k, : spec.columns]
+        memory["dst"].store(r * spec.dst_row_bytes, total)
 
 
 def one_tile(spec: MatmulTileSpec, memory: Memory, items: Items, item: int) -> None:
@@ -111,7 +152,7 @@ def ending(
     return functions.apply(spec.post_ops, total, old, operands)
 
 
-def tolerance_of(spec: MatmulTileSpec | GemvSpec, memory: dict[str, Elements]) -> Doubles:
+def tolerance_of(spec: ProductSpec, memory: dict[str, Elements]) -> Doubles:
     """The bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
     sizes = magnitudes(memory)
     compute(spec, sizes)

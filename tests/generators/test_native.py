@@ -6,10 +6,8 @@ What a call may not write is a read-only page, what it may only prefetch is an u
 import numpy as np
 import pytest
 
-from asmdnn.corpus.families import KernelSpec, kernel_specs
+from asmdnn.corpus.families import KernelSpec, ProductSpec, kernel_specs
 from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.gemv import GemvSpec
-from asmdnn.generators.matmul import MatmulTileSpec
 from tests.generators.cases import arguments_of, case_of
 from tests.generators.codes import by_family, by_name, code_of, exhaustive
 from tests.support.emulation import emulate
@@ -18,7 +16,7 @@ from tests.support.native import Kernel, call_guarded, first_failure
 
 def check_guarded(spec: KernelSpec, at_end: bool) -> None:
     kernel = Kernel(code_of(spec).data)
-    for integers in (True, False) if isinstance(spec, ConvTileSpec | MatmulTileSpec | GemvSpec) else (True,):
+    for integers in (True, False) if isinstance(spec, ConvTileSpec | ProductSpec) else (True,):
         case = case_of(spec, integers)
         case.check(call_guarded(kernel, arguments_of(spec), case.buffers, at_end))
 

@@ -33,14 +33,14 @@ NAMED = [
     (C((30, 33), (33, 20), ("row", "col", "row"), "1", ("relu:0.25", "sum")), "pack_weights+tiles"),
     (C((30, 40), (40, 256), ("row", "row", "row"), "n", ("sum", "relu")), "packing_tiles+tiles"),
     (C((13, 300), (300, 260), ("row", "row", "row"), "n", ("sum:0.5", "relu")), "tiles"),
-    (C((1000, 2), (2, 100), ("row", "row", "row"), "n"), "tiles"),
+    (C((1000, 2), (2, 100), ("row", "row", "row"), "n"), "outer"),
     (C((13, 24), (24, 18), ("row", "row", "col"), "n", ("relu",)), "swap+pack_weights+tiles"),
     (C((13, 24), (24, 18), ("row", "any", "col"), "m", ("sum",)), "pack_dst+tiles+unpack_dst"),
     (C((13, 24), (24, 18), ("far", "far", "far"), "m"), "pack_weights+tiles+unpack_dst"),
     (C((13, 24), (24, 18), ("off", "off", "off"), "n"), "tiles"),
     (C((1, 300), (300, 140), ("row", "row", "row"), "n", ("relu",)), "rows"),
     (C((1, 16000), (16000, 16), ("row", "any", "row"), "n", ("sum",)), "split_k"),
-    (C((1, 16003), (16003, 9), ("gap", "col", "row")), "pack_weights+split_k"),
+    (C((1, 16003), (16003, 7), ("gap", "col", "row")), "pack_weights+split_k"),
     (C((2, 3, 4, 5), (2, 3, 5, 6)), "tiles"),
     (C((4, 1, 3, 5), (1, 3, 5, 6), ("row", "row", "row"), "bmn"), "tiles"),
     (C((2, 3, 4, 5), (1, 1, 5, 6), ("row", "any", "row"), "n"), "tiles"),
@@ -51,6 +51,14 @@ NAMED = [
     (C((1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4), (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 5)), "tiles"),
     (C((50, 600), (600, 40), ("row", "any", "row"), "n", ("sum", "relu"), 1 << 15), "tiles"),
     (C((110, 70), (70, 600), ("row", "row", "row"), "n", ("relu",), 1 << 14), "packing_tiles+tiles"),
+    (C((21, 130), (130, 1), ("gap", "row", "row"), "m", ("sum", "relu")), "dots"),
+    (C((30, 300), (300, 1), ("row", "any", "row"), "1"), "dots"),
+    (C((1, 200), (200, 19), ("row", "col", "row"), "n", ("relu:0.25",)), "dots"),
+    (C((20, 8), (8, 131), ("col", "row", "gap"), "m"), "outer"),
+    (C((33, 6), (6, 150), ("gap", "any", "row"), "mn"), "outer"),
+    (C((3, 50, 5), (3, 5, 130), ("off", "row", "off"), "1"), "outer"),
+    (C((17, 8), (8, 1024), ("row", "row", "row"), "n"), "pack_weights+outer"),
+    (C((1024, 7), (7, 128), ("col", "row", "row")), "pack_src+outer"),
 ]
 EMPTY = [
     C((0, 3), (3, 4)),
@@ -78,7 +86,7 @@ def test_empty_dims_are_legal(isa: str, case: MatmulCase) -> None:
     "case",
     [
         pytest.param(case, marks=[pytest.mark.emulated("avx512_core")])
-        for case in [*CASES[:13], *CASES[14:19], EMPTY[2]]
+        for case in [*CASES[:13], *CASES[14:19], *CASES[-8:-2], EMPTY[2]]
     ],
     ids=str,
 )
@@ -137,6 +145,8 @@ LARGE = [
     C((1, 30000), (30000, 16), ("row", "any", "row")),
     C((400, 16, 16), (400, 16, 16)),
     C((200, 64), (64, 130), ("col", "col", "col"), "mn"),
+    C((2000, 200), (200, 1), ("gap", "row", "row"), "m"),
+    C((300, 6), (6, 1000), ("col", "row", "row"), "n"),
 ]
 
 
