@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.vector import f32_level
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.descriptor import primitive_desc

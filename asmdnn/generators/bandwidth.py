@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from asmdnn.isa.assembler import Assembler, mem
-from asmdnn.isa.vector import vector_of
+from asmdnn.isa.vectors import vector_of
 
 UNROLLED = 16  # loads of a block: enough in flight, and the loop's own two instructions do not count
 ADDITIONS = 64

@@ -28,7 +28,8 @@ from asmdnn.generators.expression_values import Slots, Source
 from asmdnn.generators.postop_chain import apply_chain, apply_composed, is_written_out, operands_of
 from asmdnn.generators.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, mem
-from asmdnn.isa.vector import Lanes, Vector, vector_of
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import vector_of
 
 LINE_BYTES = 64
 BROADCASTS = 4  # registers that take turns holding a broadcast source element

@@ -6,7 +6,7 @@ from zlib import crc32
 from asmdnn.generators.footprint import Footprint, Range, TapList
 from asmdnn.generators.postop_chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.postops import OLD_DST, Operand, PostOp
-from asmdnn.isa.vector import lanes_of
+from asmdnn.isa.vectors import lanes_of
 
 SRC, WEIGHTS, BIAS, DST, TAPS, AHEAD = range(6)
 ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")

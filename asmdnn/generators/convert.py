@@ -12,7 +12,7 @@ from asmdnn.generators.convert_block import Block
 from asmdnn.generators.pieces import Place
 from asmdnn.generators.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.vector import vector_of
+from asmdnn.isa.vectors import vector_of
 
 VECTOR_BYTES, LINE_BYTES = 32, 64
 AHEAD_BYTES = 1024

@@ -15,7 +15,7 @@ from asmdnn.generators.conversion import LANES, Argument, Converter
 from asmdnn.generators.convert_block import Block, TransposedBlock
 from asmdnn.generators.pieces import HALF_BYTES, Place, load_half, store_half
 from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.vector import vector_of
+from asmdnn.isa.vectors import vector_of
 
 FEWEST_PLANES, MOST_PLANES = 2, 4
 VECTOR_BYTES = 2 * HALF_BYTES

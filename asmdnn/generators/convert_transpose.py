@@ -11,7 +11,8 @@ from asmdnn.generators.conversion import LANES, Argument, Converter
 from asmdnn.generators.convert_block import TransposedBlock
 from asmdnn.generators.pieces import Place
 from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.vector import Vector, vector_of
+from asmdnn.isa.vector import Vector
+from asmdnn.isa.vectors import vector_of
 
 PLAIN = ("b8", "b16", "b32")  # bits, with which nothing is computed
 

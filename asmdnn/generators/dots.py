@@ -19,7 +19,8 @@ from zlib import crc32
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.matmul_shape import ARGUMENTS, DST, SRC, WEIGHTS
 from asmdnn.isa.assembler import Assembler, mem
-from asmdnn.isa.vector import Vector, lanes_of, vector_of
+from asmdnn.isa.vector import Vector
+from asmdnn.isa.vectors import lanes_of, vector_of
 
 STRIP = 4  # rows at a time: with two vectors of each, sums enough to hide the latency of a multiply
 CHUNK = 2  # vectors of a row in a step

@@ -28,7 +28,8 @@ from asmdnn.generators.postop_chain import compose, names_of_operands, operands_
 from asmdnn.generators.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.vector import Lanes, Vector, vector_of
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import vector_of
 
 SRC, DST = range(2)
 Store = Callable[[Any, Any], None]

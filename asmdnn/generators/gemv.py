@@ -19,7 +19,8 @@ from zlib import crc32
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.matmul_shape import ARGUMENTS, DST, SRC, WEIGHTS
 from asmdnn.isa.assembler import Assembler, mem
-from asmdnn.isa.vector import Vector, vector_of
+from asmdnn.isa.vector import Vector
+from asmdnn.isa.vectors import vector_of
 
 ROWS = 8  # of weights in a pass: so many streams, and registers that hold elements of src
 CHUNK = 4  # vectors of columns in a step, to hide the latency of a multiply

@@ -31,7 +31,8 @@ from asmdnn.generators.matmul_shape import AHEAD, ARGUMENTS, BIAS, DST, PACKED, 
 from asmdnn.generators.postop_chain import apply_chain, apply_composed, is_written_out, operands_of
 from asmdnn.generators.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, mem
-from asmdnn.isa.vector import Lanes, Vector, vector_of
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import vector_of
 
 UNROLL = 8  # steps of depth in the loop's body
 

@@ -10,7 +10,7 @@ from zlib import crc32
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.postop_chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.postops import OLD_DST, Operand, PostOp
-from asmdnn.isa.vector import lanes_of
+from asmdnn.isa.vectors import lanes_of
 
 SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)
 ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale", "packed")

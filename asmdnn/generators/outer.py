@@ -24,7 +24,8 @@ from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, Bias
 from asmdnn.generators.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, mem
-from asmdnn.isa.vector import Lanes, Vector, lanes_of, vector_of
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import lanes_of, vector_of
 
 CHUNK = 8  # vectors of columns at a time, to hide the latency of a multiply
 BROADCASTS = 2  # registers that elements of src take turns in

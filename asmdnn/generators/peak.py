@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from asmdnn.isa.assembler import Assembler, mem
-from asmdnn.isa.vector import lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_of
 
 ARGUMENTS = ("passes",)
 CHAINS = 12  # more than latency times ports anywhere (4 x 2), and no more than AVX2 has registers for

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from asmdnn.generators.conv_shape import ARGUMENTS
-from asmdnn.isa.vector import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.chain import chain_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from asmdnn.isa.vector import f32_level
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives import conv_direct
 from asmdnn.primitives.attr import Attr

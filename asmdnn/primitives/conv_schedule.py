@@ -13,7 +13,7 @@ import numpy.typing as npt
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.conv_shape import ARGUMENTS
 from asmdnn.generators.postops import OLD_DST, PostOp
-from asmdnn.isa.vector import lanes_of
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.chain import Chain
 from asmdnn.primitives.conv_geometry import ConvGeometry

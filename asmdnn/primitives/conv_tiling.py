@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count, takewhile
 
 from asmdnn.generators.conv import LINE_BYTES
-from asmdnn.isa.vector import lanes_of
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.conv_geometry import ConvGeometry
 from asmdnn.primitives.conv_taps import TAP_CHANNELS
 from asmdnn.primitives.conv_tiles import balanced

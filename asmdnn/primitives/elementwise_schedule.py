@@ -9,7 +9,7 @@ from asmdnn.generators.elementwise import DST, MOST_OPERANDS, SRC, ElementwiseSp
 from asmdnn.generators.postop_chain import compose, operands_of
 from asmdnn.generators.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.shuffle_rows import RowsSpec
-from asmdnn.isa.vector import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.chain import Chain, post_ops_of

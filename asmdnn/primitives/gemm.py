@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.vector import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr
 from asmdnn.primitives.engine import Engine

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from asmdnn.isa.vector import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.attr import Attr
@@ -26,7 +26,8 @@ from asmdnn.primitives.inner_product import (
 from asmdnn.primitives.matmul_tiles import why_not_read
 from asmdnn.primitives.product import Matrix, Panels, Product, matrix_of, panels_of
 from asmdnn.primitives.product_blocks import panel_columns
-from asmdnn.primitives.product_plan import Assembly, Refused, sum_of_rows
+from asmdnn.primitives.product_partial import sum_of_rows
+from asmdnn.primitives.product_plan import Assembly, Refused
 from asmdnn.primitives.product_schedule import Ending
 from asmdnn.runtime.plan import Int64, Plan
 from asmdnn.types import f32

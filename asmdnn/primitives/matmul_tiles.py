@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from asmdnn.isa.vector import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.attr import Attr

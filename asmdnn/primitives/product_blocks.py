@@ -7,7 +7,7 @@ streams of them are read at a time, and there are enough accumulators to hide th
 from dataclasses import dataclass
 from math import gcd
 
-from asmdnn.isa.vector import lanes_of
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.conv_tiles import balanced
 from asmdnn.primitives.conv_tiling import CALL_CYCLES, LEAST_DEPTH, step_cycles
 from asmdnn.primitives.product import Matrix, Panels, Product

@@ -11,7 +11,7 @@ import numpy as np
 
 from asmdnn.generators.matmul_shape import ARGUMENTS, Bias
 from asmdnn.generators.outer import CHUNK, OuterSpec
-from asmdnn.isa.vector import lanes_of
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.conv_tiles import balanced
 from asmdnn.primitives.conv_tiling import CALL_CYCLES
 from asmdnn.primitives.product import Panels, Product

@@ -6,45 +6,35 @@ The words of an implementation's name say what the plan does: `pack_src`, `pack_
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import count, groupby
+from itertools import count
 
 import numpy as np
 
-from asmdnn.generators.dots import STRIP, DotsSpec
-from asmdnn.generators.gemv import GemvSpec
 from asmdnn.generators.matmul_shape import ARGUMENTS
-from asmdnn.isa.vector import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.conv_tiles import balanced
-from asmdnn.primitives.conv_tiling import CALL_CYCLES
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.product import Matrix, Panels, Product, matrices_desc, panels_of, panels_tag
 from asmdnn.primitives.product_blocks import (
-    DEPTH_STEP,
     FEW_ROW_TILES,
-    FEW_TILES,
     choose_block,
     choose_splits,
     needs_pack,
     packs_aliases,
     panel_columns,
-    ranges_of,
 )
 from asmdnn.primitives.product_outer import is_outer, outer_phase, src_aliases, weights_alias
+from asmdnn.primitives.product_partial import dots, reads_dots, reads_rows, rows_of_weights, split
 from asmdnn.primitives.product_schedule import Ending, schedule
 from asmdnn.primitives.reorder_schedule import reorder_phase
 from asmdnn.runtime.plan import Int64, KernelSpec, Phase, Plan, concatenate
 from asmdnn.types import f32
 
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
-PARTIAL, ONE = "partial sums", "one"
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
 GROUP_L2 = 4  # weights are packed a group at a time that fills so many L2s; twice that where packing takes longest
-ROW_RANGE, LEAST_ROW, ROW_COLUMNS = 32, 128, 4096  # rows at a time, columns worth it, columns whose sums stay in L1
-LEAST_DOT = 8  # vectors of a row, and rows, that are worth adding up lanes
-DOTS_ELEMENTS = 1 << 15  # of src that a call reads
-ONE_BITS = 0x3F800000  # 1.0f
 
 
 class Refused(Exception):
@@ -165,10 +155,10 @@ class Assembly:
         """src and weights packed where that pays, and the tiles."""
         isa, l2 = self.engine.isa, self.engine.l2_bytes
         if isinstance(p.weights, Matrix) and reads_dots(turned := p.transposed(p.weights), self.lanes):
-            self.dots(turned)
+            dots(self, turned)
             return
         if reads_dots(p, self.lanes):
-            self.dots(p)
+            dots(self, p)
             return
         if is_outer(p, isa) and self.ending == Ending():
             self.outer(p)
@@ -176,7 +166,7 @@ class Assembly:
         if src_needs_pack(p):
             p = replace(p, src=self.dense_copy(p, p.src, p.k, "src", "pack_src"))
         if reads_rows(p):
-            self.rows_of_weights(p)
+            rows_of_weights(self, p)
             return
         splits = choose_splits(p, isa)
         if not needs_pack(p, choose_block(p, isa)):
@@ -208,27 +198,9 @@ class Assembly:
         specs, phase = outer_phase(p, self.engine.isa)
         self.add(specs, [phase])
 
-    def dots(self, p: Product) -> None:
-        """Rows of src times a vector: what every lane sums, then the sum of the lanes."""
-        specs: dict[DotsSpec, int] = {}
-        records, cycles, at = [], [], 0
-        row = 4 * self.lanes
-        partial = self.room(PARTIAL, p.m * row)
-        for rows in balanced(p.m, max(STRIP, DOTS_ELEMENTS // p.k)):
-            spec = DotsSpec(self.engine.isa, rows, p.k, p.src.row_bytes)
-            offsets = (p.src.start_bytes + at * p.src.row_bytes, p.weights.start_bytes, 0, at * row, 0, 0, 0)
-            records.append((specs.setdefault(spec, len(specs)), *offsets))
-            cycles.append(rows * p.k // self.lanes + CALL_CYCLES)
-            at += rows
-        buffers = (p.src.buffer, p.weights.buffer, "bias", partial, p.weights.buffer, "scale", "packed")
-        self.words.append("dots")
-        self.add(tuple(specs), [Phase(buffers, np.array(records, np.int64), np.array(cycles, np.int32))])
-        total = replace(p, k=self.lanes, src=Matrix(partial, 0, (), row, 4), weights=self.ones(0))
-        self.add(*schedule(total, self.ending, self.engine.isa, self.engine.l2_bytes, one_range=True))
-
     def split_or_not(self, p: Product, splits: int) -> None:
         if splits > 1:
-            self.split(p, splits)
+            split(self, p, splits)
         else:
             self.words.append("tiles")
             self.add(*schedule(p, self.ending, self.engine.isa, self.engine.l2_bytes))
@@ -258,85 +230,6 @@ class Assembly:
         source = matrices_desc(p.weights, p.batch, p.k, p.n)
         target = MemoryDesc(source.dims, f32, panels_tag(source.ndims, panels.columns))
         self.reorder(p.weights.buffer, source, panels.buffer, target, "pack_weights")
-
-    def split(self, p: Product, splits: int) -> None:
-        """Partial sums over ranges of k into scratch, side by side; then their sum."""
-        ranges = ranges_of(p.k, -(-p.k // DEPTH_STEP // splits))
-        size, at = 4 * p.m * p.n, 0
-        partial = self.room(PARTIAL, len(ranges) * size)
-        specs, parts = list[KernelSpec](), list[Phase]()
-        for k, run in groupby(ranges, key=lambda r: r[1] - r[0]):
-            begin, count = ranges[at][0], len(list(run))
-            part = p.depths(begin, begin + k)
-            src = replace(part.src, batch_bytes=(k * p.src.column_bytes,))
-            weights = replace(part.weights, batch_bytes=(k * p.weights.row_bytes,))
-            dst = Matrix(partial, at * size, (size,), 4 * p.n, 4)
-            part = Product((count,), p.m, p.n, k, src, weights, dst)
-            kernels, (phase,) = schedule(part, Ending(), self.engine.isa, self.engine.l2_bytes, one_range=True)
-            parts += concatenate([(phase, len(specs))], len(ARGUMENTS))
-            specs += kernels
-            at += count
-        self.words.append("split_k")
-        records = np.concatenate([phase.records for phase in parts])
-        cycles = np.concatenate([phase.cycles for phase in parts])
-        self.add(tuple(specs), [Phase(parts[0].arguments, records, cycles)])
-        self.add_partial_sums(p, len(ranges), partial)
-
-    def rows_of_weights(self, p: Product) -> None:
-        """A vector times row-major weights: ranges of whole rows, as partial sums, then their sum."""
-        ranges = ranges_of(p.k, max(ROW_RANGE // DEPTH_STEP, -(-p.k // DEPTH_STEP // FEW_TILES)))
-        columns = balanced(p.n, ROW_COLUMNS)
-        specs: dict[GemvSpec, int] = {}
-        records, cycles = [], []
-        for i, (begin, end) in enumerate(ranges):
-            part, at = p.depths(begin, end), 0
-            for width in columns:
-                spec = GemvSpec(self.engine.isa, width, end - begin, p.src.column_bytes, p.weights.row_bytes)
-                offsets = (part.src.start_bytes, part.weights.start_bytes + 4 * at, 0, 4 * (i * p.n + at), 0, 0, 0)
-                records.append((specs.setdefault(spec, len(specs)), *offsets))
-                cycles.append(width * (end - begin) // 8 + CALL_CYCLES)
-                at += width
-        partial = self.room(PARTIAL, 4 * len(ranges) * p.n)
-        buffers = (p.src.buffer, p.weights.buffer, "bias", partial, p.weights.buffer, "scale", "packed")
-        self.words.append("rows")
-        self.add(tuple(specs), [Phase(buffers, np.array(records, np.int64), np.array(cycles, np.int32))])
-        self.add_partial_sums(p, len(ranges), partial)
-
-    def ones(self, batch_dims: int) -> Matrix:
-        """A matrix of ones, of any size."""
-        self.constants[ONE] = np.array([ONE_BITS], np.int64)
-        return Matrix(ONE, 0, (0,) * batch_dims, 0, 0)
-
-    def add_partial_sums(self, p: Product, count: int, partial: str) -> None:
-        """dst = the sum of `count` partial results, in their order: a product with a row of ones."""
-        size = 4 * p.m * p.n
-        ones, sums = self.ones(1), Matrix(partial, 0, (4 * p.n,), size, 4)
-
-        def row_by_row(x: Matrix) -> Matrix:
-            return Matrix(x.buffer, x.start_bytes, (x.row_bytes,), 0, x.column_bytes)
-
-        bias, others = p.bias and row_by_row(p.bias), tuple(map(row_by_row, p.others))
-        total = Product((p.m,), 1, p.n, count, ones, sums, row_by_row(p.dst), bias, None, others).folded()
-        self.add(*schedule(total, self.ending, self.engine.isa, self.engine.l2_bytes, one_range=True))
-
-
-def sum_of_rows(assembly: Assembly, x: Matrix, rows: int, columns: int, dst: Matrix) -> Product:
-    """dst = the sum of the rows of x, as a product with a row of ones."""
-    return Product((), 1, columns, rows, assembly.ones(0), x, dst)
-
-
-def reads_rows(p: Product) -> bool:
-    """Whether it is one row of dst times many row-major weights, of which each is used once."""
-    x = p.weights
-    rows = isinstance(x, Matrix) and x.column_bytes == 4 and p.m == 1 and not p.batch
-    return rows and p.k >= ROW_RANGE and p.n >= LEAST_ROW
-
-
-def reads_dots(p: Product, lanes: int) -> bool:
-    """Whether it is many rows of src, each a stream, times one vector."""
-    x = p.weights
-    vector = isinstance(x, Matrix) and x.row_bytes == 4 and p.n == 1 and not p.batch
-    return vector and p.src.column_bytes == 4 and p.k >= LEAST_DOT * lanes and p.m >= LEAST_DOT
 
 
 def src_needs_pack(p: Product) -> bool:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from asmdnn.generators.matmul import MatmulTileSpec
 from asmdnn.generators.matmul_shape import ARGUMENTS, Bias, Items
 from asmdnn.generators.postops import Operand, PostOp
-from asmdnn.isa.vector import lanes_of
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.chain import NO_CHAIN, Chain
 from asmdnn.primitives.conv_schedule import lay_out, make_depths
 from asmdnn.primitives.conv_tiles import Int64, balanced

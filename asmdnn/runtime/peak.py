@@ -5,7 +5,7 @@ from time import perf_counter
 
 from asmdnn.generators.peak import PeakSpec
 from asmdnn.isa.cpu import require_executable
-from asmdnn.isa.vector import f32_level
+from asmdnn.isa.vectors import f32_level
 from asmdnn.jit.native import ffi
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.runtime.threads import openmp

@@ -16,7 +16,7 @@ import numpy as np
 
 from asmdnn.generators.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
 from asmdnn.isa.cpu import cache_sizes, cpu_name, require_executable
-from asmdnn.isa.vector import VECTORS, f32_level
+from asmdnn.isa.vectors import VECTORS, f32_level
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_directory, enabled
 from asmdnn.runtime.execution import aligned_bytes, kernel_cache

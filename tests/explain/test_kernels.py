@@ -12,7 +12,7 @@ from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.conv_shape import TapGroup
 from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.isa.assembler import Assembler, Line, mem
-from asmdnn.isa.vector import lanes_of
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.runtime.execution import generate
 from tests.explain.problems import ISAS, explained
 

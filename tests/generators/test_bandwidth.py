@@ -5,7 +5,7 @@ import pytest
 
 from asmdnn.explain.classes import bytes_of
 from asmdnn.generators.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
-from asmdnn.isa.vector import lanes_of
+from asmdnn.isa.vectors import lanes_of
 from tests.emulator import Machine, Region
 from tests.generators.codes import code_of
 from tests.generators.reference import LANES

@@ -6,7 +6,7 @@ import re
 from asmdnn.corpus.families import kernel_specs
 from asmdnn.generators.conv import ConvTileSpec
 from asmdnn.generators.elementwise import AHEAD_BYTES, INTERLEAVED, ElementwiseSpec
-from asmdnn.isa.vector import lanes_of
+from asmdnn.isa.vectors import lanes_of
 from tests.generators.codes import by_name, code_of
 
 LINE_BYTES = 64

@@ -1,0 +1,57 @@
+"""f32 vectors of AVX2 with FMA3; see vector.py."""
+
+from collections.abc import Callable
+from struct import pack
+
+from asmdnn.isa.assembler import Register
+from asmdnn.isa.vector import Memory, Tail, Vector
+
+
+class Avx2(Vector):
+    """ymm0-15; a tail is a vector register with the sign bits set."""
+
+    bytes, count = 32, 16
+
+    def zero(self, dst: Register) -> None:
+        self.asm.VXORPS(dst, dst, dst)
+
+    def tail(self, count: int) -> Tail:
+        return Avx2Tail(self, count)
+
+    def splat(self, bits: int) -> Memory:
+        return self.asm.const(pack("<I", bits) * self.lanes, self.bytes, size=self.bytes)
+
+    def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
+        self.asm.VROUNDPS(dst, src, mode)
+
+    def condition(self, take: Callable[[], Register]) -> Register:
+        return take()
+
+    def select(self, dst: Register, condition: Register, then: Register | Memory, otherwise: Register) -> None:
+        self.asm.VBLENDVPS(dst, otherwise, then, condition)
+
+    def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
+        self.asm.VANDPS(dst, condition, then)
+
+    def end_condition(self, condition: Register) -> bool:
+        return False
+
+
+class Avx2Tail(Tail):
+    def __init__(self, vector: Avx2, count: int) -> None:
+        super().__init__(vector, count)
+        self.mask = vector.registers.take("tail mask")
+        lanes = [-1] * count + [0] * (vector.lanes - count)
+        vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(lanes)}i", *lanes), 32, size=32))
+
+    def load(self, dst: Register, src: Memory) -> None:
+        self.vector.asm.VMASKMOVPS(dst, self.mask, src)
+
+    def store(self, dst: Memory, src: Register) -> None:
+        self.vector.asm.VMASKMOVPS(dst, self.mask, src)
+
+    def clear_rest(self, x: Register) -> None:
+        self.vector.asm.VANDPS(x, x, self.mask)
+
+    def release(self) -> None:
+        self.vector.registers.free(self.mask)

@@ -1,0 +1,76 @@
+"""f32 vectors of AVX-512 (F, VL, DQ, BW); see vector.py."""
+
+from collections.abc import Callable, Sequence
+from struct import pack
+
+from asmdnn.isa.assembler import Register, mem
+from asmdnn.isa.vector import Memory, Tail, Vector
+
+
+class Avx512(Vector):
+    """zmm0-31; a tail is a mask register; a multiply can broadcast its own memory operand."""
+
+    bytes, count = 64, 32
+
+    def zero(self, dst: Register) -> None:
+        self.asm.VPXORD(dst, dst, dst)
+
+    def tail(self, count: int) -> Tail:
+        return Avx512Tail(self, count)
+
+    def splat(self, bits: int) -> Memory:
+        return self.asm.const(pack("<I", bits), 4, size=4, broadcast=self.lanes)
+
+    def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
+        self.asm.VRNDSCALEPS(dst, src, mode)
+
+    def condition(self, take: Callable[[], Register]) -> Register:
+        mask: Register = self.asm.masks.take("condition")
+        return mask
+
+    def select(self, dst: Register, condition: Register, then: Register | Memory, otherwise: Register) -> None:
+        self.asm.VBLENDMPS(dst.masked(condition), otherwise, then)
+
+    def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
+        self.asm.VBLENDMPS(dst.zeroed(condition), dst, then)
+
+    def end_condition(self, condition: Register) -> bool:
+        self.asm.masks.free(condition)
+        return True
+
+    def outer_product(
+        self,
+        acc: Sequence[Sequence[Register]],
+        row: Sequence[Register],
+        column: Sequence[Memory],
+        spare: Sequence[Register],
+    ) -> None:
+        """As above; with one factor an element is used once, and the multiply broadcasts it itself."""
+        if len(row) > 1:
+            super().outer_product(acc, row, column, spare)
+            return
+        for i, element in enumerate(column):
+            copies = mem(element.form.base, element.displacement, size=4, broadcast=self.lanes)
+            self.fma(acc[i][0], row[0], copies)
+
+
+class Avx512Tail(Tail):
+    def __init__(self, vector: Avx512, count: int) -> None:
+        super().__init__(vector, count)
+        self.mask = vector.asm.masks.take("tail mask")
+        bits = vector.asm.gp.take("tail mask bits")
+        vector.asm.MOV(bits, (1 << count) - 1)
+        vector.asm.KMOVQ(self.mask, bits)
+        vector.asm.gp.free(bits)
+
+    def load(self, dst: Register, src: Memory) -> None:
+        self.vector.asm.VMOVUPS(dst.zeroed(self.mask), src)
+
+    def store(self, dst: Memory, src: Register) -> None:
+        self.vector.asm.VMOVUPS(dst.masked(self.mask), src)
+
+    def clear_rest(self, x: Register) -> None:
+        self.vector.asm.VMOVAPS(x.zeroed(self.mask), x)
+
+    def release(self) -> None:
+        self.vector.asm.masks.free(self.mask)
