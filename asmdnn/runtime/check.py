@@ -3,8 +3,9 @@
 1. Well formed: records are what the executor reads, and name kernels that exist.
 2. In bounds: every byte that a record reads or writes lies inside the buffer that the argument points into.
 3. Disjoint: no two records of a phase write the same element, and none reads what another one writes.
-4. Complete: every element of an output tensor, zero padding included, and of every scratch buffer is written, the
-   latter before it is read.  Phases may each write a part; an element is written again only after all have been.
+4. Complete: every element of an output tensor, zero padding included, is written, and of a scratch buffer every
+   element that is read, before it is.  Phases may each write a part; an element is written again only after all have
+   been.  Scratch may have gaps, such as between rows that would share the sets of L1.
 5. Continued: a phase without a barrier in front goes on, record by record, with what the phase before has written.
 """
 
@@ -33,7 +34,7 @@ def check_plan(plan: Plan) -> None:
     for index, phase in enumerate(plan.phases):
         check_form(plan, index)
         for name in sorted(partial.keys() & read_of_others(plan, phase)) if partial else ():
-            raise incomplete(plan, name, *partial[name])
+            check_read(plan, phase, name, *partial[name])
         counts = check_phase(plan, phase, ready, f"phase {index}")
         for name, times in counts.items():
             if not phase.continues and name in partial:
@@ -44,8 +45,8 @@ def check_plan(plan: Plan) -> None:
             check_continuation(plan, index)
         written |= counts.keys()
         ready |= counts.keys()
-    for name, progress in partial.items():
-        raise incomplete(plan, name, *progress)
+    for name in sorted(partial.keys() - plan.scratch_bytes.keys()):  # scratch may have gaps that nobody reads
+        raise incomplete(plan, name, *partial[name])
     wanted = {name for name in (*plan.outputs, *plan.scratch_bytes) if plan.buffer_bytes(name)}
     for name in sorted(wanted - written):
         raise PlanError(f"{name} is never written")
@@ -149,16 +150,42 @@ def read_tap_list(values: Int64, start_bytes: int, taps: TapList, where: str) ->
 def count_writes(plan: Plan, name: str, offsets: Int64, spans: Spans, edges: dict[str, Int64], where: str) -> None:
     """Add 1 to the element where a write of a record begins, and -1 to the one behind its end: the running sum says how
     often each is written.  int64[elements + 1] of every buffer."""
-    size = plan.tensors[name].dtype.size_bytes if name in plan.tensors else SCRATCH_ELEMENT_BYTES
+    size = element_bytes(plan, name)
     changes = edges.setdefault(name, np.zeros(1 - (-plan.buffer_bytes(name) // size), np.int64))
-    together = max(1, max(CHUNK, len(changes)) // len(spans.begins))  # records whose writes are counted at once
-    for first in range(0, len(offsets), together):
-        starts = offsets[first : first + together, None]
+    for starts in in_chunks(offsets, spans, len(changes)):
         for sign, places in ((1, spans.begins), (-1, spans.ends)):
             elements, rest = np.divmod(starts + places, size)
             if rest.any():
                 raise PlanError(f"{where}: a write of {name} is not made of whole elements")
             changes += sign * np.bincount(elements.ravel(), minlength=len(changes))
+
+
+def element_bytes(plan: Plan, name: str) -> int:
+    return plan.tensors[name].dtype.size_bytes if name in plan.tensors else SCRATCH_ELEMENT_BYTES
+
+
+def in_chunks(offsets: Int64, spans: Spans, elements: int) -> Iterator[Int64]:
+    """The offsets as columns, so many records at a time that their accesses need not more memory than the buffer."""
+    together = max(1, max(CHUNK, elements) // len(spans.begins))
+    return (offsets[first : first + together, None] for first in range(0, len(offsets), together))
+
+
+def check_read(plan: Plan, phase: Phase, name: str, where: str, times: Int64) -> None:
+    """What a phase reads of a buffer that is not complete has been written."""
+    size, changes = element_bytes(plan, name), np.zeros(len(times) + 1, np.int64)
+    for kernel in np.unique(phase.records[:, 0]):
+        records, accesses = phase.records[phase.records[:, 0] == kernel], Accesses.of(plan.specs[kernel].footprint())
+        taps = accesses.taps
+        if taps and name in {phase.arguments[a] for a in (*taps.targets, taps.argument)}:
+            raise incomplete(plan, name, where, times)
+        for argument, spans in accesses.reads.items():
+            is_read = phase.arguments[argument] == name
+            for starts in in_chunks(records[:, 1 + argument], spans, len(times)) if is_read else ():
+                changes += np.bincount(((starts + spans.begins) // size).ravel(), minlength=len(changes))
+                changes -= np.bincount((-(-(starts + spans.ends) // size)).ravel(), minlength=len(changes))
+    missing = np.flatnonzero((np.cumsum(changes[:-1]) > 0) & (times == 0))
+    if len(missing):
+        raise PlanError(f"{where}: element {int(missing[0])} of {name} is never written")
 
 
 def check_written(plan: Plan, name: str, times: Int64, where: str) -> bool:

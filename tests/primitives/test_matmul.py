@@ -266,3 +266,18 @@ def test_dst_may_not_overlap_src(isa: str) -> None:
     src, dst = dnn.Memory(f32((4, 4)), buffer[:16]), dnn.Memory(f32((4, 4)), buffer[12:28])
     with pytest.raises(dnn.InvalidArguments, match="dst overlaps src"):
         dnn.Primitive(pd).execute(src=src, weights=dnn.Memory(f32((4, 4))), dst=dst)
+
+
+def test_rows_that_alias_are_copied(isa: str) -> None:
+    """Where all rows of src share the sets of L1, and many columns read them."""
+    for m, k, n, packs in (
+        (64, 1024, 512, True),
+        (64, 1040, 512, False),
+        (16, 1024, 512, False),
+        (64, 1024, 64, False),
+    ):
+        pd = planned(MatmulCase((m, k), (k, n)), isa)
+        assert ("pack_src" in pd.implementation) is packs, pd.implementation
+    check(MatmulCase((49, 1024), (1024, 513), bias="n"), isa, threads=2)
+    huge = dnn.MatMul(*(dnn.MemoryDesc(dims, dnn.f32, "ab") for dims in ((1 << 15, 1024), (1024, 512), (1 << 15, 512))))
+    assert "pack_src" not in dnn.primitive_desc(huge, engine=dnn.Engine(isa=isa)).implementation

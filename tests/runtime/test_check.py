@@ -289,3 +289,23 @@ def test_kernels_of_one_phase_that_depend_on_each_other() -> None:
     plan.check()
     with pytest.raises(PlanError, match="scratch"):
         replace(plan, phases=(phase(0, 1),)).check()
+
+
+def gaps(isa: str) -> Plan:
+    """A product that copies src to rows in scratch with gaps between them."""
+    descs = [dnn.MemoryDesc(dims, dnn.f32, "ab") for dims in ((64, 1024), (1024, 512), (64, 512))]
+    plan = dnn.primitive_desc(dnn.MatMul(*descs), engine=dnn.Engine(isa=isa, threads=1)).plan
+    assert plan.scratch_bytes["packed src"] == 4 * (63 * 1040 + 1024)
+    return plan
+
+
+def test_scratch_may_have_gaps(planned_isa: str) -> None:
+    gaps(planned_isa).check()
+
+
+def test_gaps_are_not_read(planned_isa: str) -> None:
+    plan = gaps(planned_isa)
+    with pytest.raises(PlanError, match="phase 0: element 1024 of packed src is never written"):
+        edited(plan, move(0, 4, record=0), phase=1).check()
+    with pytest.raises(PlanError, match=r"phase 0: element \d+ of packed src is never written"):
+        edited(plan, lambda records: records[1:]).check()
