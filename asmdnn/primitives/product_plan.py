@@ -36,7 +36,7 @@ from asmdnn.types import f32
 
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
-ALIAS_ROWS, ALIAS_COLUMNS = 48, 512  # of products that gain 2 to 7% from a copy of src whose rows do not
+ALIAS_ROWS, ALIAS_COLUMNS = 16, 512  # of products that gain 2 to 7% from a copy of src whose rows do not
 ALIAS_COPY_BYTES = 64 << 20  # more memory than that is not worth the gain
 GROUP_L2 = 4  # weights are packed a group at a time that fills so many L2s; twice that where packing takes longest
 
