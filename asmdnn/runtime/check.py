@@ -7,6 +7,7 @@
    element that is read, before it is.  Phases may each write a part; an element is written again only after all have
    been.  Scratch may have gaps, such as between rows that would share the sets of L1.
 5. Continued: a phase without a barrier in front goes on, record by record, with what the phase before has written.
+   What else it writes is no part of what was written since the last barrier, and it reads nothing of that.
 """
 
 from collections.abc import Iterator
@@ -31,18 +32,21 @@ def check_plan(plan: Plan) -> None:
     ready = set(plan.tensors) | set(plan.constants)
     written: set[str] = set()
     partial: dict[str, tuple[str, Int64]] = {}  # of buffers not yet complete: who wrote last, how often each element
+    fresh: set[str] = set()  # buffers written since the last barrier
     for index, phase in enumerate(plan.phases):
         check_form(plan, index)
         for name in sorted(partial.keys() & read_of_others(plan, phase)) if partial else ():
             check_read(plan, phase, name, *partial[name])
         counts = check_phase(plan, phase, ready, f"phase {index}")
-        for name, times in counts.items():
-            if not phase.continues and name in partial:
-                times = times + partial.pop(name)[1]
-            if not check_written(plan, name, times, f"phase {index}") and not phase.continues:
-                partial[name] = (f"phase {index}", times)
+        kept = continued(plan, index) if phase.continues else set()
         if phase.continues:
-            check_continuation(plan, index)
+            check_unsynchronised(plan, index, counts.keys() - kept - partial.keys(), fresh)
+        for name, times in counts.items():
+            if name not in kept and name in partial:
+                times = times + partial.pop(name)[1]
+            if not check_written(plan, name, times, f"phase {index}") and name not in kept:
+                partial[name] = (f"phase {index}", times)
+        fresh = counts.keys() | (fresh if phase.continues else set())
         written |= counts.keys()
         ready |= counts.keys()
     for name in sorted(partial.keys() - plan.scratch_bytes.keys()):  # scratch may have gaps that nobody reads
@@ -209,20 +213,33 @@ def elements_of(plan: Plan, name: str, times: Int64) -> Int64:
     return np.arange(len(times)) if tensor is None else tensor.offsets(with_padding=True).ravel()
 
 
-def check_continuation(plan: Plan, index: int) -> None:
-    """Record i of the phase writes exactly what record i of the phase before wrote."""
+def continued(plan: Plan, index: int) -> set[str]:
+    """The buffers in which record i of the phase writes exactly what record i of the phase before wrote; not none."""
     before, after = plan.phases[index - 1], plan.phases[index]
     if index == 0 or before.arguments != after.arguments or before.records.shape != after.records.shape:
         raise PlanError(f"phase {index} continues a phase with other records or arguments")
     written: set[int] = set()
+    others: set[int] = set()  # arguments through which other bytes are written
     for old, new in np.unique(np.stack((before.records[:, 0], after.records[:, 0]), 1), axis=0):
-        writes = plan.specs[int(new)].footprint().writes
-        written.update(x.argument for x in writes)
-        if set(plan.specs[int(old)].footprint().writes) != set(writes):
-            raise PlanError(
-                f"phase {index}: {plan.specs[int(new)].name} writes other bytes than the phase it continues"
-            )
-    columns = [1 + argument for argument in sorted(written)]
-    moved = (before.records[:, columns] != after.records[:, columns]).any(axis=1)
-    if moved.any():
-        raise PlanError(f"phase {index}: record {int(moved.argmax())} does not continue its own output")
+        sides = [Accesses.of(plan.specs[int(kernel)].footprint()).writes for kernel in (old, new)]
+        written |= sides[1].keys()
+        for argument, spans in sides[1].items():
+            was = sides[0].get(argument)
+            if was is None or was.pairs() != spans.pairs():
+                others.add(argument)
+    if written == others:
+        raise PlanError(f"phase {index} writes other bytes than the phase it continues")
+    moved = {a: before.records[:, 1 + a] != after.records[:, 1 + a] for a in sorted(written - others)}
+    kept = {after.arguments[a] for a, changed in moved.items() if not changed.any()}
+    if not kept:
+        record = min(int(changed.argmax()) for changed in moved.values())
+        raise PlanError(f"phase {index}: record {record} does not continue its own output")
+    return kept
+
+
+def check_unsynchronised(plan: Plan, index: int, names: set[str], fresh: set[str]) -> None:
+    """A phase without a barrier in front reads nothing that other records have written since the last one, and writes
+    nothing into buffers that were complete; `names` are those it writes, other than to go on with its own."""
+    late = (read_of_others(plan, plan.phases[index]) | names) & fresh
+    if late:
+        raise PlanError(f"phase {index}: {min(late)} may be what other records write, without a barrier in between")
