@@ -27,16 +27,9 @@ from asmdnn.generators.shuffle_rows import RowsSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.quantization import strides_of
+from asmdnn.primitives.reorder_blocks import KERNEL_ISA, MAX_OFFSET, SINGLE, Shape, split
 from asmdnn.primitives.reorder_loops import Box, Loop, digits, merge, pieces_of
-from asmdnn.primitives.reorder_schedule import (
-    CALL_CYCLES,
-    KERNEL_ISA,
-    MAX_OFFSET,
-    SINGLE,
-    Shape,
-    split,
-    starts,
-)
+from asmdnn.primitives.reorder_schedule import CALL_CYCLES, starts
 from asmdnn.runtime.plan import Int64, Phase
 from asmdnn.types import s32
 

@@ -13,7 +13,8 @@ from asmdnn.generators.convert_block import ARGUMENTS
 from asmdnn.generators.quotient import F32_BYTES, QuotientSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attr import Attr, Sum
-from asmdnn.primitives.reorder_schedule import KERNEL_ISA, STREAMING_BYTES, reorder_phase
+from asmdnn.primitives.reorder_blocks import KERNEL_ISA
+from asmdnn.primitives.reorder_schedule import STREAMING_BYTES, reorder_phase
 from asmdnn.runtime.plan import KernelSpec, Phase, concatenate
 from asmdnn.types import f32, s32
 

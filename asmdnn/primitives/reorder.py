@@ -9,7 +9,7 @@ from asmdnn.primitives.compensation import compensation_desc, compensation_phase
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.quantization import quantization_of, reorder_phases
-from asmdnn.primitives.reorder_schedule import KERNEL_ISA
+from asmdnn.primitives.reorder_blocks import KERNEL_ISA
 from asmdnn.runtime.plan import Plan, concatenate
 from asmdnn.types import s8
 
