@@ -176,7 +176,7 @@ class Assembly:
         if not needs_pack(p, choose_block(p, isa)):
             self.split_or_not(p, splits)
             return
-        apart = isinstance(p.weights, Matrix) and p.weights.column_bytes != 4
+        apart = isinstance(p.weights, Matrix) and (p.weights.column_bytes != 4 or shares_weights(p))
         for part, columns in self.groups(p, at_once=splits > 1 or bool(p.batch)):
             if apart:
                 self.pack(part, columns)
@@ -234,6 +234,11 @@ class Assembly:
         source = matrices_desc(p.weights, p.batch, p.k, p.n)
         target = MemoryDesc(source.dims, f32, panels_tag(source.ndims, panels.columns))
         self.reorder(p.weights.buffer, source, panels.buffer, target, "pack_weights")
+
+
+def shares_weights(p: Product) -> bool:
+    """Whether several matrices of the batch have the same weights, which one of them alone may pack."""
+    return any(size > 1 and not step for size, step in zip(p.batch, p.weights.batch_bytes, strict=True))
 
 
 def src_needs_pack(p: Product) -> bool:

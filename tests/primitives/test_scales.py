@@ -104,6 +104,18 @@ def test_matmul(isa: str, case: Any, index: int, post_ops: bool) -> None:
     check_matmul(case, index, post_ops, dnn.Engine(isa=isa, threads=2))
 
 
+def test_a_batch_that_shares_weights(isa: str) -> None:
+    """Scales by rows keep the batch from becoming rows; its weights are packed once, in a phase of their own."""
+    dims = {"src": (2, 512, 300), "weights": (1, 300, 40), "dst": (2, 512, 40)}
+    arrays = {role: numbers(i, dims[role]) for i, role in enumerate(dims)}
+    arrays["weights"] = arrays["weights"] / np.float32(np.sqrt(300))
+    scaled = Scaled({"src": 2}, dims, {"src": {1: 1}})
+    desc = dnn.MatMul(*(dnn.MemoryDesc(dims[role], dnn.f32, "abc") for role in NAMES))
+    wanted = scaled.answer(arrays["src"].astype(np.float64) @ arrays["weights"], 0.0, None, False)
+    pd = check(desc, scaled, arrays, wanted, False, dnn.Engine(isa=isa, threads=2), False)
+    assert pd.implementation == f"pack_weights+tiles:{isa}"
+
+
 @pytest.mark.emulated("avx512_core")
 @pytest.mark.parametrize("case", [PRODUCTS[0], PRODUCTS[8]], ids=str)
 def test_matmul_avx512_emulated(case: Any) -> None:
