@@ -16,11 +16,11 @@ import asmdnn as dnn
 from asmdnn.cli import chains
 from asmdnn.cli.judge import Answer
 from asmdnn.cli.reference import EXACT_SUM, LARGEST_INTEGER, LARGEST_SRC_INTEGER, UNIT_ROUNDOFF
+from asmdnn.primitives.attr import NO_ATTR
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
-NO_POST_OPS = dnn.Attr()
 SUM_ROUNDINGS = 4  # of two scales, a bias, and the last addition
 
 
@@ -68,7 +68,7 @@ def answer_of(
     size: Doubles,
     reduction: int,
     exact: bool,
-    attr: dnn.Attr = NO_POST_OPS,
+    attr: dnn.Attr = NO_ATTR,
     arrays: Mapping[str, Floats] = MappingProxyType({}),
     divisor: Doubles | float = 1.0,
 ) -> Answer:

@@ -70,10 +70,9 @@ class Chain:
                 found[name] = desc
         return found
 
-    def arguments(self, dst: MemoryDesc) -> dict[str, MemoryDesc]:
+    def arguments(self, operands: Mapping[str, MemoryDesc]) -> dict[str, MemoryDesc]:
         """`operands`, as a caller passes them."""
-        passed = {name: link.passed for link in self.links if link.passed for name in link.names}
-        return self.operands(dst) | passed
+        return {**operands, **{name: link.passed for link in self.links if link.passed for name in link.names}}
 
     def on_registers(self, operands: Mapping[str, Operand]) -> tuple[postops.PostOp, ...]:
         """The chain as kernels execute it, with an operand for each of `names`."""

@@ -48,7 +48,7 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     operands = tile_operands(others, resolved.dst, len(ARGUMENTS), geometry, tiling.vectors * lanes, lanes)
     if isinstance(operands, str):
         return Refusal(name, operands)
-    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(resolved.dst)}
+    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(others)}
     return schedule_tiles(name, tensors, operands, geometry, tiling, chain, engine)
 
 

@@ -136,9 +136,10 @@ def planned(
     if isinstance(chain, str):
         return Refusal(name, chain)
     if chain.links:
-        if reason := why_not_read(chain, tensors["dst"]):
+        others = chain.operands(tensors["dst"])
+        if reason := why_not_read(others):
             return Refusal(name, reason)
-        tensors |= chain.arguments(tensors["dst"])
+        tensors |= chain.arguments(others)
     assembly = Assembly(engine, Ending(chain))
     try:
         multiply(assembly)

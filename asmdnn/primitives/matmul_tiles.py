@@ -1,12 +1,13 @@
 """Matrix products by tiles, f32: formats that are `any` resolved, descriptors turned into strides."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.attr import Attr
-from asmdnn.primitives.chain import Chain, chain_of
+from asmdnn.primitives.chain import chain_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.matmul import MatMul
@@ -26,12 +27,15 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan | Refusal:
     if reason:
         return Refusal(name, reason)
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc.dst.ndims), desc.bias)
-    reason = chain if isinstance(chain, str) else why_not_read(chain, desc.dst)
-    if isinstance(chain, str) or reason:
-        return Refusal(name, reason or "")
+    if isinstance(chain, str):
+        return Refusal(name, chain)
+    others = chain.operands(desc.dst)
+    reason = why_not_read(others)
+    if reason:
+        return Refusal(name, reason)
     p = product_of(replace(desc, bias=None) if chain.adds_bias else desc)
-    p = replace(p, others=tuple(matrix_of(*other) for other in chain.operands(desc.dst).items()))
-    return plan_product(p, Ending(chain), desc.tensors() | chain.arguments(desc.dst), engine)
+    p = replace(p, others=tuple(matrix_of(*other) for other in others.items()))
+    return plan_product(p, Ending(chain), desc.tensors() | chain.arguments(others), engine)
 
 
 def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:
@@ -63,9 +67,9 @@ def why_not(desc: MatMul, lanes: int) -> str | None:
     return None
 
 
-def why_not_read(chain: Chain, dst: MemoryDesc) -> str | None:
-    """The reason why what follows the sums cannot be read, None if it can."""
-    for name, tensor in chain.operands(dst).items():
+def why_not_read(operands: Mapping[str, MemoryDesc]) -> str | None:
+    """The reason why a chain's operands cannot be read, None if they can."""
+    for name, tensor in operands.items():
         if tensor.inner_blocks:
             return f"{name} {tensor.tag} is blocked, it must be plain"
     return None
