@@ -17,17 +17,18 @@ before: a CPU's own prefetchers stop at the end of a page, and computing fills t
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, operands_read, words_of
 from asmdnn.generators.functions.code import apply_to_each
+from asmdnn.generators.functions.pointers import OperandPointers, all_fit
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.move.shuffle_body import if_aligned
-from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -37,7 +38,7 @@ INTERLEAVED = 6  # 4 are slower, since too many multiplications wait, and 8 need
 LINE_BYTES = 64
 AHEAD_BYTES = 2048
 LONG = 12  # steps of a function that computes for longer than a vector takes from memory
-MOST_OPERANDS = 8  # each has a pointer in a register
+OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +98,35 @@ class ElementwiseSpec:
         asm.ret()
 
 
-@dataclass(frozen=True, eq=False)
 class MapCode:
-    """The emission of a kernel: a pointer for each argument, and the place in a row."""
+    """The emission of a kernel: pointers to src, dst and the operands, and the place in a row."""
 
-    spec: ElementwiseSpec
-    v: Vector
-    slots: Slots = field(init=False)
-    pointers: dict[int, Register] = field(init=False)
-    at: Register = field(init=False)
+    def __init__(self, spec: ElementwiseSpec, v: Vector) -> None:
+        asm = v.asm
+        self.spec, self.v, self.slots = spec, v, Slots(v)
+        self.steps = {operand.argument: operand.row_bytes for operand in operands_of(spec.chain) if operand}
+        self.pointers: dict[int, Register] = {}
+        for argument in (SRC, DST):
+            self.pointers[argument] = asm.gp.take(f"argument {argument}")
+            asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
+        homes = {argument: mem(asm.frame, 8 * argument, size=8) for argument in sorted(self.steps)}
+        self.in_registers = all_fit(asm, len(homes), OTHER_REGISTERS)
+        if spec.rows > 1 and not self.in_registers:
+            homes = {argument: self.on_stack(word) for argument, word in homes.items()}
+        self.operands = OperandPointers(asm, homes, OTHER_REGISTERS)
+        self.at = asm.gp.take("bytes into the row")
 
-    def __post_init__(self) -> None:
-        asm, spec = self.v.asm, self.spec
-        arguments = {SRC, DST, *(operand.argument for operand in operands_of(spec.chain) if operand is not OLD_DST)}
-        object.__setattr__(self, "slots", Slots(self.v))
-        object.__setattr__(self, "pointers", {a: asm.gp.take(f"argument {a}") for a in sorted(arguments)})
-        object.__setattr__(self, "at", asm.gp.take("bytes into the row"))
-        for argument, pointer in self.pointers.items():
-            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+    def on_stack(self, word: Pointer) -> Pointer:
+        """A copy of a word of the frame, which a kernel may not write, to be moved from row to row."""
+        asm = self.v.asm
+        copy, pointer = asm.stack(8), asm.gp.take("post-op's operand")
+        asm.MOV(pointer, word)
+        asm.MOV(copy, pointer)
+        asm.gp.free(pointer)
+        return copy
+
+    def pointer(self, argument: int) -> Register:
+        return self.pointers[argument] if argument in self.pointers else self.operands.register(argument)
 
     def all_rows(self, left: Register, store: Store) -> None:
         if self.spec.rows == 1:
@@ -154,6 +166,7 @@ class MapCode:
     def vectors(self, parts: Sequence[Lanes], offset_bytes: int, index: Register | None, store: Store) -> None:
         """Consecutive vectors from a place in the row on."""
         v, spec = self.v, self.spec
+        self.operands.forget()
         at = [offset_bytes + j * v.bytes for j in range(len(parts))]
         registers = v.registers.take("map", v.registers.available)
         sources = [
@@ -169,26 +182,26 @@ class MapCode:
     def prefetch(self) -> None:
         """What the loop's vectors read, of src and operands, AHEAD_BYTES on."""
         v = self.v
+        self.operands.forget()
         tensors = [operand for operand in operands_of(self.spec.chain) if operand is not OLD_DST]
         for operand in dict.fromkeys((self.spec.src, *tensors)):
             for line in range(0, INTERLEAVED * v.bytes, LINE_BYTES):
                 if not operand.element:
-                    v.asm.PREFETCHT0(mem(self.pointers[operand.argument], AHEAD_BYTES + line, index=self.at))
+                    v.asm.PREFETCHT0(mem(self.pointer(operand.argument), AHEAD_BYTES + line, index=self.at))
 
     def source(self, operand: Operand | None, part: Lanes, at: int, index: Register | None) -> Source:
         v = self.v
         if operand is OLD_DST:
-            return Source(mem(self.pointers[DST], at, size=v.bytes, index=index), part)
-        pointer = self.pointers[operand.argument]
+            return Source(lambda: mem(self.pointers[DST], at, size=v.bytes, index=index), part)
+        argument = operand.argument
         if operand.element:
-            return Source(mem(pointer, size=4), None)
-        return Source(mem(pointer, at, size=v.bytes, index=index), part)
+            return Source(lambda: mem(self.pointer(argument), size=4), None)
+        return Source(lambda: mem(self.pointer(argument), at, size=v.bytes, index=index), part)
 
     def next_row(self) -> None:
-        steps: dict[int, int] = {SRC: self.spec.src.row_bytes, DST: self.spec.dst_row_bytes}
-        for operand in operands_of(self.spec.chain):
-            if operand is not OLD_DST:
-                steps[operand.argument] = operand.row_bytes
-        for argument, step in steps.items():
+        asm = self.v.asm
+        for argument, step in {SRC: self.spec.src.row_bytes, DST: self.spec.dst_row_bytes, **self.steps}.items():
             if step:
-                self.v.asm.ADD(self.pointers[argument], step)
+                asm.ADD(self.pointer(argument), step)
+                if argument in self.steps and not self.in_registers:
+                    asm.MOV(self.operands.homes[argument], self.pointer(argument))

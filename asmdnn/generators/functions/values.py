@@ -10,7 +10,7 @@ of every vector would cost as much as multiplying.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from asmdnn.generators.functions.program import Step
@@ -23,9 +23,12 @@ NEVER = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an argument behind the first is read: a vector of lanes, or one element for all of them."""
+    """Where an argument behind the first is read: a vector of lanes, or one element for all of them.
 
-    at: Pointer
+    `locate` gives the place; it may emit the load of a pointer, which the next two instructions find in its register.
+    """
+
+    locate: Callable[[], Pointer]
     lanes: Lanes | None  # None for one element
 
 
@@ -103,7 +106,7 @@ class Values:
         if step.op == "constant":
             return self.v.splat(step.immediate)
         source = self.source(step)
-        return source.at if source.lanes is self.v else None
+        return source.locate() if source.lanes is self.v else None
 
     def source(self, step: Step) -> Source:
         source = self.inputs[step.immediate]
@@ -130,9 +133,9 @@ class Values:
         else:
             source = self.source(step)
             if source.lanes is None:
-                self.v.broadcast(target, source.at)
+                self.v.broadcast(target, source.locate())
             else:
-                source.lanes.load(target, source.at)
+                source.lanes.load(target, source.locate())
 
     def last_use(self, value: int) -> int:
         return self.uses[value][-1] if self.uses[value] else -1

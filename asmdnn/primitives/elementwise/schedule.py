@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from asmdnn.generators.functions.chain import compose, operands_of
-from asmdnn.generators.functions.elementwise import DST, MOST_OPERANDS, SRC, ElementwiseSpec
+from asmdnn.generators.functions.elementwise import DST, SRC, ElementwiseSpec
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.move.shuffle_rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
@@ -85,8 +85,6 @@ def why_not(tensors: Mapping[str, MemoryDesc], dst: str) -> str:
             return f"{name} is {desc.dtype}, only f32 is implemented"
         if max(desc.strides, default=0) > MAX_STEP:
             return f"{name} has elements of one dim 2 GiB apart"
-    if len(tensors) > 2 + MOST_OPERANDS:
-        return f"there are {len(tensors)} tensors, at most {2 + MOST_OPERANDS} are implemented"
     return "elements of dst overlap" if tensors[dst].may_overlap else ""
 
 
