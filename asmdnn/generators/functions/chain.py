@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from asmdnn.generators.functions.code import apply_program
-from asmdnn.generators.functions.expression import Builder
+from asmdnn.generators.functions.expression import MAX_STEPS, Builder
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp, ReluOp, SumOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.values import Slots, Source
@@ -55,7 +55,7 @@ def compose(chain: tuple[PostOp, ...]) -> Program:
     x = build.inputs[0]
     for op in chain:
         x = op.build(build, x, *(value[operand] for operand in op.operands))
-    return build.finish(x)
+    return build.finish(x, len(chain) * MAX_STEPS + 1)
 
 
 def operands_read(chain: tuple[PostOp, ...]) -> tuple[Operand | None, ...]:

@@ -210,7 +210,7 @@ class Builder:
                 numbers.append(self._add(Step(step.op, tuple(numbers[a] for a in step.args), step.immediate)).number)
         return Value(self, numbers[program.result])
 
-    def finish(self, result: Operand) -> Program:
+    def finish(self, result: Operand, most_steps: int = MAX_STEPS) -> Program:
         """The program, without the steps that the result does not need.  Raises TraceError if it is too long."""
         last = self.value(result).number
         steps = list(self._steps)
@@ -219,8 +219,8 @@ class Builder:
             if i in needed:
                 needed.update(steps[i].args)
         number = {old: new for new, old in enumerate(sorted(needed))}
-        if len(number) > MAX_STEPS:
-            raise TraceError(f"the function has {len(number)} steps, at most {MAX_STEPS} fit into a kernel")
+        if len(number) > most_steps:
+            raise TraceError(f"the function has {len(number)} steps, at most {most_steps} fit into a kernel")
         kept = (steps[i] for i in number)
         return Program(tuple(Step(s.op, tuple(number[a] for a in s.args), s.immediate) for s in kept), number[last])
 

@@ -1,5 +1,6 @@
 """gemm as a primitive: c = alpha * a * b + beta * c, transposes being strides; and gemm on packed operands."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from asmdnn.errors import InvalidArguments
@@ -57,6 +58,11 @@ class Gemm:
         scale = {"scale": MemoryDesc((2,), f32, "a")} if self.scaled else {}
         return {"a": self.a, "b": self.b, "c": self.c, **scale}
 
+    def with_formats(self, tensors: Mapping[str, MemoryDesc]) -> "Gemm":
+        """The same product with other formats of some tensors."""
+        every = {"a": self.a, "b": self.b, "c": self.c, **tensors}
+        return Gemm(every["a"], every["b"], every["c"], self.unit_alpha, self.beta)
+
     def __str__(self) -> str:
         alpha = "" if self.unit_alpha else "alpha * "
         return f"gemm of c {self.c} = {alpha}a {self.a} * b {self.b}, beta {self.beta}"
@@ -68,8 +74,8 @@ def plan(desc: Gemm, attr: Attr, engine: Engine) -> Plan | Refusal:
     name = f"tiles:{isa}"
     if attr.post_ops or attr.quantizes:
         return Refusal(name, "gemm has neither post-ops nor scales, use MatMul")
-    free = {tensor: packed_desc(tensor.upper(), d.dims[0], d.dims[1], isa) for tensor, d in desc.tensors().items() if d.is_any}
-    passed = replace(desc, **free)  # type: ignore[arg-type]  # by name, of the right types
+    free = ((tensor, d.dims) for tensor, d in desc.tensors().items() if d.is_any)
+    passed = desc.with_formats({tensor: packed_desc(tensor.upper(), m, n, isa) for tensor, (m, n) in free})
     reason = why_not(passed.tensors(), ("c",))
     if reason:
         return Refusal(name, reason)
