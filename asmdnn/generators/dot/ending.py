@@ -6,7 +6,7 @@ Of a convolution's tile and of a matrix product's alike: a row is a pixel there,
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from asmdnn.generators.functions.chain import apply_chain, apply_composed, is_written_out, operands_of
+from asmdnn.generators.functions.chain import apply_composed, operands_of
 from asmdnn.generators.functions.pointers import OperandPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.values import Slots, Source
@@ -27,9 +27,7 @@ class TileEnding:
         Of the `stored` lanes those that are not `real` are padding, stored as zero whatever the source holds: 0 * inf
         would be NaN.
         """
-        if is_written_out(self.chain):
-            apply_chain(self.chain, self.v, x, at, stored, self.spare)
-        else:
+        if self.chain:
             others = self.v.registers.take("post-ops", self.v.registers.available)  # what a tail has left
             with self.sources(row, vector, Source(lambda: at, stored), real) as sources:
                 apply_composed(self.chain, self.v, x, sources, [*self.spare, *others], self.slots)

@@ -1,7 +1,4 @@
-"""Chains of post-ops: composed into one expression, and compiled for the registers that the kernel has left.
-
-Chains of sum and relu alone, the usual ends of a convolution, are written out.
-"""
+"""Chains of post-ops: composed into one expression, and compiled for the registers that the kernel has left."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -9,10 +6,10 @@ from typing import Any
 
 from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.expression import MAX_STEPS, Builder
-from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp, ReluOp, SumOp
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vector import Vector
 
 MOST_WORDS = 4  # of a chain in a kernel's name
 
@@ -21,18 +18,6 @@ def words_of(chain: Sequence[PostOp]) -> list[str]:
     """The chain in a kernel's name, which is a file name: of a long one the beginning."""
     names = [op.name for op in chain]
     return names if len(names) <= MOST_WORDS else [*names[: MOST_WORDS - 1], f"and{len(names) - MOST_WORDS + 1}"]
-
-
-def is_written_out(chain: Sequence[PostOp]) -> bool:
-    """Whether `apply_chain` takes it."""
-    return all(isinstance(op, SumOp | ReluOp) for op in chain)
-
-
-def apply_chain(chain: Sequence[PostOp], v: Vector, x: Any, dst: Any, lanes: Lanes, spare: Sequence[Any]) -> None:
-    """x = chain(x), in order of appending; `dst` is where x will be stored, `spare` two registers to overwrite."""
-    for op in chain:
-        assert isinstance(op, SumOp | ReluOp)
-        op.apply(v, x, dst, lanes, spare)
 
 
 def operands_of(chain: Sequence[PostOp]) -> tuple[Operand | None, ...]:

@@ -25,7 +25,7 @@ def apply_program(
     program: Program, v: Vector, x: Register, sources: Sequence[Source], spare: Sequence[Register], slots: Slots
 ) -> None:
     """x = program(x, sources); `spare` are registers to overwrite."""
-    code = ProgramCode(program.steps, (program.result,), v, [x, *sources], [*spare, x], slots)
+    code = ProgramCode(program.steps, (program.result,), v, [x, *sources], [*spare, x], slots, home=x)
     code.emit()
     code.finish_in(x, program.result)
 
@@ -134,7 +134,7 @@ class ProgramCode(Values):
         left = self.in_register(a)
         right = self.operand(b, left)
         keep = (left, right) if isinstance(right, Register) else (left,)
-        target = self.take_register(*keep)
+        target = self.take_result(*keep)
         if c in self.where:
             self.v.move(target, self.where[c])
         else:
@@ -174,4 +174,4 @@ class ProgramCode(Values):
         self.release(step.args)
         if not self.v.end_condition(condition):
             self.free.append(condition)
-        return self.take_register()
+        return self.take_result()

@@ -46,7 +46,8 @@ class Slots:
 class Values:
     """The values of steps.  Inputs are registers, which are overwritten, or sources; `registers` include the former.
 
-    keeps: whether what memory holds may stay in a register between uses.
+    keeps: whether what memory holds may stay in a register between uses.  home: where the last value is wanted, so that
+    it need not be moved there.
     """
 
     def __init__(
@@ -58,9 +59,10 @@ class Values:
         registers: Sequence[Register],
         slots: Slots,
         keeps: bool = False,
+        home: Register | None = None,
     ) -> None:
         assert len(registers) >= FEWEST_REGISTERS, "a program needs three registers"
-        self.steps, self.v, self.inputs, self.slots, self.keeps = steps, v, inputs, slots, keeps
+        self.steps, self.v, self.inputs, self.slots, self.keeps, self.home = steps, v, inputs, slots, keeps, home
         self.free = [*registers]
         self.where: dict[int, Register] = {}
         self.spilled: dict[int, Pointer] = {}
@@ -80,13 +82,21 @@ class Values:
     def result(self, args: Sequence[int], prefer: Register | None = None) -> Register:
         """A register for the step's value, after its arguments are released."""
         self.release(args)
-        if prefer is not None and prefer in self.free:
-            self.free.remove(prefer)
-            self.define(prefer)
-            return prefer
-        target = self.take_register()
+        target = prefer if prefer in self.free and not self.goes_home() else self.take_result()
+        self.take(target)
         self.define(target)
         return target
+
+    def goes_home(self) -> bool:
+        """Whether the step's value is the last one, and its register is free."""
+        return self.now == len(self.steps) - 1 and self.home in self.free
+
+    def take_result(self, *keep: Register) -> Register:
+        """A register for the step's value: the one where it is wanted if that is free."""
+        if self.home is not None and self.goes_home():
+            self.free.remove(self.home)
+            return self.home
+        return self.take_register(*keep)
 
     def define(self, register: Register) -> None:
         self.where[self.now] = register
