@@ -8,8 +8,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.corpus.families import executors
+from asmdnn.planning.plan import concatenate
 from asmdnn.runtime.execution import Program
-from asmdnn.runtime.plan import concatenate
 from tests.generators.executors import COUNTS
 from tests.primitives.conv_case import case_of, proven
 from tests.primitives.conv_reference import expected, make_data
