@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import asmdnn as dnn
-from asmdnn.primitives.registry import IMPLEMENTATIONS
+from asmdnn.primitives.registry import KINDS
 
 FORWARD = {dnn.PropKind.forward_training, dnn.PropKind.forward_inference}
 X = dnn.MemoryDesc((2, 4, 3, 3), dnn.f32, "abcd")
@@ -19,7 +19,7 @@ KNOWN: dict[Any, set[dnn.PropKind]] = {
 
 
 def test_every_description_that_has_one_is_here() -> None:
-    with_kind = {kind for kind in IMPLEMENTATIONS if "prop_kind" in {field.name for field in fields(kind)}}
+    with_kind = {kind for kind in KINDS if "prop_kind" in {field.name for field in fields(kind)}}
     assert {type(desc) for desc in KNOWN} == with_kind
 
 
