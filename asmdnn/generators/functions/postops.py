@@ -14,6 +14,8 @@ from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.expression import Builder, Value
 from asmdnn.generators.functions.program import Program
 
+MAX_POST_OPS = 32  # in a chain, as in oneDNN
+
 
 def word(number: float) -> str:
     """A number in a kernel's name: no sign or plus, since names are file names and symbols."""
