@@ -6,7 +6,7 @@ from dataclasses import replace
 from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, plain
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
-from asmdnn.generators.functions.elementwise import INTERLEAVED, ElementwiseSpec
+from asmdnn.generators.functions.elementwise import INTERLEAVED, ElementwiseSpec, Result, SeveralResultsSpec
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.expression import Builder
@@ -115,6 +115,20 @@ def of_most_operands(first: int, lanes: int) -> tuple[PostOp, ...]:
     return (*(kinds[i % len(kinds)](first + i) for i in range(30)), SUM, ReluOp(0.0))
 
 
+def cells(isa: str) -> Iterator[SeveralResultsSpec]:
+    """Several results: an LSTM's state c = c f + i g and output h = o tanh(c) from src = f; three; a sum."""
+    lanes = LANES[isa]
+    for rows, elements in ((1, 3), (3, lanes * INTERLEAVED + 5)):
+        row_bytes = 4 * (elements + 3)
+        state = (eltwise("logistic"), BinaryOp("mul", operand(3, elements)), BinaryOp("add", operand(4, elements)))
+        output = (*state, eltwise("tanh"), BinaryOp("mul", operand(5, elements)))
+        base = mapped(isa, state, rows, elements)
+        fields = (base.isa, base.rows, base.elements, base.src, base.dst_row_bytes)
+        yield SeveralResultsSpec(*fields, state, more=(Result(2, row_bytes, output),))
+        more = (Result(2, row_bytes, (SUM, ReluOp(0.0))), Result(3, row_bytes + 16, ()))
+        yield SeveralResultsSpec(*fields, (SUM, BinaryOp("max", operand(4, elements))), more=more)
+
+
 def maps_with_chains(isa: str) -> Iterator[ElementwiseSpec]:
     """The same chains behind an element-wise function."""
     for chain in post_ops(2, LANES[isa]):
@@ -135,4 +149,5 @@ def chains(isa: str) -> Iterator[ConvTileSpec]:
 
 MAPS: dict[str, Callable[[str], Iterator[ElementwiseSpec]]] = {
     "algorithms": algorithms, "shapes": shapes, "chains": maps_with_chains,
+    "cells": cells,
 }  # fmt: skip

@@ -121,9 +121,12 @@ def map_case(spec: ElementwiseSpec, random: np.random.Generator, integers: bool)
             memory[name].initial[:] = memory[name].values[:] = np.abs(memory[name].values) + 1
     mapped(spec, memory)
     buffers = {name: buffer_of(memory[name]) for name in memory}
-    dst = buffers["dst"]
-    assert dst is not None
-    return Case(spec, buffers, {"dst": MOST_SLOPE * UNIT_ROUNDOFF * (1 + np.abs(dst.wanted))})
+    tolerances = {}
+    for name in spec.frame[1 : 1 + len(spec.results)]:
+        dst = buffers[name]
+        assert dst is not None
+        tolerances[name] = MOST_SLOPE * UNIT_ROUNDOFF * (1 + np.abs(dst.wanted))
+    return Case(spec, buffers, tolerances)
 
 
 def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -192,7 +195,7 @@ def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     if isinstance(spec, ProductSpec):
         return arguments_of_matmul(spec)
     if isinstance(spec, ElementwiseSpec):
-        return ("src", "dst", *names_of_operands(spec.chain))
+        return (*spec.frame[: 1 + len(spec.results)], *names_of_operands(spec.together))
     if isinstance(spec, ConvTileSpec):
         return (*conv_shape.ARGUMENTS, *names_of_operands(spec.post_ops))
     if isinstance(spec, QuotientSpec):

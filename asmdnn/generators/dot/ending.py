@@ -28,9 +28,10 @@ class TileEnding:
         would be NaN.
         """
         if self.chain:
-            others = self.v.registers.take("post-ops", self.v.registers.available)  # what a tail has left
+            # What a tail has left; the last ones are taken first, and those of low numbers have shorter encodings.
+            others = self.v.registers.take("post-ops", self.v.registers.available)
             with self.sources(row, vector, Source(lambda: at, stored), real) as sources:
-                apply_composed(self.chain, self.v, x, sources, [*self.spare, *others], self.slots)
+                apply_composed(self.chain, self.v, x, sources, [*reversed(others), *self.spare], self.slots)
             self.v.registers.free(*others)
         if stored is not real:
             real.clear_rest(x)

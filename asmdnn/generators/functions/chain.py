@@ -34,13 +34,22 @@ def names_of_operands(chain: Sequence[PostOp]) -> tuple[str, ...]:
 @lru_cache
 def compose(chain: tuple[PostOp, ...]) -> Program:
     """The chain as one function of x and operands_of(chain)."""
-    operands = operands_of(chain)
+    return compose_all((chain,))
+
+
+@lru_cache
+def compose_all(chains: tuple[tuple[PostOp, ...], ...]) -> Program:
+    """Several functions of one x as one, with a result for each; what they have in common is computed once."""
+    operands = operands_of([op for chain in chains for op in chain])
     build = Builder(1 + len(operands))
     value = dict(zip(operands, build.inputs[1:], strict=True))
-    x = build.inputs[0]
-    for op in chain:
-        x = op.build(build, x, *(value[operand] for operand in op.operands))
-    return build.finish(x, len(chain) * MAX_STEPS + 1)
+    results = []
+    for chain in chains:
+        x = build.inputs[0]
+        for op in chain:
+            x = op.build(build, x, *(value[operand] for operand in op.operands))
+        results.append(x)
+    return build.finish(*results, most_steps=sum(map(len, chains)) * MAX_STEPS + 1)
 
 
 def operands_read(chain: tuple[PostOp, ...]) -> tuple[Operand | None, ...]:

@@ -46,6 +46,10 @@ class Slots:
 class Values:
     """The values of steps.  Inputs are registers, which are overwritten, or sources; `registers` include the former.
 
+    Between two steps every value that a later step, or a result, needs is in one register of `where`, or else on the
+    stack (`spilled`), or in memory that it can be read from again (constants and sources).  A value that was spilled
+    and loaded again is in both.  No register holds two values; what holds none is in `free`.
+
     keeps: whether what memory holds may stay in a register between uses.  home: where the last value is wanted, so that
     it need not be moved there.
     """
