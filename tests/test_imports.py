@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "primitives": {"types", "memory", "isa", "jit", "generators", "runtime", "version", "verbose"},
     "explain": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives"},
     "analyze": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives", "explain"},
+    "setup": {"isa"},
     "ops": {"types", "memory", "primitives"},
     "blas": {"types", "memory", "isa", "primitives"},
     "cli": {
@@ -44,9 +45,11 @@ MAY_IMPORT = {
         "primitives",
         "explain",
         "analyze",
+        "setup",
     },
     "__main__": {"cli"},
-    "": {"types", "version", "memory", "isa", "primitives", "ops", "blas"},
+    "api": {"types", "memory", "isa", "primitives", "ops", "blas"},
+    "": {"version", "api"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
@@ -184,7 +187,8 @@ def test_generators_open_nothing(module: str) -> None:
         ("asmdnn.primitives.attr", "from asmdnn.cli import bench", "primitives may not use cli"),
         ("asmdnn.ops", "from asmdnn.runtime.plan import Plan", "ops may not use runtime"),
         ("asmdnn.cli.info", "from asmdnn.generators.conv import x", "cli may not use generators"),
-        ("asmdnn", "from asmdnn.runtime.plan import Plan", "asmdnn may not use runtime"),
+        ("asmdnn", "from asmdnn.memory import Memory", "asmdnn may not use memory"),
+        ("asmdnn.api", "from asmdnn.runtime.plan import Plan", "api may not use runtime"),
         ("asmdnn.cli.info", "import cpuinfo", "optional packages"),
         ("asmdnn.cli.info", "import torch", "not a dependency"),
     ],

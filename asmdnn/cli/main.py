@@ -16,6 +16,7 @@ INTERRUPTED = 130  # as a shell reports SIGINT
 # A subcommand's module is imported when it is chosen: `asmdnn --help` does not wait for numpy.
 COMMANDS = {
     "info": "the CPU, its instruction sets and caches, threads, and the kernel cache",
+    "setup": "get PeachPy, and OpenMP where the system has none; no root needed",
     "doctor": "check that everything asmdnn needs is there, and say how to get what is not",
     "cache": "list or clear the kernels on disk",
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
