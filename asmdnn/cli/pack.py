@@ -9,6 +9,7 @@ import asmdnn as dnn
 from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase, Case
 from asmdnn.bench.options import Reader
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.cpu import supported_isas
 from asmdnn.isa.levels import isa_of
@@ -44,7 +45,7 @@ class Request(NamedTuple):
 def run(arguments: Sequence[str]) -> int:
     """Make or list a pack.  Raises AsmdnnError."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        print(USAGE.format(sets=", ".join(batch_files.problem_sets())))
+        show_help(USAGE.format(sets=", ".join(batch_files.problem_sets())))
         return 0
     own, words = _sorted(arguments)
     if "list" in own:

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import AsmdnnError, InvalidArguments
 
 FAILED = 1
@@ -23,7 +24,7 @@ What is there already is left alone.  asmdnn doctor says what is there."""
 def run(arguments: Sequence[str]) -> int:
     """The exit status: 1 when something could not be had.  Takes no arguments."""
     if list(arguments) in (["-h"], ["--help"]):
-        print(USAGE)
+        show_help(USAGE)
         return 0
     if arguments:
         raise InvalidArguments(f"setup: expected no arguments, not '{' '.join(arguments)}'")
