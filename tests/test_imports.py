@@ -17,9 +17,10 @@ MAY_IMPORT = {
     "errors": set(),
     "types": set(),
     "version": set(),
+    "notebook": set(),
     "verbose": set(),
     "memory": {"types"},
-    "show": {"types", "memory"},
+    "show": {"types", "memory", "isa", "primitives"},
     "jit": {"types", "verbose"},
     "isa": {"types", "jit"},
     "generators": {"types", "isa"},
@@ -60,7 +61,7 @@ MAY_IMPORT = {
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
 }
-EVERYWHERE = {"errors"}
+EVERYWHERE = {"errors", "notebook"}
 # Generators see no arrays, no files, no machine.
 PURE = {
     "bisect",

@@ -18,6 +18,7 @@ from asmdnn.jit.packs import Pack
 from asmdnn.primitives.packing import read_pack, write_pack
 from asmdnn.primitives.registry import Description
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.types import IsaName
 
 USAGE = """asmdnn pack [OPTION] WHAT ... -o FILE    make a pack
 asmdnn pack --list FILE                  what is in one
@@ -110,9 +111,9 @@ def _without_bench(cases: Sequence[AnyCase]) -> Iterator[AnyCase]:
         yield Case(case.driver, settings, replace(case.problem, name=""))
 
 
-def _levels(text: str | None) -> list[str]:
+def _levels(text: str | None) -> list[IsaName]:
     if text is None:
-        return [dnn.Engine(threads=1).isa]
+        return [isa_of(dnn.Engine(threads=1).isa).name]
     return [isa_of(name).name for name in dict.fromkeys(text.split(","))]
 
 

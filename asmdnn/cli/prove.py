@@ -150,7 +150,7 @@ def plan_of(words: Sequence[str], level: str) -> Any:
         return None
     try:
         desc, attr = work.describe()
-        return dnn.primitive_desc(desc, attr, dnn.Engine(isa=level, threads=case.settings.threads)).plan
+        return dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa_of(level).name, threads=case.settings.threads)).plan
     except Unimplemented:
         return None
 
