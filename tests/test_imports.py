@@ -250,6 +250,34 @@ print([line for line in open("/proc/self/maps") if "libgomp" in line])
     assert openmp == "[]"
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import asmdnn; asmdnn.__version__; asmdnn.errors; asmdnn.types.f32",
+        "from asmdnn.cli.main import main; main(['--help'])",
+        "from asmdnn.cli.main import main; main(['-V'])",
+        "from asmdnn.cli.main import main; main(['setup', '--help'])",
+        "import asmdnn.setup.debian",
+    ],
+)
+def test_what_needs_neither_numpy_nor_cffi(script: str) -> None:
+    loaded = python(f"import sys; {script}; print(sorted({{'numpy', '_cffi_backend'}} & set(sys.modules)))")
+    assert loaded.splitlines()[-1] == "[]"
+
+
+def test_the_api_is_plain_attributes_once_a_name_was_used() -> None:
+    script = """
+import asmdnn
+assert "Memory" not in vars(asmdnn)
+assert "Memory" in dir(asmdnn)
+assert asmdnn.Memory is vars(asmdnn)["Memory"]
+for name in ("nonsense", "_nonsense", "__nonsense__", "not an identifier"):
+    assert not hasattr(asmdnn, name)
+print(sorted({*asmdnn.api.__all__, "__version__"}) == sorted(asmdnn.__all__))
+"""
+    assert python(script) == "True"
+
+
 def test_planning_needs_neither_peachpy_nor_openmp() -> None:
     script = """
 import sys, asmdnn as dnn
