@@ -11,7 +11,7 @@ from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise, finit
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm, ScratchpadMode
 
-MAX_POST_OPS = 32
+MAX_POST_OPS = postops.MAX_POST_OPS
 SCRATCHPAD_MODES = ("library", "user")
 QUANTIZED = ("src", "weights", "dst")
 
