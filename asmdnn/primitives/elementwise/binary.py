@@ -12,6 +12,7 @@ from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like
 from asmdnn.primitives.implementation import Refusal
+from asmdnn.types import BinaryAlgorithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class BinaryForward:
     Raises InvalidArguments.
     """
 
-    alg: str
+    alg: BinaryAlgorithm
     src0: MemoryDesc
     src1: MemoryDesc
     dst: MemoryDesc
