@@ -6,11 +6,9 @@ The sha256 covers every byte of the file but itself.  It guards against damage, 
 pack can have it execute anything, as with a shared library.
 """
 
-import contextlib
 import hashlib
 import json
 import os
-import secrets
 import stat
 import struct
 from collections.abc import Mapping, Sequence
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.files import opened, replace_file
 
 MAGIC = b"asmdnnPK"
 FORMAT_VERSION = 1
@@ -79,13 +78,9 @@ def write(path: Path, image: bytes) -> None:
     """Put `image` at `path` in one step: readers see the old file or the new one.  Raises InvalidArguments."""
     if path.is_dir():
         raise InvalidArguments(f"the pack cannot be written to {path}, which is a directory: name a file")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        temporary.write_bytes(image)
-        os.replace(temporary, path)
+        replace_file(path, image)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         reason = f"the pack cannot be written to {path} ({error.strerror})"
         raise InvalidArguments(f"{reason}: name a file in a folder that you may write to") from None
 
@@ -123,8 +118,7 @@ def read(path: Path) -> PackFile:
 
 def _content(path: Path) -> bytes:
     try:  # O_NONBLOCK: a FIFO in the place of a pack must not hang the reader
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
+        with opened(path, os.O_RDONLY | os.O_NONBLOCK) as fd, open(fd, "rb", closefd=False) as file:
             info = os.fstat(fd)
             if not stat.S_ISREG(info.st_mode):
                 raise _refusal(path, "is not a regular file", "name the file that asmdnn pack has written")

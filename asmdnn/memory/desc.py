@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.forking import importing
 from asmdnn.memory.layout import checked_blocks, naturals, place_anywhere, place_by_strides, place_by_tag
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS, alias_of, tag_of
 from asmdnn.memory.views import inverse_permutation, reshaped, submemory_offset
@@ -267,7 +268,8 @@ class MemoryDesc:
 
         `names` are letters for the dims, such as "tnc"; the alias tells them otherwise.  Raises InvalidArguments.
         """
-        from asmdnn.memory.text import text_of  # text is made of descs, so it cannot be imported at the top
+        with importing():  # text is made of descs, so it cannot be imported at the top
+            from asmdnn.memory.text import text_of
 
         return text_of(self, names)
 
@@ -277,7 +279,8 @@ class MemoryDesc:
         PNG needs matplotlib (the extra `demo`), else Unimplemented is raised; InvalidArguments for other paths, those
         that cannot be written, and descs without layout or elements.
         """
-        from asmdnn.memory.draw import draw
+        with importing():
+            from asmdnn.memory.draw import draw
 
         return draw(self, path, names)
 

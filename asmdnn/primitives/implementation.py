@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from asmdnn.errors import Unimplemented
+from asmdnn.forking import importing
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
 from asmdnn.primitives.attr import Attr
@@ -72,7 +73,8 @@ def plan_digest() -> str:
 
 
 def _unpacked(stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
-    from asmdnn.runtime.plan_codec import decode_plan  # most processes load no pack
+    with importing():
+        from asmdnn.runtime.plan_codec import decode_plan  # most processes load no pack
 
     plan, refusals = decode_plan(stored)
     return plan, tuple(Refusal(*refusal) for refusal in refusals)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.forking import importing
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit import packs
@@ -34,7 +35,8 @@ def load_pack(path: str | PathLike[str]) -> Pack:
     one again changes nothing.  Primitives that exist already, and plans that were made before, stay as they are.  Any
     thread may call this at any time.  Only load packs that you trust: they are code.
     """
-    from asmdnn.jit import pack_file  # in functions, here and below: most processes need neither packs nor JSON
+    with importing():  # here and below: most processes need neither packs nor JSON
+        from asmdnn.jit import pack_file
 
     where = _path(path)
     file = pack_file.read(where)
@@ -50,7 +52,8 @@ def load_pack(path: str | PathLike[str]) -> Pack:
 
 def read_pack(path: str | PathLike[str]) -> Pack:
     """What the intact pack at `path` holds, whatever version made it; it is not used.  Raises InvalidArguments."""
-    from asmdnn.jit import pack_file
+    with importing():
+        from asmdnn.jit import pack_file
 
     where = _path(path)
     return Pack.of(str(where), pack_file.read(where))
@@ -62,8 +65,9 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
     `facts` are added to the manifest.  Raises InvalidArguments if the file cannot be written, what generating raises,
     and NotPackable for a plan with values that the format does not know.
     """
-    from asmdnn.jit import pack_file
-    from asmdnn.runtime.plan_codec import encode_plan
+    with importing():
+        from asmdnn.jit import pack_file
+        from asmdnn.runtime.plan_codec import encode_plan
 
     blobs: dict[tuple[str, str], tuple[str, str, str, str, bytes]] = {}
     isas: dict[str, None] = {}

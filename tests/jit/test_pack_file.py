@@ -129,7 +129,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 def test_writing_replaces_in_one_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(b"old")
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
