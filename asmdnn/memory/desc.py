@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
-from os import PathLike
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.forking import importing
 from asmdnn.memory.layout import checked_blocks, naturals, place_anywhere, place_by_strides, place_by_tag
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS, alias_of, tag_of
 from asmdnn.memory.views import inverse_permutation, reshaped, submemory_offset
@@ -262,27 +260,6 @@ class MemoryDesc:
         self._require_layout("other dims of as many elements")
         strides, inner_blocks = reshaped(self, dims)
         return MemoryDesc(dims, self.dtype, strides=strides, inner_blocks=inner_blocks, offset0=self.offset0)
-
-    def show(self, names: str | None = None) -> str:
-        """The layout as text: which index lies at which offset, block by block; large tensors are abbreviated.
-
-        `names` are letters for the dims, such as "tnc"; the alias tells them otherwise.  Raises InvalidArguments.
-        """
-        with importing():  # text is made of descs, so it cannot be imported at the top
-            from asmdnn.memory.text import text_of
-
-        return text_of(self, names)
-
-    def draw(self, path: str | PathLike[str] | None = None, names: str | None = None) -> str:
-        """The layout as a picture: an SVG document, also written to `path` if that ends in .svg, or as a .png.
-
-        PNG needs matplotlib (the extra `demo`), else Unimplemented is raised; InvalidArguments for other paths, those
-        that cannot be written, and descs without layout or elements.
-        """
-        with importing():
-            from asmdnn.memory.draw import draw
-
-        return draw(self, path, names)
 
     def _along(self, dim: int, index: Index) -> Index:
         within, inner_stride = index * 0, 1

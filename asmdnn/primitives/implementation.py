@@ -11,9 +11,9 @@ from asmdnn.errors import Unimplemented
 from asmdnn.forking import importing
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
-from asmdnn.primitives.attr import Attr
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
-from asmdnn.runtime.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Refusal:
 
 
 KEPT_PLANS = 256
-PLAN_PACKAGES = ("generators", "isa", "memory", "primitives", "runtime")  # whose sources decide a plan
+PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
 Desc = TypeVar("Desc")
 Planner = Callable[[Desc, Attr, Engine], Plan | Refusal]
@@ -74,7 +74,7 @@ def plan_digest() -> str:
 
 def _unpacked(stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
     with importing():
-        from asmdnn.runtime.plan_codec import decode_plan  # most processes load no pack
+        from asmdnn.planning.codec import decode_plan  # most processes load no pack
 
     plan, refusals = decode_plan(stored)
     return plan, tuple(Refusal(*refusal) for refusal in refusals)

@@ -3,7 +3,7 @@
 from functools import cache
 from time import perf_counter
 
-from asmdnn.generators.peak import PeakSpec
+from asmdnn.generators.probes.peak import PeakSpec
 from asmdnn.isa.cpu import require_executable
 from asmdnn.isa.vectors import f32_level
 from asmdnn.jit.native import ffi

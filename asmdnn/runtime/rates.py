@@ -15,7 +15,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from asmdnn.files import replace_file
-from asmdnn.generators.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
+from asmdnn.generators.probes.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
 from asmdnn.isa.cpu import cache_sizes, cpu_name, require_executable
 from asmdnn.isa.vectors import VECTORS, f32_level
 from asmdnn.jit.native import ffi

@@ -82,7 +82,7 @@ pd = dnn.primitive_desc(dnn.Reorder(u8, dnn.MemoryDesc((2, 12, 5, 5), dnn.s8, "n
 pd.plan.check()
 print(dnn.write_pack("x.pack", [pd]).plans)
 dnn.load_pack("x.pack")
-u8.show()
+from asmdnn.show import text
 print([name for name in names if name.split(".")[0] in ("asmdnn", "peachpy", "six", "json")])
 """
 
