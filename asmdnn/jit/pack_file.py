@@ -106,14 +106,25 @@ def read(path: Path) -> PackFile:
     blobs = memoryview(image)[_HEADER_BYTES + manifest_bytes :]
     try:
         manifest = json.loads(image[_HEADER_BYTES : _HEADER_BYTES + manifest_bytes])
-        entries = tuple(Entry(**entry) for entry in manifest["entries"])
-        found = PackFile(dict(manifest["facts"]), entries, blobs, digest.hexdigest())
+        entries = tuple(_entry(**entry) for entry in manifest["entries"])
+        facts = dict(manifest["facts"])
+        facts["isas"] = [str(name) for name in facts.get("isas", ())]
+        found = PackFile(facts, entries, blobs, digest.hexdigest())
         intact = all(hashlib.sha256(found.blob(entry)).hexdigest() == entry.sha256 for entry in entries)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise _refusal(path, "has a manifest that cannot be read", "make it again with asmdnn pack") from None
     if not intact:
         raise _refusal(path, "is damaged: an entry is not what the manifest says", "copy or make it again")
     return found
+
+
+def _entry(offset: int, size_bytes: int, **words: str) -> Entry:
+    """Raises ValueError or TypeError for an entry that is none."""
+    if not all(isinstance(word, str) for word in words.values()):
+        raise TypeError(words)
+    if type(offset) is not int or type(size_bytes) is not int or min(offset, size_bytes) < 0:
+        raise ValueError(offset, size_bytes)
+    return Entry(offset=offset, size_bytes=size_bytes, **words)
 
 
 def _content(path: Path) -> bytes:
