@@ -12,17 +12,31 @@ from functools import partial
 from pathlib import Path
 
 
-@contextlib.contextmanager
-def opened(path: str | Path, flags: int, *, mode: int = 0o600, dir_fd: int | None = None) -> Iterator[int]:
-    """A descriptor, not inherited, closed in the end.  Raises OSError."""
-    held: list[int] = []
-    try:
-        open_it = partial(os.open, mode=mode, dir_fd=dir_fd)
-        held.extend(map(open_it, (path,), (flags | os.O_CLOEXEC,)))  # to Python a single step
-        yield held[0]
-    finally:
-        for fd in held:
-            os.close(fd)
+class opened:
+    """`with opened(path, flags) as fd:` a descriptor, not inherited, closed in the end.  Raises OSError."""
+
+    _unclosed: Iterator[int] = iter(())  # until there is one
+
+    def __init__(self, path: str | Path, flags: int, *, mode: int = 0o600, dir_fd: int | None = None) -> None:
+        held: list[int] = []
+        self._unclosed = iter(held)
+        # Opening and keeping, and below taking and closing, are one step for Python.
+        held.extend(map(partial(os.open, mode=mode, dir_fd=dir_fd), (path,), (flags | os.O_CLOEXEC,)))
+        self.fd = held[0]
+
+    def close(self) -> None:
+        """Calling it again does nothing."""
+        for _ in map(os.close, self._unclosed):
+            pass
+
+    def __enter__(self) -> int:
+        return self.fd
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def replace_file(

@@ -41,9 +41,8 @@ def _list(store: DiskStore) -> None:
     for entry in entries:
         print(f"{entry.size:>9} bytes  {_age(now - entry.mtime):>8}  {entry.key[:12]}  {entry.name}")
     total = sum(entry.size for entry in entries)
-    limit = f"at most {size_limit() / 1024:.1f} KiB are kept"
     off = "" if enabled() else ", not in use: ASMDNN_CACHE=0"
-    print(f"{len(entries)} kernels, {total / 1024:.1f} KiB in {store.directory}, {limit}{off}")
+    print(f"{len(entries)} kernels, {total / 1024:.1f} KiB in {store.directory}{off}")
 
 
 def _age(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ def workers(count: int) -> Iterator[Executor | None]:
     try:
         yield pool
     except BaseException:
+        threading.excepthook = lambda _: None  # the pool's own thread, which misses them
         pool.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():
             child.terminate()

@@ -130,21 +130,28 @@ class DiskStore:
     @contextlib.contextmanager
     def _open(self, create: bool = False) -> Iterator[int | None]:
         """A descriptor of the directory, so that nobody exchanges it between check and use; None if unusable."""
-        usable: int | None = None
-        with contextlib.ExitStack() as stack:
-            try:
-                if create:
-                    os.makedirs(self.directory, mode=0o700, exist_ok=True)
-                reason = _distrust_link(os.lstat(self.directory))
-                fd = stack.enter_context(opened(self.directory, os.O_RDONLY | os.O_DIRECTORY))
-                reason = reason or _distrust(os.fstat(fd))
-                usable = None if reason else fd
-                if reason:
-                    self._warn(f"is not used, because it {reason}")
-            except OSError as error:
-                if create or not isinstance(error, FileNotFoundError):
-                    self._warn(f"cannot be used ({error})")
-            yield usable
+        directory = self._opened(create)
+        try:
+            yield directory.fd if directory else None
+        finally:
+            if directory:
+                directory.close()
+
+    def _opened(self, create: bool) -> opened | None:
+        try:
+            if create:
+                os.makedirs(self.directory, mode=0o700, exist_ok=True)
+            reason = _distrust_link(os.lstat(self.directory))
+            directory = opened(self.directory, os.O_RDONLY | os.O_DIRECTORY)
+            reason = reason or _distrust(os.fstat(directory.fd))
+        except OSError as error:
+            if create or not isinstance(error, FileNotFoundError):
+                self._warn(f"cannot be used ({error})")
+            return None
+        if reason:
+            self._warn(f"is not used, because it {reason}")
+            return None
+        return directory
 
     def _warn(self, problem: str) -> None:
         token = object()
