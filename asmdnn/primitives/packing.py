@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
@@ -44,7 +44,7 @@ def load_pack(path: str | PathLike[str]) -> Pack:
         theirs = file.facts.get(name)
         if theirs != mine:
             raise InvalidArguments(
-                f"the pack {str(where)!r} was made with {name} {_short(theirs)}, this is {_short(mine)}: "
+                f"the pack {shown(str(where))} was made with {name} {_short(theirs)}, this is {_short(mine)}: "
                 "make it again with this version."
             )
     return packs.add(Pack.of(str(where), file))
@@ -106,7 +106,7 @@ def _path(path: str | PathLike[str]) -> Path:
     try:
         return Path(path).absolute()
     except TypeError:
-        raise InvalidArguments(f"path must be the path of a pack, not {path!r}") from None
+        raise InvalidArguments(f"path must be the path of a pack, not {shown(path)}") from None
 
 
 def _short(version: Any) -> str:

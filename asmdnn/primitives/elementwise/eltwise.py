@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.postops import EltwiseOp, GradientOp
@@ -40,7 +40,7 @@ def check_tensors(tensors: dict[str, MemoryDesc]) -> None:
     first = next(iter(tensors))
     for name, desc in tensors.items():
         if not isinstance(desc, MemoryDesc):
-            raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+            raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
         if desc.dims != tensors[first].dims:
             raise InvalidArguments(f"{name} has dims {desc.dims}, {first} has {tensors[first].dims}: make them equal")
 
@@ -60,8 +60,10 @@ class EltwiseForward:
     beta: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.prop_kind not in FORWARD:
-            raise InvalidArguments(f"prop_kind must be forward_training or forward_inference, not {self.prop_kind!r}")
+        if not isinstance(self.prop_kind, PropKind) or self.prop_kind not in FORWARD:
+            raise InvalidArguments(
+                f"prop_kind must be forward_training or forward_inference, not {shown(self.prop_kind)}"
+            )
         alpha, beta = check_eltwise(type(self).__name__, self.alg, self.alpha, self.beta)
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)
@@ -89,7 +91,7 @@ class EltwiseBackward:
         check_alg(f"{type(self).__name__}.alg", self.alg, BACKWARD_ALGS)
         alpha, beta = check_eltwise(type(self).__name__, self.function, self.alpha, self.beta)
         if self.uses_dst and self.function in ("relu", "elu") and alpha < 0:
-            raise InvalidArguments(f"EltwiseBackward.alpha must not be negative for {self.alg}, not {alpha!r}")
+            raise InvalidArguments(f"EltwiseBackward.alpha must not be negative for {self.alg}, not {shown(alpha)}")
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)
         check_tensors({"data": self.data, "diff_dst": self.diff_dst, "diff_src": self.diff_src})

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.types import PropKind
 
 MOST_DIMS = 5
+FORWARD = (PropKind.forward_inference, PropKind.forward_training)
 
 Description = TypeVar("Description", bound="_InnerProduct")
 
@@ -44,7 +45,7 @@ def check(description: _InnerProduct, src: str, weights: str, dst: str, bias: st
     """Raise InvalidArguments unless the tensors of these names fit together."""
     for name in (src, weights, dst, *[bias] * bool(bias and getattr(description, bias) is not None)):
         if not isinstance(getattr(description, name), MemoryDesc):
-            raise InvalidArguments(f"{name} must be a MemoryDesc, not {getattr(description, name)!r}")
+            raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(getattr(description, name))}")
     tensors = description.tensors()
     s, w, d = (tensors[name].dims for name in (src, weights, dst))
     if not 2 <= len(s) <= MOST_DIMS:
@@ -68,8 +69,10 @@ class InnerProductForward(_InnerProduct):
     prop_kind: PropKind = PropKind.forward_inference
 
     def __post_init__(self) -> None:
-        if self.prop_kind not in (PropKind.forward_inference, PropKind.forward_training):
-            raise InvalidArguments(f"prop_kind must be forward_inference or forward_training, not {self.prop_kind!r}")
+        if not isinstance(self.prop_kind, PropKind) or self.prop_kind not in FORWARD:
+            raise InvalidArguments(
+                f"prop_kind must be forward_inference or forward_training, not {shown(self.prop_kind)}"
+            )
         check(self, "src", "weights", "dst", "bias")
 
 
