@@ -76,12 +76,12 @@ def image_of(facts: Mapping[str, Any], blobs: Sequence[tuple[str, str, str, str,
 
 def write(path: Path, image: bytes) -> None:
     """Put `image` at `path` in one step: readers see the old file or the new one.  Raises InvalidArguments."""
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InvalidArguments(f"the pack cannot be written to {path}, which is a directory: name a file")
     try:
         replace_file(path, image)
-    except OSError as error:
-        reason = f"the pack cannot be written to {path} ({error.strerror})"
+    except (OSError, ValueError) as error:  # ValueError: a null character, or one that no file name can have
+        reason = f"the pack cannot be written to {str(path)!r} ({getattr(error, 'strerror', None) or error})"
         raise InvalidArguments(f"{reason}: name a file in a folder that you may write to") from None
 
 

@@ -107,7 +107,7 @@ def import_array(producer: object) -> tuple[Array, DataType]:
     return np.asarray(_Borrowed(address, managed.deleter, interface)), dtype
 
 
-def _capsule_from(producer: object) -> object:
+def _capsule_from(producer: Any) -> object:
     if not all(callable(getattr(type(producer), name, None)) for name in ("__dlpack__", "__dlpack_device__")):
         raise InvalidArguments(f"producer of type {type(producer).__name__} has no __dlpack__: use numpy.asarray")
     try:

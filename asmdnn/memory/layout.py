@@ -75,7 +75,7 @@ def naturals(name: str, values: Sequence[int]) -> tuple[int, ...]:
         if value < 0:
             raise InvalidArguments(f"{name} {shown(given)} has {shown(value)}: must be 0 or more")
         if value > MAX_NATURAL:
-            raise InvalidArguments(f"{name} {shown(given)} has {shown(value)}: must be below 2**63")
+            raise InvalidArguments(f"{name} {shown(given)} has {shown(value)}: the largest tensor has 2**46 bytes")
     return given
 
 

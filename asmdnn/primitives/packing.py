@@ -69,10 +69,13 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
         from asmdnn.jit import pack_file
         from asmdnn.planning.codec import encode_plan
 
+    where, given = _path(path), _descs(descs)
+    if not isinstance(facts, Mapping):
+        raise InvalidArguments(f"facts must map names to what JSON can say, not {shown(facts)}")
     blobs: dict[tuple[str, str], tuple[str, str, str, str, bytes]] = {}
     isas: dict[str, None] = {}
     cache = kernel_cache()
-    for pd in descs:
+    for pd in given:
         isas[pd.engine.isa] = None
         specs: list[Any] = [*pd.plan.specs, ExecutorSpec(len(pd.plan.phases[0].arguments))]
         for spec in specs:
@@ -86,8 +89,10 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
         blobs["plan", key] = ("plan", key, name, pd.engine.isa, encode_plan(pd.plan, refusals))
     if not blobs:
         raise InvalidArguments("a pack needs at least one problem")
-    image = pack_file.image_of({**versions(), "isas": list(isas), **facts}, list(blobs.values()))
-    where = _path(path)
+    try:
+        image = pack_file.image_of({**versions(), "isas": list(isas), **facts}, list(blobs.values()))
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        raise InvalidArguments(f"facts must map names to what JSON can say, not {shown(facts)}") from None
     pack_file.write(where, image)
     return read_pack(where)
 
@@ -105,8 +110,19 @@ def versions() -> dict[str, str]:
 def _path(path: str | PathLike[str]) -> Path:
     try:
         return Path(path).absolute()
-    except TypeError:
+    except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"path must be the path of a pack, not {shown(path)}") from None
+
+
+def _descs(descs: Iterable[PrimitiveDesc]) -> list[PrimitiveDesc]:
+    try:
+        given = list(descs)
+    except Exception:  # whatever the caller's object does when it is iterated over
+        raise InvalidArguments(f"descs must be a list of PrimitiveDesc, not {shown(descs)}") from None
+    for pd in given:
+        if not isinstance(pd, PrimitiveDesc):
+            raise InvalidArguments(f"descs must be a list of PrimitiveDesc, one is {shown(pd)}")
+    return given
 
 
 def _short(version: Any) -> str:

@@ -153,7 +153,8 @@ class Attr:
             chain = (post_ops,)  # type: ignore[assignment]
         for i, op in enumerate(chain):
             if not isinstance(op, AnyPostOp):
-                raise InvalidArguments(f"post_ops[{i}] must be Sum, Eltwise, Binary, PReLU or PostOp, not {shown(op)}")
+                found = shown(op)
+                raise InvalidArguments(f"post_ops[{i}] must be a Sum, Eltwise, Binary, PReLU or PostOp, not {found}")
         if len(chain) > MAX_POST_OPS:
             raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
         object.__setattr__(self, "post_ops", chain)
