@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.types import PropKind
 
 MOST_DIMS = 5
-FORWARD = (PropKind.forward_inference, PropKind.forward_training)
 
 Description = TypeVar("Description", bound="_InnerProduct")
 
@@ -69,10 +69,7 @@ class InnerProductForward(_InnerProduct):
     prop_kind: PropKind = PropKind.forward_inference
 
     def __post_init__(self) -> None:
-        if not isinstance(self.prop_kind, PropKind) or self.prop_kind not in FORWARD:
-            raise InvalidArguments(
-                f"prop_kind must be forward_inference or forward_training, not {shown(self.prop_kind)}"
-            )
+        check_prop_kind(self.prop_kind, FORWARD)
         check(self, "src", "weights", "dst", "bias")
 
 
@@ -99,3 +96,6 @@ class InnerProductBackwardWeights(_InnerProduct):
 
     def __post_init__(self) -> None:
         check(self, "src", "diff_weights", "diff_dst", "diff_bias")
+
+
+InnerProduct = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights
