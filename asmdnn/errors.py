@@ -1,5 +1,9 @@
 """The errors that users see.  Every message is one sentence: the field, its value, and the way out."""
 
+from collections.abc import Iterable
+
+from asmdnn.forking import importing
+
 LONGEST_MESSAGE = 500  # characters; a message quotes what it was given, which may be of any length
 LONGEST_VALUE = 120
 CUT = " ... "
@@ -38,3 +42,14 @@ def shown(value: object) -> str:
         return shortened(repr(value), LONGEST_VALUE)
     except Exception as error:  # an integer of more than 4300 digits, or an object with a repr of its own
         return f"{type(value).__name__} without a repr ({type(error).__name__})"
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the name that it resembles, else all of them."""
+    with importing():
+        import difflib  # not above: it takes longer than this whole file, and most programs make no mistake
+
+    known = list(names)
+    lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), lower, 1)
+    return f"did you mean {lower[near[0]]}?" if near else f"these are {', '.join(known)}"

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit.pruning import parse_size, size_limit
 from asmdnn.jit.store import DiskStore, default_directory, enabled
@@ -17,7 +18,7 @@ The directory is ASMDNN_CACHE_DIR, else XDG_CACHE_HOME/asmdnn, else ~/.cache/asm
 def run(arguments: Sequence[str]) -> int:
     """`list`, `prune` or `clear`.  Raises InvalidArguments for other words."""
     if list(arguments) in (["-h"], ["--help"]):
-        print(USAGE)
+        show_help(USAGE)
         return 0
     command, *sizes = arguments or [""]
     if command not in ("list", "prune", "clear") or len(sizes) > (command == "prune"):

@@ -24,7 +24,7 @@ INTERRUPT_AN_IMPORT = """
 import os, signal, sys
 class Finder:
     def find_spec(self, name, path, target=None):
-        if name == "asmdnn.cli.info":
+        if name == "MODULE":
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder())
 """
@@ -104,9 +104,10 @@ def run(*words: str, directory: Path, **environment: str) -> "subprocess.Complet
     )
 
 
-def test_an_interrupted_import_is_silent(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(INTERRUPT_AN_IMPORT)
-    done = run("info", directory=tmp_path)
+@pytest.mark.parametrize("module", ["asmdnn.cli.explain", "asmdnn.bench.options", "numpy"])
+def test_an_interrupted_import_is_silent(module: str, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPT_AN_IMPORT.replace("MODULE", module))
+    done = run("explain", "mb1ic8ih6oc16oh6kh1", directory=tmp_path)
     assert (done.returncode, done.stderr) == (INTERRUPTED, "")
 
 
