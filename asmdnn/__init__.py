@@ -9,8 +9,8 @@ See README.md for the primitive-descriptor API.  Importing does no work: no CPU 
 from asmdnn import ops
 from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
-from asmdnn.isa.cpu import max_cpu_isa
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.planning.host import max_cpu_isa
 from asmdnn.primitives.attr import Attr, Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.binary import BinaryForward
 from asmdnn.primitives.convolution import ConvolutionForward

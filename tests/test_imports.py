@@ -17,36 +17,51 @@ MAY_IMPORT = {
     "errors": set(),
     "types": set(),
     "version": set(),
-    "verbose": set(),
+    "environment": set(),
+    "verbose": {"environment"},
     "memory": {"types"},
-    "jit": {"types", "verbose"},
+    "jit": {"types", "environment", "verbose"},
     "isa": {"types", "jit"},
     "generators": {"types", "isa"},
     "corpus": {"types", "isa", "generators"},
     "dump": {"types", "isa", "generators"},
     "proof": {"isa", "generators", "corpus"},
-    "runtime": {"types", "memory", "isa", "jit", "generators", "dump"},
-    "primitives": {"types", "memory", "isa", "jit", "generators", "runtime", "version", "verbose"},
+    "planning": {"types", "environment", "isa"},
+    "runtime": {"types", "environment", "memory", "isa", "jit", "generators", "planning", "dump"},
+    "primitives": {
+        "types",
+        "environment",
+        "memory",
+        "isa",
+        "jit",
+        "generators",
+        "planning",
+        "runtime",
+        "version",
+        "verbose",
+    },
     "explain": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives"},
-    "analyze": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives", "explain"},
+    "analyze": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "explain"},
     "ops": {"types", "memory", "primitives"},
     "blas": {"types", "memory", "isa", "primitives"},
     "cli": {
         "",
         "types",
+        "environment",
         "memory",
         "isa",
         "jit",
         "corpus",
         "dump",
         "proof",
+        "planning",
         "runtime",
         "primitives",
         "explain",
         "analyze",
     },
     "__main__": {"cli"},
-    "": {"types", "version", "memory", "isa", "primitives", "ops", "blas"},
+    "": {"types", "version", "memory", "isa", "planning", "primitives", "ops", "blas"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
@@ -224,17 +239,18 @@ opened = []
 sys.addaudithook(lambda event, args: opened.append(args[0]) if event == "open" and "w" in str(args[1]) else None)
 import asmdnn
 from asmdnn.isa import cpu
+from asmdnn.planning import host
 from asmdnn.runtime import execution
 unwanted = {"peachpy", "six", "pycparser", "cffi", "cpuinfo", "scipy", "argparse", "multiprocessing"}
 print(sorted(unwanted & {name.split(".")[0] for name in sys.modules}))
 print(made, opened, threading.active_count(), execution.kernel_cache.cache_info().currsize)
-print(cpu.cpu_features.cache_info().currsize, cpu.cache_sizes.cache_info().currsize)
+print(*(asked.cache_info().currsize for asked in (cpu.cpu_features, cpu.cache_sizes, cpu.signature, host.detected)))
 print([line for line in open("/proc/self/maps") if "libgomp" in line])
 """
     unwanted, work, detection, openmp = python(script).splitlines()
     assert unwanted == "[]"
     assert work == "[] [] 1 0"
-    assert detection == "0 0"
+    assert detection == "0 0 0 0"
     assert openmp == "[]"
 
 

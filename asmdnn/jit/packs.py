@@ -60,9 +60,13 @@ def find_kernel(key: str, name: str) -> bytes | None:
     return next((bytes(blob) for entry, blob in _found("kernel", key) if entry.name == name), None)
 
 
-def find_plan(key: str) -> memoryview | None:
-    """The stored plan under a key of the planners, or None."""
-    return next((blob for _, blob in _found("plan", key)), None)
+def find_plan(key: str, common: str) -> memoryview | None:
+    """The stored plan under the planners' key for a machine, else under that for any machine, else None.
+
+    A plan of another machine is better than none: this process may be unable to generate its own plan's kernels.
+    """
+    found = next((blob for _, blob in _found("plan", key)), None)
+    return found or next((blob for _, blob in _found("common", common)), None)
 
 
 def _found(kind: str, key: str) -> "Iterator[tuple[Entry, memoryview]]":

@@ -27,7 +27,7 @@ class Refusal:
 
 
 KEPT_PLANS = 256
-PLAN_PACKAGES = ("generators", "isa", "memory", "primitives", "runtime")  # whose sources decide a plan
+PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives", "runtime")  # whose sources decide a plan
 
 Desc = TypeVar("Desc")
 Planner = Callable[[Desc, Attr, Engine], Plan | Refusal]
@@ -47,7 +47,7 @@ def first_plan(
     A plan of a loaded pack comes before all planners.  All arguments are values, so that equal requests share one plan:
     a network repeats its layers.
     """
-    if packs.loaded() and (stored := packs.find_plan(plan_key(planners, desc, attr, engine))):
+    if packs.loaded() and (stored := packs.find_plan(*plan_keys(planners, desc, attr, engine))):
         return _unpacked(stored)
     refusals: list[Refusal] = []
     for answer in try_all(planners, desc, attr, engine):
@@ -57,11 +57,13 @@ def first_plan(
     raise Unimplemented(f"no implementation takes {desc}: {'; '.join(map(str, refusals))}")
 
 
-def plan_key(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> str:
-    """What a plan is packed under: a sha256 of the request, without threads and L2, and of the planners' sources."""
+def plan_keys(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> tuple[str, str]:
+    """What a plan is packed under, for the machine of the engine and for any: sha256 of the request, without threads
+    and L2, and of the planners' sources."""
     names = ", ".join(f"{planner.__module__}.{planner.__qualname__}" for planner in planners)
-    text = "\n".join((names, repr(desc), repr(attr), engine.isa, plan_digest()))
-    return hashlib.sha256(text.encode()).hexdigest()
+    request = "\n".join((names, repr(desc), repr(attr), engine.isa, plan_digest()))
+    own, common = (hashlib.sha256(f"{request}\n{machine}".encode()).hexdigest() for machine in (engine.machine, ""))
+    return own, common
 
 
 @cache

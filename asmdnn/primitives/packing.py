@@ -1,8 +1,8 @@
 """Kernel packs: plans and kernels made ahead, so that another process, or machine, needs neither planner nor PeachPy.
 
-Kernels are keyed as in the disk cache.  A plan is keyed by its description, attributes, ISA level and implementation
-list, but not by the size of L2: a pack is made for one target, and on a machine with another L2 the planners would ask
-for kernels that the pack does not have.
+Kernels are keyed as in the disk cache.  A plan is keyed by its description, attributes, ISA level, implementation list
+and machine, and the first one of a description also without the machine: on a machine that the pack was not made for
+the planners would ask for kernels that it does not have.  For the same reason the size of L2 is in no key.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from asmdnn.jit import packs
 from asmdnn.jit.kernels import source_digest
 from asmdnn.jit.packs import Pack
 from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.primitives.implementation import plan_digest, plan_key
+from asmdnn.primitives.implementation import plan_digest, plan_keys
 from asmdnn.primitives.registry import planners_of
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.version import __version__
@@ -67,22 +67,26 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
 
     blobs: dict[tuple[str, str], tuple[str, str, str, str, bytes]] = {}
     isas: dict[str, None] = {}
+    machines: dict[str, None] = {}
     cache = kernel_cache()
     for pd in descs:
-        isas[pd.engine.isa] = None
+        isas[pd.engine.isa] = machines[pd.engine.machine] = None
         specs: list[Any] = [*pd.plan.specs, ExecutorSpec(len(pd.plan.phases[0].arguments))]
         for spec in specs:
             key = cache.key(spec)
             if ("kernel", key) not in blobs:
                 code = cache.fetch(spec).code
                 blobs["kernel", key] = ("kernel", key, spec.name, getattr(spec, "isa", "x86_64"), code)
-        key = plan_key(planners_of(pd.desc), pd.desc, pd.attr, pd.engine)
+        own, common = plan_keys(planners_of(pd.desc), pd.desc, pd.attr, pd.engine)
         refusals = [[refusal.implementation, refusal.reason] for refusal in pd.refusals]
         name = f"{pd.implementation}  {pd.desc}"
-        blobs["plan", key] = ("plan", key, name, pd.engine.isa, encode_plan(pd.plan, refusals))
+        plan = encode_plan(pd.plan, refusals)
+        blobs["plan", own] = ("plan", own, name, pd.engine.isa, plan)
+        blobs.setdefault(("common", common), ("common", common, name, pd.engine.isa, plan))
     if not blobs:
         raise InvalidArguments("a pack needs at least one problem")
-    image = pack_file.image_of({**versions(), "isas": list(isas), **facts}, list(blobs.values()))
+    made_for = {"isas": list(isas), "machines": list(machines)}
+    image = pack_file.image_of({**versions(), **made_for, **facts}, list(blobs.values()))
     where = _path(path)
     pack_file.write(where, image)
     return read_pack(where)

@@ -5,8 +5,8 @@ from time import perf_counter
 
 from asmdnn import verbose
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.cpu import require_executable
 from asmdnn.memory import Memory
+from asmdnn.planning.host import require_executable
 from asmdnn.primitives.checking import check_padding, checked, is_checking
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.primitives.engine import Stream

@@ -15,7 +15,7 @@ from asmdnn.cli.main import main
 from asmdnn.cli.own import Own
 from asmdnn.cli.peers import onednn_library
 from asmdnn.errors import AsmdnnError, Unimplemented
-from asmdnn.isa.cpu import effective_isa
+from asmdnn.planning.host import effective_isa
 
 SMALL = "mb1ic16ih6oc16kh3ph1"
 QUICK = "--max-ms-per-prb=1"

@@ -12,8 +12,9 @@ import asmdnn as dnn
 from asmdnn.cli import descriptors, progress
 from asmdnn.cli.main import main
 from asmdnn.corpus.families import corpus
-from asmdnn.isa.cpu import cache_sizes, supported_isas
+from asmdnn.isa.cpu import cache_sizes
 from asmdnn.isa.levels import LEVELS
+from asmdnn.planning.host import supported_isas
 from asmdnn.runtime.execution import generate
 
 PROBLEM = "mb1ic8ih6oc20kh3ph1"

@@ -18,7 +18,7 @@ from asmdnn.cli.options import Reader
 from asmdnn.cli.own import Own
 from asmdnn.cli.peers import mkl_library, onednn_library
 from asmdnn.errors import AsmdnnError, InvalidArguments
-from asmdnn.isa.cpu import effective_isa
+from asmdnn.planning.host import effective_isa
 from tests.cli.test_bench import run
 from tests.cli.test_drivers import read
 

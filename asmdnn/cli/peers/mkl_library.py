@@ -1,6 +1,5 @@
 """Loading Intel's MKL: its packed gemm through cffi, the cap of its ISA, and its thread count."""
 
-import os
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from cffi import FFI
 
+from asmdnn import environment
 from asmdnn.errors import AsmdnnError, InvalidArguments
 
 CDEF = """
@@ -62,9 +62,9 @@ class Mkl:
 @lru_cache(maxsize=1)
 def load_mkl() -> Mkl:
     """MKL from $MKL_LIB, else from this Python environment.  Raises AsmdnnError that names the extra to install."""
-    chosen = os.environ.get("MKL_LIB")
+    chosen = environment.path("MKL_LIB")
     found = sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*"))
-    path = chosen or (str(found[-1]) if found else "libmkl_rt.so.3")
+    path = str(chosen) if chosen else (str(found[-1]) if found else "libmkl_rt.so.3")
     try:
         return Mkl(ffi.dlopen(path))
     except (OSError, AttributeError) as error:
