@@ -1,6 +1,6 @@
 """The packs that this process has loaded: where the kernel cache and the planners look before they work."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ class Pack:
         return (entry, self._file.blob(entry)) if entry else None
 
 
+PLANS = ("plan", "common")  # for the machine that it was packed for, and for any
 # The newest first.  Inserting into a list is atomic, and a fork()ed child keeps it.
 _loaded: list[Pack] = []
 
@@ -60,13 +61,9 @@ def find_kernel(key: str, name: str) -> bytes | None:
     return next((bytes(blob) for entry, blob in _found("kernel", key) if entry.name == name), None)
 
 
-def find_plan(key: str, common: str) -> memoryview | None:
-    """The stored plan under the planners' key for a machine, else under that for any machine, else None.
-
-    A plan of another machine is better than none: this process may be unable to generate its own plan's kernels.
-    """
-    found = next((blob for _, blob in _found("plan", key)), None)
-    return found or next((blob for _, blob in _found("common", common)), None)
+def find_plan(keys: Iterable[str]) -> memoryview | None:
+    """The stored plan under the first of the planners' keys that there is, or None."""
+    return next((blob for key in keys for kind in PLANS for _, blob in _found(kind, key)), None)
 
 
 def _found(kind: str, key: str) -> "Iterator[tuple[Entry, memoryview]]":

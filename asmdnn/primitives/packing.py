@@ -18,7 +18,7 @@ from asmdnn.jit import packs
 from asmdnn.jit.kernels import source_digest
 from asmdnn.jit.packs import Pack
 from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.primitives.implementation import plan_digest, plan_keys
+from asmdnn.primitives.implementation import ANY_MACHINE, plan_digest, plan_key
 from asmdnn.primitives.registry import planners_of
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.version import __version__
@@ -77,12 +77,13 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
             if ("kernel", key) not in blobs:
                 code = cache.fetch(spec).code
                 blobs["kernel", key] = ("kernel", key, spec.name, getattr(spec, "isa", "x86_64"), code)
-        own, common = plan_keys(planners_of(pd.desc), pd.desc, pd.attr, pd.engine)
+        planners, isa = planners_of(pd.desc), pd.engine.isa
+        own, common = (plan_key(planners, pd.desc, pd.attr, isa, m) for m in (pd.engine.machine, ANY_MACHINE))
         refusals = [[refusal.implementation, refusal.reason] for refusal in pd.refusals]
         name = f"{pd.implementation}  {pd.desc}"
         plan = encode_plan(pd.plan, refusals)
-        blobs["plan", own] = ("plan", own, name, pd.engine.isa, plan)
-        blobs.setdefault(("common", common), ("common", common, name, pd.engine.isa, plan))
+        blobs["plan", own] = ("plan", own, name, isa, plan)
+        blobs.setdefault(("common", common), ("common", common, name, isa, plan))
     if not blobs:
         raise InvalidArguments("a pack needs at least one problem")
     made_for = {"isas": list(isas), "machines": list(machines)}
