@@ -15,11 +15,11 @@ import numpy.typing as npt
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.primitives.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.gemm import Gemm, packed_desc
 from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.products.gemm import Gemm, packed_desc
 from asmdnn.primitives.reordering import reorder
 from asmdnn.types import f32, u8
 

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS
-from asmdnn.primitives.attr import AnyPostOp, Attr
-from asmdnn.primitives.convolution import MAX_SIZE, ConvolutionForward
+from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.convolution.description import MAX_SIZE, ConvolutionForward
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.matmul import MatMul
 from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reordering import reorder
 from asmdnn.types import f32
 

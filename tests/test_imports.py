@@ -20,13 +20,14 @@ MAY_IMPORT = {
     "environment": set(),
     "verbose": {"environment"},
     "memory": {"types"},
+    "show": {"types", "memory"},
     "jit": {"types", "environment", "verbose"},
     "isa": {"types", "jit"},
     "generators": {"types", "isa"},
     "corpus": {"types", "isa", "generators"},
     "dump": {"types", "isa", "generators"},
     "proof": {"isa", "generators", "corpus"},
-    "planning": {"types", "environment", "isa"},
+    "planning": {"types", "environment", "memory", "isa", "jit", "generators"},
     "runtime": {"types", "environment", "memory", "isa", "jit", "generators", "planning", "dump"},
     "primitives": {
         "types",
@@ -40,8 +41,9 @@ MAY_IMPORT = {
         "version",
         "verbose",
     },
-    "explain": {"types", "memory", "isa", "jit", "generators", "runtime", "primitives"},
+    "explain": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives"},
     "analyze": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "explain"},
+    "bench": {"", "types", "environment", "memory", "isa", "planning", "runtime", "primitives"},
     "ops": {"types", "memory", "primitives"},
     "blas": {"types", "memory", "isa", "primitives"},
     "cli": {
@@ -56,12 +58,14 @@ MAY_IMPORT = {
         "proof",
         "planning",
         "runtime",
+        "bench",
+        "show",
         "primitives",
         "explain",
         "analyze",
     },
     "__main__": {"cli"},
-    "": {"types", "version", "memory", "isa", "planning", "primitives", "ops", "blas"},
+    "": {"types", "version", "memory", "isa", "planning", "primitives", "ops", "blas", "show"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
@@ -189,17 +193,19 @@ def test_generators_open_nothing(module: str) -> None:
         ("asmdnn.isa.vector", "import peachpy.x86_64", "not when it is imported"),
         ("asmdnn.isa.vector", "class A:\n    from peachpy import x", "not when it is imported"),
         ("asmdnn.isa.vector", "import importlib\nx = importlib.import_module('peachpy')", "not when it is imported"),
-        ("asmdnn.generators.conv", "def f():\n    import peachpy", "only asmdnn.isa does"),
-        ("asmdnn.generators.conv", "import numpy as np", "generators depend on nothing"),
-        ("asmdnn.generators.conv", "def f():\n    import os", "generators depend on nothing"),
-        ("asmdnn.generators.conv", "from asmdnn.memory import MemoryDesc", "generators may not use memory"),
+        ("asmdnn.generators.dot.conv", "def f():\n    import peachpy", "only asmdnn.isa does"),
+        ("asmdnn.generators.dot.conv", "import numpy as np", "generators depend on nothing"),
+        ("asmdnn.generators.dot.conv", "def f():\n    import os", "generators depend on nothing"),
+        ("asmdnn.generators.dot.conv", "from asmdnn.memory import MemoryDesc", "generators may not use memory"),
         ("asmdnn.jit.store", "from asmdnn.runtime import plan", "jit may not use runtime"),
-        ("asmdnn.runtime.plan", "from asmdnn import ops", "runtime may not use ops"),
-        ("asmdnn.runtime.plan", "import asmdnn", "runtime may not use the public API"),
-        ("asmdnn.primitives.attr", "from asmdnn.cli import bench", "primitives may not use cli"),
-        ("asmdnn.ops", "from asmdnn.runtime.plan import Plan", "ops may not use runtime"),
-        ("asmdnn.cli.info", "from asmdnn.generators.conv import x", "cli may not use generators"),
-        ("asmdnn", "from asmdnn.runtime.plan import Plan", "asmdnn may not use runtime"),
+        ("asmdnn.runtime.threads", "from asmdnn import ops", "runtime may not use ops"),
+        ("asmdnn.runtime.threads", "import asmdnn", "runtime may not use the public API"),
+        ("asmdnn.primitives.attributes.attr", "from asmdnn.cli import bench", "primitives may not use cli"),
+        ("asmdnn.planning.plan", "from asmdnn.runtime import execution", "planning may not use runtime"),
+        ("asmdnn.generators.executor", "from asmdnn.planning import plan", "generators may not use planning"),
+        ("asmdnn.ops", "from asmdnn.planning.plan import Plan", "ops may not use planning"),
+        ("asmdnn.cli.info", "from asmdnn.generators.dot.conv import x", "cli may not use generators"),
+        ("asmdnn", "from asmdnn.runtime.execution import Program", "asmdnn may not use runtime"),
         ("asmdnn.cli.info", "import cpuinfo", "optional packages"),
         ("asmdnn.cli.info", "import torch", "not a dependency"),
     ],
@@ -213,7 +219,7 @@ def test_what_is_allowed_is_not_complained_about() -> None:
     assert complaints("def f():\n    import peachpy.x86_64", "asmdnn.isa.encoder") == []
     assert complaints("from asmdnn.jit.native import ffi", "asmdnn.isa.cpuid") == []
     assert complaints("from asmdnn.errors import InvalidArguments", "asmdnn.types") == []
-    assert complaints("from . import plan\nfrom .plan import Plan", "asmdnn.runtime.check") == []
+    assert complaints("from . import plan\nfrom .plan import Plan", "asmdnn.planning.check") == []
 
 
 def python(script: str, **environment: str) -> str:

@@ -8,11 +8,11 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.analyze import mca
-from asmdnn.cli.descriptors import planning_engine
+from asmdnn.bench.descriptors import planning_engine
+from asmdnn.bench.peers.mkl_library import Mkl
+from asmdnn.bench.peers.onednn_library import MAX_CPU_ISA
 from asmdnn.cli.dump import run as dump
 from asmdnn.cli.explain import run as explain
-from asmdnn.cli.peers.mkl_library import Mkl
-from asmdnn.cli.peers.onednn_library import MAX_CPU_ISA
 from asmdnn.cli.prove import run as prove
 from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.isa.vectors import VECTORS, f32_level
@@ -89,7 +89,7 @@ def test_plans(isa: str) -> None:
         pd = dnn.primitive_desc(desc, engine=engine)
         pd.plan.check()
         assert pd.plan.specs == dnn.primitive_desc(desc, engine=plain).plan.specs
-    assert dnn.gemm_pack_get_size("a", 5, 40, 48, engine) == dnn.gemm_pack_get_size("a", 5, 40, 48, plain)
+    assert dnn.gemm_pack_get_size("B", 5, 40, 48, engine=engine) == dnn.gemm_pack_get_size("B", 5, 40, 48, engine=plain)
 
 
 @every_level

@@ -20,9 +20,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import asmdnn as dnn
+from asmdnn.bench.peers import onednn_library
+from asmdnn.bench.timing import interleaved
 from asmdnn.cli.info import cpu_brand
-from asmdnn.cli.peers import onednn_library
-from asmdnn.cli.timing import interleaved
 from asmdnn.errors import AsmdnnError
 from asmdnn.runtime.peak import fma_gflops
 from tools import filter_bank, resnet_table

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from scipy import ndimage
 
 import asmdnn as dnn
-from asmdnn.cli.judge import Answer, Verdict, judge
-from asmdnn.cli.problems import parse_problem
-from asmdnn.cli.reference import ConvData, rounding_of_sums
+from asmdnn.bench.judge import Answer, Verdict, judge
+from asmdnn.bench.problems import parse_problem
+from asmdnn.bench.reference import ConvData, rounding_of_sums
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -172,7 +172,7 @@ def scipy_answer(image: Floats, weights: Floats) -> Doubles:
 
 
 def check(image: Floats, weights: Floats, result: Floats) -> tuple[Verdict, float]:
-    """`result` against scipy, and the largest error that rounding can explain, as asmdnn.cli.reference derives it."""
+    """`result` against scipy, and the largest error that rounding can explain, as asmdnn.bench.reference derives it."""
     (_, _, ih, iw), (oc, _, _, _) = image.shape, weights.shape
     problem = parse_problem(f"mb1ic3ih{ih}iw{iw}oc{oc}kh{SIZE}sh{STRIDE}ph{PADDING}kw{SIZE}sw{STRIDE}pw{PADDING}")
     data = ConvData(image, weights, None, result, exact=False)

@@ -19,8 +19,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from asmdnn.cli import batch_files
-from asmdnn.cli.problems import parse_problem
+from asmdnn.bench import batch_files
+from asmdnn.bench.problems import parse_problem
 from asmdnn.errors import InvalidArguments
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import asmdnn as dnn
-from asmdnn.cli.bench_case import prepare
-from asmdnn.cli.drivers.conv import ConvCase, ConvWork
-from asmdnn.cli.options import Reader
-from asmdnn.cli.post_ops import joined
-from asmdnn.cli.problems import ConvProblem
+from asmdnn.bench.case import prepare
+from asmdnn.bench.drivers.conv import ConvCase, ConvWork
+from asmdnn.bench.options import Reader
+from asmdnn.bench.post_ops import joined
+from asmdnn.bench.problems import ConvProblem
+from asmdnn.bench.report import Record, geometric_mean
 from asmdnn.cli.progress import Progress
-from asmdnn.cli.report import Record, geometric_mean
 from asmdnn.runtime.peak import fma_gflops
 
 NETWORK = "resnet_50_network"

@@ -11,8 +11,8 @@ from asmdnn.explain.kernels import listing_of, read_kernel
 from asmdnn.explain.model import Loop
 from asmdnn.isa.assembler import Line
 from asmdnn.planning.host import require_executable
+from asmdnn.planning.plan import Phase, Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.runtime.plan import Phase, Plan
 from asmdnn.runtime.rates import clock_ghz, rates
 
 Trips = dict[Loop, float | None]

@@ -8,9 +8,9 @@ import numpy as np
 
 from asmdnn.analyze.model import Measured
 from asmdnn.memory import Memory
+from asmdnn.planning.plan import Int64, Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.execution import Program
-from asmdnn.runtime.plan import Int64, Plan
 from asmdnn.types import bf16
 
 SAMPLES = 7

@@ -10,7 +10,7 @@ from asmdnn.explain.classes import bytes_of, class_of, flops_of
 from asmdnn.explain.model import Loop
 from asmdnn.isa.assembler import Line
 from asmdnn.isa.operands import Register
-from asmdnn.runtime.plan import KernelSpec, Phase, Plan
+from asmdnn.planning.plan import KernelSpec, Phase, Plan
 
 OUTSIDE = Loop("", -1, -1, -1, 0)
 

@@ -72,7 +72,7 @@ def read(arguments: Sequence[str]) -> Request:
 
 def analyze_words(request: Request) -> "Analysis":
     """The analysis of the one problem that the words describe.  Raises AsmdnnError."""
-    from asmdnn.cli.descriptors import planning_engine, primitive_desc_of
+    from asmdnn.bench.descriptors import planning_engine, primitive_desc_of
 
     case = one_case("analyze", request.words)
     if case.settings.threads > 1:

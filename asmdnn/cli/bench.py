@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from asmdnn.cli import batch_files
-from asmdnn.cli.driver import AnyCase, AnyDriver
-from asmdnn.cli.drivers import driver_names
-from asmdnn.cli.options import Reader
+from asmdnn.bench import batch_files
+from asmdnn.bench.driver import AnyCase, AnyDriver
+from asmdnn.bench.drivers import driver_names
+from asmdnn.bench.options import Reader
+from asmdnn.bench.report import Record, header, listed, row, summary
 from asmdnn.cli.progress import Progress
-from asmdnn.cli.report import Record, header, listed, row, summary
 from asmdnn.errors import InvalidArguments
 
 FAILED = 1
@@ -89,6 +89,6 @@ def _runs(cases: Sequence[AnyCase]) -> list[Callable[[], Record]]:
     """A call for each case; whatever is wrong with its settings is raised now, before the first one has run."""
     if all(case.settings.mode == "L" for case in cases):
         return [partial(listed, case) for case in cases]
-    from asmdnn.cli.bench_case import prepare  # not above: a list needs neither numpy nor the library
+    from asmdnn.bench.case import prepare  # not above: a list needs neither numpy nor the library
 
     return [partial(listed, case) if case.settings.mode == "L" else prepare(case) for case in cases]

@@ -13,8 +13,8 @@ from importlib import metadata
 from pathlib import Path
 
 from asmdnn import environment
-from asmdnn.cli.driver import AnyCase
-from asmdnn.cli.options import Reader
+from asmdnn.bench.driver import AnyCase
+from asmdnn.bench.options import Reader
 from asmdnn.errors import AsmdnnError, InvalidArguments
 
 DEFAULT_NAME = "asmdnn-bundle.zip"
@@ -129,7 +129,7 @@ def _plan(case: AnyCase) -> Callable[[], str]:
 
     def explain() -> str:
         import asmdnn as dnn
-        from asmdnn.cli.descriptors import primitive_desc_of
+        from asmdnn.bench.descriptors import primitive_desc_of
 
         engine = dnn.Engine(isa=case.settings.isa, threads=case.settings.threads)
         return primitive_desc_of(case, engine).explain() + "\n"

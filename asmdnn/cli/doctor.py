@@ -113,7 +113,7 @@ def _cache() -> tuple[str, str]:
 
 
 def _onednn() -> tuple[str, str]:
-    from asmdnn.cli.peers.onednn_library import load
+    from asmdnn.bench.peers.onednn_library import load
 
     try:
         peer = load()

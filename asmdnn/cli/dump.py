@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.cli import batch_files
-from asmdnn.cli.options import Reader
+from asmdnn.bench import batch_files
+from asmdnn.bench.options import Reader
 from asmdnn.cli.progress import Progress
 from asmdnn.errors import InvalidArguments
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from asmdnn.cli.descriptors import planning_engine, primitive_desc_of
-from asmdnn.cli.driver import AnyCase
+from asmdnn.bench.descriptors import planning_engine, primitive_desc_of
+from asmdnn.bench.driver import AnyCase
 from asmdnn.corpus.families import corpus
 from asmdnn.dump.kernel import ANY_CPU, Spec
 from asmdnn.errors import InvalidArguments, Unimplemented

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asmdnn import environment
-from asmdnn.cli.driver import AnyCase
-from asmdnn.cli.options import Reader
+from asmdnn.bench.driver import AnyCase
+from asmdnn.bench.options import Reader
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def read(arguments: Sequence[str]) -> Request:
 def explain_words(words: Sequence[str]) -> "Explanation":
     """The explanation of the one problem that the words describe.  Raises AsmdnnError."""
     case = one_case("explain", words)
-    from asmdnn.cli.descriptors import planning_engine, primitive_desc_of
+    from asmdnn.bench.descriptors import planning_engine, primitive_desc_of
     from asmdnn.explain.build import explain
 
     engine = planning_engine(case.settings.isa, threads=case.settings.threads)

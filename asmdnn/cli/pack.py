@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import asmdnn as dnn
-from asmdnn.cli import batch_files
-from asmdnn.cli.driver import AnyCase, Case
-from asmdnn.cli.options import Reader
+from asmdnn.bench import batch_files
+from asmdnn.bench.driver import AnyCase, Case
+from asmdnn.bench.options import Reader
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.jit.pack_file import Entry
@@ -16,7 +16,7 @@ from asmdnn.jit.packs import Pack
 from asmdnn.planning.host import executable_isas
 from asmdnn.primitives.packing import read_pack, write_pack
 from asmdnn.primitives.registry import Description
-from asmdnn.primitives.reorder import Reorder
+from asmdnn.primitives.reorder.reorder import Reorder
 
 USAGE = """asmdnn pack [OPTION] WHAT ... -o FILE    make a pack
 asmdnn pack --list FILE                  what is in one

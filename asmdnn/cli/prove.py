@@ -17,9 +17,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
-from asmdnn.cli import batch_files
-from asmdnn.cli.driver import AnyCase
-from asmdnn.cli.options import DEFAULT_DRIVER, Reader
+from asmdnn.bench import batch_files
+from asmdnn.bench.driver import AnyCase
+from asmdnn.bench.options import DEFAULT_DRIVER, Reader
 from asmdnn.cli.progress import Progress
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import LEVELS, Isa, isa_of
@@ -220,7 +220,7 @@ def outcome_of(task: Task) -> Outcome:
 
 
 def plan_outcome(task: Task) -> Outcome:
-    from asmdnn.runtime.check import PlanError
+    from asmdnn.planning.check import PlanError
 
     plan = plan_of(task.words, task.level)
     if plan is None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import dim_names
+from asmdnn.show import draw, layout
 from asmdnn.types import DATA_TYPES, DataType, f32
 
 USAGE = """asmdnn show [--dt=TYPE] [--output=FILE.svg|FILE.png] FORMAT DIMS
@@ -25,16 +26,16 @@ def run(arguments: Sequence[str]) -> int:
     words, dtype, output = _read(arguments)
     if len(words) != 2:
         raise InvalidArguments(f"show: expected a format and dims, such as nChw8c 2x17x5x4, not '{' '.join(words)}'")
-    layout, dims = words[0], _numbers("dims", words[1])
-    if _NUMBERS.fullmatch(layout):
-        desc, names = MemoryDesc(dims, dtype, strides=_numbers("strides", layout)), None
+    tag, dims = words[0], _numbers("dims", words[1])
+    if _NUMBERS.fullmatch(tag):
+        desc, names = MemoryDesc(dims, dtype, strides=_numbers("strides", tag)), None
     else:
-        desc = MemoryDesc(dims, dtype, layout)
-        names = dim_names(layout) or "abcdefghijkl"[: len(dims)]
+        desc = MemoryDesc(dims, dtype, tag)
+        names = dim_names(tag) or "abcdefghijkl"[: len(dims)]
     if output is None:
-        print(desc.show(names))
+        print(layout(desc, names))
     else:
-        desc.draw(output, names)
+        draw(desc, output, names)
         print(f"{desc} drawn in {output}")
     return 0
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.conv_shape import TapGroup
-from asmdnn.generators.postops import PostOp, ReluOp, SumOp
+from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.conv_shape import TapGroup
+from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
 from asmdnn.isa.levels import AVX2, AVX512_CORE
 
 LANES = {level.name: level.vector_bytes // 4 for level in (AVX2, AVX512_CORE)}

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from itertools import product
 
-from asmdnn.generators.compensation import CompensationSpec
-from asmdnn.generators.conversion import SIZE_BYTES, Conversion
-from asmdnn.generators.convert import ConvertSpec
-from asmdnn.generators.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
-from asmdnn.generators.convert_transpose import ConvertTransposeSpec
-from asmdnn.generators.quotient import QuotientSpec
-from asmdnn.generators.shuffle_rows import RowsSpec
-from asmdnn.generators.transpose import LINE_BYTES, UNITS, TransposeSpec
+from asmdnn.generators.functions.quotient import QuotientSpec
+from asmdnn.generators.move.compensation import CompensationSpec
+from asmdnn.generators.move.conversion import SIZE_BYTES, Conversion
+from asmdnn.generators.move.convert import ConvertSpec
+from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
+from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
+from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec
 
 REORDER_ISA = "avx2"  # serves every level
 TYPES = ("f32", "bf16", "f16", "s32", "s8", "u8")

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, plain
-from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.conv_shape import ARGUMENTS
-from asmdnn.generators.elementwise import INTERLEAVED, ElementwiseSpec
-from asmdnn.generators.eltwise.algorithms import ALGORITHMS
-from asmdnn.generators.eltwise.gradients import GRADIENTS
-from asmdnn.generators.expression import Builder
-from asmdnn.generators.postops import (
+from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.conv_shape import ARGUMENTS
+from asmdnn.generators.functions.elementwise import INTERLEAVED, ElementwiseSpec
+from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
+from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
+from asmdnn.generators.functions.expression import Builder
+from asmdnn.generators.functions.postops import (
     BINARY,
     BinaryOp,
     EltwiseOp,

@@ -18,23 +18,23 @@ from asmdnn.corpus.copies import (
 from asmdnn.corpus.elementwise import MAPS, chains
 from asmdnn.corpus.matmul import MATMUL_FAMILIES
 from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
-from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
-from asmdnn.generators.compensation import CompensationSpec
-from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.convert import ConvertSpec
-from asmdnn.generators.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
-from asmdnn.generators.convert_transpose import ConvertTransposeSpec
-from asmdnn.generators.dots import DotsSpec
-from asmdnn.generators.elementwise import ElementwiseSpec
+from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.dots import DotsSpec
+from asmdnn.generators.dot.gemv import GemvSpec
+from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.dot.outer import OuterSpec
 from asmdnn.generators.executor import ExecutorSpec
-from asmdnn.generators.gemv import GemvSpec
-from asmdnn.generators.matmul import MatmulTileSpec
-from asmdnn.generators.outer import OuterSpec
-from asmdnn.generators.peak import PeakSpec
-from asmdnn.generators.quotient import QuotientSpec
-from asmdnn.generators.shuffle import ShuffleSpec
-from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
-from asmdnn.generators.transpose import TransposeSpec
+from asmdnn.generators.functions.elementwise import ElementwiseSpec
+from asmdnn.generators.functions.quotient import QuotientSpec
+from asmdnn.generators.move.compensation import CompensationSpec
+from asmdnn.generators.move.convert import ConvertSpec
+from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
+from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
+from asmdnn.generators.move.shuffle import ShuffleSpec
+from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
+from asmdnn.generators.move.transpose import TransposeSpec
+from asmdnn.generators.probes.bandwidth import BandwidthSpec, ClockSpec
+from asmdnn.generators.probes.peak import PeakSpec
 
 Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | Pixels | QuotientSpec | CompensationSpec

@@ -6,11 +6,11 @@ from typing import Any
 
 from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF
 from asmdnn.corpus.elementwise import post_ops
-from asmdnn.generators.dots import DotsSpec
-from asmdnn.generators.gemv import GemvSpec
-from asmdnn.generators.matmul import MatmulTileSpec
-from asmdnn.generators.matmul_shape import ARGUMENTS, Bias, Items
-from asmdnn.generators.outer import CHUNK, OuterSpec
+from asmdnn.generators.dot.dots import DotsSpec
+from asmdnn.generators.dot.gemv import GemvSpec
+from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias, Items
+from asmdnn.generators.dot.outer import CHUNK, OuterSpec
 
 BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))

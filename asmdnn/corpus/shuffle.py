@@ -6,10 +6,10 @@ Every window of a tile is used: kernels load no other one, while a footprint has
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from asmdnn.generators.shuffle import ShuffleSpec
-from asmdnn.generators.shuffle_body import Part, Tile
-from asmdnn.generators.shuffle_network import ZERO, Lanes
-from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
+from asmdnn.generators.move.shuffle import ShuffleSpec
+from asmdnn.generators.move.shuffle_body import Part, Tile
+from asmdnn.generators.move.shuffle_network import ZERO, Lanes
+from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
 
 ShuffleKernel = ShuffleSpec | RowsSpec | ElementsSpec
 SHUFFLE_ISA = "avx2"  # serves every level

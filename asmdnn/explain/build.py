@@ -7,9 +7,9 @@ from asmdnn.explain.kernels import kernel_of
 from asmdnn.explain.model import Buffer, Explanation, Implementation, KernelUse, Phase, ThreadRange
 from asmdnn.explain.sources import sources_of
 from asmdnn.explain.tiles import plane_of
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations
 from asmdnn.primitives.implementation import Refusal
-from asmdnn.runtime.plan import Plan
 
 
 def explain(pd: PrimitiveDesc, problem: str) -> Explanation:

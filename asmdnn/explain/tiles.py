@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.explain.model import Block, Plane, Run
-from asmdnn.runtime.plan import Phase, Plan
+from asmdnn.planning.plan import Phase, Plan
 
 MOST_RUNS: Final = 60_000  # of a picture; beyond it nobody sees anything
 MOST_ELEMENTS: Final = 1 << 25

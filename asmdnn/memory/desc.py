@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
-from os import PathLike
 from typing import TypeVar
 
 import numpy as np
@@ -261,25 +260,6 @@ class MemoryDesc:
         self._require_layout("other dims of as many elements")
         strides, inner_blocks = reshaped(self, dims)
         return MemoryDesc(dims, self.dtype, strides=strides, inner_blocks=inner_blocks, offset0=self.offset0)
-
-    def show(self, names: str | None = None) -> str:
-        """The layout as text: which index lies at which offset, block by block; large tensors are abbreviated.
-
-        `names` are letters for the dims, such as "tnc"; the alias tells them otherwise.  Raises InvalidArguments.
-        """
-        from asmdnn.memory.text import text_of  # text is made of descs, so it cannot be imported at the top
-
-        return text_of(self, names)
-
-    def draw(self, path: str | PathLike[str] | None = None, names: str | None = None) -> str:
-        """The layout as a picture: an SVG document, also written to `path` if that ends in .svg, or as a .png.
-
-        PNG needs matplotlib (the extra `demo`), else Unimplemented is raised; InvalidArguments for other paths, those
-        that cannot be written, and descs without layout or elements.
-        """
-        from asmdnn.memory.draw import draw
-
-        return draw(self, path, names)
 
     def _along(self, dim: int, index: Index) -> Index:
         within, inner_stride = index * 0, 1

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from asmdnn import environment
 from asmdnn.errors import AsmdnnError
 from asmdnn.memory import Memory
-from asmdnn.runtime.plan import Plan
+from asmdnn.planning.plan import Plan
 
 
 class PaddingError(AsmdnnError):

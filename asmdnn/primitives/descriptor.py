@@ -5,12 +5,12 @@ from typing import Any
 from asmdnn import verbose
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attr import NO_ATTR, Attr
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
 from asmdnn.primitives.registry import Description, planners_of
 from asmdnn.primitives.reports import introduce, report_refusals
-from asmdnn.runtime.plan import Plan
 from asmdnn.types import u8
 
 

@@ -11,9 +11,9 @@ from asmdnn.errors import Unimplemented
 from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
-from asmdnn.primitives.attr import Attr
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
-from asmdnn.runtime.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Refusal:
 
 KEPT_PLANS = 256
 ANY_MACHINE = ""  # in the place of a name: what is packed for a machine serves others, if there is nothing better
-PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives", "runtime")  # whose sources decide a plan
+PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
 Desc = TypeVar("Desc")
 Planner = Callable[[Desc, Attr, Engine], Plan | Refusal]
@@ -84,7 +84,7 @@ def plan_digest() -> str:
 
 
 def _unpacked(stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
-    from asmdnn.runtime.plan_codec import decode_plan  # most processes load no pack
+    from asmdnn.planning.codec import decode_plan  # most processes load no pack
 
     plan, refusals = decode_plan(stored)
     return plan, tuple(Refusal(*refusal) for refusal in refusals)

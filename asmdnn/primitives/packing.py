@@ -63,7 +63,7 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
     and NotPackable for a plan with values that the format does not know.
     """
     from asmdnn.jit import pack_file
-    from asmdnn.runtime.plan_codec import encode_plan
+    from asmdnn.planning.codec import encode_plan
 
     blobs: dict[tuple[str, str], tuple[str, str, str, str, bytes]] = {}
     isas: dict[str, None] = {}

@@ -7,12 +7,12 @@ from asmdnn import verbose
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory
 from asmdnn.planning.host import require_executable
+from asmdnn.planning.plan import ALIGNMENT_BYTES
 from asmdnn.primitives.checking import check_padding, checked, is_checking
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.primitives.engine import Stream
 from asmdnn.primitives.reports import call_report, report_creation
 from asmdnn.runtime.execution import Call, Program
-from asmdnn.runtime.plan import ALIGNMENT_BYTES
 
 
 class Primitive:

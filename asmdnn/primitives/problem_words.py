@@ -6,19 +6,19 @@ from enum import Enum
 from typing import Any
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attr_words import mask_of, number_word
-from asmdnn.primitives.binary import BinaryForward
-from asmdnn.primitives.convolution import ConvolutionForward
-from asmdnn.primitives.eltwise import EltwiseBackward, EltwiseForward
-from asmdnn.primitives.gemm import Gemm
-from asmdnn.primitives.inner_product import (
+from asmdnn.primitives.attributes.words import mask_of, number_word
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.elementwise.binary import BinaryForward
+from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
+from asmdnn.primitives.products.gemm import Gemm
+from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
     InnerProductBackwardWeights,
     InnerProductForward,
 )
-from asmdnn.primitives.matmul import MatMul
-from asmdnn.primitives.reorder import Reorder
-from asmdnn.primitives.shuffle import Shuffle
+from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.primitives.shuffle.shuffle import Shuffle
 
 BETAS = {"zero": "0", "one": "1", "any": "any"}
 

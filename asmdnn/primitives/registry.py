@@ -3,30 +3,25 @@
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.primitives import (
-    binary,
-    conv_direct,
-    conv_reordered,
-    eltwise,
-    gemm,
-    inner_product_tiles,
-    matmul_tiles,
-    reorder,
-    shuffle,
-)
-from asmdnn.primitives.binary import BinaryForward
-from asmdnn.primitives.convolution import ConvolutionForward
-from asmdnn.primitives.eltwise import EltwiseBackward, EltwiseForward
-from asmdnn.primitives.gemm import Gemm
+from asmdnn.primitives.convolution import direct as conv_direct
+from asmdnn.primitives.convolution import reordered as conv_reordered
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.elementwise import binary, eltwise
+from asmdnn.primitives.elementwise.binary import BinaryForward
+from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.implementation import Planner
-from asmdnn.primitives.inner_product import (
+from asmdnn.primitives.products import gemm, inner_product_tiles, matmul_tiles
+from asmdnn.primitives.products.gemm import Gemm
+from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
     InnerProductBackwardWeights,
     InnerProductForward,
 )
-from asmdnn.primitives.matmul import MatMul
-from asmdnn.primitives.reorder import Reorder
-from asmdnn.primitives.shuffle import Shuffle
+from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.reorder import reorder
+from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.primitives.shuffle import shuffle
+from asmdnn.primitives.shuffle.shuffle import Shuffle
 
 InnerProduct = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights
 Elementwise = BinaryForward | EltwiseBackward | EltwiseForward

@@ -7,7 +7,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.primitive import Primitive
-from asmdnn.primitives.reorder import Reorder
+from asmdnn.primitives.reorder.reorder import Reorder
 
 KEPT_PRIMITIVES = 256
 

@@ -15,8 +15,8 @@ from asmdnn.errors import AsmdnnError
 from asmdnn.jit.kernels import CacheCounts
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.host import effective_isa
-from asmdnn.primitives.attr import Attr
-from asmdnn.primitives.attr_words import attribute_words, format_words
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.words import attribute_words, format_words
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.problem_words import asked, words_of
 from asmdnn.runtime.threads import max_threads

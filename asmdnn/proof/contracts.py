@@ -5,10 +5,10 @@ from typing import Final
 
 from asmdnn.corpus.families import Spec
 from asmdnn.errors import InvalidArguments
-from asmdnn.generators.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.footprint import Footprint
-from asmdnn.generators.peak import PeakSpec
+from asmdnn.generators.probes.bandwidth import BandwidthSpec, ClockSpec
+from asmdnn.generators.probes.peak import PeakSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.levels import isa_of
 from asmdnn.proof.kernel import Contract, Kernel

@@ -15,7 +15,7 @@ from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit.kernels import KernelCache, LoadedKernel
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_store
-from asmdnn.runtime.plan import ALIGNMENT_BYTES, KernelSpec, Plan
+from asmdnn.planning.plan import ALIGNMENT_BYTES, KernelSpec, Plan
 from asmdnn.runtime.threads import openmp, threads_usable
 
 

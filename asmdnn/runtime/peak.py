@@ -3,7 +3,7 @@
 from functools import lru_cache
 from time import perf_counter
 
-from asmdnn.generators.peak import PeakSpec
+from asmdnn.generators.probes.peak import PeakSpec
 from asmdnn.isa.vectors import f32_level
 from asmdnn.jit.native import ffi
 from asmdnn.planning.host import require_executable

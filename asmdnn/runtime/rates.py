@@ -14,7 +14,7 @@ from time import perf_counter
 
 import numpy as np
 
-from asmdnn.generators.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
+from asmdnn.generators.probes.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
 from asmdnn.isa.cpu import cache_sizes, cpu_name
 from asmdnn.isa.vectors import VECTORS, f32_level
 from asmdnn.jit.native import ffi

@@ -9,7 +9,7 @@ import pytest
 
 from asmdnn.corpus.families import KernelSpec
 from asmdnn.generators.executor import ExecutorSpec
-from asmdnn.generators.peak import PeakSpec
+from asmdnn.generators.probes.peak import PeakSpec
 from asmdnn.isa.levels import isa_of
 from tests.abi.trampoline import CALLEE_SAVED, call_with_known_registers
 from tests.emulator.assembling import Mem, assemble, ins

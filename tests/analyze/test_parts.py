@@ -7,8 +7,8 @@ from asmdnn.analyze.build import bytes_moved, taken_apart
 from asmdnn.analyze.parts import bodies_of, constant_trips, trips_of
 from asmdnn.cli.explain import one_case
 from asmdnn.explain.kernels import listing_of, read_kernel
-from asmdnn.generators.shuffle_rows import RowsSpec
-from asmdnn.runtime.plan import Phase, Plan
+from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.planning.plan import Phase, Plan
 from tests.explain.problems import ISAS, descriptor
 
 

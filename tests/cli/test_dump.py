@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import asmdnn as dnn
-from asmdnn.cli import descriptors, progress
+from asmdnn.bench import descriptors
+from asmdnn.cli import progress
 from asmdnn.cli.main import main
 from asmdnn.corpus.families import corpus
 from asmdnn.isa.cpu import cache_sizes

@@ -69,7 +69,7 @@ def test_listing(capsys: pytest.CaptureFixture[str]) -> None:
 def test_listing_loads_neither_peachpy_nor_the_peer() -> None:
     code = (
         "import sys; from asmdnn.cli.main import main; main(['bench', '--mode=L', '--batch=vgg_16'])\n"
-        "assert not {'peachpy', 'asmdnn.cli.bench_case', 'asmdnn.cli.peers.onednn'} & set(sys.modules)"
+        "assert not {'peachpy', 'asmdnn.bench.case', 'asmdnn.bench.peers.onednn'} & set(sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60).returncode == 0
 

@@ -9,7 +9,7 @@ import pytest
 from asmdnn.cli import prove
 from asmdnn.cli.main import main
 from asmdnn.isa.assembler import Assembler
-from asmdnn.runtime.plan import Plan
+from asmdnn.planning.plan import Plan
 
 SMALL = "mb1ic8ih6oc16kh3ph1"
 LINE = re.compile(r"(\w+) +(\d+) kernels +(\d+) instructions +(\d+) plans +[\d.]+ s  proved")

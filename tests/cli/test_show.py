@@ -6,6 +6,7 @@ import pytest
 
 from asmdnn.cli.main import main
 from asmdnn.memory import MemoryDesc
+from asmdnn.show import draw, layout
 from asmdnn.types import bf16, f32
 
 
@@ -21,14 +22,14 @@ from asmdnn.types import bf16, f32
 )
 def test_text(words: tuple[str, ...], desc: MemoryDesc, names: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", *words]) == 0
-    assert capsys.readouterr().out == desc.show(names) + "\n"
+    assert capsys.readouterr().out == layout(desc, names) + "\n"
 
 
 def test_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "layout.svg"
     assert main(["show", "nChw8c", "2x17x5x4", f"--output={target}"]) == 0
     assert capsys.readouterr().out == f"f32 2x17x5x4 nChw8c drawn in {target}\n"
-    assert target.read_text() == MemoryDesc((2, 17, 5, 4), f32, "nChw8c").draw()
+    assert target.read_text() == draw(MemoryDesc((2, 17, 5, 4), f32, "nChw8c"))
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from asmdnn.bench.options import Reader
 from asmdnn.cli.main import COMMANDS
-from asmdnn.cli.options import Reader
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]

@@ -12,9 +12,9 @@ from asmdnn.dump.elf import relocatable
 from asmdnn.dump.files import FORMATS, entry, write_kernel
 from asmdnn.dump.header import header
 from asmdnn.dump.kernel import Kernel, Spec, listed
-from asmdnn.generators.conversion import Conversion
-from asmdnn.generators.convert import ConvertSpec
 from asmdnn.generators.executor import ExecutorSpec
+from asmdnn.generators.move.conversion import Conversion
+from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.isa.assembler import Assembler
 from tests.dump.tools import need, output, sections
 

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 import asmdnn as dnn
-from asmdnn.cli.descriptors import primitive_desc_of
+from asmdnn.bench.descriptors import primitive_desc_of
 from asmdnn.cli.explain import one_case
 from asmdnn.explain.build import explain
 from asmdnn.explain.model import Explanation

@@ -7,13 +7,13 @@ from zlib import crc32
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec, ProductSpec
-from asmdnn.generators import compensation, conv_shape, convert_block, quotient
-from asmdnn.generators.compensation import CompensationSpec
-from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.elementwise import ElementwiseSpec
-from asmdnn.generators.matmul import MatmulTileSpec
-from asmdnn.generators.postop_chain import is_written_out, operands_of
-from asmdnn.generators.postops import (
+from asmdnn.generators.dot import conv_shape
+from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.functions import quotient
+from asmdnn.generators.functions.chain import is_written_out, operands_of
+from asmdnn.generators.functions.elementwise import ElementwiseSpec
+from asmdnn.generators.functions.postops import (
     OLD_DST,
     BinaryOp,
     EltwiseOp,
@@ -21,10 +21,12 @@ from asmdnn.generators.postops import (
     PostOp,
     SumOp,
 )
-from asmdnn.generators.quotient import QuotientSpec
-from asmdnn.generators.shuffle import ShuffleSpec
-from asmdnn.generators.shuffle_rows import ElementsSpec
-from asmdnn.runtime.plan import Int64
+from asmdnn.generators.functions.quotient import QuotientSpec
+from asmdnn.generators.move import compensation, convert_block
+from asmdnn.generators.move.compensation import CompensationSpec
+from asmdnn.generators.move.shuffle import ShuffleSpec
+from asmdnn.generators.move.shuffle_rows import ElementsSpec
+from asmdnn.planning.plan import Int64
 from tests.generators.matmul_reference import arguments_of as arguments_of_matmul
 from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of
 from tests.generators.reference import LANES, Memory, Taps, conv_tile, mapped, operand_name

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from asmdnn.corpus.families import KernelSpec
-from asmdnn.generators.gemv import GemvSpec
+from asmdnn.generators.dot.gemv import GemvSpec
 from tests.generators.cases import arguments_of, case_of
 from tests.generators.codes import code_of
 from tests.support.arena import Bits

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from asmdnn.corpus.families import Spec, families, kernel_specs
-from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.isa.assembler import Assembler, Code
 
 EVERY = 7  # blocks of a conversion come in thirteens, and units of a transpose not in sevens: all kinds are met

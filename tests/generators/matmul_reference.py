@@ -3,13 +3,13 @@
 import numpy as np
 
 from asmdnn.corpus.families import ProductSpec
-from asmdnn.generators.dots import DotsSpec
-from asmdnn.generators.gemv import GemvSpec
-from asmdnn.generators.matmul import MatmulTileSpec
-from asmdnn.generators.matmul_shape import ARGUMENTS, ONE, Items
-from asmdnn.generators.outer import OuterSpec
-from asmdnn.generators.postop_chain import operands_of, operands_read
-from asmdnn.generators.postops import OLD_DST, Operand
+from asmdnn.generators.dot.dots import DotsSpec
+from asmdnn.generators.dot.gemv import GemvSpec
+from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, ONE, Items
+from asmdnn.generators.dot.outer import OuterSpec
+from asmdnn.generators.functions.chain import operands_of, operands_read
+from asmdnn.generators.functions.postops import OLD_DST, Operand
 from tests.generators.reference import LANES, Memory, operand, operand_name
 from tests.support import functions
 from tests.support.arena import Doubles, Elements, buffer_of, elements, magnitudes

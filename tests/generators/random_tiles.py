@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from asmdnn.corpus.conv import CONV_LEVELS, MOST_VECTORS, blocked, most_pixels
-from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.conv_shape import TapGroup
-from asmdnn.generators.postops import PostOp, ReluOp, SumOp
+from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.conv_shape import TapGroup
+from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
 from tests.generators.reference import LANES
 
 POST_OPS = st.sampled_from((ReluOp(0.0), ReluOp(0.25), ReluOp(-0.5), SumOp(1.0), SumOp(0.5)))

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.elementwise import ElementwiseSpec
-from asmdnn.generators.postop_chain import operands_read
-from asmdnn.generators.postops import OLD_DST, Operand
+from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.functions.chain import operands_read
+from asmdnn.generators.functions.elementwise import ElementwiseSpec
+from asmdnn.generators.functions.postops import OLD_DST, Operand
 from tests.support import functions
 from tests.support.arena import Doubles, Elements
 

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.compensation import CompensationSpec
-from asmdnn.generators.conversion import Conversion
-from asmdnn.generators.convert import ConvertSpec
-from asmdnn.generators.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
-from asmdnn.generators.convert_transpose import ConvertTransposeSpec
-from asmdnn.generators.quotient import ARGUMENTS as QUOTIENT_ARGUMENTS
-from asmdnn.generators.quotient import QuotientSpec
-from asmdnn.generators.shuffle_rows import RowsSpec
-from asmdnn.generators.transpose import TransposeSpec
+from asmdnn.generators.functions.quotient import ARGUMENTS as QUOTIENT_ARGUMENTS
+from asmdnn.generators.functions.quotient import QuotientSpec
+from asmdnn.generators.move.compensation import CompensationSpec
+from asmdnn.generators.move.conversion import Conversion
+from asmdnn.generators.move.convert import ConvertSpec
+from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
+from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
+from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.transpose import TransposeSpec
 from tests.support.arena import REACH_BYTES, Bytes
 from tests.support.octets import Octets, Places
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from asmdnn.corpus.shuffle import ShuffleKernel
-from asmdnn.generators.shuffle import ShuffleSpec
-from asmdnn.generators.shuffle_network import ZERO
-from asmdnn.generators.shuffle_rows import ElementsSpec, RowsSpec
+from asmdnn.generators.move.shuffle import ShuffleSpec
+from asmdnn.generators.move.shuffle_network import ZERO
+from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
 from tests.support.octets import Octets
 
 Move = tuple[int, int, int]  # (src, dst, bytes); src is -1 for zeros

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from asmdnn.explain.classes import bytes_of
-from asmdnn.generators.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
+from asmdnn.generators.probes.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
 from asmdnn.isa.vectors import lanes_of
 from tests.emulator import Machine, Region
 from tests.generators.codes import code_of

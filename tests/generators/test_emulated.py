@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from asmdnn.corpus.conv import CONV_LEVELS, ends, tails
 from asmdnn.corpus.families import KernelSpec, kernel_specs
-from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.dot.conv import ConvTileSpec
 from tests.generators.cases import arguments_of, case_of, padding_of_dst
 from tests.generators.checks import check_footprint, check_results
 from tests.generators.codes import by_name, code_of

@@ -5,11 +5,11 @@ import re
 import pytest
 
 import asmdnn as dnn
-from asmdnn.cli import batch_files
-from asmdnn.cli.problems import ConvProblem, parse_problem
+from asmdnn.bench import batch_files
+from asmdnn.bench.problems import ConvProblem, parse_problem
 from asmdnn.corpus.conv import CONV_LEVELS, blocked
 from asmdnn.corpus.families import corpus
-from asmdnn.generators.postops import PostOp, ReluOp, SumOp
+from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
 from tests.primitives.conv_case import ConvCase
 
 NAME = re.compile(r"[a-z0-9_.]+")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from asmdnn.corpus.families import KernelSpec, ProductSpec, kernel_specs
-from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.dot.conv import ConvTileSpec
 from tests.generators.cases import arguments_of, case_of
 from tests.generators.codes import by_family, by_name, code_of, exhaustive
 from tests.support.emulation import emulate

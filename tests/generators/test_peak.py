@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from asmdnn.generators.peak import PeakSpec
+from asmdnn.generators.probes.peak import PeakSpec
 from tests.emulator import Machine, Region
 from tests.generators.codes import code_of
 from tests.generators.reference import LANES

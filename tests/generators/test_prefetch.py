@@ -4,8 +4,8 @@ element-wise functions that stream ask for the lines of each tensor that they wi
 import re
 
 from asmdnn.corpus.families import kernel_specs
-from asmdnn.generators.conv import ConvTileSpec
-from asmdnn.generators.elementwise import AHEAD_BYTES, INTERLEAVED, ElementwiseSpec
+from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.functions.elementwise import AHEAD_BYTES, INTERLEAVED, ElementwiseSpec
 from asmdnn.isa.vectors import lanes_of
 from tests.generators.codes import by_name, code_of
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import asmdnn as dnn
-from asmdnn.cli.problems import ConvProblem, parse_problem
+from asmdnn.bench.problems import ConvProblem, parse_problem
 
 PROBLEMS = Path(__file__).with_name("conv_problems.txt")
 

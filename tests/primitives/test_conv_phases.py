@@ -3,7 +3,7 @@
 import pytest
 
 import asmdnn as dnn
-from asmdnn.generators.conv import ConvTileSpec
+from asmdnn.generators.dot.conv import ConvTileSpec
 from tests.primitives.conv_case import ConvCase, case_of, proven
 from tests.primitives.conv_run import check_results
 

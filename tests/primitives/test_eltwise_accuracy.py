@@ -15,8 +15,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.corpus.elementwise import PARAMETERS
-from asmdnn.generators.eltwise.algorithms import ALGORITHMS
-from asmdnn.primitives.eltwise import BACKWARD_ALGS, USE_DST
+from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
+from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, USE_DST
 from tests.support import functions
 from tests.support.plans import emulate_plan
 from tests.support.slopes import slope, terms

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.primitives.matmul_rows import SAMPLED_ROWS
+from asmdnn.primitives.products.matmul_rows import SAMPLED_ROWS
 from tests.primitives.tensors import holding, read
 
 OTHER_ROWS = [m for m in (0, 81, 100, 113, 200, 255, 333, 1000, 3001) if m not in SAMPLED_ROWS]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.generators.outer import OuterSpec
-from asmdnn.primitives import product_outer
+from asmdnn.generators.dot.outer import OuterSpec
 from asmdnn.primitives.implementation import first_plan
+from asmdnn.primitives.products import outer as product_outer
 from tests.primitives.matmul_case import MatmulCase, check, make_data, planned, run
 
 C = MatmulCase

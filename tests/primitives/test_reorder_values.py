@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.cli.driver import TensorData
-from asmdnn.cli.options import Reader
-from asmdnn.cli.peers import onednn_library
+from asmdnn.bench.driver import TensorData
+from asmdnn.bench.options import Reader
+from asmdnn.bench.peers import onednn_library
 from asmdnn.errors import AsmdnnError
 from asmdnn.planning.host import effective_isa
 from tests.primitives.raw import Bits

@@ -9,10 +9,10 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import environment, verbose
-from asmdnn.cli.descriptors import primitive_desc_of
-from asmdnn.cli.options import Reader
+from asmdnn.bench.descriptors import primitive_desc_of
+from asmdnn.bench.options import Reader
 from asmdnn.errors import Unimplemented
-from asmdnn.primitives.attr_words import attribute_words, post_op_word
+from asmdnn.primitives.attributes.words import attribute_words, post_op_word
 from asmdnn.primitives.reports import TEMPLATE, _columns
 from tests.primitives.verbose_lines import Line, lines
 

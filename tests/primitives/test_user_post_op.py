@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.runtime.plan_codec import decode_plan, encode_plan
+from asmdnn.planning.codec import decode_plan, encode_plan
 
 VECTOR = dnn.MemoryDesc((1, 50), dnn.f32, "ab")
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from asmdnn.generators.postops import (
+from asmdnn.generators.functions.postops import (
     BinaryOp,
     EltwiseOp,
     ExpressionOp,
@@ -18,7 +18,7 @@ from asmdnn.generators.postops import (
     ReluOp,
     SumOp,
 )
-from asmdnn.generators.program import Predicate, Program, float_of
+from asmdnn.generators.functions.program import Predicate, Program, float_of
 from tests.support.arena import Doubles
 from tests.support.slopes import GELU, slope
 

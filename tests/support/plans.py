@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from asmdnn.planning.plan import Plan
 from asmdnn.runtime.execution import generate
-from asmdnn.runtime.plan import Plan
 from tests.emulator import Machine, Region
 from tests.support.arena import POISON, Bytes
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from asmdnn.generators.shuffle_rows import RowsSpec
+from asmdnn.generators.move.shuffle_rows import RowsSpec
 from tests.emulator import Violation
 from tests.generators.cases import Case, arguments_of, case_of
 from tests.generators.checks import difference

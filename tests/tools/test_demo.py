@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import asmdnn as dnn
-from asmdnn.cli.peers import onednn_library
+from asmdnn.bench.peers import onednn_library
 from asmdnn.errors import AsmdnnError
 from tools import demo, filter_bank, resnet_table
 

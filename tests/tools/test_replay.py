@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from asmdnn.generators.conversion import Conversion
-from asmdnn.generators.convert import ConvertSpec
+from asmdnn.generators.move.conversion import Conversion
+from asmdnn.generators.move.convert import ConvertSpec
 from tools import replay
 from tools.replay_collect import kernel
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import asmdnn as dnn
-from asmdnn.cli.post_ops import chain
+from asmdnn.bench.post_ops import chain
 from tools import resnet_table
 from tools.resnet_table import Layer
 

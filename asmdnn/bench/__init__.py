@@ -1,0 +1,1 @@
+"""benchdnn's language: problems, options, drivers, references, peers, timing."""

@@ -1,0 +1,98 @@
+"""The attributes of compute primitives as options, and the data and the answers that come with scales.
+
+--attr-post-ops=sum:0.5+relu        post_ops.py has the words
+--attr-scales=src:common:0.5+wei:per_oc+dst:common:2
+--attr-scratchpad=user              the caller's memory, not the primitive's; of this library only
+--attr-deterministic=true
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import asmdnn as dnn
+from asmdnn.bench.post_ops import Word, attr_of, chain
+from asmdnn.bench.post_ops import joined as joined_chain
+from asmdnn.bench.quantization import Quantity, joined, quantities
+from asmdnn.bench.words import Option, Settings, boolean, one_of
+
+Doubles = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float32]
+WORDS = {"src": "src", "wei": "weights", "dst": "dst"}  # benchdnn's, and the tensors
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeSettings(Settings):
+    """Of every compute primitive."""
+
+    post_ops: tuple[Word, ...] = ()
+    scratchpad: str = "library"
+    deterministic: bool = False
+
+    def attr(self, dims: Sequence[int], **more: Any) -> dnn.Attr:
+        """For a result of these dims; `more` as `attr_of` takes it.  Raises InvalidArguments."""
+        return attr_of(self.post_ops, dims, scratchpad_mode=self.scratchpad, deterministic=self.deterministic, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledSettings(AttributeSettings):
+    """Of sums of products: convolution, matmul, inner product."""
+
+    scales: tuple[Quantity, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """What `--attr-scales` says of a case.
+
+    arrays: the arguments, flat.  factor, divisor: of the sums and of results, as arrays that broadcast to dst.
+    """
+
+    masks: Mapping[str, int] = field(default_factory=dict)
+    arrays: Mapping[str, Floats] = field(default_factory=dict)
+    factor: Doubles | float = 1.0
+    divisor: Doubles | float = 1.0
+
+
+UNSCALED = Scales()
+
+
+def scales_of(found: Sequence[Quantity], dims: Mapping[str, tuple[int, ...]], channels: Mapping[str, int]) -> Scales:
+    """dims: of src, weights and dst.  channels: of each the dim that `per_oc` means.
+
+    Weights' output channels are their dim 0 and dst's dim 1, or the last dim of both.
+    """
+    masks, arrays, factors = {}, {}, {}
+    for quantity in found:
+        name = WORDS[quantity.argument]
+        masks[name] = quantity.mask(channels[name])
+        values = quantity.scales(dims[name], channels[name])
+        arrays[f"{name}_scales"] = values.ravel()
+        if name == "weights" and channels[name] == 0:
+            values = values.swapaxes(0, 1)
+        if set(values.shape[len(dims["dst"]) :]) == {1}:  # height and width, of which dst has none
+            values = values.reshape(values.shape[: len(dims["dst"])])
+        factors[name] = values.astype(np.float64)
+    factor = factors.get("src", 1.0) * factors.get("weights", 1.0)
+    return Scales(masks, arrays, factor, factors.get("dst", 1.0))
+
+
+def options(example: str) -> dict[str, Option]:
+    """Of AttributeSettings."""
+    return {
+        "attr-post-ops": Option("post_ops", chain, f"in order: {example}, ...", True, joined_chain),
+        "attr-scratchpad": Option("scratchpad", one_of("library", "user"),
+                                  "who owns temporary memory: library (default) or user", True),
+        "attr-deterministic": Option("deterministic", boolean, "true or false (default): results are the same",
+                                     True, lambda value: str(value).lower()),
+    }  # fmt: skip
+
+
+def scaled_options() -> dict[str, Option]:
+    """Of ScaledSettings."""
+    scales = Option("scales", quantities(tuple(WORDS), whole=False), "src:common:0.5+wei:per_oc+dst:common:2",
+                    True, joined)  # fmt: skip
+    return {**options("sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu"), "attr-scales": scales}

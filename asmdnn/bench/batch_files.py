@@ -1,0 +1,88 @@
+"""Batch files of `asmdnn bench`: where they are, and their words.
+
+A file holds options and problems separated by blanks or line ends; blanks inside double quotes do not separate.  A word
+that starts with # hides the rest of its line.  A backslash at the end of a line continues it: after a comma, or in
+front of one, the lines join into one word.
+"""
+
+import re
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+from asmdnn.errors import InvalidArguments
+
+LARGEST_FILE_BYTES = 16 << 20
+
+_WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
+
+
+class Line(NamedTuple):
+    """The words of a line; of continued lines, together, under the number of the first."""
+
+    number: int
+    words: list[str]
+
+
+def problem_sets() -> dict[str, Path]:
+    """The sets that come with the package, by name."""
+    folder = Path(str(resources.files("asmdnn.bench"))) / "problem_sets"
+    return {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def find(name: str, directory: Path) -> Path:
+    """The file `name` in `directory`, else the problem set of that name; InvalidArguments lists the sets."""
+    path = directory / name
+    if name and path.is_file():
+        return path.resolve()
+    sets = problem_sets()
+    if name not in sets:
+        raise InvalidArguments(f"--batch={name}: no such file, and no problem set either: these are {', '.join(sets)}")
+    return sets[name]
+
+
+def lines(path: Path) -> Iterator[Line]:
+    """The lines of `path` that have words.  Raises InvalidArguments when it cannot be read as text."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE_BYTES + 1)
+        text = data.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArguments(f"--batch={path}: {error}") from None
+    if len(data) > LARGEST_FILE_BYTES:
+        raise InvalidArguments(f"--batch={path}: larger than {LARGEST_FILE_BYTES >> 20} MiB")
+    pending, first = "", 0
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        first = first or number
+        if line.endswith("\\") and not line.startswith("#"):
+            pending = _join(pending, line[:-1].strip())
+            continue
+        words = _words(_join(pending, line), f"{path.name}:{first}")
+        if words:
+            yield Line(first, words)
+        pending, first = "", 0
+    if pending:
+        raise InvalidArguments(f"{path.name}:{first}: the last line ends in a backslash, nothing continues it")
+
+
+def _join(left: str, right: str) -> str:
+    together = not left or left.endswith(",") or right.startswith(",")
+    return left + right if together else f"{left} {right}"
+
+
+def _words(line: str, where: str) -> list[str]:
+    words: list[str] = []
+    at = 0
+    while at < len(line):
+        if line[at].isspace():
+            at += 1
+        elif line[at] == "#":
+            break
+        elif match := _WORD.match(line, at):
+            words.append(match[0])
+            at = match.end()
+        else:
+            raise InvalidArguments(f"{where}: a quote is not closed: {line[at : at + 80]}")
+    return words

@@ -1,0 +1,148 @@
+"""One problem of `asmdnn bench`: build it here and in the peer, check both, time both."""
+
+import os
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import asmdnn as dnn
+from asmdnn.bench.copying import copy_call
+from asmdnn.bench.driver import AnyCase, Array, Side, Work
+from asmdnn.bench.judge import Answer, Verdict, judge
+from asmdnn.bench.own import Own
+from asmdnn.bench.peers import cap_isa
+from asmdnn.bench.report import Record, listed
+from asmdnn.bench.timing import interleaved
+from asmdnn.errors import AsmdnnError, Unimplemented
+from asmdnn.planning.host import require_executable
+from asmdnn.runtime.peak import fma_gflops
+
+# numpy does some 20 GFLOP/s in float64: above, the answer would take seconds, and the peer's result is the reference.
+LARGEST_NUMPY_FLOPS = 40e9
+PEER_FLOOR = 2.0**-32
+PEER_FACTOR = 2  # then both results are off by up to the tolerance
+COPIES_IN_MEMORY = 12  # of the arguments at the same time: data, ours, the peer's, float64 answer, tolerance, indices
+
+
+def prepare(case: AnyCase) -> Callable[[], Record]:
+    """A call that runs `case`.  Its settings are checked now: AsmdnnError if they are wrong or cannot be met here."""
+    settings = case.settings
+    engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
+    require_executable(engine.isa)
+    if settings.peer and settings.peer not in case.driver.peers:
+        names = " and ".join(case.driver.peers)
+        raise Unimplemented(f"--peer={settings.peer}: --{case.driver.name} can be compared with {names}")
+    if settings.peer:
+        cap_isa(settings.peer, engine.isa)
+    record = replace(listed(case), isa=engine.isa, threads=engine.threads, peer=settings.peer or None)
+    work = case.driver.work(case)
+    reason = work if isinstance(work, str) else _too_large(work)
+    if isinstance(work, str) or reason:
+        return partial(replace, record, status="skipped", reason=reason)
+    return partial(_run, record, case, work, engine)
+
+
+def _run(record: Record, case: AnyCase, work: Work[Any], engine: dnn.Engine) -> Record:
+    settings = case.settings
+    with ExitStack() as stack:
+        try:
+            desc, attr = work.describe()
+            own = Own(desc, attr, engine, work.in_place)
+        except Unimplemented as error:
+            return replace(record, status="unimplemented", ok=False, reason=_one_line(error))
+        except AsmdnnError as error:
+            return replace(record, status="failed", ok=False, reason=_one_line(error))
+        record = replace(record, impl=own.implementation)
+        peer: Side | None = None
+        if settings.peer:
+            try:
+                peer = stack.enter_context(closing(work.peer(engine.isa, engine.threads)))
+                record = replace(record, peer_impl=peer.implementation)
+            except Unimplemented as error:
+                record = replace(record, peer_impl="unimplemented", reason=f"no peer: {_one_line(error)}")
+        if "C" in settings.mode:
+            record = _check(record, work, own, peer)
+        if "P" in settings.mode and record.ok is not False:
+            record = _time(record, case, work, attr.reads_dst(), own, peer)
+    return record
+
+
+def _too_large(work: Work[Any]) -> str:
+    needed = work.argument_bytes * COPIES_IN_MEMORY
+    available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > available:
+        return f"needs about {needed / 2**30:.0f} GiB of memory, the machine has {available / 2**30:.0f}"
+    return ""
+
+
+def _check(record: Record, work: Work[Any], own: Side, peer: Side | None) -> Record:
+    """`ok`, the reference and the error; exact results must be equal, others within the derived tolerance."""
+    verdict = Verdict(0.0, 0.0)
+    reference = ""
+    for exact in work.exactness:
+        data = work.data(exact)
+        from_peer = peer.compute(data) if peer else None
+        if from_peer is not None and work.flops > LARGEST_NUMPY_FLOPS:
+            answer = Answer(from_peer, PEER_FACTOR * work.tolerance(data), record.peer or "")
+        else:
+            answer = work.answer(data)
+            lenient = replace(answer, tolerance=_lenient(answer.tolerance, work.peer_slack))
+            if from_peer is not None and (wrong := judge(from_peer, lenient, exact)).reason:
+                return replace(record, status="failed", ok=False, reason=f"the peer is wrong: {wrong.reason}")
+        reference = answer.source
+        verdict = judge(own.compute(data), answer, exact)
+        if verdict.reason:
+            break
+    return replace(
+        record,
+        status="failed" if verdict.reason else "passed",
+        ok=not verdict.reason,
+        reason=verdict.reason or record.reason,
+        reference=reference,
+        max_error=verdict.max_error,
+        error_ratio=verdict.ratio,
+    )
+
+
+def _lenient(tolerance: Array | float, slack: float) -> Array | float:
+    """For a peer that approximates, also near 0, where relative errors grow."""
+    return tolerance if slack == 1 else np.maximum(tolerance, PEER_FLOOR) * slack
+
+
+def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: Side, peer: Side | None) -> Record:
+    """Medians of interleaved samples, and what follows from them."""
+    data = work.data(exact=work.exactness[-1])
+    isa, threads = record.isa or "", record.threads or 1
+    moved = sum(array.nbytes for array in data.arrays.values()) + (data.arrays["dst"].nbytes if reads_dst else 0)
+    calls: dict[str, Callable[[], object]] = {"own": own.run}
+    own.write(data)
+    if peer:
+        peer.write(data)
+        calls["peer"] = peer.run
+    if case.driver.bandwidth_bound:
+        calls["copy"] = copy_call(moved, threads)
+    seconds = dict(zip(calls, interleaved(list(calls.values()), case.settings.max_ms * 1e-3), strict=True))
+    us = {name: round(s * 1e6, 3) for name, s in seconds.items()}
+    record = replace(
+        record,
+        status=record.status if record.ok else "timed",
+        us=us["own"],
+        bandwidth_gbs=round(moved / seconds["own"] * 1e-9, 3),
+    )
+    if work.flops:
+        gflops = work.flops / seconds["own"] * 1e-9
+        peak = fma_gflops(isa, threads)
+        record = replace(record, gflops=round(gflops, 3), peak_fraction=round(gflops / peak, 4))
+    if "copy" in seconds:
+        record = replace(record, copy_us=us["copy"], copy_fraction=round(seconds["copy"] / seconds["own"], 4))
+    if "peer" in seconds:
+        record = replace(record, peer_us=us["peer"], speedup=round(seconds["peer"] / seconds["own"], 4))
+    return record
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,77 @@
+"""Problems that are the dims of tensors, as benchdnn writes them: `1x116x28x28`, `16x1024:1024x1024_n"name"`."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, parse_name
+from asmdnn.bench.problems import LARGEST_TENSOR_BYTES
+from asmdnn.bench.words import LARGEST_NUMBER
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.types import DATA_TYPES
+
+_TENSOR = re.compile(r"[0-9]+(x[0-9]+)*")
+LARGEST_ELEMENT_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DimsProblem:
+    """The dims of each tensor, and the problem's name."""
+
+    tensors: tuple[tuple[int, ...], ...]
+    name: str = ""
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """Of the first tensor."""
+        return self.tensors[0]
+
+    @property
+    def count(self) -> int:
+        return count_in(self.name)
+
+    def __str__(self) -> str:
+        name = f'_n"{self.name}"' if self.name else ""
+        return ":".join("x".join(map(str, dims)) for dims in self.tensors) + name
+
+
+def desc_of(dims: tuple[int, ...], dtype: str, tag: str) -> MemoryDesc:
+    """A descriptor by benchdnn's words: `abx` and `axb` are a vector's layouts too.  Raises InvalidArguments."""
+    return MemoryDesc(dims, DATA_TYPES[dtype], "a" if len(dims) == 1 and tag in ("abx", "axb") else tag)
+
+
+def dims_problem(tensors: int) -> Callable[[str], DimsProblem]:
+    """A parser of problems of so many tensors.  It raises InvalidArguments that quotes what is wrong."""
+
+    def parse(text: str) -> DimsProblem:
+        try:
+            return _parse(text, tensors)
+        except InvalidArguments as error:
+            shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
+            raise InvalidArguments(f"problem {shown!r}: {error}") from None
+
+    return parse
+
+
+def _parse(text: str, tensors: int) -> DimsProblem:
+    sizes, named, name = text.partition("n")
+    words = sizes.removesuffix("_").split(":") if named else sizes.split(":")
+    if len(words) != tensors or not all(_TENSOR.fullmatch(word) for word in words):
+        example = ":".join(["16x1024"] * tensors)
+        raise InvalidArguments(f"expected the dims of {tensors} tensor{'s'[: tensors > 1]}, such as {example}")
+    return DimsProblem(tuple(map(_dims, words)), parse_name(name) if named else "")
+
+
+def _dims(word: str) -> tuple[int, ...]:
+    numbers = word.split("x")
+    if len(numbers) > MAX_NDIMS:
+        raise InvalidArguments(f"{word} has {len(numbers)} dims, a tensor has at most {MAX_NDIMS}")
+    if max(map(len, numbers)) > 10 or max(map(int, numbers)) > LARGEST_NUMBER:
+        raise InvalidArguments(f"{word}: a dim must be at most {LARGEST_NUMBER}")
+    dims = tuple(map(int, numbers))
+    if math.prod(dims) * LARGEST_ELEMENT_BYTES > LARGEST_TENSOR_BYTES:
+        raise InvalidArguments(f"{word} has more elements than memory can address")
+    return dims

@@ -1,0 +1,160 @@
+"""What `asmdnn bench` needs to know of a kind of primitive: its driver, and of a case the work.
+
+A driver is a module of asmdnn.bench.drivers, named as its option, with a `DRIVER`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy.typing as npt
+
+from asmdnn.bench.judge import Answer
+from asmdnn.bench.words import COMMON, Option, Settings
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.registry import Description
+
+Array = npt.NDArray[Any]
+
+
+class Problem(Protocol):
+    """A parsed problem string.  str() is the canonical string; count says how often a network has it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+
+
+class Data(Protocol):
+    """Arguments by name, in logical order and the storage type; dst as it is before the call.
+
+    exact: arithmetic on them does not round.
+    """
+
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def arrays(self) -> Mapping[str, Array]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TensorData:
+    """Data that is just its arrays."""
+
+    arrays: Mapping[str, Array]
+    exact: bool
+
+
+class Side(Protocol):
+    """A primitive with its memory, ours or a peer's: `write` fills the arguments, `compute` does that and returns the
+    result in logical order, `run()` is the bare call that is timed."""
+
+    @property
+    def implementation(self) -> str: ...
+    @property
+    def run(self) -> Callable[[], object]: ...
+    def write(self, data: Data) -> None: ...
+    def compute(self, data: Data) -> Array: ...
+
+
+class PeerSide(Side, Protocol):
+    """A Side that has to be closed."""
+
+    def close(self) -> None: ...
+
+
+S = TypeVar("S", bound=Settings)
+P = TypeVar("P", bound=Problem)
+D = TypeVar("D", bound=Data)
+
+
+class Work(ABC, Generic[D]):
+    """A case made concrete.
+
+    argument_bytes: of all tensors, to see whether they fit into memory.  flops: 0 where bytes are what counts.
+    exactness: the kinds of data that are checked, in order.  in_place: a result that replaces an input, by name.
+    peer_slack: how many times the tolerance the peer may be off, without being called wrong.
+    """
+
+    flops: int = 0
+    in_place: Mapping[str, str] = MappingProxyType({})
+    peer_slack: float = 1.0
+    exactness: tuple[bool, ...] = (True, False)
+
+    @property
+    @abstractmethod
+    def argument_bytes(self) -> int: ...
+
+    @abstractmethod
+    def describe(self) -> tuple[Description, Attr]:
+        """The description of the primitive, and its attributes.  Raises AsmdnnError."""
+
+    @abstractmethod
+    def data(self, exact: bool) -> D:
+        """Arguments filled with data.  What is only written starts as a value that no result has."""
+
+    @abstractmethod
+    def answer(self, data: D) -> Answer:
+        """The result by numpy, from the definition."""
+
+    def tolerance(self, data: D) -> Array | float:
+        """How far rounding can move each element of a result; asked only where the answer comes from the peer."""
+        return 0.0
+
+    @abstractmethod
+    def peer(self, isa: str, threads: int) -> PeerSide:
+        """The same primitive of the peer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driver(Generic[S, P]):
+    """One kind of primitive.
+
+    settings: the options' defaults.  parse: of a problem string.  work: of a case, or the reason to skip it.
+    completed: settings and problem of a case, where options change the problem.  title: what a table calls a case.
+    bandwidth_bound: reports say bytes and the share of a copy's speed, not operations and the share of the FMA peak.
+    peers: the libraries that it can be compared with.
+    """
+
+    name: str
+    settings: S
+    own_options: Mapping[str, Option]
+    parse: Callable[[str], P]
+    work: Callable[["Case[S, P]"], Work[Any] | str]
+    example: str
+    notation: str
+    bandwidth_bound: bool = True
+    title: Callable[["Case[S, P]"], str] = lambda case: case.problem.name or str(case.problem)
+    synonyms: Mapping[str, str] = field(default_factory=dict)
+    peers: tuple[str, ...] = ("onednn",)
+    completed: Callable[[S, P], tuple[S, P]] = lambda settings, problem: (settings, problem)
+
+    @property
+    def options(self) -> dict[str, Option]:
+        """By name, its own and the common ones, in the order of the help."""
+        return {"mode": COMMON["mode"], **self.own_options, **COMMON}
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Generic[S, P]):
+    """One run: a problem under its settings."""
+
+    driver: Driver[S, P]
+    settings: S
+    problem: P
+
+    def __str__(self) -> str:
+        """The words that repeat it: options that differ from their default, without mode: it is the same in each."""
+        words = [f"--{self.driver.name}"]
+        for name, option in self.driver.options.items():
+            value = getattr(self.settings, option.field)
+            if name != "mode" and value != getattr(self.driver.settings, option.field):
+                words.append(f"--{name}={option.show(value)}")
+        return " ".join([*words, str(self.problem)])
+
+
+AnyCase = Case[Any, Any]
+AnyDriver = Driver[Any, Any]

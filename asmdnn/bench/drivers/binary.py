@@ -1,0 +1,147 @@
+"""`--binary`: operations on two tensors, of which the second may be broadcast."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import asmdnn as dnn
+from asmdnn.bench import chains
+from asmdnn.bench.attributes import AttributeSettings, options
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
+from asmdnn.bench.elementwise import BINARY, rounding
+from asmdnn.bench.judge import Answer
+from asmdnn.bench.peers.onednn_numbers import BINARY as BINARY_NUMBERS
+from asmdnn.bench.values import poison
+from asmdnn.bench.words import Option, boolean, data_type, one_of, tag
+from asmdnn.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    from asmdnn.bench.peers.onednn import OnednnPrimitive
+
+LARGEST_VALUE = 8  # integers to this, so that some are equal; 0 is not among them: quotients stay finite
+# Numbers of oneDNN's C interface.
+ARGUMENTS = {"src0": 1, "src1": 2, "dst": 17}
+
+
+@dataclass(frozen=True, slots=True)
+class BinarySettings(AttributeSettings):
+    alg: str = "add"
+    sdt: str = "f32:f32"
+    ddt: str = "f32"
+    stag: str = "abx:abx"
+    dtag: str = "any"
+    inplace: bool = False
+
+
+BinaryCase = Case[BinarySettings, DimsProblem]
+
+
+class BinaryWork(Work[TensorData]):
+    exactness = (False,)
+
+    def __init__(self, case: BinaryCase) -> None:
+        settings = self.settings = case.settings
+        dims0, dims1 = case.problem.tensors
+        if len(dims0) != len(dims1):
+            raise InvalidArguments(f"{case.problem}: both tensors must have the same number of dims")
+        tag0, tag1 = settings.stag.split(":")
+        self.dims = tuple(n if m == 1 else m for n, m in zip(dims0, dims1, strict=True))
+        dst_tag = tag0 if settings.dtag == "any" else settings.dtag
+        wanted = {"src0": (dims0, tag0), "src1": (dims1, tag1), "dst": (self.dims, dst_tag)}
+        self.descs = {name: desc_of(dims, "f32", tag) for name, (dims, tag) in wanted.items()}
+        self.in_place = {"dst": "src0"} if settings.inplace else {}
+        self.attr = settings.attr(self.dims)
+        self.peer_slack = chains.peer_slack(self.attr)
+
+    @property
+    def argument_bytes(self) -> int:
+        return sum(4 * math.prod(desc.padded_dims) for desc in self.descs.values())
+
+    def describe(self) -> tuple[dnn.BinaryForward, dnn.Attr]:
+        return dnn.BinaryForward(self.settings.alg, *self.descs.values()), self.attr
+
+    def data(self, exact: bool) -> TensorData:
+        random = np.random.default_rng(1)
+        arrays = {}
+        for name in ("src0", "src1"):
+            size = random.integers(1, LARGEST_VALUE, self.descs[name].dims, endpoint=True)
+            arrays[name] = (size * random.choice((-1, 1), size.shape)).astype(np.float32)
+        dst = poison(self.dims, dnn.f32)
+        if self.attr.reads_dst():
+            dst = arrays["src0"] if self.in_place else random.uniform(-1, 1, self.dims).astype(np.float32)
+        return TensorData({**arrays, "dst": dst, **chains.operands(self.attr, exact)}, exact)
+
+    def answer(self, data: TensorData) -> Answer:
+        sources = (data.arrays[name].astype(np.float64) for name in ("src0", "src1"))
+        values = BINARY[self.settings.alg](*sources).astype(np.float64)
+        error = rounding(values) if self.settings.alg == "div" else 0.0
+        if self.attr.post_ops:
+            return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
+        return Answer(values, error, "numpy")
+
+    def peer(self, isa: str, threads: int) -> PeerSide:
+        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.bench.peers.onednn_attributes import tensors_of
+
+        tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()} | tensors_of(self.attr)
+        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, ("dst",), self.in_place)
+
+    def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
+        from asmdnn.bench.peers.onednn_attributes import attributes
+
+        return peer.describe(
+            peer.lib.dnnl_binary_primitive_desc_create,
+            *(
+                BINARY_NUMBERS[self.settings.alg],
+                *(peer.descs[name] for name in ARGUMENTS),
+                attributes(peer, self.attr, ("sum", "eltwise", "binary")),
+            ),
+        )
+
+
+def _pair(word: str) -> tuple[str, str]:
+    first, _, second = word.partition(":")
+    return first, second or first
+
+
+def _types(word: str) -> str:
+    """One type for both sources, or one for each."""
+    return ":".join(map(data_type("f32"), _pair(word)))
+
+
+def _tags(word: str) -> str:
+    """One layout for both sources, or one for each."""
+    return ":".join(map(tag, _pair(word)))
+
+
+def _alg(word: str) -> str:
+    return one_of(*BINARY_NUMBERS)(word.lower().removeprefix("binary_"))
+
+
+def _title(case: BinaryCase) -> str:
+    settings = case.settings
+    dims = ":".join("x".join(map(str, dims)) for dims in case.problem.tensors)
+    return f"{settings.alg} {settings.stag} {dims}"
+
+
+DRIVER = Driver(
+    "binary",
+    BinarySettings(),
+    {
+        "alg": Option("alg", _alg, f"{', '.join(BINARY_NUMBERS)}", True),
+        "sdt": Option("sdt", _types, "data types of the sources: f32 or f32:f32", True),
+        "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
+        "stag": Option("stag", _tags, "layouts of the sources: abx (default), or one for each, axb:abx", True),
+        "dtag": Option("dtag", tag, "layout of dst: any (default) is that of the first source", True),
+        **options("relu, linear:2:1, add:f32:per_oc, sum:0.5"),
+        "inplace": Option("inplace", boolean, "true: the result replaces src0; false (default)", True),
+    },
+    dims_problem(2),
+    BinaryWork,
+    example="--mode=CP --alg=add,mul --threads=1 --peer=onednn 1x64x28x28:1x64x1x1",
+    notation="1x64x28x28:1x64x1x1",
+    title=_title,
+)  # fmt: skip

@@ -1,0 +1,182 @@
+"""`--conv`: forward convolutions in f32."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import asmdnn as dnn
+from asmdnn.bench import chains
+from asmdnn.bench.attributes import ScaledSettings, scaled_options, scales_of
+from asmdnn.bench.driver import Array, Case, Driver, PeerSide, Work
+from asmdnn.bench.judge import Answer
+from asmdnn.bench.problems import FLOAT_BYTES, ConvProblem, parse_problem
+from asmdnn.bench.reference import ConvData, make_data, numpy_answer, rounding_tolerance
+from asmdnn.bench.words import Option, number, one_of, tag
+from asmdnn.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    from asmdnn.bench.peers.onednn import OnednnPrimitive
+
+# Numbers of oneDNN's C interface.
+FORWARD_TRAINING, FORWARD_INFERENCE, CONVOLUTION_DIRECT = 64, 96, 1
+SRC, DST, WEIGHTS, BIAS = 1, 17, 33, 41
+
+
+@dataclass(frozen=True, slots=True)
+class ConvSettings(ScaledSettings):
+    """mb 0: the problem's own."""
+
+    dir: str = "FWD_B"
+    dt: str = "f32"
+    stag: str = "any"
+    wtag: str = "any"
+    dtag: str = "any"
+    mb: int = 0
+    alg: str = ""
+
+    @property
+    def has_bias(self) -> bool:
+        return self.dir == "FWD_B"
+
+
+ConvCase = Case[ConvSettings, ConvProblem]
+
+
+@dataclass(frozen=True, slots=True)
+class Layouts:
+    """The memory descriptors of a case, as asked for: `any` is still any."""
+
+    src: dnn.MemoryDesc
+    weights: dnn.MemoryDesc
+    bias: dnn.MemoryDesc | None
+    dst: dnn.MemoryDesc
+
+
+def layouts(case: ConvCase) -> Layouts:
+    """Raises InvalidArguments for a tag that does not exist or does not fit."""
+    problem, settings = case.problem, case.settings
+    bias = dnn.MemoryDesc((problem.oc,), dnn.f32, "a") if settings.has_bias else None
+    return Layouts(
+        dnn.MemoryDesc(problem.src_dims, dnn.f32, settings.stag),
+        dnn.MemoryDesc(problem.weights_dims, dnn.f32, settings.wtag),
+        bias,
+        dnn.MemoryDesc(problem.dst_dims, dnn.f32, settings.dtag),
+    )
+
+
+class ConvWork(Work[ConvData]):
+    def __init__(self, case: ConvCase) -> None:
+        self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
+        dims = {"src": self.problem.src_dims, "weights": self.problem.weights_dims, "dst": self.problem.dst_dims}
+        self.scales = scales_of(self.settings.scales, dims, {"src": 1, "weights": 0, "dst": 1})
+        self.attr = self.settings.attr(dims["dst"], scales=self.scales.masks)
+        self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
+        self.flops = case.problem.flops
+
+    @property
+    def argument_bytes(self) -> int:
+        problem = self.problem
+        return sum(math.prod(d) for d in (problem.src_dims, problem.weights_dims, problem.dst_dims)) * FLOAT_BYTES
+
+    def describe(self) -> tuple[dnn.ConvolutionForward, dnn.Attr]:
+        problem, wanted = self.problem, self.layouts
+        sides = (problem.strides, problem.dilations, problem.padding_l, problem.padding_r)
+        strides, dilations, padding_l, padding_r = ((height, width) for height, width in sides)
+        training = self.settings.dir != "FWD_I"
+        desc = dnn.ConvolutionForward(
+            src=wanted.src,
+            weights=wanted.weights,
+            bias=wanted.bias,
+            dst=wanted.dst,
+            strides=strides,
+            dilations=dilations,
+            padding_l=padding_l,
+            padding_r=padding_r,
+            prop_kind=dnn.PropKind.forward_training if training else dnn.PropKind.forward_inference,
+        )
+        return desc, self.attr
+
+    def data(self, exact: bool) -> ConvData:
+        return make_data(self.problem, self.settings.has_bias, self.attr, exact, self.scales)
+
+    def answer(self, data: ConvData) -> Answer:
+        return numpy_answer(self.problem, data, self.attr, self.scales)
+
+    def tolerance(self, data: ConvData) -> Array | float:
+        if data.exact and chains.is_exact(self.attr):
+            return 0.0
+        cheap = rounding_tolerance(self.problem, data, self.attr)
+        return self.answer(data).tolerance if cheap is None else cheap
+
+    def peer(self, isa: str, threads: int) -> PeerSide:
+        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.bench.peers.onednn_attributes import quantities_of, tensors_of
+
+        wanted = self.layouts
+        tensors = {"src": Tensor(SRC, wanted.src), "weights": Tensor(WEIGHTS, wanted.weights)}
+        if wanted.bias:
+            tensors["bias"] = Tensor(BIAS, wanted.bias)
+        tensors |= {"dst": Tensor(DST, wanted.dst)} | tensors_of(self.attr) | quantities_of(self.scales.arrays)
+        return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
+
+    def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
+        from asmdnn.bench.peers.onednn_attributes import attributes
+
+        problem, descs = self.problem, peer.descs
+        return peer.describe(
+            peer.lib.dnnl_convolution_forward_primitive_desc_create,
+            FORWARD_INFERENCE if self.settings.dir == "FWD_I" else FORWARD_TRAINING,
+            CONVOLUTION_DIRECT,
+            *(descs["src"], descs["weights"], descs.get("bias", peer.null), descs["dst"]),
+            *map(peer.dims, (problem.strides, problem.dilations, problem.padding_l, problem.padding_r)),
+            attributes(peer, self.attr),
+        )
+
+
+def _work(case: ConvCase) -> ConvWork | str:
+    """Or why no implementation can take the problem, whatever its sizes."""
+    problem = case.problem
+    if problem.groups > 1:
+        return f"{problem.groups} groups: grouped convolutions are not implemented yet"
+    if len(problem.axes) != 2:
+        return f"{len(problem.axes)}D: only 2D convolutions are implemented yet"
+    return ConvWork(case)
+
+
+def _completed(settings: ConvSettings, problem: ConvProblem) -> tuple[ConvSettings, ConvProblem]:
+    return replace(settings, mb=0), replace(problem, mb=settings.mb or problem.mb)
+
+
+def _tag(word: str) -> str:
+    return {"abx": "abcd", "axb": "acdb"}.get(word, tag(word))
+
+
+def _alg(word: str) -> str:
+    """Nothing: there is one algorithm."""
+    if word.lower() not in ("direct", "auto"):
+        raise InvalidArguments("must be direct or auto")
+    return ""
+
+
+DRIVER = Driver(
+    "conv",
+    ConvSettings(),
+    {
+        "dir": Option("dir", one_of("FWD_B", "FWD_D", "FWD_I"),
+                      "FWD_B training with bias (default), FWD_D training, FWD_I inference, both without", True),
+        "dt": Option("dt", one_of("f32"), "data type: f32", True),
+        "stag": Option("stag", _tag, "layout of src: any (default), nchw, nhwc, nChw8c, nChw16c, abx, axb, ...", True),
+        "wtag": Option("wtag", _tag, "layout of weights: any (default), oihw, hwio, ...", True),
+        "dtag": Option("dtag", _tag, "layout of dst, as --stag", True),
+        **scaled_options(),
+        "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
+        "alg": Option("alg", _alg, "direct or auto, which are the same"),
+    },
+    parse_problem,
+    _work,
+    example="--mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=resnet_50",
+    notation='mb1ic64ih56oc64oh56kh3ph1n"name"',
+    bandwidth_bound=False,
+    synonyms={"cfg": "dt"},  # benchdnn's word before version 3
+    completed=_completed,
+)  # fmt: skip

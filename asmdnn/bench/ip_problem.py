@@ -1,0 +1,75 @@
+"""Inner-product problems and their strings, as benchdnn writes them: `mb16ic1024oc1000`, `mb2ic256ih7oc512n"name"`.
+
+Keys: mb images (default 2), ic and oc channels, id, ih and iw positions; positions that are not given repeat the ones
+before them (`ih7` alone is 7x7).
+"""
+
+import math
+from dataclasses import dataclass
+
+from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
+from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
+from asmdnn.errors import InvalidArguments
+
+KEYS = ("mb", "ic", "oc", "id", "ih", "iw")
+
+
+@dataclass(frozen=True, slots=True)
+class IpProblem:
+    """`positions` are the spatial sizes, outermost first: (), (w,), (h, w) or (d, h, w)."""
+
+    mb: int
+    ic: int
+    oc: int
+    positions: tuple[int, ...]
+    name: str = ""
+
+    @property
+    def src_dims(self) -> tuple[int, ...]:
+        return (self.mb, self.ic, *self.positions)
+
+    @property
+    def weights_dims(self) -> tuple[int, ...]:
+        return (self.oc, self.ic, *self.positions)
+
+    @property
+    def dst_dims(self) -> tuple[int, ...]:
+        return (self.mb, self.oc)
+
+    @property
+    def inputs(self) -> int:
+        """Of one image."""
+        return self.ic * math.prod(self.positions)
+
+    @property
+    def count(self) -> int:
+        return count_in(self.name)
+
+    def __str__(self) -> str:
+        axes = "dhw"[3 - len(self.positions) :]
+        sizes = "".join(f"i{axis}{size}" for axis, size in zip(axes, self.positions, strict=True))
+        return f"mb{self.mb}ic{self.ic}{sizes}oc{self.oc}" + (f'n"{self.name}"' if self.name else "")
+
+
+def ip_problem(text: str) -> IpProblem:
+    """The problem that `text` describes.  Raises InvalidArguments that quotes it and says what is wrong."""
+    try:
+        return _build(*entries(text, KEYS))
+    except InvalidArguments as error:
+        shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
+        raise InvalidArguments(f"problem {shown!r}: {error}") from None
+
+
+def _build(numbers: dict[str, int], name: str) -> IpProblem:
+    for key in ("ic", "oc"):
+        if key not in numbers:
+            raise InvalidArguments(f"'{key}' is missing")
+    given = [axis for axis in "dhw" if f"i{axis}" in numbers]
+    positions: list[int] = []
+    for axis in "dhw"["dhw".index(given[0]) :] if given else "":
+        positions.append(numbers.get(f"i{axis}", positions[-1] if positions else 0))
+    problem = IpProblem(numbers.get("mb", DEFAULT_MB), numbers["ic"], numbers["oc"], tuple(positions), name)
+    for tensor, dims in (("src", problem.src_dims), ("weights", problem.weights_dims), ("dst", problem.dst_dims)):
+        if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
+            raise InvalidArguments(f"{tensor} has {'x'.join(map(str, dims))} elements, more than memory can address")
+    return problem

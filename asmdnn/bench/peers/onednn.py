@@ -1,0 +1,179 @@
+"""A primitive of oneDNN as a call to measure and compare with: layouts of its own choice, or given ones."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+import asmdnn as dnn
+from asmdnn.bench.driver import Array, Data
+from asmdnn.bench.peers.onednn_library import ffi, load
+from asmdnn.bench.values import decoded, joined
+from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.memory.tags import LETTERS
+from asmdnn.memory.views import plain_strides
+
+# Numbers of the C interface's enums.
+DATA_TYPES = {"f16": 1, "bf16": 2, "f32": 3, "s32": 4, "s8": 5, "u8": 6}
+TAG_ANY = 1
+SRC, DST = 1, 17
+SCALES_OF, ZERO_POINTS_OF = 4096, 8192  # added to the number of the argument that they belong to
+QUERY_IMPLEMENTATION, QUERY_ARGUMENT_DESC = 8, 255
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An argument: its number in the C interface, and its descriptor."""
+
+    argument: int
+    desc: dnn.MemoryDesc
+
+
+class OnednnPrimitive:
+    """One primitive with its memory; a PeerSide.
+
+    `create(self)` makes the primitive descriptor, of `self.descs`, the handles of the tensors' descriptors.  `results`
+    are what it writes; `in_place` says which of them replace an input.  Raises InvalidArguments for a layout that
+    cannot be passed on, Unimplemented when oneDNN has no implementation, AsmdnnError when it is missing.
+    """
+
+    null = ffi.NULL
+
+    def __init__(
+        self,
+        create: Callable[["OnednnPrimitive"], Any],
+        tensors: Mapping[str, Tensor],
+        isa: str,
+        threads: int,
+        results: tuple[str, ...] = ("dst",),
+        in_place: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._peer = load()
+        self._peer.cap_isa(isa)
+        self._peer.set_threads(threads)
+        self.lib, self.engine = self._peer.lib, self._peer.engine
+        self._threads, self._tensors, self._results = threads, tensors, results
+        self._handles: list[tuple[Any, Any]] = []
+        self.descs = {name: self.layout(tensor.desc) for name, tensor in tensors.items()}
+        desc = create(self)
+        text = ffi.new("char **")
+        self._peer.check(self.lib.dnnl_primitive_desc_query(desc, QUERY_IMPLEMENTATION, 0, text), "implementation name")
+        self.implementation = ffi.string(text[0]).decode()
+        primitive = self.own(self.lib.dnnl_primitive_create, self.lib.dnnl_primitive_destroy, desc)
+        for name, tensor in tensors.items():
+            if tensor.desc.is_any:
+                self.descs[name] = self.lib.dnnl_primitive_desc_query_md(desc, QUERY_ARGUMENT_DESC, tensor.argument)
+        # In storage of this library's allocator, so that both sides have the same alignment and page sizes (numpy asks
+        # for huge pages, oneDNN does not).  On a 2-core Zen 3 it made no difference: 0.96-1.07, median 1.0.
+        sizes = {name: self.lib.dnnl_memory_desc_get_size(md) for name, md in self.descs.items()}
+        self._storage = {name: dnn.Memory(dnn.MemoryDesc((size,), dnn.u8, "a")) for name, size in sizes.items()}
+        for name, source in in_place.items():
+            self._storage[name] = self._storage[source]
+        self._in_place = in_place
+        self._memory = {name: self._attach(md, self._storage[name].address) for name, md in self.descs.items()}
+        arguments = _arguments({tensors[name].argument: memory for name, memory in self._memory.items()})
+        self.run = partial(self.lib.dnnl_primitive_execute, primitive, self._peer.stream, len(arguments), arguments)
+
+    def write(self, data: Data) -> None:
+        """Copy `data` into the arguments, each in its layout; by numpy where that is given."""
+        self._peer.set_threads(self._threads)
+        for name, storage in self._storage.items():
+            desc = self._tensors[name].desc
+            if name in self._in_place:
+                continue
+            if desc.is_any:
+                self._copy(np.ascontiguousarray(data.arrays[name]), name, to_plain=False)
+            else:
+                self._same_size(name, desc)
+                laid_out = dnn.Memory.from_numpy(data.arrays[name], desc).array
+                storage.array[:] = laid_out.view(np.uint8)
+
+    def compute(self, data: Data) -> Array:
+        """The result for `data`, in logical order."""
+        self.write(data)
+        self._peer.check(self.run(), "execution")
+        self._peer.check(self.lib.dnnl_stream_wait(self._peer.stream), "execution")
+        return joined([self._result(name) for name in self._results])
+
+    def _result(self, name: str) -> Array:
+        desc = self._tensors[name].desc
+        if desc.is_any:
+            result = np.empty(desc.dims, desc.dtype.numpy)
+            self._copy(result, name, to_plain=True)
+        else:
+            result = dnn.Memory(desc, self._storage[name].array, padding_is_zero=True).numpy()
+        return decoded(result, desc.dtype)
+
+    def close(self) -> None:
+        """Free everything in the reverse order of its creation."""
+        self._free_from(0)
+
+    def describe(self, create: Any, *arguments: Any) -> Any:
+        """A primitive descriptor: `create` is given the engine and the arguments."""
+        return self.own(create, self.lib.dnnl_primitive_desc_destroy, self.engine, *arguments)
+
+    def dims(self, sizes: Sequence[int]) -> Any:
+        return ffi.new("dim[]", list(sizes))
+
+    def layout(self, desc: dnn.MemoryDesc) -> Any:
+        """A memory descriptor: any, plain strides, or one of the blocked tags that oneDNN has."""
+        lib, size, dtype = self.lib, self.dims(desc.dims), DATA_TYPES[desc.dtype.name]
+        destroy = lib.dnnl_memory_desc_destroy
+        if not desc.is_any and not desc.inner_blocks:
+            strides = self.dims(plain_strides(desc) or desc.strides)
+            return self.own(lib.dnnl_memory_desc_create_with_strides, destroy, desc.ndims, size, dtype, strides)
+        number = TAG_ANY if desc.is_any else self._peer.tags().get(desc.tag or "")
+        if number is None:
+            raise InvalidArguments(f"tag {desc.tag}: the peer onednn takes any, plain layouts and its own blocked tags")
+        return self.own(lib.dnnl_memory_desc_create_with_tag, destroy, desc.ndims, size, dtype, number)
+
+    def own(self, create: Any, destroy: Any, *arguments: Any) -> Any:
+        """The handle that `create` makes; `close` destroys it."""
+        handle = self._peer.new(create, *arguments)
+        self._handles.append((destroy, handle))
+        return handle
+
+    def _attach(self, desc: Any, address: int) -> Any:
+        data = ffi.cast("void *", address)
+        return self.own(self.lib.dnnl_memory_create, self.lib.dnnl_memory_destroy, desc, self.engine, data)
+
+    def _same_size(self, name: str, desc: dnn.MemoryDesc) -> None:
+        found = self._storage[name].desc.size_bytes
+        if found != desc.size_bytes:
+            raise AsmdnnError(f"onednn: {name} has {found} bytes as {desc}, not {desc.size_bytes}")
+
+    def _copy(self, array: Array, name: str, to_plain: bool) -> None:
+        """Reorder between `array` in plain layout and the argument `name`."""
+        lib, engine = self.lib, self.engine
+        kept = len(self._handles)
+        dtype = self._tensors[name].desc.dtype
+        plain_desc = self.layout(dnn.MemoryDesc(array.shape, dtype, LETTERS[: array.ndim]))
+        descs = (plain_desc, self.descs[name])
+        memories = (self._attach(plain_desc, array.ctypes.data), self._memory[name])
+        if to_plain:
+            descs, memories = descs[::-1], memories[::-1]
+        desc = self.own(
+            lib.dnnl_reorder_primitive_desc_create,
+            lib.dnnl_primitive_desc_destroy,
+            *(descs[0], engine, descs[1], engine, ffi.NULL),
+        )
+        primitive = self.own(lib.dnnl_primitive_create, lib.dnnl_primitive_destroy, desc)
+        arguments = _arguments({SRC: memories[0], DST: memories[1]})
+        self._peer.check(lib.dnnl_primitive_execute(primitive, self._peer.stream, 2, arguments), f"reorder of {name}")
+        self._peer.check(lib.dnnl_stream_wait(self._peer.stream), f"reorder of {name}")
+        self._free_from(kept)
+
+    def _free_from(self, kept: int) -> None:
+        while len(self._handles) > kept:
+            destroy, handle = self._handles.pop()
+            destroy(handle)
+
+
+def _arguments(memories: dict[int, Any]) -> Any:
+    array = ffi.new("argument[]", len(memories))
+    for entry, (number, memory) in zip(array, memories.items(), strict=True):
+        entry.arg, entry.memory = number, memory
+    return array

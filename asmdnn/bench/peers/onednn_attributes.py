@@ -1,0 +1,89 @@
+"""Attributes for oneDNN: the same chain, scales and zero points through its C interface, tensors as arguments."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+import asmdnn as dnn
+from asmdnn.bench.dims import desc_of
+from asmdnn.bench.peers.onednn import DST, SCALES_OF, SRC, ZERO_POINTS_OF, OnednnPrimitive, Tensor
+from asmdnn.bench.peers.onednn_library import load
+from asmdnn.bench.peers.onednn_numbers import BINARY, ELTWISE
+from asmdnn.errors import Unimplemented
+from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.attributes.words import mask_of
+
+ARGUMENTS = {"src": SRC, "weights": 33, "dst": DST}
+MULTIPLE_POST_OP, SRC_1, WEIGHTS = 32768, 2, 33  # DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) is (i + 1) times the first
+EVERY_KIND = ("sum", "eltwise", "binary", "prelu")
+UNDEFINED_TYPE = 0  # of a sum: dst's own
+
+
+def tensors_of(attr: dnn.Attr) -> dict[str, Tensor]:
+    """What the chain reads, by this library's argument names.  Weights of prelu have the layout that oneDNN implies."""
+    found = {}
+    for i, number, op in _numbered(attr):
+        if isinstance(op, dnn.Binary):
+            found[f"binary_{i}"] = Tensor(MULTIPLE_POST_OP * (number + 1) | SRC_1, op.src1)
+        elif isinstance(op, dnn.PReLU):
+            weights = desc_of(op.weights.dims, "f32", "axb")
+            found[f"prelu_{i}"] = Tensor(MULTIPLE_POST_OP * (number + 1) | WEIGHTS, weights)
+    return found
+
+
+def quantities_of(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Tensor]:
+    """Scales and zero points, as `src_scales` and so on."""
+    found = {}
+    for name, values in arrays.items():
+        argument, _, kind = name.partition("_")
+        base, dtype = (SCALES_OF, dnn.f32) if kind == "scales" else (ZERO_POINTS_OF, dnn.s32)
+        found[name] = Tensor(base | ARGUMENTS[argument], dnn.MemoryDesc((values.size,), dtype, "a"))
+    return found
+
+
+def attributes(peer: OnednnPrimitive, attr: dnn.Attr, kinds: Sequence[str] = EVERY_KIND) -> Any:
+    """The handle of oneDNN's attributes.  Raises Unimplemented for what it cannot express.
+
+    kinds: the post-ops that oneDNN documents for a primitive; it takes others, and ignores them.
+    """
+    lib, check = peer.lib, load().check
+    handle = peer.own(lib.dnnl_primitive_attr_create, lib.dnnl_primitive_attr_destroy)
+    chain = peer.own(lib.dnnl_post_ops_create, lib.dnnl_post_ops_destroy)
+    for i, _, op in _numbered(attr):
+        if op.kind not in kinds:
+            raise Unimplemented(f"onednn: this primitive has no post-op {op.kind}")
+        check(_append(peer, chain, i, op), f"post-op {op.kind}")
+    check(lib.dnnl_primitive_attr_set_post_ops(handle, chain), "post-ops")
+    for name, mask in attr.scales:
+        check(lib.dnnl_primitive_attr_set_scales_mask(handle, ARGUMENTS[name], mask), "scales")
+    for name, mask in attr.zero_points:
+        check(lib.dnnl_primitive_attr_set_zero_points_mask(handle, ARGUMENTS[name], mask), "zero points")
+    return handle
+
+
+def _numbered(attr: dnn.Attr) -> Iterator[tuple[int, int, AnyPostOp]]:
+    """Post-ops with their numbers here and there, where a scale is a post-op of its own."""
+    number = 0
+    for i, op in enumerate(attr.post_ops):
+        yield i, number, op
+        number += 2 if isinstance(op, dnn.Eltwise) and op.scale != 1 else 1
+
+
+def _append(peer: OnednnPrimitive, chain: Any, i: int, op: AnyPostOp) -> int:
+    """oneDNN's status."""
+    lib = peer.lib
+    if isinstance(op, dnn.Sum):
+        if not op.zero_point.is_integer():
+            raise Unimplemented(f"onednn: zero points are integers, not {op.zero_point:g}")
+        return int(lib.dnnl_post_ops_append_sum(chain, op.scale, int(op.zero_point), UNDEFINED_TYPE))
+    if isinstance(op, dnn.Eltwise):
+        status = int(lib.dnnl_post_ops_append_eltwise(chain, ELTWISE[op.alg], op.alpha, op.beta))
+        if status or op.scale == 1:
+            return status
+        return int(lib.dnnl_post_ops_append_eltwise(chain, ELTWISE["linear"], op.scale, 0.0))
+    if isinstance(op, dnn.Binary):
+        return int(lib.dnnl_post_ops_append_binary(chain, BINARY[op.alg], peer.descs[f"binary_{i}"]))
+    if isinstance(op, dnn.PReLU):
+        return int(lib.dnnl_post_ops_append_prelu(chain, mask_of(op.weights)))
+    raise AssertionError(op)

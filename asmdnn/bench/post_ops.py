@@ -1,0 +1,139 @@
+"""`--attr-post-ops`, in benchdnn's words: post-ops joined by +, executed in order.
+
+    sum[:SCALE[:ZERO_POINT[:TYPE]]]         adds SCALE * (dst - ZERO_POINT)
+    ALG[:ALPHA[:BETA[:SCALE]]]              SCALE * f(x): relu, tanh, linear, ...
+    ALG:TYPE[:DIMS[:TAG]]                   add, mul, ... of x and a tensor
+    prelu[:DIMS]                            x > 0: x, else weights * x
+
+DIMS says which dims of the tensor are dst's, the others are 1: common none, per_oc the channels (of a product the
+columns), per_dim_0, per_dim_1, per_dim_01, ..., per_tensor all, or a number whose bit d stands for dim d.
+What verbose lines print, such as eltwise_relu:0.1 and binary_add:f32:2:ab, are words too.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import asmdnn as dnn
+from asmdnn.bench.dims import desc_of
+from asmdnn.bench.elementwise import BINARY
+from asmdnn.bench.quantization import real
+from asmdnn.bench.words import tag
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.primitives.attributes.attr import MAX_POST_OPS, AnyPostOp
+from asmdnn.primitives.attributes.words import post_op_word
+from asmdnn.primitives.elementwise.eltwise import FORWARD_ALGS
+
+CHANNELS = 1
+NAMED = ("common", "per_oc", "per_tensor")
+FORMS = "sum, an element-wise function, a binary operation and prelu"
+_POLICY = re.compile(r"per_dim_(?=[0-3])(0?1?2?3?)")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorWord:
+    """A binary operation `alg`, or "prelu", with a tensor whose dims depend on dst's."""
+
+    alg: str
+    policy: str
+    tag: str = "any"
+
+    def __str__(self) -> str:
+        if self.alg == "prelu":
+            return f"prelu:{self.policy}"
+        return f"{self.alg}:f32:{self.policy}" + (f":{self.tag}" if self.tag != "any" else "")
+
+    def mask(self, ndims: int, channels: int) -> int:
+        """The dims that the tensor has, as bits."""
+        if self.policy == "per_tensor":
+            return (1 << ndims) - 1
+        found = _POLICY.fullmatch(self.policy)
+        if found:
+            return sum(1 << int(dim) for dim in found[1])
+        return {"common": 0, "per_oc": 1 << channels}[self.policy] if self.policy in NAMED else int(self.policy)
+
+    def on(self, dims: Sequence[int], channels: int) -> AnyPostOp:
+        """The post-op on a result of these dims.  Raises InvalidArguments."""
+        mask = self.mask(len(dims), channels)
+        if mask >> len(dims):
+            raise InvalidArguments(f"post-op {self} has a tensor of more dims than the result, which has {len(dims)}")
+        shape = tuple(size if mask >> dim & 1 else 1 for dim, size in enumerate(dims))
+        desc = desc_of(shape, "f32", self.tag)
+        return dnn.PReLU(desc) if self.alg == "prelu" else dnn.Binary(self.alg, desc)
+
+
+Word = dnn.Sum | dnn.Eltwise | TensorWord
+
+
+def chain(word: str) -> tuple[Word, ...]:
+    """`sum:0.5+relu` as its post-ops.  Raises InvalidArguments that names the entry which is wrong."""
+    entries = word.split("+") if word else []
+    if len(entries) > MAX_POST_OPS:
+        raise InvalidArguments(f"has {len(entries)} post-ops, at most {MAX_POST_OPS} can be chained")
+    return tuple(map(_entry, entries))
+
+
+def joined(words: Sequence[Word]) -> str:
+    """The canonical text of a chain: benchdnn's short names, defaults at the end left out."""
+    return "+".join(
+        str(word) if isinstance(word, TensorWord) else post_op_word(word).removeprefix("eltwise_") for word in words
+    )
+
+
+def attr_of(words: Sequence[Word], dims: Sequence[int], channels: int = CHANNELS, **others: Any) -> dnn.Attr:
+    """The attributes of a primitive whose result has these dims; `others` are Attr's.  Raises InvalidArguments."""
+    return dnn.Attr([word.on(dims, channels) if isinstance(word, TensorWord) else word for word in words], **others)
+
+
+def _entry(entry: str) -> Word:
+    name, *fields = entry.split(":")
+    name = name.lower().removeprefix("eltwise_").removeprefix("binary_")
+    if name == "user":
+        raise InvalidArguments(f"has '{entry}': a post-op written in Python has no word, give it in Python")
+    if name == "sum":
+        return _sum(entry, fields)
+    if name in FORWARD_ALGS:
+        return _eltwise(name, entry, fields)
+    if name == "prelu" and len(fields) <= 1:
+        return TensorWord(name, _policy(entry, *fields))
+    if name in BINARY and len(fields) <= 3:
+        dtype, policy, layout = (*fields, *("f32", "common", "any")[len(fields) :])
+        _only_f32(entry, dtype)
+        return TensorWord(name, _policy(entry, policy), tag(layout))
+    if name == "prelu" or name in BINARY:
+        raise InvalidArguments(f"has '{entry}' with too many numbers: write prelu[:DIMS] or ALG:f32[:DIMS[:TAG]]")
+    raise InvalidArguments(f"has '{entry}'; post-ops are {FORMS}, joined by +: {', '.join((*FORWARD_ALGS, *BINARY))}")
+
+
+def _sum(entry: str, fields: Sequence[str]) -> dnn.Sum:
+    if len(fields) > 3:
+        raise InvalidArguments(f"has '{entry}' with too many numbers: write sum[:SCALE[:ZERO_POINT[:f32]]]")
+    _only_f32(entry, fields[2] if len(fields) == 3 else "f32")
+    return dnn.Sum(*map(real, fields[:2]))
+
+
+def _eltwise(alg: str, entry: str, fields: Sequence[str]) -> dnn.Eltwise:
+    if len(fields) > 3:
+        raise InvalidArguments(f"has '{entry}' with too many numbers: write {alg}[:ALPHA[:BETA[:SCALE]]]")
+    try:
+        return dnn.Eltwise(alg, *map(real, fields))
+    except InvalidArguments as error:
+        raise InvalidArguments(f"has '{entry}': {error}") from None
+
+
+def _only_f32(entry: str, dtype: str) -> None:
+    if dtype.lower() not in ("f32", "undef"):
+        raise InvalidArguments(f"has '{entry}' of type '{dtype}', it must be f32")
+
+
+def _policy(entry: str, word: str = "common") -> str:
+    """A name as it is, a mask without leading zeros."""
+    if word.lower() in NAMED or _POLICY.fullmatch(word.lower()):
+        return word.lower()
+    if word.isascii() and word.isdecimal() and len(word) <= 5 and int(word) < 1 << MAX_NDIMS:
+        return str(int(word))
+    raise InvalidArguments(
+        f"has '{entry}' with the dims '{word}': write common, per_oc, per_dim_0, per_dim_01, per_tensor or a mask"
+    )

@@ -1,0 +1,63 @@
+"""The text of problems as benchdnn writes them: keys with numbers, and a name: `mb1ic64ih56n"name"`."""
+
+import re
+from collections.abc import Collection
+
+from asmdnn.bench.words import LARGEST_NUMBER
+from asmdnn.errors import InvalidArguments
+
+LONGEST_QUOTE = 160
+
+_ENTRY = re.compile(r"(?P<key>[a-z]+)(?P<number>-?[0-9]*)")
+_MAY_BE_ZERO = frozenset(kind + axis for kind in "pd" for axis in "dhw")
+
+
+def entries(text: str, keys: Collection[str]) -> tuple[dict[str, int], str]:
+    """The numbers by key, and the name.  Raises InvalidArguments for what is not in `keys`."""
+    numbers: dict[str, int] = {}
+    at = 0
+    while at < len(text):
+        if text[at] == "_":
+            at += 1
+            continue
+        if text[at] == "n":
+            return numbers, parse_name(text[at + 1 :])
+        match = _ENTRY.match(text, at)
+        where = f"at position {at + 1}"
+        if not match:
+            raise InvalidArguments(f"expected a key {where}, found '{text[at]}'")
+        key, number = match["key"], match["number"]
+        if key not in keys:
+            raise InvalidArguments(f"unknown key '{key}' {where}; keys are {' '.join(keys)} and n")
+        if key in numbers:
+            raise InvalidArguments(f"'{key}' is given a second time {where}")
+        numbers[key] = _number(key, number, where)
+        at = match.end()
+    return numbers, ""
+
+
+def _number(key: str, digits: str, where: str) -> int:
+    if digits in ("", "-"):
+        raise InvalidArguments(f"'{key}' {where} has no number")
+    smallest = 0 if key in _MAY_BE_ZERO else 1
+    # Python refuses to convert more than 4300 digits, so a long number is judged by its length.
+    value = int(digits) if len(digits) <= 20 else LARGEST_NUMBER + 1
+    if digits.startswith("-") or value < smallest:
+        raise InvalidArguments(f"'{key}' {where} is {digits[:20]}, it must be at least {smallest}")
+    if value > LARGEST_NUMBER:
+        raise InvalidArguments(f"'{key}' {where} does not fit: it must be at most {LARGEST_NUMBER}")
+    return value
+
+
+def count_in(name: str) -> int:
+    """N of a name that ends in `*N`, else 1."""
+    match = re.search(r"\*([1-9][0-9]{0,8})$", name)
+    return int(match[1]) if match else 1
+
+
+def parse_name(rest: str) -> str:
+    """The name that follows the letter n, quoted or not.  Raises InvalidArguments."""
+    name = rest[1:-1] if len(rest) >= 2 and rest[0] == rest[-1] == '"' else rest
+    if not name or '"' in name or not name.isprintable():
+        raise InvalidArguments('n"name" ends the problem; the name is of printable characters other than quotes')
+    return name

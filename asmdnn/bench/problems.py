@@ -1,0 +1,196 @@
+"""Convolution problems and their strings, as benchdnn writes them: `mb1ic64ih56oc64oh56kh3ph1n"name"`.
+
+Keys: g groups, mb images, ic and oc channels; for an axis d, h or w: i input, o output, k kernel, s stride (default 1),
+p padding before the first element, d dilation (default 0, a dense kernel); n the name, which ends the string.  `_` may
+stand between entries.  Axes that are not given repeat the ones before them (`kh3` alone is a 3x3 kernel); a problem
+with only w is 1D, one with d is 3D.  A missing output is computed with equal padding on both sides (default 0), a
+missing padding is half of what the output needs, and the padding behind the last element follows from the output.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
+from asmdnn.errors import InvalidArguments
+
+AXES = "dhw"
+DEFAULT_MB = 2  # benchdnn's
+LARGEST_TENSOR_BYTES = 2**63 - 1
+FLOAT_BYTES = 4
+
+_KEYS = ("g", "mb", "ic", "oc", *(kind + axis for kind in "iokspd" for axis in AXES))
+
+
+class Axis(NamedTuple):
+    """One spatial axis: input and output size, kernel, stride, padding before, dilation (0 is dense)."""
+
+    i: int
+    o: int
+    k: int
+    s: int
+    p: int
+    d: int
+
+    @property
+    def kernel_extent(self) -> int:
+        """Input elements from the first to the last kernel tap."""
+        return (self.k - 1) * (self.d + 1) + 1
+
+    @property
+    def padding_needed(self) -> int:
+        """Padding behind the last input element that the output size implies; negative when inputs stay unread."""
+        return (self.o - 1) * self.s - self.i + self.kernel_extent - self.p
+
+    def taps_inside(self) -> int:
+        """How many (output, kernel tap) pairs read a real input element and not padding."""
+        count = 0
+        for tap in range(self.k):
+            shift = self.p - tap * (self.d + 1)  # output o reads input o * s - shift
+            first = max(0, -(-shift // self.s))
+            last = min(self.o - 1, (self.i - 1 + shift) // self.s)
+            count += max(0, last - first + 1)
+        return count
+
+
+@dataclass(frozen=True, slots=True)
+class ConvProblem:
+    """A forward convolution.  `axes` are the spatial axes, outermost first: (w,), (h, w) or (d, h, w)."""
+
+    mb: int
+    groups: int
+    ic: int
+    oc: int
+    axes: tuple[Axis, ...]
+    name: str = ""
+
+    @property
+    def src_dims(self) -> tuple[int, ...]:
+        return (self.mb, self.ic, *(axis.i for axis in self.axes))
+
+    @property
+    def weights_dims(self) -> tuple[int, ...]:
+        groups = (self.groups,) if self.groups > 1 else ()
+        return (*groups, self.oc // self.groups, self.ic // self.groups, *(axis.k for axis in self.axes))
+
+    @property
+    def dst_dims(self) -> tuple[int, ...]:
+        return (self.mb, self.oc, *(axis.o for axis in self.axes))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return tuple(axis.s for axis in self.axes)
+
+    @property
+    def dilations(self) -> tuple[int, ...]:
+        return tuple(axis.d for axis in self.axes)
+
+    @property
+    def padding_l(self) -> tuple[int, ...]:
+        return tuple(axis.p for axis in self.axes)
+
+    @property
+    def padding_r(self) -> tuple[int, ...]:
+        """Padding behind the last element; a stride that leaves the last inputs unread needs none."""
+        return tuple(max(0, axis.padding_needed) for axis in self.axes)
+
+    @property
+    def flops(self) -> int:
+        """Two for every multiplication with a real input element; products with padding are not counted."""
+        taps = math.prod(axis.taps_inside() for axis in self.axes)
+        return 2 * self.mb * self.oc * (self.ic // self.groups) * taps
+
+    @property
+    def reduction(self) -> int:
+        """Products in one output element: input channels of its group times kernel taps."""
+        return self.ic // self.groups * math.prod(axis.k for axis in self.axes)
+
+    @property
+    def count(self) -> int:
+        """How often the network has this shape: benchdnn's `*N` at the end of the name, else 1."""
+        return count_in(self.name)
+
+    def __str__(self) -> str:
+        """The canonical string: every size, no default stride or dilation; `parse_problem` gives the problem back."""
+        letters = AXES[-len(self.axes) :]
+        if len(set(self.axes)) == 1:
+            letters = letters[:1]
+
+        def sizes(kind: str) -> str:
+            return "".join(f"{kind}{a}{getattr(axis, kind)}" for a, axis in zip(letters, self.axes, strict=False))
+
+        return "".join(
+            (
+                f"g{self.groups}" if self.groups > 1 else "",
+                f"mb{self.mb}ic{self.ic}{sizes('i')}oc{self.oc}{sizes('o')}{sizes('k')}",
+                sizes("s") if any(s != 1 for s in self.strides) else "",
+                sizes("p"),
+                sizes("d") if any(self.dilations) else "",
+                f'n"{self.name}"' if self.name else "",
+            )
+        )
+
+
+def parse_problem(text: str) -> ConvProblem:
+    """The problem that `text` describes.  Raises InvalidArguments that quotes it and names the entry that is wrong."""
+    try:
+        return _build(*entries(text, _KEYS))
+    except InvalidArguments as error:
+        shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
+        raise InvalidArguments(f"problem {shown!r}: {error}") from None
+
+
+def _build(numbers: dict[str, int], name: str) -> ConvProblem:
+    for key in ("ic", "oc"):
+        if key not in numbers:
+            raise InvalidArguments(f"'{key}' is missing")
+    groups, ic, oc = numbers.get("g", 1), numbers["ic"], numbers["oc"]
+    for key, channels in (("ic", ic), ("oc", oc)):
+        if channels % groups:
+            raise InvalidArguments(f"'{key}' is {channels}, it must be a multiple of g{groups}")
+    problem = ConvProblem(numbers.get("mb", DEFAULT_MB), groups, ic, oc, _axes(numbers), name)
+    for tensor, dims in (("src", problem.src_dims), ("weights", problem.weights_dims), ("dst", problem.dst_dims)):
+        if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
+            raise InvalidArguments(f"{tensor} has {'x'.join(map(str, dims))} elements, more than memory can address")
+    return problem
+
+
+def _axes(numbers: dict[str, int]) -> tuple[Axis, ...]:
+    """The completed axes; an axis counts as given when one of its values differs from its default, as in benchdnn."""
+    defaults = {"i": 0, "o": 0, "k": 0, "s": 1, "p": 0, "d": 0}
+    given = "".join(a for a in AXES if any(numbers.get(kind + a, unset) != unset for kind, unset in defaults.items()))
+    if not given:
+        raise InvalidArguments("a spatial size is missing: give at least ih and kh, or iw and kw")
+    if given in ("dh", "dw"):
+        raise InvalidArguments(f"'i{'w' if given == 'dh' else 'h'}' is missing: give all of d, h and w, or d alone")
+    axes = {a: _axis(a, numbers) for a in given}
+    letters = AXES[AXES.index(given[0]) :]
+    for a in letters:
+        axis = axes.setdefault(a, axes[given[-1]])
+        if numbers.get("p" + a, axis.p) != axis.p:
+            raise InvalidArguments(f"'p{a}' is {numbers['p' + a]} without i{a} and k{a}: give these too")
+    return tuple(axes[a] for a in letters)
+
+
+def _axis(a: str, numbers: dict[str, int]) -> Axis:
+    for key in ("i" + a, "k" + a):
+        if key not in numbers:
+            raise InvalidArguments(f"'{key}' is missing")
+    i, k, o = numbers["i" + a], numbers["k" + a], numbers.get("o" + a, 0)
+    axis = Axis(i, o, k, s=numbers.get("s" + a, 1), p=numbers.get("p" + a, 0), d=numbers.get("d" + a, 0))
+    if not axis.o:
+        room = axis.i + 2 * axis.p - axis.kernel_extent
+        if room < 0:
+            raise InvalidArguments(
+                f"the kernel spans {axis.kernel_extent} elements, which do not fit into i{a}{axis.i} with p{a}{axis.p}"
+            )
+        return axis._replace(o=room // axis.s + 1)
+    if "p" + a not in numbers:
+        axis = axis._replace(p=max(0, axis.padding_needed // 2))
+    needed, most = axis.padding_needed, max(axis.kernel_extent, axis.p)
+    sizes = f"i{a}{axis.i} k{a}{axis.k} s{a}{axis.s} p{a}{axis.p} d{a}{axis.d}"
+    if needed <= -axis.s:
+        raise InvalidArguments(f"o{a}{axis.o} does not fit {sizes}: it leaves {-needed} input elements unread")
+    if needed > most:
+        raise InvalidArguments(f"o{a}{axis.o} does not fit {sizes}: it needs {needed} elements of padding at the end")
+    return axis

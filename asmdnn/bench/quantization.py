@@ -1,0 +1,100 @@
+"""Scales and zero points as benchdnn writes them: `--attr-scales=src:common:0.5+dst:per_dim_1`.
+
+Entries are ARGUMENT:POLICY[:VALUE[*]], joined by +.  The policy says which dims have values of their own; a value is
+needed for `common`, where others have random ones if none is given.  benchdnn's `*` (passed at run time) is accepted,
+and a number whose bit d stands for dim d, as verbose lines have it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
+
+POLICIES = {"common": 0, "per_dim_0": 1, "per_dim_1": 2, "per_dim_01": 3, "per_dim_2": 4, "per_dim_3": 8}
+PER_CHANNEL = "per_oc"
+EXPONENTS = (-3, 4)  # random scales are powers of two, which do not round
+LARGEST_ZERO_POINT = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """Scales or zero points of one argument; value None: random ones."""
+
+    argument: str
+    policy: str
+    value: float | None
+
+    def mask(self, channels: int = 1) -> int:
+        """Bit d is set if every index of dim d has a value of its own; `channels` is the dim of output channels."""
+        if self.policy == PER_CHANNEL:
+            return 1 << channels
+        return POLICIES[self.policy] if self.policy in POLICIES else int(self.policy)
+
+    def shape(self, dims: Sequence[int], channels: int = 1) -> tuple[int, ...]:
+        """The values' dims, to broadcast to a tensor's."""
+        return tuple(n if self.mask(channels) >> dim & 1 else 1 for dim, n in enumerate(dims))
+
+    def scales(self, dims: Sequence[int], channels: int = 1) -> npt.NDArray[np.float32]:
+        """float32 in `shape(dims, channels)`."""
+        shape = self.shape(dims, channels)
+        if self.value is not None:
+            return np.full(shape, self.value, np.float32)
+        exponents = np.random.default_rng(2).integers(*EXPONENTS, shape)
+        return np.exp2(exponents).astype(np.float32)
+
+    def zero_points(self, dims: Sequence[int]) -> npt.NDArray[np.int32]:
+        """int32 in `shape(dims)`."""
+        if self.value is not None:
+            return np.full(self.shape(dims), int(self.value), np.int32)
+        random = np.random.default_rng(3)
+        return random.integers(-LARGEST_ZERO_POINT, LARGEST_ZERO_POINT, self.shape(dims), np.int32, endpoint=True)
+
+    def __str__(self) -> str:
+        return f"{self.argument}:{self.policy}" + ("" if self.value is None else f":{self.value:g}")
+
+
+def quantities(arguments: Sequence[str], whole: bool) -> Callable[[str], tuple[Quantity, ...]]:
+    """A parser of a list for these arguments; `whole` numbers are zero points.  It raises InvalidArguments."""
+
+    def parse(word: str) -> tuple[Quantity, ...]:
+        found = tuple(_quantity(entry, arguments, whole) for entry in word.split("+")) if word else ()
+        if len({quantity.argument for quantity in found}) != len(found):
+            raise InvalidArguments("names an argument twice")
+        return found
+
+    return parse
+
+
+def joined(found: Sequence[object]) -> str:
+    return "+".join(map(str, found))
+
+
+def _quantity(entry: str, arguments: Sequence[str], whole: bool) -> Quantity:
+    argument, _, rest = entry.partition(":")
+    policy, _, value = rest.partition(":")
+    if argument not in arguments:
+        raise InvalidArguments(f"has '{argument}': arguments are {', '.join(arguments)}")
+    mask = policy.isascii() and policy.isdecimal() and len(policy) <= 5 and int(policy) < 1 << MAX_NDIMS
+    if policy not in POLICIES and policy != PER_CHANNEL and not mask:
+        names = ", ".join((*POLICIES, PER_CHANNEL))
+        raise InvalidArguments(f"has the policy '{policy}': policies are {names}, or a mask of dims")
+    if not value and policy == "common":
+        raise InvalidArguments(f"has '{entry}' without a value: write {argument}:common:2")
+    return Quantity(argument, policy, real(value.removesuffix("*"), whole) if value else None)
+
+
+def real(word: str, whole: bool = False) -> float:
+    """A finite number, a whole one if asked for."""
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or abs(value) > FLOAT32_MAX or (whole and not value.is_integer()):
+        raise InvalidArguments(f"has '{word}', which is not a {'whole' if whole else 'finite'} number")
+    return value

@@ -1,0 +1,156 @@
+"""The independent answer to a convolution: numpy in float64, one matrix product per kernel tap.
+
+Two kinds of data are checked.  Integers, small enough that every partial sum is below 2^24 and so exact in f32 in any
+order, but with as many bits as that allows: the result must be equal, which finds a single lost or doubled product and
+arithmetic of less precision.  Real numbers in [-1, 1): the result may differ by rounding, bounded per element by
+
+    gamma(K + 2) * (|patch| * |filter| + |bias|),  gamma(n) = n u / (1 - n u),  u = 2^-24
+
+with K products a sum, |.| the Euclidean norm for patch and filter: the bound of Higham, Accuracy and Stability of
+Numerical Algorithms, 2nd ed., eq. (3.5), holds for any order of summation, and Cauchy-Schwarz bounds its sum of
+absolute products.  Post-ops: see chains.py.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+import asmdnn as dnn
+from asmdnn.bench import chains
+from asmdnn.bench.attributes import UNSCALED, Scales
+from asmdnn.bench.judge import Answer
+from asmdnn.bench.problems import ConvProblem
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
+UNIT_ROUNDOFF = 2.0**-24
+EXACT_SUM = 2**24  # f32 holds every integer up to here
+LARGEST_SRC_INTEGER = 4
+LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
+
+
+@dataclass(frozen=True, slots=True)
+class ConvData:
+    """Arguments in plain layouts: src (n, c, h, w), weights (o, i, h, w), bias (o) or None, dst before the call.
+
+    operands: the tensors of post-ops, and scales, by name.
+    """
+
+    src: Floats
+    weights: Floats
+    bias: Floats | None
+    dst: Floats
+    exact: bool
+    operands: Mapping[str, Floats] = field(default_factory=dict)
+
+    @property
+    def arrays(self) -> dict[str, Floats]:
+        """By the name of the argument."""
+        found = {"src": self.src, "weights": self.weights, "bias": self.bias, "dst": self.dst}
+        return {name: array for name, array in found.items() if array is not None} | dict(self.operands)
+
+
+def make_data(
+    problem: ConvProblem, has_bias: bool, attr: dnn.Attr, exact: bool, scales: Scales = UNSCALED, seed: int = 1
+) -> ConvData:
+    """Arguments filled with data.  Without a sum, dst starts as NaN: an element that is not written shows."""
+    random = np.random.default_rng(seed)
+    src_bound = max(1, min(LARGEST_SRC_INTEGER, EXACT_SUM // 2 // problem.reduction))
+    bound = max(1, min(LARGEST_INTEGER, EXACT_SUM // 2 // (problem.reduction * src_bound)))
+
+    def fill(dims: tuple[int, ...], largest: int = bound) -> Floats:
+        if exact:
+            return random.integers(-largest, largest, dims, dtype=np.int32, endpoint=True).astype(np.float32)
+        values = random.random(dims, np.float32)
+        values *= 2
+        values -= 1
+        return values
+
+    return ConvData(
+        fill(problem.src_dims, src_bound),
+        fill(problem.weights_dims),
+        fill((problem.oc,)) if has_bias else None,
+        fill(problem.dst_dims) if attr.reads_dst() else np.full(problem.dst_dims, np.nan, np.float32),
+        exact,
+        chains.operands(attr, exact) | dict(scales.arrays),
+    )
+
+
+def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: Scales = UNSCALED) -> Answer:
+    """The 2D convolution without groups of `data`, and its tolerance as the module says."""
+    values = np.empty(problem.dst_dims)
+    weights = np.asarray(data.weights, np.float64)
+    for image, src in zip(values, data.src, strict=True):
+        image[...] = _convolve(problem, src.astype(np.float64), weights)
+    values *= scales.factor
+    if data.bias is not None:
+        values += data.bias[:, None, None]
+    exact = data.exact and chains.is_exact(attr)
+    error: Doubles | float = 0.0 if exact else rounding_of_sums(problem, data, scales)
+    if attr.post_ops or attr.scales:
+        values, error = chains.apply(attr, values, error, data.arrays, scales.divisor)
+    return Answer(values, 0.0 if exact else error, "numpy")
+
+
+def _taps(problem: ConvProblem, padded: Doubles) -> "list[tuple[tuple[int, int], Doubles]]":
+    """Every kernel tap with the elements of a padded image (c, h, w) that it multiplies, as a view (c, oh, ow)."""
+    h, w = problem.axes
+    views = []
+    for kh, kw in product(range(h.k), range(w.k)):
+        top, left = kh * (h.d + 1), kw * (w.d + 1)
+        rows = slice(top, top + (h.o - 1) * h.s + 1, h.s)
+        columns = slice(left, left + (w.o - 1) * w.s + 1, w.s)
+        views.append(((kh, kw), padded[:, rows, columns]))
+    return views
+
+
+def _pad(problem: ConvProblem, src: Doubles) -> Doubles:
+    (top, left), (bottom, right) = problem.padding_l, problem.padding_r
+    return np.pad(src, ((0, 0), (top, bottom), (left, right)))
+
+
+def _convolve(problem: ConvProblem, src: Doubles, weights: Doubles) -> Doubles:
+    h, w = problem.axes
+    total = np.zeros((problem.oc, h.o * w.o))
+    for (kh, kw), view in _taps(problem, _pad(problem, src)):
+        total += weights[:, :, kh, kw] @ view.reshape(problem.ic, h.o * w.o)
+    return total.reshape(problem.oc, h.o, w.o)
+
+
+def rounding_tolerance(problem: ConvProblem, data: ConvData, attr: dnn.Attr) -> Doubles | None:
+    """The tolerance without the values, for large problems: of chains of Sum and relu without scales, else None.
+
+    Sums only add terms to the bound, each with two roundings, and relu does not increase a difference.
+    """
+    if attr.scales:
+        return None
+    added: Doubles | float = 0.0
+    for op in attr.post_ops:
+        if isinstance(op, dnn.Sum):
+            added = added + abs(op.scale) * (np.abs(data.dst.astype(np.float64)) + abs(op.zero_point))
+        elif not (isinstance(op, dnn.Eltwise) and op.alg == "relu" and abs(op.alpha) <= 1 and op.scale == 1):
+            return None
+    return rounding_of_sums(problem, data, UNSCALED, added, 2 * len(attr.post_ops))
+
+
+def rounding_of_sums(
+    problem: ConvProblem,
+    data: ConvData,
+    scales: Scales = UNSCALED,
+    added: Doubles | float = 0.0,
+    more_roundings: int = 0,
+) -> Doubles:
+    """How far rounding can move each sum: the bound of the module's text, with the size of what else is added."""
+    squares = np.square(data.src, dtype=np.float64).sum(axis=1, keepdims=True)
+    patches = np.stack([sum(view for _, view in _taps(problem, _pad(problem, image))) for image in squares])
+    filters = np.sqrt(np.square(data.weights, dtype=np.float64).sum(axis=(1, 2, 3)))
+    size = np.sqrt(patches) * filters[None, :, None, None] * np.abs(scales.factor)
+    if data.bias is not None:
+        size += np.abs(data.bias)[:, None, None]
+    size = size + added
+    rounding = (problem.reduction + (4 if scales.masks else 2) + more_roundings) * UNIT_ROUNDOFF
+    return np.asarray(size * (rounding / (1 - rounding)))

@@ -1,0 +1,193 @@
+"""f32 convolution tiles: a few output pixels by a few vectors of output channels, accumulated in registers.
+
+    dst[p, o] = post_ops(bias[o] + sum over taps t, channels c of src[p, t.src + c] * weights[t.weights + c, o])
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32[...]                | pixel p's source starts src_pixel_bytes[p] behind the pointer; never written |
+| weights | f32[.., vectors * lanes]| a panel: one row per tap and input channel, zero padded; 4-byte aligned |
+| bias    | f32[channels]           | the panel's channels; nothing past them is read |
+| dst     | f32[...]                | pixel p at p * dst_pixel_bytes, channel vector j at j * dst_vector_bytes |
+| taps    | int64[...]              | for each group a count, then (src, weights) byte offsets, one pair a tap |
+| ahead   | bytes                   | weights that will be needed soon; only prefetched |
+| 6, 7 .. | f32[...]                | operands of post-ops, laid out as each Operand says; of the real channels |
+
+A tap is one kernel position and a run of input channels.  Taps are grouped by the pixels that they reach: a pixel for
+which a tap lies in the padding is not in that tap's group, so padding costs no instruction and is never read.
+The register block is the outer product of Goto and van de Geijn's GEBP kernel ("Anatomy of high-performance matrix
+multiplication", 2008); the batch of taps is the batch-reduce of Georganas et al. (2019).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from asmdnn.generators.dot.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS, ConvTile, TapGroup
+from asmdnn.generators.functions.chain import apply_chain, apply_composed, is_written_out, operands_of
+from asmdnn.generators.functions.postops import OLD_DST
+from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import vector_of
+
+LINE_BYTES = 64
+BROADCASTS = 4  # registers that take turns holding a broadcast source element
+
+
+@dataclass(frozen=True, slots=True)
+class ConvTileSpec(ConvTile):
+    """The code of a tile."""
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[6])."""
+        v = vector_of(self.isa, asm)
+        acc = v.registers.take("acc", len(self.src_pixel_bytes), self.vectors)
+        start_accumulators(self, asm, v, acc)
+        multiply_taps(self, asm, v, acc)
+        finish_tile(self, asm, v, acc)
+        asm.ret()
+
+
+def start_accumulators(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+    """acc[p][j] = dst[p, j], bias vector j, or zero."""
+    asm.role("start")
+    if spec.accumulate:
+        walk_dst(spec, asm, v, lambda p, j, at, stored, real: stored.load(acc[p][j], at))
+    elif spec.bias:
+        load_bias(spec, asm, v, acc)
+    else:
+        for x in (x for pixel in acc for x in pixel):
+            v.zero(x)
+
+
+def load_bias(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+    bias = asm.gp.take("bias")
+    asm.MOV(bias, mem(asm.frame, 8 * BIAS))
+    with v.parts(spec.vectors, spec.channels) as parts:
+        for j, part in enumerate(parts):
+            at = mem(bias, j * v.bytes, size=v.bytes)
+            asm.call_it(at, f"bias[{j}]")
+            part.load(acc[0][j], at)
+    for pixel in acc[1:]:
+        for j in range(spec.vectors):
+            v.move(pixel[j], acc[0][j])
+    asm.gp.free(bias)
+
+
+Visit = Callable[[int, int, Pointer, Lanes, Lanes], None]
+
+
+def walk_dst(spec: ConvTile, asm: Assembler, v: Vector, visit: Visit) -> None:
+    """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, vector of channels by vector."""
+    dst = asm.gp.take("dst")
+    asm.MOV(dst, mem(asm.frame, 8 * DST))
+    with v.parts(spec.vectors, spec.channels) as parts:
+        for j, part in enumerate(parts):
+            for p in range(len(spec.src_pixel_bytes)):
+                at = mem(dst, p * spec.dst_pixel_bytes, size=v.bytes)
+                asm.call_it(at, f"dst[{p}, {j}]")
+                visit(p, j, at, v if spec.whole_vectors else part, part)
+            if j + 1 < spec.vectors:
+                asm.ADD(dst, spec.dst_vector_bytes)
+    asm.gp.free(dst)
+
+
+def multiply_taps(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+    """Walk the tap lists, a loop for each group of pixels."""
+    row = v.registers.take("row", spec.vectors)
+    spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
+    src, weights, taps, ahead, left, tap_src, tap_weights = pointers = [
+        asm.gp.take(name) for name in ("src", "weights", "taps", "ahead", "taps left", "tap's src", "tap's weights")
+    ]
+    for pointer, argument in ((src, SRC), (weights, WEIGHTS), (taps, TAPS)):
+        asm.MOV(pointer, mem(asm.frame, 8 * argument))
+    if spec.ahead_lines:
+        asm.MOV(ahead, mem(asm.frame, 8 * AHEAD))
+    for index, group in enumerate(spec.groups):
+        nothing = asm.new_label(f"group{index}_done")
+        asm.role(f"group {index}: next tap")
+        asm.MOV(left, mem(taps))
+        asm.ADD(taps, 8)
+        asm.TEST(left, left)
+        asm.JZ(nothing)
+        with asm.loop(left, f"group{index}"):
+            asm.MOV(tap_src, mem(taps))
+            asm.MOV(tap_weights, mem(taps, 8))
+            asm.ADD(taps, 16)
+            asm.ADD(tap_src, src)
+            asm.ADD(tap_weights, weights)
+            multiply_tap(spec, group, asm, v, [acc[p] for p in group.pixels], row, spare, tap_src, tap_weights, ahead)
+        asm.bind(nothing)
+    asm.gp.free(*pointers)
+    v.registers.free(*row, *spare)
+
+
+def multiply_tap(
+    spec: ConvTile,
+    group: TapGroup,
+    asm: Assembler,
+    v: Vector,
+    acc: list[list[Any]],
+    row: list[Any],
+    spare: list[Any],
+    src: Any,
+    weights: Any,
+    ahead: Any,
+) -> None:
+    """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, unrolled."""
+    for c in range(group.channels):
+        asm.role(f"channel {c}")
+        for j, factor in enumerate(row):
+            at = mem(weights, c * spec.weights_row_bytes + j * v.bytes, size=v.bytes)
+            asm.call_it(at, f"weights[{c}, {j}]")
+            v.load(factor, at)
+        for line in range(c, spec.ahead_lines, group.channels):
+            asm.PREFETCHT1(mem(ahead, line * LINE_BYTES))
+        column = [mem(src, spec.src_pixel_bytes[p] + c * spec.src_channel_bytes, size=4) for p in group.pixels]
+        for p, element in zip(group.pixels, column, strict=True):
+            asm.call_it(element, f"src[{p}, {c}]")
+        v.outer_product(acc, row, column, spare)
+    if spec.ahead_lines:
+        asm.ADD(ahead, spec.ahead_lines * LINE_BYTES)
+
+
+def finish_tile(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+    """Post-ops and stores.  Padding is stored as zero whatever the source holds: 0 * inf would be NaN."""
+    asm.role("finish")
+    spare = v.registers.take("post-ops", 2)
+    slots = Slots(v)
+
+    def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
+        x = acc[p][j]
+        if is_written_out(spec.post_ops):
+            apply_chain(spec.post_ops, v, x, at, stored, spare)
+        else:
+            others = v.registers.take("post-ops", v.registers.available)  # what a tail has left
+            with sources_of(spec, asm, p, j, Source(at, stored), real) as sources:
+                apply_composed(spec.post_ops, v, x, sources, [*spare, *others], slots)
+            v.registers.free(*others)
+        if stored is not real:
+            real.clear_rest(x)
+        stored.store(at, x)
+
+    walk_dst(spec, asm, v, finish)
+
+
+@contextmanager
+def sources_of(spec: ConvTile, asm: Assembler, p: int, j: int, old: Source, real: Lanes) -> Iterator[list[Source]]:
+    """Where vector j of pixel p finds the operands of the post-ops: pointers are loaded here, and given back."""
+    pointers = []
+    sources = []
+    for operand in operands_of(spec.post_ops):
+        if operand is OLD_DST:
+            sources.append(old)
+            continue
+        pointer = asm.gp.take("post-op's operand")
+        asm.MOV(pointer, mem(asm.frame, 8 * operand.argument))
+        size, lanes = (4, None) if operand.element else (old.at.size, real)
+        place = p * operand.row_bytes + j * operand.vector_bytes
+        sources.append(Source(mem(pointer, place, size=size), lanes))
+        pointers.append(pointer)
+    yield sources
+    asm.gp.free(*pointers)

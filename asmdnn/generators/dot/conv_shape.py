@@ -1,0 +1,90 @@
+"""The shape of a convolution tile: what its code depends on, its name, and the bytes that it touches; see conv.py."""
+
+from dataclasses import dataclass
+from zlib import crc32
+
+from asmdnn.generators.footprint import Footprint, Range, TapList
+from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.isa.vectors import lanes_of
+
+SRC, WEIGHTS, BIAS, DST, TAPS, AHEAD = range(6)
+ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")
+
+
+@dataclass(frozen=True, slots=True)
+class TapGroup:
+    """The taps that reach exactly `pixels` (indices into the tile) with `channels` input channels each."""
+
+    pixels: tuple[int, ...]
+    channels: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConvTile:
+    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so."""
+
+    isa: str
+    vectors: int  # of output channels
+    channels: int  # real ones among them, the others are zero padding; bias has no more
+    src_pixel_bytes: tuple[int, ...]
+    src_channel_bytes: int
+    weights_row_bytes: int
+    dst_pixel_bytes: int
+    dst_vector_bytes: int
+    whole_vectors: bool  # dst has room, zero padding, for all lanes
+    groups: tuple[TapGroup, ...]
+    bias: bool = False
+    accumulate: bool = False  # start from dst, not from zero or bias
+    post_ops: tuple[PostOp, ...] = ()
+    ahead_lines: int = 0  # cache lines to prefetch for every tap
+
+    @property
+    def name(self) -> str:
+        """Block, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
+        words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
+        words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
+        words += ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
+        return f"conv_f32_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return (*ARGUMENTS, *names_of_operands(self.post_ops))
+
+    def footprint(self) -> Footprint:
+        """The bytes that a call touches."""
+        lanes = lanes_of(self.isa)
+        stored = self.vectors * lanes if self.whole_vectors else self.channels
+        pixels = range(len(self.src_pixel_bytes))
+        starts = [
+            (j, p * self.dst_pixel_bytes + j * self.dst_vector_bytes) for j in range(self.vectors) for p in pixels
+        ]
+        dst = tuple(Range(DST, begin, begin + 4 * min(lanes, stored - j * lanes)) for j, begin in starts)
+        operands = operands_read(self.post_ops)
+        reads_dst = self.accumulate or OLD_DST in operands
+        bias = Range(BIAS, 0, 4 * self.channels)
+        taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
+        others = tuple(r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes))
+        return Footprint((bias,) * self.bias + dst * reads_dst + others, dst, taps)
+
+    def operand_ranges(self, operand: Operand, lanes: int) -> tuple[Range, ...]:
+        """What post-ops read of a tensor: nothing for vectors of padding only, unless one element serves all."""
+        found: dict[Range, None] = {}
+        for j in range(self.vectors):
+            width = 4 if operand.element else 4 * min(lanes, self.channels - j * lanes)
+            for p in range(len(self.src_pixel_bytes)) if width > 0 else ():
+                begin = p * operand.row_bytes + j * operand.vector_bytes
+                found[Range(operand.argument, begin, begin + width)] = None
+        return tuple(found)
+
+    def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
+        """What one tap of a group reads, from its source pixel and its weights row."""
+        if self.src_channel_bytes == 4:  # a pixel's channels are one range
+            steps, width = [0], 4 * group.channels
+        else:
+            steps, width = [c * self.src_channel_bytes for c in range(group.channels)], 4
+        src = [self.src_pixel_bytes[p] + step for p in group.pixels for step in steps]
+        rows = [c * self.weights_row_bytes for c in range(group.channels)]
+        row_bytes = 4 * lanes * self.vectors
+        return (*(Range(SRC, b, b + width) for b in src), *(Range(WEIGHTS, b, b + row_bytes) for b in rows))

@@ -1,0 +1,259 @@
+"""f32 matrix tiles: a few rows by a few vectors of columns of a product, accumulated in registers.
+
+    dst[r, c] = post_ops(bias[r, c] + sum over k of src[r, k] * weights[k, c])
+    dst[r, c] = scale[0] * (sum over k of src[r, k] * weights[k, c]) + (scale[1] or 1 or 0) * dst[r, c]     if `scaled`
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32[rows, depth]     | (r, k) at r * src_row_bytes + k * src_depth_bytes |
+| weights | f32[depth, columns]  | row k at k * weights_row_bytes, in pieces of `panel_vectors`, panel_bytes apart |
+| bias    | f32[...]             | see `Bias`; nothing past the columns is read |
+| dst     | f32[rows, columns]   | columns dense, rows dst_row_bytes apart; read only for a start, beta or sum |
+| ahead   | bytes                | weights that will be needed soon; only prefetched |
+| scale   | f32[2]               | alpha and beta, if `scaled` |
+| packed  | f32[depth, vectors]  | if `packs`: the weights are left here, a whole panel, zero behind the columns |
+| 7, 8 .. | f32[...]             | operands of post-ops, laid out as each Operand says; none past the columns |
+
+Nothing is read past the columns, unless the weights are `padded`: then whole vectors are.  One call computes `items`
+such tiles, each argument a constant distance on from one to the next: a batch of small matrices.
+The register block is the outer product of Goto and van de Geijn's GEBP kernel ("Anatomy of high-performance matrix
+multiplication", 2008).  dst is not read where it need not be: BLAS demands that beta = 0 overwrites NaN.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from asmdnn.generators.dot.conv import BROADCASTS, LINE_BYTES
+from asmdnn.generators.dot.matmul_shape import (
+    AHEAD,
+    ARGUMENTS,
+    BIAS,
+    DST,
+    PACKED,
+    SCALE,
+    SRC,
+    WEIGHTS,
+    Bias,
+    MatmulTile,
+)
+from asmdnn.generators.functions.chain import apply_chain, apply_composed, is_written_out, operands_of
+from asmdnn.generators.functions.postops import OLD_DST
+from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import vector_of
+
+UNROLL = 8  # steps of depth in the loop's body
+
+
+@dataclass(frozen=True, slots=True)
+class MatmulTileSpec(MatmulTile):
+    """The kernel of a tile."""
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[7])."""
+        v = vector_of(self.isa, asm)
+        tile = Tile(self, asm, v)
+        if self.items.count == 1:
+            tile.compute()
+        else:
+            left = asm.gp.take("items left")
+            asm.MOV(left, self.items.count)
+            with asm.loop(left, "items"):
+                tile.compute()
+                tile.next_item()
+        asm.ret()
+
+
+Visit = Callable[[int, int, Pointer, Lanes], None]
+
+
+class Tile:
+    """The code of one tile; pointers stay in registers from item to item."""
+
+    def __init__(self, spec: MatmulTileSpec, asm: Assembler, v: Vector) -> None:
+        self.spec, self.asm, self.v = spec, asm, v
+        self.acc = v.registers.take("accumulators", spec.rows, spec.vectors)
+        self.pointers: dict[int, Any] = {}
+        used = {SRC: spec.depth > 0, WEIGHTS: spec.depth > 0, BIAS: spec.bias is not None, DST: True}
+        used |= {AHEAD: spec.ahead_lines > 0, SCALE: spec.scaled, PACKED: spec.packs}
+        for argument in (a for a, needed in used.items() if needed):
+            self.pointers[argument] = asm.gp.take(ARGUMENTS[argument])
+            asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
+
+    def compute(self) -> None:
+        self.start()
+        if self.spec.depth:
+            self.multiply()
+        self.finish()
+
+    def next_item(self) -> None:
+        """Move the pointers, of which src and weights have come forward already."""
+        spec, items = self.spec, self.spec.items
+        loops = looped_steps(spec.depth)
+        for argument, step in (
+            (SRC, items.src_bytes - loops * spec.src_depth_bytes),
+            (WEIGHTS, items.weights_bytes - loops * spec.weights_row_bytes),
+            (BIAS, items.bias_bytes),
+            (DST, items.dst_bytes),
+        ):
+            if argument in self.pointers and step:
+                self.asm.ADD(self.pointers[argument], step)
+
+    def start(self) -> None:
+        """acc[r][j] = dst, bias or zero."""
+        spec, v = self.spec, self.v
+        self.asm.role("start")
+        if spec.accumulate and not spec.scaled:
+            self.walk_dst(lambda r, j, at, part: part.load(self.acc[r][j], at))
+        elif spec.bias:
+            self.load_bias(spec.bias)
+        else:
+            for x in (x for row in self.acc for x in row):
+                v.zero(x)
+
+    def load_bias(self, bias: Bias) -> None:
+        spec, v = self.spec, self.v
+        with v.parts(spec.vectors, spec.columns if bias.columns else spec.vectors * v.lanes) as parts:
+            for r, row in enumerate(self.acc):
+                for j, part in enumerate(parts):
+                    if r and not bias.row_bytes:
+                        v.move(row[j], self.acc[0][j])
+                    elif bias.columns:
+                        part.load(row[j], mem(self.pointers[BIAS], r * bias.row_bytes + j * v.bytes, size=v.bytes))
+                    elif j:
+                        v.move(row[j], row[0])
+                    else:
+                        v.broadcast(row[0], mem(self.pointers[BIAS], r * bias.row_bytes, size=4))
+
+    def multiply(self) -> None:
+        """acc[r][j] += src[r, k] * weights[k, j] for all k: a loop over UNROLL steps, then the rest."""
+        spec, asm, v = self.spec, self.asm, self.v
+        with v.parts(spec.vectors, spec.vectors * v.lanes if spec.padded else spec.columns) as parts:
+            wide = spec.rows == 1 and not spec.packs
+            row = v.registers.take("weights row", 1 if wide else spec.vectors)
+            spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
+            loops, rest = looped_steps(spec.depth) // UNROLL, spec.depth - looped_steps(spec.depth)
+            if loops:
+                left = asm.gp.take("steps left")
+                asm.MOV(left, loops)
+                with asm.loop(left, "steps"):
+                    self.steps(UNROLL, parts, row, spare)
+                    asm.ADD(self.pointers[SRC], UNROLL * spec.src_depth_bytes)
+                    asm.ADD(self.pointers[WEIGHTS], UNROLL * spec.weights_row_bytes)
+                    if spec.packs:
+                        asm.ADD(self.pointers[PACKED], UNROLL * spec.vectors * v.bytes)
+                    if spec.ahead_lines:
+                        asm.ADD(self.pointers[AHEAD], spec.ahead_lines * LINE_BYTES)
+                asm.gp.free(left)
+            self.steps(rest, parts, row, spare)
+            v.registers.free(*row, *spare)
+
+    def steps(self, count: int, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:
+        spec, v = self.spec, self.v
+        src, weights = self.pointers[SRC], self.pointers[WEIGHTS]
+        for k in range(count):
+            self.asm.role(f"step {k}")
+            at = [k * spec.weights_row_bytes + spec.weights_vector(j, v.bytes) for j in range(spec.vectors)]
+            vectors = [mem(weights, x, size=v.bytes) for x in at]
+            column = [mem(src, r * spec.src_row_bytes + k * spec.src_depth_bytes, size=4) for r in range(spec.rows)]
+            self.prefetch(k, count, at)
+            if spec.rows == 1 and not spec.packs:
+                self.one_row(vectors, column[0], parts, row, spare[k % len(spare)])
+                continue
+            for factor, part, vector in zip(row, parts, vectors, strict=True):
+                part.load(factor, vector)
+            for j, factor in enumerate(row if spec.packs else ()):
+                v.store(mem(self.pointers[PACKED], (k * spec.vectors + j) * v.bytes, size=v.bytes), factor)
+            v.outer_product(self.acc, row, column, spare)
+
+    def one_row(self, vectors: list[Pointer], element: Pointer, parts: list[Lanes], row: list[Any], copy: Any) -> None:
+        """Each weight is used once, so the multiply reads it from memory."""
+        v = self.v
+        v.broadcast(copy, element)
+        for acc, part, vector in zip(self.acc[0], parts, vectors, strict=True):
+            if part is v:
+                v.fma(acc, copy, vector)
+            else:
+                part.load(row[0], vector)
+                v.fma(acc, copy, row[0])
+
+    def prefetch(self, k: int, count: int, vectors: list[int]) -> None:
+        """A share of the weights that come next into L2; and these weights, some steps ahead, into L1."""
+        spec, asm = self.spec, self.asm
+        for line in range(k, spec.ahead_lines, count):
+            asm.PREFETCHT1(mem(self.pointers[AHEAD], line * LINE_BYTES))
+        if spec.stream_bytes:
+            ends = {at + self.v.bytes - 1 for at in vectors} if spec.weights_row_bytes % LINE_BYTES else set()
+            for line in sorted({at // LINE_BYTES for at in (*vectors, *ends)}):
+                asm.PREFETCHT0(mem(self.pointers[WEIGHTS], line * LINE_BYTES + spec.stream_bytes))
+
+    def finish(self) -> None:
+        """Scale, post-ops and stores."""
+        spec, v = self.spec, self.v
+        self.asm.role("finish")
+        spare = v.registers.take("post-ops", 2)
+        old, factor = spare
+        slots = Slots(v)
+
+        def scale(x: Any, at: Pointer, part: Lanes) -> None:
+            v.mul(x, x, factor)
+            if spec.beta:
+                part.load(old, at)
+                v.fma(x, old, self.beta)
+            elif spec.accumulate:
+                part.load(old, at)
+                v.add(x, x, old)
+
+        def visit(r: int, j: int, at: Pointer, part: Lanes) -> None:
+            x = self.acc[r][j]
+            if spec.scaled:
+                scale(x, at, part)
+            if is_written_out(spec.post_ops):
+                apply_chain(spec.post_ops, v, x, at, part, spare)
+            else:
+                others = v.registers.take("post-ops", v.registers.available)  # what a tail has left
+                with self.sources(r, j, Source(at, part)) as sources:
+                    apply_composed(spec.post_ops, v, x, sources, [*spare, *others], slots)
+                v.registers.free(*others)
+            part.store(at, x)
+
+        if spec.scaled:
+            v.broadcast(factor, mem(self.pointers[SCALE], 0, size=4))
+            if spec.beta:
+                self.beta = v.registers.take("beta")
+                v.broadcast(self.beta, mem(self.pointers[SCALE], 4, size=4))
+        self.walk_dst(visit)
+        v.registers.free(*spare, *([self.beta] if spec.beta else []))
+
+    @contextmanager
+    def sources(self, r: int, j: int, old: Source) -> Iterator[list[Source]]:
+        """Where vector j of row r finds the operands of the post-ops; pointers are loaded here, and given back."""
+        asm, pointers, sources = self.asm, [], []
+        for operand in operands_of(self.spec.post_ops):
+            if operand is OLD_DST:
+                sources.append(old)
+                continue
+            pointers.append(asm.gp.take("post-op's operand"))
+            asm.MOV(pointers[-1], mem(asm.frame, 8 * operand.argument))
+            size, lanes = (4, None) if operand.element else (old.at.size, old.lanes)
+            place = r * operand.row_bytes + j * operand.vector_bytes
+            sources.append(Source(mem(pointers[-1], place, size=size), lanes))
+        yield sources
+        asm.gp.free(*pointers)
+
+    def walk_dst(self, visit: Visit) -> None:
+        """visit(row, vector, memory, lanes) for the whole tile."""
+        spec, v = self.spec, self.v
+        with v.parts(spec.vectors, spec.columns) as parts:
+            for j, part in enumerate(parts):
+                for r in range(spec.rows):
+                    visit(r, j, mem(self.pointers[DST], r * spec.dst_row_bytes + j * v.bytes, size=v.bytes), part)
+
+
+def looped_steps(depth: int) -> int:
+    """How many steps of depth the loop takes; the others are unrolled behind it.  A single round needs no loop."""
+    rounds = depth // UNROLL
+    return rounds * UNROLL if rounds > 1 else 0

@@ -1,0 +1,155 @@
+"""What a matrix tile is: the fields that its code depends on, its name, and the bytes that it touches.
+
+The arguments and the formula are in matmul.py, which has the code.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from zlib import crc32
+
+from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.isa.vectors import lanes_of
+
+SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)
+ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale", "packed")
+
+
+@dataclass(frozen=True, slots=True)
+class Bias:
+    """bias[r, c] is at r * row_bytes, and 4 * c on if the `columns` differ."""
+
+    row_bytes: int
+    columns: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """How many tiles one call computes, and how far apart the arguments of neighbours are."""
+
+    count: int
+    src_bytes: int
+    weights_bytes: int
+    bias_bytes: int
+    dst_bytes: int
+
+
+ONE = Items(1, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class MatmulTile:
+    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so."""
+
+    isa: str
+    rows: int
+    columns: int
+    depth: int
+    src_row_bytes: int
+    src_depth_bytes: int
+    weights_row_bytes: int
+    panel_vectors: int
+    panel_bytes: int
+    padded: bool  # weights have room, zero padding, for all lanes
+    dst_row_bytes: int
+    bias: Bias | None = None
+    accumulate: bool = False  # start from dst; if scaled, add dst as it is
+    scaled: bool = False
+    beta: bool = False  # if scaled: add beta * dst
+    post_ops: tuple[PostOp, ...] = ()
+    ahead_lines: int = 0  # cache lines to prefetch for every UNROLL steps
+    stream_bytes: int = 0  # prefetch the weights themselves so far ahead of their use
+    packs: bool = False
+    items: Items = ONE
+
+    @property
+    def vectors(self) -> int:
+        return self.panel_vectors if self.packs else -(-self.columns // lanes_of(self.isa))
+
+    @property
+    def name(self) -> str:
+        """Block, depth, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
+        words = [f"{self.rows}x{self.columns}x{self.depth}"] + [f"i{self.items.count}"] * (self.items.count > 1)
+        words += ["bias"] * bool(self.bias) + ["acc"] * self.accumulate
+        words += ["alpha"] * self.scaled + ["beta"] * self.beta + words_of(self.post_ops)
+        words += ["pack"] * self.packs + ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
+        return f"matmul_f32_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """The words of the frame."""
+        return (*ARGUMENTS, *names_of_operands(self.post_ops))
+
+    def reads_dst(self) -> bool:
+        return self.accumulate or self.beta or OLD_DST in operands_read(self.post_ops)
+
+    def weights_vector(self, j: int, vector_bytes: int) -> int:
+        """Where vector j of a row of weights starts."""
+        panel, within = divmod(j, self.panel_vectors)
+        return panel * self.panel_bytes + within * vector_bytes
+
+    def footprint(self) -> Footprint:
+        """The bytes that a call touches."""
+        reads = [*self._ranges(SRC), *self._ranges(WEIGHTS)]
+        dst = tuple(self._ranges(DST))
+        if self.bias:
+            reads += self._ranges(BIAS)
+        if self.scaled:
+            reads.append(Range(SCALE, 0, 8 if self.beta else 4))
+        for operand in operands_read(self.post_ops):
+            reads += [] if operand is OLD_DST else self._operand_ranges(operand)
+        packed = Range(PACKED, 0, self.depth * self.vectors * 4 * lanes_of(self.isa))
+        return Footprint((*reads, *dst * self.reads_dst()), (*dst, *[packed] * self.packs))
+
+    def _ranges(self, argument: int) -> Iterator[Range]:
+        """What an argument is touched in, by all items."""
+        steps = {
+            SRC: self.items.src_bytes,
+            WEIGHTS: self.items.weights_bytes,
+            BIAS: self.items.bias_bytes,
+            DST: self.items.dst_bytes,
+        }
+        spans = {SRC: self._src_spans, WEIGHTS: self._weights_spans, BIAS: self._bias_spans, DST: self._dst_spans}
+        for item in range(self.items.count if steps[argument] else 1):
+            for begin, size in spans[argument]():
+                yield Range(argument, item * steps[argument] + begin, item * steps[argument] + begin + size)
+
+    def _src_spans(self) -> Iterator[tuple[int, int]]:
+        if self.depth and self.src_depth_bytes == 4:
+            yield from ((r * self.src_row_bytes, 4 * self.depth) for r in range(self.rows))
+        elif self.src_row_bytes == 4:
+            yield from ((k * self.src_depth_bytes, 4 * self.rows) for k in range(self.depth))
+        else:
+            for r in range(self.rows):
+                yield from ((r * self.src_row_bytes + k * self.src_depth_bytes, 4) for k in range(self.depth))
+
+    def _weights_spans(self) -> Iterator[tuple[int, int]]:
+        vector_bytes = 4 * lanes_of(self.isa)
+        row_bytes = self.vectors * vector_bytes if self.padded else 4 * self.columns
+        for first in range(0, self.vectors, self.panel_vectors):
+            start = self.weights_vector(first, vector_bytes)
+            width = min(self.panel_vectors * vector_bytes, row_bytes - first * vector_bytes)
+            if width == self.weights_row_bytes:
+                yield from [(start, width * self.depth)] * bool(self.depth)
+            else:
+                yield from ((start + k * self.weights_row_bytes, width) for k in range(self.depth))
+
+    def _bias_spans(self) -> Iterator[tuple[int, int]]:
+        assert self.bias
+        width = 4 * self.columns if self.bias.columns else 4
+        rows = self.rows if self.bias.row_bytes else 1
+        yield from ((r * self.bias.row_bytes, width) for r in range(rows))
+
+    def _operand_ranges(self, operand: Operand) -> Iterator[Range]:
+        """What post-ops read of a tensor; with an operand a call is one item."""
+        lanes = lanes_of(self.isa)
+        for r in range(self.rows):
+            for j in range(self.vectors if self.columns > 0 else 0):
+                width = 4 if operand.element else 4 * min(lanes, self.columns - j * lanes)
+                begin = r * operand.row_bytes + j * operand.vector_bytes
+                if width > 0:
+                    yield Range(operand.argument, begin, begin + width)
+
+    def _dst_spans(self) -> Iterator[tuple[int, int]]:
+        yield from ((r * self.dst_row_bytes, 4 * self.columns) for r in range(self.rows))

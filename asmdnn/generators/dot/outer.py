@@ -1,0 +1,196 @@
+"""f32 products of few steps of depth, dst row after row: as fast as memory takes dst.
+
+    dst[r, c] = bias[r, c] + sum over k of src[r, k] * weights[k, c]
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32[rows, depth]    | (r, k) at r * src_row_bytes + k * src_depth_bytes |
+| weights | f32[depth, columns] | row k at k * weights_row_bytes, in pieces of `panel_vectors`, panel_bytes apart |
+| bias    | f32[...]            | see `Bias`; nothing past the columns is read |
+| dst     | f32[rows, columns]  | columns dense, rows dst_row_bytes apart; only written |
+
+A row after the other goes through all columns, so that dst is one stream of stores: streams side by side are slow past
+the caches.  Weights come from L1 again for every row.  The frame is that of matmul tiles.  Nothing is read past the
+columns, unless the weights are `padded`: then whole vectors are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+from asmdnn.generators.dot.conv import LINE_BYTES
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, Bias
+from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import lanes_of, vector_of
+
+CHUNK = 8  # vectors of columns at a time, to hide the latency of a multiply
+BROADCASTS = 2  # registers that elements of src take turns in
+
+
+@dataclass(frozen=True, slots=True)
+class OuterSpec:
+    """Everything that the bytes of the kernel depend on; depth > 0, panel_vectors divides CHUNK.
+
+    ahead: prefetch the same columns of the next row, where a row of dst is wider than a call, so that it is no stream.
+    streaming: stores go past the caches if dst is aligned, which the kernel looks at when called.
+    """
+
+    isa: str
+    rows: int
+    columns: int
+    depth: int
+    src_row_bytes: int
+    src_depth_bytes: int
+    weights_row_bytes: int
+    panel_vectors: int
+    panel_bytes: int
+    padded: bool
+    dst_row_bytes: int
+    bias: Bias | None = None
+    ahead: bool = False
+    streaming: bool = False
+
+    @property
+    def name(self) -> str:
+        words = [f"{self.rows}x{self.columns}x{self.depth}"] + ["bias"] * bool(self.bias)
+        words += ["ahead"] * self.ahead + ["streaming"] * self.streaming + [f"{crc32(repr(self).encode()):08x}"]
+        return f"outer_f32_{'_'.join(words)}__{self.isa}"
+
+    def footprint(self) -> Footprint:
+        width, bias = 4 * self.columns, self.bias
+        reads = [*self._src(), *self._weights()]
+        if bias:
+            size, rows = width if bias.columns else 4, self.rows if bias.row_bytes else 1
+            reads += [Range(BIAS, r * bias.row_bytes, r * bias.row_bytes + size) for r in range(rows)]
+        dst = tuple(Range(DST, r * self.dst_row_bytes, r * self.dst_row_bytes + width) for r in range(self.rows))
+        return Footprint(tuple(reads), dst)
+
+    def _src(self) -> Iterator[Range]:
+        steps = [k * self.src_depth_bytes for k in range(self.depth)]
+        if self.src_row_bytes == 4:
+            yield from (Range(SRC, at, at + 4 * self.rows) for at in steps)
+            return
+        for first in (r * self.src_row_bytes for r in range(self.rows)):
+            if self.src_depth_bytes == 4:
+                yield Range(SRC, first, first + 4 * self.depth)
+            else:
+                yield from (Range(SRC, first + at, first + at + 4) for at in steps)
+
+    def _weights(self) -> Iterator[Range]:
+        panel = self.panel_vectors * lanes_of(self.isa)
+        for number in range(-(-self.columns // panel)):
+            left = self.columns - number * panel
+            vectors = -(-left // lanes_of(self.isa))
+            width = min(panel, vectors * lanes_of(self.isa) if self.padded else left)
+            for k in range(self.depth):
+                begin = number * self.panel_bytes + k * self.weights_row_bytes
+                yield Range(WEIGHTS, begin, begin + 4 * width)
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[7])."""
+        v = vector_of(self.isa, asm)
+        rows = Rows(self, asm, v)
+        if self.streaming:
+            scratch = asm.gp.take("alignment")
+            with if_aligned(asm, rows.pointers[DST], v.bytes, scratch):
+                rows.emit(streaming=True)
+            asm.gp.free(scratch)
+        rows.emit(streaming=False)
+        asm.ret()
+
+
+class Rows:
+    """The code for all rows; pointers stay in registers."""
+
+    def __init__(self, spec: OuterSpec, asm: Assembler, v: Vector) -> None:
+        self.spec, self.asm, self.v, self.streaming = spec, asm, v, False
+        self.pointers: dict[int, Any] = {}
+        for argument in (SRC, WEIGHTS, DST, *[BIAS] * bool(spec.bias)):
+            self.pointers[argument] = asm.gp.take(ARGUMENTS[argument])
+            asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
+
+    def emit(self, streaming: bool) -> None:
+        spec, asm = self.spec, self.asm
+        self.streaming = streaming
+        left = asm.gp.take("rows left")
+        asm.MOV(left, spec.rows)
+        with asm.loop(left, "rows"):
+            self.row()
+            steps = {SRC: spec.src_row_bytes, DST: spec.dst_row_bytes, BIAS: spec.bias.row_bytes if spec.bias else 0}
+            for argument, step in steps.items():
+                if step:
+                    asm.ADD(self.pointers[argument], step)
+        asm.gp.free(left)
+
+    def row(self) -> None:
+        """All columns of a row; the pointers are left as they were."""
+        spec, asm, v = self.spec, self.asm, self.v
+        chunks, rest = divmod(spec.columns, CHUNK * v.lanes)
+        steps = {WEIGHTS: CHUNK // spec.panel_vectors * spec.panel_bytes, DST: CHUNK * v.bytes}
+        if spec.bias and spec.bias.columns:
+            steps[BIAS] = CHUNK * v.bytes
+        if chunks:
+            left = asm.gp.take("chunks left")
+            asm.MOV(left, chunks)
+            with asm.loop(left, "chunks of columns"):
+                self.chunk(CHUNK * v.lanes)
+                for argument, step in steps.items():
+                    asm.ADD(self.pointers[argument], step)
+            asm.gp.free(left)
+        if rest:
+            self.chunk(rest)
+        for argument, step in steps.items() if chunks else ():
+            asm.SUB(self.pointers[argument], chunks * step)
+
+    def chunk(self, columns: int) -> None:
+        """Some vectors of a row."""
+        spec, v, vectors = self.spec, self.v, -(-columns // self.v.lanes)
+        acc = v.registers.take("sums", vectors)
+        spare = v.registers.take("broadcast src", BROADCASTS)
+        for line in range(0, 4 * columns, LINE_BYTES) if spec.ahead and not self.streaming else ():
+            self.asm.PREFETCHT0(mem(self.pointers[DST], spec.dst_row_bytes + line))
+        with v.parts(vectors, columns) as parts:
+            if spec.bias:
+                self.load_bias(acc, parts, spec.bias)
+            for k in range(spec.depth):
+                factor = spare[k % BROADCASTS]
+                v.broadcast(factor, mem(self.pointers[SRC], k * spec.src_depth_bytes, size=4))
+                for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
+                    starts = k == 0 and not spec.bias
+                    self.multiply(x, factor, self.weights(k, j), v if spec.padded else part, starts)
+            for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
+                store = v.stream if self.streaming and part is v else part.store
+                store(mem(self.pointers[DST], j * v.bytes, size=v.bytes), x)
+        v.registers.free(*acc, *spare)
+
+    def load_bias(self, acc: list[Any], parts: list[Lanes], bias: Bias) -> None:
+        v = self.v
+        for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
+            if bias.columns:
+                part.load(x, mem(self.pointers[BIAS], j * v.bytes, size=v.bytes))
+            elif j:
+                v.move(x, acc[0])
+            else:
+                v.broadcast(x, mem(self.pointers[BIAS], 0, size=4))
+
+    def weights(self, k: int, j: int) -> Pointer:
+        """Vector j of a chunk, row k."""
+        panel, within = divmod(j, self.spec.panel_vectors)
+        at = k * self.spec.weights_row_bytes + panel * self.spec.panel_bytes + within * self.v.bytes
+        return mem(self.pointers[WEIGHTS], at, size=self.v.bytes)
+
+    def multiply(self, x: Any, factor: Any, weights: Pointer, part: Lanes, starts: bool) -> None:
+        """x = or += factor * weights."""
+        v = self.v
+        update = v.mul if starts else v.fma
+        if part is v:
+            update(x, factor, weights)
+            return
+        data = v.registers.take("weights")
+        part.load(data, weights)
+        update(x, factor, data)
+        v.registers.free(data)

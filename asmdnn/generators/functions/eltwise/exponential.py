@@ -1,0 +1,198 @@
+"""exp, and what is made of it: expm1, logistic, tanh, and e^x times something.
+
+Range reduction after Cody and Waite (Software Manual for the Elementary Functions, 1980): x = n ln2 + r, n integral,
+|r| <= ln2 / 2, with ln2 in two parts, of which the first has so few bits that its products with n are exact.  Then
+e^r = 1 + r + r^2 q(r); q is a minimax polynomial for the relative error of e^r - 1, 2^-26.0.
+n comes from the low bits of x log2(e) + 1.5 * 2^23, where an addition has rounded it.
+
+2^n itself may be no f32, or a denormal one.  exp_between multiplies twice, for results from 0 to infinity.  Most
+functions need e^x of negative numbers alone: lifted_exp adds n + LIFT to the exponent of e^r, as integers, and who
+takes the result multiplies by LOWERED in the end.  Either way a result is rounded once where it underflows.
+"""
+
+from dataclasses import dataclass
+from math import copysign
+
+from asmdnn.generators.functions.expression import Builder, Operand, Value
+from asmdnn.generators.functions.program import bits_of
+
+LOG2_E = float.fromhex("0x1.715476p+0")
+LN2_HIGH = float.fromhex("0x1.62e4p-1")  # 16 bits
+LN2_LOW = float.fromhex("0x1.7f7d1cp-20")
+Q = tuple(map(float.fromhex, ("0x1.fffffep-2", "0x1.5554aep-3", "0x1.5556eep-5", "0x1.122a72p-7", "0x1.6ba6d2p-10")))
+INTEGERS = 1.5 * 2.0**23  # added to a number below 2^22, this leaves its nearest integer in the low bits
+SIGN = 0x80000000
+MOST_F32 = float.fromhex("0x1.fffffep+127")
+BIAS = 127  # of the exponent of a f32
+LEAST, MOST = -112.0, 89.0  # below, |x| e^x is 0; above, e^x is infinite
+FURTHEST_SCALED = 170.0  # to both sides, what exp_between can take; below -170, x e^(scale x) is 0 too
+LIFT = 40  # 2^LIFT e^LEAST is a normal number, and so is 2^LIFT e^50
+LOWERED = 2.0**-LIFT
+LEAST_MINUS_1 = -20.0  # e^x - 1 is -1 below
+MOST_MISH = 10.0  # mish is x above
+LEAST_GELU = -10.95  # e^(2 g) is above e^LEAST here, and gelu and its derivative are 0 below
+GELU_LINEAR, GELU_LINEAR_LOW = float.fromhex("0x1.9884p+0"), float.fromhex("0x1.4cf50ep-18")  # 16 bits first
+GELU_CUBIC, GELU_CUBIC_LOW = float.fromhex("0x1.2444f2p-4"), float.fromhex("0x1.49b16ap-29")
+SCALES = (2.0**-80, 2.0**80)  # of x, within which bounds divided by the scale are normal numbers
+UNITS = (0.5, 1.0, 2.0)  # scales of an exponent that go into the polynomial
+LEAST_SCALE = 2.0**-4  # of x, down to which e^(scale x) may be lifted by LIFT before x is multiplied
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduced:
+    """x scale = n ln2 + r unit; the low bits of `integer` are n + offset."""
+
+    r: Value
+    integer: Value
+    unit: float
+
+    def power(self, build: Builder, low: Operand | None) -> Value:
+        """e^((r + low) unit)."""
+        r = self.r if low is None else self.r + low
+        return build.horner(r, [c * self.unit**k for k, c in enumerate((1.0, 1.0, *Q))])
+
+
+def reduce_by_ln2(build: Builder, x: Value, offset: int, scale: float = 1.0) -> Reduced:
+    """Of x * scale, the product not rounded, below 2^21.  The unit is the scale if that is one of UNITS."""
+    integer = build.fma(x, LOG2_E * scale, INTEGERS + offset)
+    n = integer - (INTEGERS + offset)
+    unit = scale if abs(scale) in UNITS else 1.0
+    rest = build.fnma(n, LN2_HIGH / unit, x) if unit == scale else build.fma(x, scale, n * -LN2_HIGH)
+    return Reduced(build.fnma(n, LN2_LOW / unit, rest), integer, unit)
+
+
+def lifted_exp(build: Builder, x: Value, *, low: Value | None = None, scale: float = 1.0) -> Value:
+    """e^(scale (x + low)) 2^LIFT where the exponent is between LEAST and 50; any number for NaN, even a finite one."""
+    reduced = reduce_by_ln2(build, x, LIFT, scale)
+    return build.op("iadd", reduced.power(build, low), build.op("shl", reduced.integer, immediate=23))
+
+
+def exp_of_negative(build: Builder, x: Value, scale: float = 1.0, factor: float = 1.0) -> Value:
+    """factor e^(x scale), rounded once, where the exponent is between LEAST and 50; NaN stays."""
+    return build.fma(lifted_exp(build, x, scale=scale), LOWERED * factor, x - x)
+
+
+def exp_between(
+    build: Builder, x: Value, *, low: Operand | None = None, factor: Operand | None = None, scale: float = 1.0
+) -> Value:
+    """factor e^(scale (x + low)) where the exponent is between -FURTHEST_SCALED and FURTHEST_SCALED; NaN stays.
+
+    low: |low| is below the last bits of x.  There are two scalings by powers of two, so that the result underflows and
+    overflows as if it was rounded once; the factor comes before the second one.
+    """
+    reduced = reduce_by_ln2(build, x, 2 * BIAS, scale)
+    power = reduced.power(build, low)  # before what follows, which would take registers meanwhile
+    half = build.op("shr", reduced.integer, immediate=1)
+    rest = build.op("isub", reduced.integer, half)
+    scaled = power * build.op("shl", half, immediate=23)
+    if factor is not None:
+        scaled = scaled * factor
+    return scaled * build.op("shl", rest, immediate=23)
+
+
+def exp(build: Builder, x: Value) -> Value:
+    """e^x."""
+    return exp_between(build, bounded(build, x, LEAST, MOST))
+
+
+def bounded(build: Builder, x: Value, least: float, most: float) -> Value:
+    """x between the bounds; NaN stays."""
+    return build.op("min", most, build.op("max", least, x))
+
+
+def exp_in_parts(build: Builder, x: Value, factor: float = 1.0) -> tuple[Value, Value]:
+    """(s, p) with factor e^x = s + s p, s being factor 2^n, for LEAST_MINUS_1 <= x <= 0 and NaN: what is added to it is
+    rounded with it.  2^-30 factor is a normal number."""
+    reduced = reduce_by_ln2(build, x, BIAS if factor == 1.0 else 0)
+    r = reduced.r
+    scale = build.op("shl", reduced.integer, immediate=23)
+    if factor != 1.0:
+        scale = build.op("iadd", scale, build.bits(bits_of(factor)))
+    return scale, build.fma(r * r, build.horner(r, Q), r)
+
+
+def negative_size(build: Builder, x: Value) -> Value:
+    """-|x|."""
+    return build.op("or", x, build.bits(SIGN))
+
+
+def tanh(build: Builder, x: Value) -> Value:
+    """sign(x) (1 - e) / (1 + e) with e = e^(-2 |x|): 1 + e is below 2, which makes the error of rounding it small."""
+    scale, p = exp_in_parts(build, build.op("max", LEAST_MINUS_1, negative_size(build, x + x)))
+    size = build.fnma(scale, p, 1.0 - scale) / build.fma(scale, p, scale + 1.0)
+    return build.op("or", size, build.op("and", x, build.bits(SIGN)))
+
+
+def elu(build: Builder, x: Value, alpha: float) -> Value:
+    """x > 0: x, else alpha (e^x - 1)."""
+    if 0.0 <= alpha <= 1.0:  # then it is the larger of the two, and e^x - 1 is 0 where x is
+        return build.op("max", minus_1(build, build.op("min", 0.0, build.op("max", LEAST_MINUS_1, x)), alpha), x)
+    return build.where(x >= 0.0, x, minus_1(build, build.op("max", LEAST_MINUS_1, x), alpha))
+
+
+def minus_1(build: Builder, x: Value, alpha: float) -> Value:
+    """alpha (e^x - 1), for LEAST_MINUS_1 <= x <= 0 and NaN."""
+    if not SCALES[0] < abs(alpha) < SCALES[1]:
+        return minus_1(build, x, 1.0) * alpha
+    scale, p = exp_in_parts(build, x, alpha)
+    return build.fma(scale, p, scale - alpha)
+
+
+def logistic(build: Builder, x: Value, alpha: float = 1.0) -> Value:
+    """1 / (1 + e^(-alpha x)), computed from e^-|alpha x|, so that it underflows gradually."""
+    scale = abs(alpha)
+    if not SCALES[0] < scale < SCALES[1]:
+        return logistic(build, x * alpha)
+    e = exp_of_negative(build, build.op("max", LEAST / scale, negative_size(build, x)), scale)
+    return build.where(x > 0.0 if alpha > 0 else x < 0.0, 1.0, e) / (e + 1.0)
+
+
+def swish(build: Builder, x: Value, alpha: float) -> Value:
+    """x logistic(alpha x); 0 where alpha x is minus infinity, as the limit is."""
+    scale = abs(alpha)
+    if alpha == 0:
+        return x * 0.5
+    if not SCALES[0] < scale < SCALES[1]:
+        finite = build.op("max", -MOST_F32, x) if alpha > 0 else build.op("min", MOST_F32, x)
+        return finite * logistic(build, x * alpha)
+    z = build.op("max", (LEAST if scale >= LEAST_SCALE else -FURTHEST_SCALED) / scale, negative_size(build, x))
+    larger = "max" if alpha > 0 else "min"  # in size: z e^(scale z) is smaller than z
+    if scale >= LEAST_SCALE:
+        lifted = lifted_exp(build, z, scale=scale)
+        part = lifted * z * copysign(LOWERED, alpha)
+        return build.op(larger, part, x) / build.fma(lifted, LOWERED, 1.0)
+    part = exp_between(build, z, scale=scale, factor=z if alpha > 0 else -z)
+    return build.op(larger, part, x) / (exp_between(build, z, scale=scale) + 1.0)
+
+
+def gelu_tanh(build: Builder, x: Value) -> Value:
+    """x / 2 (1 + tanh(g)), which is x logistic(2 g), with g = sqrt(2 / pi) (x + 0.044715 x^3).
+
+    2 g is a sum of two numbers (Dekker 1971), since its error is one of the result; it is computed for -|x|.
+    """
+    z = build.op("max", LEAST_GELU, negative_size(build, x))
+    y, low = twice_g(build, z)
+    lifted = lifted_exp(build, y, low=low)
+    return build.op("max", lifted * z * LOWERED, x) / build.fma(lifted, LOWERED, 1.0)
+
+
+def twice_g(build: Builder, z: Value) -> tuple[Value, Value]:
+    """The exponent of gelu_tanh and its low part."""
+    square = z * z
+    square_low = build.fma(z, z, -square)
+    factor = build.fma(square, GELU_CUBIC, GELU_LINEAR)
+    factor_low = build.fma(square, GELU_CUBIC, GELU_LINEAR - factor)  # exact: GELU_LINEAR has few bits
+    factor_low = build.fma(square, GELU_CUBIC_LOW, factor_low + GELU_LINEAR_LOW)
+    factor_low = build.fma(square_low, GELU_CUBIC, factor_low)
+    y = z * factor
+    return y, build.fma(z, factor_low, build.fma(z, factor, -y))
+
+
+def mish(build: Builder, x: Value) -> Value:
+    """x tanh(log(1 + e^x)), which is x e^x (e^x + 2) / (m + 2) with m = e^x (e^x + 2)."""
+    z = build.op("max", LEAST, x)
+    y = build.op("min", z, MOST_MISH)
+    lifted = lifted_exp(build, y)
+    above = build.fma(lifted, LOWERED, 2.0)
+    part = lifted * y * above / build.fma(lifted, above, 2.0 / LOWERED)
+    return part - (y - z)  # which is 0 below MOST_MISH, the sign of part's zeros being kept

@@ -1,0 +1,48 @@
+"""The algorithms without a series: piecewise linear ones, powers, rounding."""
+
+from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.program import Rounding
+
+
+def relu(build: Builder, x: Value, alpha: float) -> Value:
+    """x > 0: x, else alpha x."""
+    if alpha == 0.0:
+        return build.op("max", 0.0, x)
+    return build.where(x > 0.0, x, x * alpha)
+
+
+def square(build: Builder, x: Value) -> Value:
+    return x * x
+
+
+def absolute(build: Builder, x: Value) -> Value:
+    return abs(x)
+
+
+def sqrt(build: Builder, x: Value) -> Value:
+    return build.op("sqrt", x)
+
+
+def linear(build: Builder, x: Value, alpha: float, beta: float) -> Value:
+    """alpha x + beta, rounded once."""
+    return build.fma(x, alpha, beta)
+
+
+def clip(build: Builder, x: Value, alpha: float, beta: float) -> Value:
+    """alpha where x is below it, beta where x is above it; NaN stays."""
+    return build.op("min", beta, build.op("max", alpha, x))
+
+
+def round_(build: Builder, x: Value) -> Value:
+    """To nearest, ties to even."""
+    return build.op("round", x, immediate=Rounding.nearest_even)
+
+
+def hardsigmoid(build: Builder, x: Value, alpha: float, beta: float) -> Value:
+    """alpha x + beta, between 0 and 1."""
+    return clip(build, linear(build, x, alpha, beta), 0.0, 1.0)
+
+
+def hardswish(build: Builder, x: Value, alpha: float, beta: float) -> Value:
+    """x hardsigmoid(x)."""
+    return x * hardsigmoid(build, x, alpha, beta)

@@ -1,0 +1,235 @@
+"""Post-ops on registers: what every kernel family applies to a vector of results before it is stored.
+
+Each is a function of the result and of its operands, in the steps of program.py; chains of them are in
+postop_chain.py.  Sum and relu alone can also be written out: they need two registers beside the vector.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+from asmdnn.generators.functions.eltwise import simple
+from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS, scaled
+from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
+from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.program import Program
+from asmdnn.isa.vector import Lanes, Vector
+
+
+def word(number: float) -> str:
+    """A number in a kernel's name: no sign or plus, since names are file names and symbols."""
+    return f"{number:g}".replace("-", "m").replace("+", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor that a post-op reads beside the result, as argument number `argument` of the kernel.
+
+    Vector j of row r (a pixel, say) starts row_bytes * r + vector_bytes * j behind its pointer; with `element`, one
+    element there counts for all lanes.
+    """
+
+    argument: int
+    row_bytes: int
+    vector_bytes: int
+    element: bool
+
+
+OLD_DST = None  # in a list of operands: what the destination held
+
+
+@dataclass(frozen=True, slots=True)
+class SumOp:
+    """x + scale * dst, dst being what the destination held before the call."""
+
+    scale: float
+
+    @property
+    def name(self) -> str:
+        return "sum" if self.scale == 1.0 else "sum" + word(self.scale)
+
+    @property
+    def operands(self) -> tuple[Operand | None, ...]:
+        return (OLD_DST,)
+
+    def build(self, build: Builder, x: Value, old: Value) -> Value:
+        return x + old if self.scale == 1.0 else build.fma(old, self.scale, x)
+
+    def apply(self, v: Vector, x: Any, dst: Any, lanes: Lanes, spare: Sequence[Any]) -> None:
+        old, scale = spare
+        lanes.load(old, dst)
+        if self.scale == 1.0:
+            v.add(x, x, old)
+        else:
+            v.constant(scale, self.scale)
+            v.fma(x, scale, old)
+
+
+@dataclass(frozen=True, slots=True)
+class ReluOp:
+    """x if x > 0, else alpha * x; NaN stays NaN (MAXPS and MINPS return their second source then)."""
+
+    alpha: float
+
+    @property
+    def name(self) -> str:
+        return "relu" if self.alpha == 0.0 else "relu" + word(self.alpha)
+
+    @property
+    def operands(self) -> tuple[Operand | None, ...]:
+        return ()
+
+    def build(self, build: Builder, x: Value) -> Value:
+        return simple.relu(build, x, self.alpha)
+
+    def apply(self, v: Vector, x: Any, dst: Any, lanes: Lanes, spare: Sequence[Any]) -> None:
+        negative, constant = spare
+        v.zero(constant)
+        if self.alpha == 0.0:
+            v.max(x, constant, x)
+            return
+        v.min(negative, constant, x)
+        v.max(x, constant, x)
+        v.constant(constant, self.alpha)
+        v.fma(x, constant, negative)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetSumOp:
+    """x + scale * (dst - zero_point)."""
+
+    scale: float
+    zero_point: float
+
+    @property
+    def name(self) -> str:
+        return f"sum{word(self.scale)}z{word(self.zero_point)}"
+
+    @property
+    def operands(self) -> tuple[Operand | None, ...]:
+        return (OLD_DST,)
+
+    def build(self, build: Builder, x: Value, old: Value) -> Value:
+        return build.fma(old - self.zero_point, self.scale, x)
+
+
+@dataclass(frozen=True, slots=True)
+class EltwiseOp:
+    """scale * f(x)."""
+
+    alg: str
+    alpha: float
+    beta: float
+    scale: float
+
+    @property
+    def name(self) -> str:
+        return self.alg.replace("_", "")
+
+    @property
+    def operands(self) -> tuple[Operand | None, ...]:
+        return ()
+
+    def build(self, build: Builder, x: Value) -> Value:
+        return scaled(ALGORITHMS[self.alg].forward(build, x, self.alpha, self.beta), self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class GradientOp:
+    """x * f'(data), data being the source of f or, with from_dst, its result."""
+
+    alg: str
+    alpha: float
+    beta: float
+    from_dst: bool
+    data: Operand
+
+    @property
+    def name(self) -> str:
+        return f"{self.alg.replace('_', '')}{'dst' if self.from_dst else 'src'}bwd"
+
+    @property
+    def operands(self) -> tuple[Operand | None, ...]:
+        return (self.data,)
+
+    def build(self, build: Builder, x: Value, data: Value) -> Value:
+        gradient = GRADIENTS[self.alg].of_dst if self.from_dst else GRADIENTS[self.alg].of_src
+        assert gradient is not None
+        return gradient(build, x, data, self.alpha, self.beta)
+
+
+def indicator(compare: Callable[[Value, Value], Any]) -> Callable[[Builder, Value, Value], Value]:
+    """1 where the comparison holds, else 0."""
+    return lambda build, x, y: build.where(compare(x, y), 1.0, 0.0)
+
+
+BINARY: dict[str, Callable[[Builder, Value, Value], Value]] = {
+    "add": lambda _, x, y: x + y,
+    "sub": lambda _, x, y: x - y,
+    "mul": lambda _, x, y: x * y,
+    "div": lambda _, x, y: x / y,
+    "max": lambda build, x, y: build.op("max", x, y),
+    "min": lambda build, x, y: build.op("min", x, y),
+    "ge": indicator(lambda x, y: x >= y),
+    "gt": indicator(lambda x, y: x > y),
+    "le": indicator(lambda x, y: x <= y),
+    "lt": indicator(lambda x, y: x < y),
+    "eq": indicator(lambda x, y: x == y),
+    "ne": indicator(lambda x, y: x != y),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryOp:
+    """alg(x, operand)."""
+
+    alg: str
+    operand: Operand
+
+    @property
+    def name(self) -> str:
+        return self.alg
+
+    @property
+    def operands(self) -> tuple[Operand | None, ...]:
+        return (self.operand,)
+
+    def build(self, build: Builder, x: Value, y: Value) -> Value:
+        return BINARY[self.alg](build, x, y)
+
+
+@dataclass(frozen=True, slots=True)
+class PReluOp:
+    """x if x > 0, else weights * x."""
+
+    weights: Operand
+
+    @property
+    def name(self) -> str:
+        return "prelu"
+
+    @property
+    def operands(self) -> tuple[Operand | None, ...]:
+        return (self.weights,)
+
+    def build(self, build: Builder, x: Value, weights: Value) -> Value:
+        return build.where(x > 0.0, x, x * weights)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionOp:
+    """A function that the user wrote: program(x, operands)."""
+
+    program: Program
+    operands: tuple[Operand | None, ...]
+
+    @property
+    def name(self) -> str:
+        return f"user{crc32(repr(self.program).encode()):08x}"
+
+    def build(self, build: Builder, x: Value, *operands: Value) -> Value:
+        return build.insert(self.program, (x, *operands))
+
+
+PostOp = SumOp | ReluOp | OffsetSumOp | EltwiseOp | GradientOp | BinaryOp | PReluOp | ExpressionOp

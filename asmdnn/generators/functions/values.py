@@ -1,0 +1,178 @@
+"""Where the values of a program are while its code is emitted: in registers, on the stack, or in memory.
+
+When registers are short, the value that is needed last goes to the stack (Belady's rule, as linear-scan allocators
+apply it to straight code).  Constants are operands in memory and take no register, unless an instruction has no room
+for them.  Three registers are enough for every program, since every instruction takes one of its operands from memory.
+
+Several vectors share the registers; what is read from memory more than once stays in one as long as no computed value
+needs it: a core loads two vectors a cycle and multiplies as many, so that reading a constant for every multiplication
+of every vector would cost as much as multiplying.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asmdnn.generators.functions.program import Step
+from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.isa.vector import Lanes, Vector
+
+FEWEST_REGISTERS = 3
+NEVER = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an argument behind the first is read: a vector of lanes, or one element for all of them."""
+
+    at: Pointer
+    lanes: Lanes | None  # None for one element
+
+
+class Slots:
+    """Places on the stack for values, shared by all programs of a kernel; what one gives back the next one takes."""
+
+    def __init__(self, v: Vector) -> None:
+        self.v = v
+        self.free: list[Pointer] = []
+
+    def take(self) -> Pointer:
+        return self.free.pop() if self.free else self.v.asm.stack(self.v.bytes)
+
+
+class Values:
+    """The values of steps.  Inputs are registers, which are overwritten, or sources; `registers` include the former.
+
+    keeps: whether what memory holds may stay in a register between uses.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        results: Sequence[int],
+        v: Vector,
+        inputs: Sequence[Register | Source],
+        registers: Sequence[Register],
+        slots: Slots,
+        keeps: bool = False,
+    ) -> None:
+        assert len(registers) >= FEWEST_REGISTERS, "a program needs three registers"
+        self.steps, self.v, self.inputs, self.slots, self.keeps = steps, v, inputs, slots, keeps
+        self.free = [*registers]
+        self.where: dict[int, Register] = {}
+        self.spilled: dict[int, Pointer] = {}
+        self.unread: list[Pointer] = []
+        self.uses: list[list[int]] = [[] for _ in steps]
+        for i, step in enumerate(steps):
+            for a in set(step.args):
+                self.uses[a].append(i)
+        for result in results:
+            self.uses[result].append(len(steps))
+        self.now = 0
+        for i, step in enumerate(steps):
+            if step.op == "input" and not isinstance(x := inputs[step.immediate], Source):
+                self.free.remove(x)
+                self.where[i] = x
+
+    def result(self, args: Sequence[int], prefer: Register | None = None) -> Register:
+        """A register for the step's value, after its arguments are released."""
+        self.release(args)
+        if prefer is not None and prefer in self.free:
+            self.free.remove(prefer)
+            self.define(prefer)
+            return prefer
+        target = self.take_register()
+        self.define(target)
+        return target
+
+    def define(self, register: Register) -> None:
+        self.where[self.now] = register
+
+    def operand(self, value: int, *keep: Register) -> Register | Pointer:
+        """A register that holds the value, or memory that an instruction can read it from."""
+        if value in self.where:
+            return self.where[value]
+        if self.keeps and len(self.free) > 1 and self.last_use(value) > self.now:  # one register for the result
+            return self.in_register(value, *keep)
+        return self.memory(value) or self.in_register(value, *keep)
+
+    def memory(self, value: int) -> Pointer | None:
+        step = self.steps[value]
+        if value in self.spilled:
+            return self.spilled[value]
+        if step.op == "constant":
+            return self.v.splat(step.immediate)
+        source = self.source(step)
+        return source.at if source.lanes is self.v else None
+
+    def source(self, step: Step) -> Source:
+        source = self.inputs[step.immediate]
+        assert isinstance(source, Source)  # a register is never lost: it is spilled
+        return source
+
+    def in_register(self, value: int, *keep: Register) -> Register:
+        """A register that holds the value; registers in `keep` are not disturbed."""
+        if value not in self.where:
+            target = self.take_register(*keep)
+            self.load(target, value)
+            self.where[value] = target
+        return self.where[value]
+
+    def load(self, target: Register, value: int) -> None:
+        step = self.steps[value]
+        if value in self.spilled:
+            self.v.load(target, self.spilled[value])
+        elif step.op == "constant":
+            if step.immediate == 0:
+                self.v.zero(target)
+            else:
+                self.v.broadcast(target, self.v.asm.const(step.immediate.to_bytes(4, "little"), 4, size=4))
+        else:
+            source = self.source(step)
+            if source.lanes is None:
+                self.v.broadcast(target, source.at)
+            else:
+                source.lanes.load(target, source.at)
+
+    def last_use(self, value: int) -> int:
+        return self.uses[value][-1] if self.uses[value] else -1
+
+    def next_use(self, value: int) -> int:
+        """The first use from this step on: a value that this very step reads comes first."""
+        uses = self.uses[value]
+        at = bisect_left(uses, self.now)
+        return uses[at] if at < len(uses) else NEVER
+
+    def release(self, args: Sequence[int], kept: Sequence[int] = ()) -> None:
+        """Registers and slots of arguments that no later step reads are free."""
+        for arg in set(args) - set(kept):
+            if self.last_use(arg) <= self.now:
+                if arg in self.where:
+                    self.free.append(self.where.pop(arg))
+                if arg in self.spilled:  # the instruction that reads the slot may still be to come
+                    self.unread.append(self.spilled.pop(arg))
+
+    def free_slots(self) -> None:
+        self.slots.free += self.unread
+        self.unread.clear()
+
+    def take(self, register: Register) -> None:
+        if register in self.free:
+            self.free.remove(register)
+
+    def take_register(self, *keep: Register) -> Register:
+        """A free register; else that of the value that is needed last, which goes to the stack unless memory has it."""
+        if self.free:
+            return self.free.pop()
+        candidates = [value for value, register in self.where.items() if register not in keep]
+        victim = max(candidates, key=lambda value: (self.keeps and self.is_cheap(value), self.next_use(value)))
+        register = self.where.pop(victim)
+        if victim not in self.spilled and not self.is_cheap(victim):
+            self.spilled[victim] = self.slots.take()
+            self.v.store(self.spilled[victim], register)
+        return register
+
+    def is_cheap(self, value: int) -> bool:
+        """Whether it can be loaded again from where it came from."""
+        step = self.steps[value]
+        return step.op == "constant" or (step.op == "input" and isinstance(self.inputs[step.immediate], Source))

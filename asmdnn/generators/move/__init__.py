@@ -1,0 +1,1 @@
+"""Kernels that move elements: copies, transposes, conversions of type, shuffles."""

@@ -1,0 +1,231 @@
+"""Elements of any type as f32 in registers and back: what conversions have in common.
+
+    dst = saturate(round(scale * (src - src_zero_point) + sum * dst + dst_zero_point))
+
+All in f32, in this order; terms that are not asked for are left out.  scale is src_scale / dst_scale, and sum is
+divided by dst_scale as well, so that the formula is oneDNN's; quotient.py computes both.  Rounding is to nearest even.
+Integers saturate: what is above the largest value gives that, +inf too; NaN and what is below the smallest gives the
+smallest (for s32 the largest value is 2147483520, the last f32 below 2^31).  bf16 and f16 overflow to infinity, and
+keep NaN.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from struct import pack
+from typing import Any
+
+from asmdnn.generators.move.pieces import Place, load_elements, store_elements
+from asmdnn.isa.assembler import Assembler, mem
+
+LANES = 8
+BYTES_AT_ONCE = 4 * LANES  # s8 or u8 from four registers
+PACKED_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)  # of dwords, after two packs within the halves of registers
+SIZE_BYTES = {"f32": 4, "s32": 4, "bf16": 2, "f16": 2, "s8": 1, "u8": 1, "b32": 4, "b16": 2, "b8": 1}
+WIDENED = ("s32", "bf16", "f16", "s8", "u8")  # on the way from memory to f32
+LARGEST = {"s32": 2147483520.0, "s8": 127.0, "u8": 255.0}
+BF16_ROUND, BF16_QUIET = 0x7FFF, 0x40
+
+
+def exact_word(number: float) -> str:
+    """A number in a kernel's name, no two numbers alike; no sign or plus, since names are file names and symbols."""
+    return repr(number).replace("-", "m").replace("+", "")
+
+
+class Argument(IntEnum):
+    """Words of the frame; zero points are one s32, scales lie as the spec says."""
+
+    SRC = 0
+    DST = 1
+    SCALES = 2
+    SRC_ZERO_POINT = 3
+    DST_ZERO_POINT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """The types, and which terms of the formula there are; sum 0 leaves dst unread.
+
+    sum_factors: how many bytes behind each scale there is a further factor of the sum, sum / dst_scale; 0 for none.
+    """
+
+    src: str
+    dst: str
+    scaled: bool = False
+    src_zero_point: bool = False
+    dst_zero_point: bool = False
+    sum: float = 0.0
+    sum_factors: int = 0
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the bytes stay the same."""
+        return self == Conversion(self.src, self.src)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of an element of src, of dst."""
+        return SIZE_BYTES[self.src], SIZE_BYTES[self.dst]
+
+    def as_bits(self) -> "Conversion":
+        """A copy as one of plain bits, so that types of one size share kernels and no NaN changes."""
+        bits = f"b{8 * SIZE_BYTES[self.src]}"
+        return Conversion(bits, bits)
+
+    def __str__(self) -> str:
+        terms = [
+            "_scaled" * self.scaled,
+            "_srczp" * self.src_zero_point,
+            "_sum" + exact_word(self.sum) if self.sum else "",
+            f"at{self.sum_factors}" if self.sum_factors else "",
+            "_dstzp" * self.dst_zero_point,
+        ]
+        return f"{self.src}_{self.dst}{''.join(terms)}"
+
+
+class Converter:
+    """Emits conversions of up to 8 lanes.  `spare`: three vector registers that it may overwrite, others when assigned.
+
+    Zero points are kept in the given registers, or loaded anew for every vector when there are none.
+    """
+
+    def __init__(self, asm: Assembler, conversion: Conversion, spare: list[Any], kept: list[Any]) -> None:
+        self.asm, self.conversion, self.spare = asm, conversion, spare
+        self.streaming = False  # whether whole registers go past the caches
+        self.pointers: dict[Argument, Any] = {}
+        for argument, used in (
+            (Argument.SRC_ZERO_POINT, conversion.src_zero_point),
+            (Argument.DST_ZERO_POINT, conversion.dst_zero_point),
+        ):
+            if used:
+                self.pointers[argument] = pointer = asm.gp.take(argument.name.lower())
+                asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        self.kept = dict(zip(self.pointers, kept, strict=False))
+        for argument, x in self.kept.items():
+            self.load_zero_point(x, argument)
+
+    def load_zero_point(self, x: Any, argument: Argument) -> None:
+        self.asm.VPBROADCASTD(x, mem(self.pointers[argument], size=4))
+        self.asm.VCVTDQ2PS(x, x)
+
+    def zero_point(self, argument: Argument) -> Any:
+        """The zero point in all lanes."""
+        if argument in self.kept:
+            return self.kept[argument]
+        self.load_zero_point(self.spare[0], argument)
+        return self.spare[0]
+
+    def load(self, x: Any, place: Place, count: int, kind: str) -> None:
+        """`count` elements of type `kind` as f32, those of plain bits as they are; the other lanes are undefined."""
+        asm, size = self.asm, SIZE_BYTES[kind]
+        source: Any = x if size == 4 else x.xmm
+        if count == LANES and place.step == size and kind in WIDENED:
+            source = place.at(0, LANES * size)
+        else:
+            load_elements(asm, x, place, count, size, self.spare[0])
+        if kind == "s32":
+            asm.VCVTDQ2PS(x, source)
+        elif kind == "f16":
+            asm.VCVTPH2PS(x, source)
+        elif kind == "bf16":
+            asm.VPMOVZXWD(x, source)
+            asm.VPSLLD(x, x, 16)
+        elif kind in ("s8", "u8"):
+            (asm.VPMOVSXBD if kind == "s8" else asm.VPMOVZXBD)(x, source)
+            asm.VCVTDQ2PS(x, x)
+
+    def apply(self, x: Any, scales: Place | None, dst: Place, count: int) -> None:
+        """The formula without its rounding.  scales.step is 0 for one scale for all lanes."""
+        asm, conversion, y = self.asm, self.conversion, self.spare[1]
+        if conversion.src_zero_point:
+            asm.VSUBPS(x, x, self.zero_point(Argument.SRC_ZERO_POINT))
+        if scales and scales.step == 0:
+            asm.VBROADCASTSS(y, scales.at(0, 4))
+            asm.VMULPS(x, x, y)
+        elif scales:
+            self.load(y, scales, count, "f32")
+            asm.VMULPS(x, x, y)
+        if conversion.sum:
+            self.load(y, dst, count, conversion.dst)
+            if conversion.sum != 1.0:
+                asm.VBROADCASTSS(self.spare[0], asm.const(pack("<f", conversion.sum), 4, size=4))
+                asm.VMULPS(y, y, self.spare[0])
+            if scales and conversion.sum_factors:
+                self.multiply_sum(y, replace(scales, offset=scales.offset + conversion.sum_factors), count)
+            asm.VADDPS(x, x, y)
+        if conversion.dst_zero_point:
+            asm.VADDPS(x, x, self.zero_point(Argument.DST_ZERO_POINT))
+
+    def multiply_sum(self, y: Any, factors: Place, count: int) -> None:
+        """y times its factors."""
+        factor = self.spare[2]
+        if factors.step == 0:
+            self.asm.VBROADCASTSS(factor, factors.at(0, 4))
+        else:
+            self.load(factor, factors, count, "f32")
+        self.asm.VMULPS(y, y, factor)
+
+    def store(self, place: Place, x: Any, count: int) -> None:
+        """`count` lanes in the type of dst; x is overwritten."""
+        kind = self.conversion.dst
+        if kind in LARGEST:
+            self.to_integer(x, kind)
+        elif kind == "f16":
+            self.asm.VCVTPS2PH(x.xmm, x, 0)
+        elif kind == "bf16":
+            self.to_bf16(x)
+        size = SIZE_BYTES[kind]
+        if (count, size, place.step) == (LANES, 4, 4):
+            (self.asm.VMOVNTDQ if self.streaming else self.asm.VMOVDQU)(place.at(0, 4 * LANES), x)
+        else:
+            store_elements(self.asm, place, x, count, size, self.spare[0])
+
+    def store_bytes(self, place: Place, xs: list[Any], largest: Any, order: Any) -> None:
+        """Four registers as 32 dense s8 or u8; `largest` is LARGEST in all lanes, `order` PACKED_ORDER."""
+        asm, (words, octets) = self.asm, self.packs(self.conversion.dst)
+        for x in xs:
+            asm.VMINPS(x, largest, x)
+            asm.VCVTPS2DQ(x, x)
+        words(xs[0], xs[0], xs[1])
+        words(xs[2], xs[2], xs[3])
+        octets(xs[0], xs[0], xs[2])
+        asm.VPERMD(xs[0], order, xs[0])
+        asm.VMOVDQU(place.at(0, BYTES_AT_ONCE), xs[0])
+
+    def packs(self, kind: str) -> tuple[Callable[..., None], Callable[..., None]]:
+        """The saturating instructions from dwords to words, and from words to bytes."""
+        asm = self.asm
+        return (asm.VPACKSSDW, asm.VPACKSSWB) if kind == "s8" else (asm.VPACKUSDW, asm.VPACKUSWB)
+
+    def largest(self, kind: str) -> Any:
+        return self.asm.const(pack("<8f", *[LARGEST[kind]] * LANES), 32, size=32)
+
+    def to_integer(self, x: Any, kind: str) -> None:
+        """VCVTPS2DQ turns all that is out of range, and NaN, into the smallest: just the upper end needs care."""
+        asm = self.asm
+        asm.VMOVAPS(self.spare[0], self.largest(kind))
+        asm.VMINPS(x, self.spare[0], x)  # x where it is NaN
+        asm.VCVTPS2DQ(x, x)
+        if kind != "s32":
+            words, octets = self.packs(kind)
+            asm.VEXTRACTI128(self.spare[0].xmm, x, 1)
+            words(x.xmm, x.xmm, self.spare[0].xmm)
+            octets(x.xmm, x.xmm, x.xmm)
+
+    def to_bf16(self, x: Any) -> None:
+        """The upper half of x + 0x7FFF + its lowest bit; of a NaN the upper half, made quiet."""
+        asm, (bits, nan, _) = self.asm, self.spare
+
+        def dwords(value: int) -> Any:
+            return asm.const(pack("<8I", *[value] * LANES), 32, size=32)
+
+        asm.VCMPPS(nan, x, x, 3)  # unordered
+        asm.VPSRLD(bits, x, 16)
+        asm.VPAND(bits, bits, dwords(1))
+        asm.VPADDD(bits, bits, dwords(BF16_ROUND))
+        asm.VPADDD(bits, bits, x)
+        asm.VPOR(x, x, dwords(BF16_QUIET << 16))
+        asm.VBLENDVPS(x, bits, x, nan)
+        asm.VPSRLD(x, x, 16)
+        asm.VEXTRACTI128(bits.xmm, x, 1)
+        asm.VPACKUSDW(x.xmm, x.xmm, bits.xmm)

@@ -1,0 +1,90 @@
+"""Shuffle blocks: dst's channels are src's in another order, for a run of pixels.
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src | any 1, 2 or 4 byte elements | pixels `pixel_bytes` apart; of each, the windows that the spec lists |
+| dst | the same, never overlapping | of each pixel the units that the spec lists; no other byte is written |
+
+A unit is `unit_bytes` of dst that lie together; a window is as many bytes of src.  Elements are only moved, so their
+type does not matter.  Needs AVX2, which every supported level has.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Body, Part, if_aligned, merged
+from asmdnn.isa.assembler import Assembler, mem
+
+SRC, DST = range(2)
+ARGUMENTS = ("src", "dst")
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffleSpec:
+    """For each of `pixels` pixels all tiles of all parts.
+
+    unit_bytes: 16, or 4 or 8 if pixel_bytes is the same, so that the pixels of a unit fill a vector.
+    streaming: stores go past the caches if dst is aligned, which the kernel looks at when called.
+    """
+
+    isa: str
+    element_bytes: int
+    unit_bytes: int
+    pixels: int
+    pixel_bytes: int
+    parts: tuple[Part, ...]
+    streaming: bool = False
+
+    @property
+    def name(self) -> str:
+        units = sum(part.count * len(part.tile.dst) for part in self.parts)
+        block = f"{self.pixels}x{units * self.unit_bytes}"
+        return f"shuffle_b{8 * self.element_bytes}_{block}_{crc32(repr(self).encode()):08x}__{self.isa}"
+
+    def footprint(self) -> Footprint:
+        return Footprint(
+            self._ranges(SRC, ((p.src, p.src_step, p.count, p.tile.windows) for p in self.parts)),
+            self._ranges(DST, ((p.dst, p.dst_step, p.count, p.tile.dst) for p in self.parts)),
+        )
+
+    def _ranges(self, argument: int, places: Iterable[tuple[int, int, int, tuple[int, ...]]]) -> tuple[Range, ...]:
+        starts = [base + i * step + at for base, step, count, ats in places for i in range(count) for at in ats]
+        one = merged((at, at + self.unit_bytes) for at in starts)
+        shifts = range(0, self.pixels * self.pixel_bytes, self.pixel_bytes)
+        return tuple(Range(argument, b, e) for b, e in merged((b + s, e + s) for s in shifts for b, e in one))
+
+    def generate(self, asm: Assembler) -> None:
+        src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "pixel groups left"))
+        asm.MOV(src, mem(asm.frame, 8 * SRC))
+        asm.MOV(dst, mem(asm.frame, 8 * DST))
+        body = Body(asm, self.element_bytes, self.unit_bytes, self.pixel_bytes)
+        if self.streaming:
+            alignment = VECTOR_BYTES if self.pixel_bytes == self.unit_bytes else self.unit_bytes
+            with if_aligned(asm, dst, alignment, left):
+                body.streaming = True
+                self.all_pixels(asm, body, src, dst, left)
+                body.streaming = False
+        self.all_pixels(asm, body, src, dst, left)
+        asm.ret()
+
+    def all_pixels(self, asm: Assembler, body: Body, src: Any, dst: Any, left: Any) -> None:
+        """Groups that fill vectors, then smaller ones."""
+        group = VECTOR_BYTES // self.unit_bytes
+        rest = self.pixels
+        while group:
+            groups, rest = divmod(rest, group)
+            if groups > 1:
+                asm.MOV(left, groups)
+                with asm.loop(left, "pixels"):
+                    body.pixel_group(self.parts, group, src, dst)
+                    asm.ADD(src, group * self.pixel_bytes)
+                    asm.ADD(dst, group * self.pixel_bytes)
+            elif groups:
+                body.pixel_group(self.parts, group, src, dst)
+                if rest:
+                    asm.ADD(src, group * self.pixel_bytes)
+                    asm.ADD(dst, group * self.pixel_bytes)
+            group //= 2

@@ -1,0 +1,223 @@
+"""The body of a shuffle kernel: tiles of units, built in vector registers for a group of pixels."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from asmdnn.generators.move.shuffle_network import (
+    HALF_BYTES,
+    ZERO,
+    Gather,
+    Lanes,
+    Network,
+    best,
+    byte_control,
+    dword_steps,
+    is_whole,
+    windows_of,
+)
+from asmdnn.isa.assembler import Assembler, mem
+
+VECTOR_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Units that are built together.  windows: displacements in src.  dst: the displacement of each unit.  lanes: for
+    each unit the origin of its elements, as shuffle_network numbers them."""
+
+    windows: tuple[int, ...]
+    dst: tuple[int, ...]
+    lanes: tuple[Lanes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """`count` times the same tile: number i at src + i * src_step, dst + i * dst_step."""
+
+    tile: Tile
+    src: int = 0
+    dst: int = 0
+    count: int = 1
+    src_step: int = 0
+    dst_step: int = 0
+
+
+class Body:
+    """Emits the tiles for a group of pixels; vector registers hold a unit of each."""
+
+    def __init__(self, asm: Assembler, element_bytes: int, unit_bytes: int, pixel_bytes: int) -> None:
+        self.asm = asm
+        self.element_bytes, self.unit_bytes, self.pixel_bytes = element_bytes, unit_bytes, pixel_bytes
+        self.registers = asm.vectors(VECTOR_BYTES, 16)
+        self.src_tile, self.dst_tile, self.tiles_left = (
+            asm.gp.take(name) for name in ("src of tile", "dst of tile", "tiles left")
+        )
+        self.streaming = False
+        self.held: dict[int, Any] = {}  # windows in registers, the one used last at the end
+
+    def pixel_group(self, parts: Sequence[Part], group: int, src: Any, dst: Any) -> None:
+        """All parts for `group` pixels, a power of two."""
+        asm = self.asm
+        for part in parts:
+            if part.count == 1:
+                self.tile(part.tile, group, (src, part.src), (dst, part.dst))
+                continue
+            asm.LEA(self.src_tile, mem(src, part.src))
+            asm.LEA(self.dst_tile, mem(dst, part.dst))
+            asm.MOV(self.tiles_left, part.count)
+            with asm.loop(self.tiles_left, "tiles"):
+                self.tile(part.tile, group, (self.src_tile, 0), (self.dst_tile, 0))
+                asm.ADD(self.src_tile, part.src_step)
+                asm.ADD(self.dst_tile, part.dst_step)
+
+    def tile(self, tile: Tile, group: int, src: tuple[Any, int], dst: tuple[Any, int]) -> None:
+        """Build the units of one tile and store them; a pure gather stores each at once, to need few registers."""
+        self.window_at = [(src[0], src[1] + at) for at in tile.windows]
+        self.group = group
+        network = best(tile.lanes, self.element_bytes, self.unit_bytes)
+        if isinstance(network, Gather):
+            for at, lanes in zip(tile.dst, tile.lanes, strict=True):
+                x = self.gather(lanes)
+                self.store(dst[0], dst[1] + at, x)
+                self.registers.free(x)
+        else:
+            units = self.build(network)
+            for at, x in zip(tile.dst, units, strict=True):
+                self.store(dst[0], dst[1] + at, x)
+            self.registers.free(*units)
+        self.registers.free(*self.held.values())
+        self.held.clear()
+
+    def build(self, network: Network) -> list[Any]:
+        """A register for each unit of the network."""
+        if isinstance(network, Gather):
+            return [self.gather(lanes) for lanes in network.units]
+        evens, odds = self.build(network.evens), self.build(network.odds)
+        low, high = {
+            1: (self.asm.VPUNPCKLBW, self.asm.VPUNPCKHBW),
+            2: (self.asm.VPUNPCKLWD, self.asm.VPUNPCKHWD),
+            4: (self.asm.VUNPCKLPS, self.asm.VUNPCKHPS),
+        }[self.element_bytes]
+        units: list[Any] = [None] * (2 * len(evens))
+        for (a, b), even, odd in zip(network.pairs, evens, odds, strict=True):
+            units[a] = self.take("unit")
+            low(units[a], even, odd)
+            high(even, even, odd)
+            units[b] = even
+            self.registers.free(odd)
+        return units
+
+    def gather(self, lanes: Lanes) -> Any:
+        """A register with one unit, from its windows."""
+        asm = self.asm
+        windows = windows_of(lanes, self.unit_bytes)
+        x = self.take("unit")
+        if not windows:
+            asm.VPXOR(x, x, x)
+        elif is_whole(lanes, self.element_bytes, self.unit_bytes):
+            self.load(x, windows[0])
+        elif self.element_bytes == 4 and self.unit_bytes == HALF_BYTES:
+            self.gather_dwords(x, lanes)
+        else:
+            for window in windows:
+                control = asm.const(byte_control(lanes, window, self.element_bytes, self.unit_bytes), 32, size=32)
+                if window == windows[0]:
+                    asm.VPSHUFB(x, self.window(window), control)
+                    continue
+                piece = self.take("piece", x)
+                asm.VPSHUFB(piece, self.window(window), control)
+                asm.VPOR(x, x, piece)
+                self.registers.free(piece)
+        return x
+
+    def gather_dwords(self, x: Any, lanes: Lanes) -> None:
+        asm = self.asm
+        *before, last = dword_steps(lanes)
+        results: list[Any] = []
+        for step in before:
+            a = self.window(step.a)
+            results.append(self.take("pair", a))
+            asm.VSHUFPS(results[-1], a, self.window(step.b, a), step.control)
+        a, b = (self.window(op) if op >= 0 else results[~op] for op in (last.a, last.b))
+        asm.VSHUFPS(x, a, b, last.control)
+        if results:
+            self.registers.free(*results)
+        if ZERO in lanes:
+            kept = b"".join(bytes(4) if lane == ZERO else b"\xff" * 4 for lane in lanes)
+            asm.VANDPS(x, x, asm.const(kept * 2, 32, size=32))
+
+    def window(self, index: int, *pinned: Any) -> Any:
+        """The register with a window, loaded unless it still is there."""
+        x = self.held.pop(index, None)
+        if x is None:
+            x = self.take("window", *pinned)
+            self.load(x, index)
+        self.held[index] = x
+        return x
+
+    def take(self, purpose: str, *pinned: Any) -> Any:
+        """A free register; if there is none, that of the window that was used least recently."""
+        if not self.registers.available:
+            oldest = next(i for i, x in self.held.items() if x not in pinned)
+            self.registers.free(self.held.pop(oldest))
+        return self.registers.take(purpose)
+
+    def load(self, x: Any, window: int) -> None:
+        base, at = self.window_at[window]
+        if self.is_split:
+            self.asm.VMOVDQU(x.xmm, mem(base, at, size=HALF_BYTES))
+            self.asm.VINSERTI128(x, x, mem(base, at + self.pixel_bytes, size=HALF_BYTES), 1)
+        else:
+            move, view, size = self.whole_move(x)
+            move(view, mem(base, at, size=size))
+
+    def store(self, base: Any, at: int, x: Any) -> None:
+        """Store and overwrite a register."""
+        if self.is_split and self.streaming:
+            self.asm.VMOVNTDQ(mem(base, at, size=HALF_BYTES), x.xmm)
+            self.asm.VEXTRACTI128(x.xmm, x, 1)
+            self.asm.VMOVNTDQ(mem(base, at + self.pixel_bytes, size=HALF_BYTES), x.xmm)
+        elif self.is_split:
+            self.asm.VMOVDQU(mem(base, at, size=HALF_BYTES), x.xmm)
+            self.asm.VEXTRACTI128(mem(base, at + self.pixel_bytes, size=HALF_BYTES), x, 1)
+        else:
+            move, view, size = self.whole_move(x)
+            streams = self.streaming and size >= HALF_BYTES
+            (self.asm.VMOVNTDQ if streams else move)(mem(base, at, size=size), view)
+
+    @property
+    def is_split(self) -> bool:
+        """Whether the two halves of a vector are apart in memory."""
+        return self.group * self.unit_bytes == VECTOR_BYTES and self.pixel_bytes != self.unit_bytes
+
+    def whole_move(self, x: Any) -> tuple[Any, Any, int]:
+        """The instruction, the view of the register and the bytes for the pixels of a group that lie together."""
+        size = self.group * self.unit_bytes
+        move = {32: self.asm.VMOVDQU, 16: self.asm.VMOVDQU, 8: self.asm.VMOVQ, 4: self.asm.VMOVD}[size]
+        return move, x if size == VECTOR_BYTES else x.xmm, size
+
+
+@contextmanager
+def if_aligned(asm: Assembler, pointer: Any, alignment: int, scratch: Any) -> Iterator[None]:
+    """A body of streaming stores that ends the kernel; what follows is for a pointer that is not aligned."""
+    unaligned = asm.new_label("unaligned")
+    asm.MOV(scratch, pointer)
+    asm.AND(scratch, alignment - 1)
+    asm.JNZ(unaligned)
+    yield
+    asm.SFENCE()
+    asm.ret()
+    asm.bind(unaligned)
+
+
+def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Sorted, with those that touch or overlap as one."""
+    found: list[tuple[int, int]] = []
+    for begin, end in sorted(ranges):
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((begin, end))
+    return found

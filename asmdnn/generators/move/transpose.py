@@ -1,0 +1,104 @@
+"""Transposes of small units through registers: dst[c, r] = src[r, c].
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src | bytes[rows, columns, unit] | rows src_row_bytes apart, columns dense; no other byte is read |
+| dst | bytes[columns, rows, unit] | columns dst_row_bytes apart, rows dense; no other byte is written |
+
+Units of 1 to 32 bytes are single elements, or blocks that are dense on both sides; how tiles of them are transposed is
+in transpose_tiles.py.  Needs AVX2, which every supported level has.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.move.transpose_tiles import VECTOR_BYTES, Tiles
+from asmdnn.isa.assembler import Assembler, mem
+
+SRC, DST = range(2)
+ARGUMENTS = ("src", "dst")
+LINE_BYTES = 64
+UNITS = (1, 2, 4, 8, 16, 32)
+FEWEST_ACROSS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TransposeSpec:
+    """See above.  At most a line of columns, or else of rows: that side is unrolled, the other one looped over.
+
+    zero_rows: units of zero behind the rows of every column of dst, which then are the side that is unrolled.
+    streaming: whole vectors go past the caches if dst is aligned to 32 bytes, as dst_row_bytes must be then.
+    """
+
+    isa: str
+    unit_bytes: int
+    rows: int
+    columns: int
+    src_row_bytes: int
+    dst_row_bytes: int
+    streaming: bool = False
+    zero_rows: int = 0
+
+    @property
+    def name(self) -> str:
+        zeros = f"z{self.zero_rows}" if self.zero_rows else ""
+        block = f"{self.rows}{zeros}x{self.columns}_s{self.src_row_bytes}_d{self.dst_row_bytes}"
+        return f"transpose_b{8 * self.unit_bytes}_{block}{'_streaming' * self.streaming}__{self.isa}"
+
+    def footprint(self) -> Footprint:
+        def rows_of(argument: int, rows: int, row_bytes: int, width: int) -> tuple[Range, ...]:
+            width *= self.unit_bytes
+            if row_bytes == width:
+                return (Range(argument, 0, rows * width),)
+            return tuple(Range(argument, r * row_bytes, r * row_bytes + width) for r in range(rows))
+
+        return Footprint(
+            rows_of(SRC, self.rows, self.src_row_bytes, self.columns),
+            rows_of(DST, self.columns, self.dst_row_bytes, self.stored_rows),
+        )
+
+    @property
+    def stored_rows(self) -> int:
+        """Of src, and of zeros."""
+        return self.rows + self.zero_rows
+
+    @property
+    def across(self) -> int:
+        """How many units of the unrolled side there can be."""
+        return across_of(self.unit_bytes)
+
+    def generate(self, asm: Assembler) -> None:
+        src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "blocks left"))
+        asm.MOV(src, mem(asm.frame, 8 * SRC))
+        asm.MOV(dst, mem(asm.frame, 8 * DST))
+        tiles = Tiles(asm, self, src, dst)
+        if self.streaming:
+            with if_aligned(asm, dst, VECTOR_BYTES, left):
+                tiles.store_vector = asm.VMOVNTDQ
+                self.all_blocks(asm, tiles, src, dst, left)
+                tiles.store_vector = asm.VMOVDQU
+        self.all_blocks(asm, tiles, src, dst, left)
+        asm.ret()
+
+    def all_blocks(self, asm: Assembler, tiles: Tiles, src: Any, dst: Any, left: Any) -> None:
+        """A loop over whole blocks along the longer side, and the rest."""
+        by_rows = self.columns <= self.across
+        extent = self.rows if by_rows else self.columns
+        # The last block is apart: it alone must not reach behind the last row or column.
+        blocks = (extent - 1) // self.across
+        rest = extent - blocks * self.across
+        if blocks:
+            steps = (self.src_row_bytes, self.unit_bytes) if by_rows else (self.unit_bytes, self.dst_row_bytes)
+            asm.MOV(left, blocks)
+            with asm.loop(left, "blocks"):
+                tiles.block(self.across if by_rows else self.rows, self.columns if by_rows else self.across, last=False)
+                for pointer, step in zip((src, dst), steps, strict=True):
+                    asm.ADD(pointer, self.across * step)
+        tiles.block(rest if by_rows else self.rows, self.columns if by_rows else rest, last=True)
+
+
+def across_of(unit_bytes: int) -> int:
+    """Units in a cache line, or a few if they are large."""
+    return max(LINE_BYTES // unit_bytes, FEWEST_ACROSS)

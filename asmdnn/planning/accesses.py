@@ -1,0 +1,53 @@
+"""Footprints as arrays, so that the proof of a plan works on all accesses of a kernel at once.
+
+A kernel that moves single elements has a range for each, tens of thousands of them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.generators.footprint import Footprint, Range, TapList
+from asmdnn.planning.plan import Int64
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Spans:
+    """Bytes [begins[i], ends[i]) from one argument's pointer."""
+
+    begins: Int64
+    ends: Int64
+
+    def reach(self, argument: int) -> Range:
+        """From the first byte to the last."""
+        return Range(argument, int(self.begins.min()), int(self.ends.max()))
+
+    def are_among(self, others: "Spans | None") -> bool:
+        """Whether each is one of the others."""
+        return others is not None and self.pairs() <= others.pairs()
+
+    def pairs(self) -> set[tuple[int, int]]:
+        return set(zip(self.begins.tolist(), self.ends.tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Accesses:
+    """A footprint, by argument."""
+
+    reads: Mapping[int, Spans]
+    writes: Mapping[int, Spans]
+    taps: TapList | None
+
+    @classmethod
+    def of(cls, footprint: Footprint) -> "Accesses":
+        return cls(spans_of(footprint.reads), spans_of(footprint.writes), footprint.taps)
+
+
+def spans_of(ranges: Iterable[Range]) -> dict[int, Spans]:
+    found: dict[int, tuple[list[int], list[int]]] = {}
+    for access in ranges:
+        begins, ends = found.setdefault(access.argument, ([], []))
+        begins.append(access.begin_bytes)
+        ends.append(access.end_bytes)
+    return {a: Spans(np.array(begins, np.int64), np.array(ends, np.int64)) for a, (begins, ends) in found.items()}

@@ -1,0 +1,172 @@
+"""Plans as bytes and back, for kernel packs: JSON for the values, raw little-endian arrays behind it, deflated.
+
+    length of the JSON u64 | JSON, padded to 8 | arrays, each padded to 8
+
+Specs are frozen dataclasses, named tuples, enumerations and plain values.  Decoding builds only classes that this
+package has imported already and imports nothing, so that no text of a file decides what code is loaded.
+"""
+
+import json
+import struct
+import sys
+import zlib
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.errors import AsmdnnError
+from asmdnn.jit.kernels import spec_text
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Phase, Plan
+from asmdnn.types import DATA_TYPES
+
+COMPRESSION = 6
+
+_LENGTH = struct.Struct("<Q")
+_ALIGNMENT_BYTES = 8
+
+
+class NotPackable(AsmdnnError):
+    """A plan holds a value that the format has no word for."""
+
+
+def encode_plan(plan: Plan, extra: Any = None) -> bytes:
+    """`plan` as bytes, with any JSON value beside it.  Raises NotPackable unless decoding gives the same plan back."""
+    arrays: list[npt.NDArray[Any]] = []
+
+    def shelve(array: npt.NDArray[Any]) -> dict[str, Any]:
+        arrays.append(np.ascontiguousarray(array))
+        return {"dtype": array.dtype.str, "shape": list(array.shape)}
+
+    text = {
+        "implementation": plan.implementation,
+        "specs": [_encode(spec) for spec in plan.specs],
+        "phases": [
+            {
+                "arguments": phase.arguments,
+                "records": shelve(phase.records),
+                "cycles": shelve(phase.cycles),
+                "continues": phase.continues,
+            }
+            for phase in plan.phases
+        ],
+        "tensors": {name: _encode(desc) for name, desc in plan.tensors.items()},
+        "constants": {name: shelve(array) for name, array in plan.constants.items()},
+        "scratch_bytes": dict(plan.scratch_bytes),
+        "outputs": plan.outputs,
+        "in_place": plan.in_place,
+        "extra": extra,
+    }
+    head = json.dumps(text).encode()
+    parts = [_LENGTH.pack(len(head)), head, bytes(-len(head) % _ALIGNMENT_BYTES)]
+    for array in arrays:
+        parts += [array.tobytes(), bytes(-array.nbytes % _ALIGNMENT_BYTES)]
+    data = zlib.compress(b"".join(parts), COMPRESSION)
+    _compare(plan, decode_plan(data)[0])
+    return data
+
+
+def decode_plan(data: bytes | memoryview) -> tuple[Plan, Any]:
+    """The plan, its arrays read-only, and what was stored beside it.  For bytes whose checksum holds."""
+    raw = zlib.decompress(data)
+    (head_bytes,) = _LENGTH.unpack_from(raw)
+    text = json.loads(raw[_LENGTH.size : _LENGTH.size + head_bytes])
+    at = _LENGTH.size + head_bytes + -head_bytes % _ALIGNMENT_BYTES
+
+    def take(described: dict[str, Any]) -> npt.NDArray[Any]:
+        nonlocal at
+        dtype, shape = np.dtype(described["dtype"]), tuple(described["shape"])
+        array = np.frombuffer(raw, dtype, int(np.prod(shape, dtype=np.int64)), at).reshape(shape)
+        at += array.nbytes + -array.nbytes % _ALIGNMENT_BYTES
+        return array
+
+    phases = tuple(
+        Phase(tuple(p["arguments"]), take(p["records"]), take(p["cycles"]), p["continues"]) for p in text["phases"]
+    )
+    plan = Plan(
+        implementation=text["implementation"],
+        specs=tuple(_decode(spec) for spec in text["specs"]),
+        phases=phases,
+        tensors={name: _decode(desc) for name, desc in text["tensors"].items()},
+        constants={name: take(array) for name, array in text["constants"].items()},
+        scratch_bytes=text["scratch_bytes"],
+        outputs=tuple(text["outputs"]),
+        in_place=tuple(text["in_place"]),
+    )
+    return plan, text["extra"]
+
+
+def _encode(value: Any) -> Any:
+    """A value as JSON; tuples are lists, everything with a class says which."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, MemoryDesc):
+        return {"desc": _desc_fields(value)}
+    name = f"{type(value).__module__}:{type(value).__qualname__}"
+    if isinstance(value, Enum):
+        return {"class": name, "value": _encode(value.value)}
+    if is_dataclass(value):
+        return {"class": name, "fields": {f.name: _encode(getattr(value, f.name)) for f in fields(value) if f.init}}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {"class": name, "fields": {key: _encode(item) for key, item in value._asdict().items()}}
+    if type(value) is tuple:
+        return [_encode(item) for item in value]
+    raise NotPackable(f"a plan holds {value!r}, a {name}, which packs have no word for")
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_decode(item) for item in value)
+    if not isinstance(value, dict):
+        return value
+    if "desc" in value:
+        return _desc(value["desc"])
+    cls = _class(value["class"])
+    if "value" in value:
+        return cls(_decode(value["value"]))
+    return cls(**{name: _decode(item) for name, item in value["fields"].items()})
+
+
+def _class(name: str) -> Any:
+    module, _, qualname = name.partition(":")
+    ours = module.startswith(f"{__name__.split('.')[0]}.")
+    cls = getattr(sys.modules.get(module), qualname, None) if ours else None
+    if not isinstance(cls, type) or not (is_dataclass(cls) or issubclass(cls, Enum) or hasattr(cls, "_fields")):
+        raise NotPackable(f"a plan holds a {name}, which this process does not know")
+    return cls
+
+
+def _desc_fields(desc: MemoryDesc) -> dict[str, Any]:
+    layout = {"tag": "any"} if desc.is_any else {"strides": desc.strides, "inner_blocks": desc.inner_blocks}
+    return {"dims": desc.dims, "dtype": desc.dtype.name, "offset0": desc.offset0, **layout}
+
+
+def _desc(text: dict[str, Any]) -> MemoryDesc:
+    layout = {name: text[name] for name in ("tag", "strides", "inner_blocks") if name in text}
+    return MemoryDesc(text["dims"], DATA_TYPES[text["dtype"]], offset0=text["offset0"], **layout)
+
+
+def _compare(plan: Plan, copy: Plan) -> None:
+    """Raise NotPackable unless `copy` is `plan`: kernels by the text of their specs, all else by value."""
+    same = (
+        [spec_text(spec) for spec in plan.specs] == [spec_text(spec) for spec in copy.specs]
+        and _arrays(plan) == _arrays(copy)
+        and [(p.arguments, p.continues) for p in plan.phases] == [(p.arguments, p.continues) for p in copy.phases]
+        and all(
+            getattr(plan, f.name) == getattr(copy, f.name)
+            for f in fields(plan)
+            if f.name not in ("specs", "phases", "constants")
+        )
+    )
+    if not same:
+        raise NotPackable(f"the plan {plan.implementation} does not survive being written and read")
+
+
+def _arrays(plan: Plan) -> Sequence[tuple[str, tuple[int, ...], bytes]]:
+    arrays = [array for phase in plan.phases for array in (phase.records, phase.cycles)]
+    arrays += [plan.constants[name] for name in sorted(plan.constants)]
+    return [(array.dtype.str, array.shape, array.tobytes()) for array in arrays]

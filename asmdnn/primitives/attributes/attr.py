@@ -1,0 +1,185 @@
+"""Attributes of a primitive: post-ops that run on its result before it is stored, scales and zero points."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.generators.functions import postops
+from asmdnn.generators.functions.postops import EltwiseOp, OffsetSumOp, Operand, PReluOp, ReluOp, SumOp
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise, finite, tensor
+from asmdnn.primitives.attributes.user_post_op import PostOp
+
+MAX_POST_OPS = 32
+SCRATCHPAD_MODES = ("library", "user")
+QUANTIZED = ("src", "weights", "dst")
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """dst = op + scale * (dst - zero_point), dst being what the destination held before the call."""
+
+    scale: float = 1.0
+    zero_point: float = 0.0
+    kind = "sum"
+
+    def __post_init__(self) -> None:
+        for name in ("scale", "zero_point"):
+            object.__setattr__(self, name, finite(f"Sum.{name}", getattr(self, name)))
+
+    @property
+    def tensors(self) -> dict[str, MemoryDesc]:
+        return {}
+
+    def on_registers(self) -> postops.PostOp:
+        return OffsetSumOp(self.scale, self.zero_point) if self.zero_point else SumOp(self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Eltwise:
+    """dst = scale * f(op), f one of oneDNN's algorithms; docs/eltwise.md lists them, with alpha, beta and errors."""
+
+    alg: str
+    alpha: float = 0.0
+    beta: float = 0.0
+    scale: float = 1.0
+    kind = "eltwise"
+
+    def __post_init__(self) -> None:
+        alpha, beta = check_eltwise("Eltwise", self.alg, self.alpha, self.beta)
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "beta", beta)
+        object.__setattr__(self, "scale", finite("Eltwise.scale", self.scale))
+
+    @property
+    def tensors(self) -> dict[str, MemoryDesc]:
+        return {}
+
+    def on_registers(self) -> postops.PostOp:
+        if self.alg == "relu" and self.scale == 1.0:
+            return ReluOp(self.alpha)
+        return EltwiseOp(self.alg, self.alpha, self.beta, self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """dst = alg(op, src1): add sub mul div, max min (src1 where either is NaN), and 1 or 0 for ge gt le lt eq ne.
+
+    Every dim of src1 is dst's or 1.  As the chain's number i it is the argument "binary_i" of the primitive.
+    """
+
+    alg: str
+    src1: MemoryDesc
+    kind = "binary"
+
+    def __post_init__(self) -> None:
+        check_alg("Binary.alg", self.alg, postops.BINARY)
+        tensor("Binary.src1", self.src1)
+
+    @property
+    def tensors(self) -> dict[str, MemoryDesc]:
+        return {"binary": self.src1}
+
+    def on_registers(self, operand: Operand) -> postops.PostOp:
+        return postops.BinaryOp(self.alg, operand)
+
+
+@dataclass(frozen=True, slots=True)
+class PReLU:
+    """dst = op if op > 0, else weights * op; every dim of weights is dst's or 1.  The argument is "prelu_i"."""
+
+    weights: MemoryDesc
+    kind = "prelu"
+
+    def __post_init__(self) -> None:
+        tensor("PReLU.weights", self.weights)
+
+    @property
+    def tensors(self) -> dict[str, MemoryDesc]:
+        return {"prelu": self.weights}
+
+    def on_registers(self, operand: Operand) -> postops.PostOp:
+        return PReluOp(operand)
+
+
+AnyPostOp = Sum | Eltwise | Binary | PReLU | PostOp
+
+
+def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """The masks by tensor, sorted; InvalidArguments names the field."""
+    if not isinstance(masks, Mapping):
+        raise InvalidArguments(f"{field} must map tensors to masks, such as {{'src': 0}}, not {masks!r}")
+    for name, mask in masks.items():
+        if name not in QUANTIZED:
+            raise InvalidArguments(f"{field} has the tensor {name!r}, it must be one of {', '.join(QUANTIZED)}")
+        if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
+            raise InvalidArguments(f"{field}[{name!r}] must be a mask of dims, an integer >= 0, not {mask!r}")
+    return tuple(sorted(masks.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Attr:
+    """post_ops: Sum, Eltwise, Binary, PReLU and PostOp values, executed in order of appending; at most 32.
+
+    The chain is a tuple of frozen values: its length, each one's `kind` and parameters can be read, and what is done to
+    the list that it was made from does not change it.
+
+    scales, zero_points: for each tensor ("src", "weights", "dst") a mask, whose bit d says that every index of dim d
+    has a value of its own; 0 is one value for all.  The values come with the call: `src_scales` is f32[product of
+    those dims], `src_zero_points` s32, and so on.  Results are divided by the scales of dst, behind all post-ops.
+    scratchpad_mode: "library", the primitive has a pool of temporary memory, or "user", every call passes it.
+    deterministic: ask for results that are bitwise equal in every run and for every number of threads.  All kernels
+    here are, so it changes nothing; a request that says so stays true when others come.
+    Raises InvalidArguments.
+    """
+
+    post_ops: tuple[AnyPostOp, ...] = ()
+    scales: tuple[tuple[str, int], ...] = ()
+    zero_points: tuple[tuple[str, int], ...] = ()
+    scratchpad_mode: str = "library"
+    deterministic: bool = False
+
+    def __init__(
+        self,
+        post_ops: AnyPostOp | Iterable[AnyPostOp] = (),
+        scales: Mapping[str, int] | None = None,
+        zero_points: Mapping[str, int] | None = None,
+        scratchpad_mode: str = "library",
+        deterministic: bool = False,
+    ) -> None:
+        chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
+        for i, op in enumerate(chain):
+            if not isinstance(op, AnyPostOp):
+                raise InvalidArguments(f"post_ops[{i}] must be a Sum, Eltwise, Binary, PReLU or PostOp, not {op!r}")
+        if len(chain) > MAX_POST_OPS:
+            raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
+        object.__setattr__(self, "post_ops", chain)
+        object.__setattr__(self, "scales", checked_masks("scales", scales or {}))
+        object.__setattr__(self, "zero_points", checked_masks("zero_points", zero_points or {}))
+        if scratchpad_mode not in SCRATCHPAD_MODES:
+            raise InvalidArguments(f"scratchpad_mode must be 'library' or 'user', not {scratchpad_mode!r}")
+        object.__setattr__(self, "scratchpad_mode", scratchpad_mode)
+        if not isinstance(deterministic, bool):
+            raise InvalidArguments(f"deterministic must be True or False, not {deterministic!r}")
+        object.__setattr__(self, "deterministic", deterministic)
+
+    @property
+    def quantizes(self) -> bool:
+        """Whether values are scaled or shifted on the way in or out."""
+        return bool(self.scales or self.zero_points)
+
+    def tensors(self) -> dict[str, MemoryDesc]:
+        """What post-ops read, by argument name: that of the tensor, and the number of the post-op in the chain."""
+        return {f"{name}_{i}": desc for i, op in enumerate(self.post_ops) for name, desc in op.tensors.items()}
+
+    def data(self) -> dict[str, Memory]:
+        """The data that came with tensors of user-written post-ops, by argument name."""
+        own = ((i, op) for i, op in enumerate(self.post_ops) if isinstance(op, PostOp))
+        return {f"{name}_{i}": memory for i, op in own for name, memory in op.data.items()}
+
+    def reads_dst(self) -> bool:
+        """Whether the result depends on what the destination held before."""
+        return any(isinstance(op, Sum) for op in self.post_ops)
+
+
+NO_ATTR = Attr()

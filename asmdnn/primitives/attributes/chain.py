@@ -1,0 +1,121 @@
+"""What follows the sums of a convolution or a product: scales, the bias behind them, post-ops, and the scales of dst.
+
+    dst = post_ops(src_scales * weights_scales * sums + bias) / dst_scales
+
+Scales, and a bias that has to wait for them, are read as binary post-ops are, so that kernels know one mechanism.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.generators.functions import postops
+from asmdnn.generators.functions.postops import Operand
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Sum
+from asmdnn.types import f32
+
+BIAS = "bias"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A post-op, the arguments of the primitive that it reads, and the form in which a caller passes its tensor, where
+    that is another one: scales are passed as a vector, and read as a tensor that broadcasts to dst."""
+
+    op: AnyPostOp
+    names: tuple[str, ...] = ()
+    passed: MemoryDesc | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Links in the order of execution."""
+
+    links: tuple[Link, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all arguments that are read, in order."""
+        return tuple(name for link in self.links for name in link.names)
+
+    @property
+    def reads_dst(self) -> bool:
+        """Whether the result depends on what the destination held before."""
+        return any(isinstance(link.op, Sum) for link in self.links)
+
+    @property
+    def may_split(self) -> bool:
+        """Whether dst may hold partial sums: not if a post-op behind the first one reads what it held before."""
+        return not any(isinstance(link.op, Sum) for link in self.links[1:])
+
+    @property
+    def adds_bias(self) -> bool:
+        """Whether the bias is a link: kernels do not start from it then."""
+        return BIAS in self.names
+
+    def operands(self, dst: MemoryDesc) -> dict[str, MemoryDesc]:
+        """What is read beside a result like dst, as tensors that broadcast to it: `any` becomes dst's format, or a
+        plain one.  Raises InvalidArguments if one cannot be broadcast to dst."""
+        found = {}
+        for link in self.links:
+            for name, desc in zip(link.names, link.op.tensors.values(), strict=True):
+                if desc.ndims != dst.ndims or any(n not in (1, m) for n, m in zip(desc.dims, dst.dims, strict=True)):
+                    raise InvalidArguments(f"{name} has dims {desc.dims}, each must be 1 or that of dst: {dst.dims}")
+                if desc.is_any and not dst.is_any:
+                    like = desc.dims == dst.dims
+                    desc = dst if like else MemoryDesc(desc.dims, desc.dtype, LETTERS[: dst.ndims])
+                found[name] = desc
+        return found
+
+    def arguments(self, operands: Mapping[str, MemoryDesc]) -> dict[str, MemoryDesc]:
+        """`operands`, as a caller passes them."""
+        return {**operands, **{name: link.passed for link in self.links if link.passed for name in link.names}}
+
+    def on_registers(self, operands: Mapping[str, Operand]) -> tuple[postops.PostOp, ...]:
+        """The chain as kernels execute it, with an operand for each of `names`."""
+        return tuple(link.op.on_registers(*(operands[name] for name in link.names)) for link in self.links)
+
+
+NO_CHAIN = Chain()
+
+
+def post_ops_of(attr: Attr) -> Chain:
+    """The post-ops alone, their tensors named by their numbers."""
+    return Chain(tuple(Link(op, tuple(f"{name}_{i}" for name in op.tensors)) for i, op in enumerate(attr.post_ops)))
+
+
+def chain_of(
+    attr: Attr, tensors: Mapping[str, MemoryDesc], kept: Mapping[str, Mapping[int, int]], bias: MemoryDesc | None
+) -> Chain | str:
+    """Everything that attributes do to the sums; or the reason why that is not possible.
+
+    tensors: src, weights and dst, and the bias if there is one, as the caller passes them.  kept: for src and weights
+    the dims that dst has too, and which one that is there; others are summed over, and can have no scales.
+    bias: as a tensor that broadcasts to dst.
+    """
+    if attr.zero_points:
+        return "zero points are for integer types, which are not implemented"
+    masks, ndims = dict(attr.scales), tensors["dst"].ndims
+    dims_of = {**kept, "dst": {dim: dim for dim in range(ndims)}}
+    links = {}
+    for name, mask in masks.items():
+        desc, dims = tensors[name], dims_of[name]
+        own = [dim for dim in range(mask.bit_length()) if mask >> dim & 1]
+        for dim in own:
+            if dim not in dims:
+                allowed = ", ".join(map(str, dims))
+                return f"scales of {name} have the mask {mask}, but only dims {allowed} of {name} can have scales"
+        shape = [1] * ndims
+        for dim in own:
+            shape[dims[dim]] = desc.dims[dim]
+        scales = MemoryDesc(shape, f32, LETTERS[:ndims])
+        argument = MemoryDesc((prod(shape),), f32, "a")
+        links[name] = Link(Binary("div" if name == "dst" else "mul", scales), (f"{name}_scales",), argument)
+    before = tuple(links[name] for name in ("src", "weights") if name in links)
+    if before and bias is not None:
+        before = (*before, Link(Binary("add", bias), (BIAS,), tensors[BIAS]))
+    after = tuple(links[name] for name in ("dst",) if name in links)
+    return Chain((*before, *post_ops_of(attr).links, *after))

@@ -1,0 +1,123 @@
+"""Functions for user-written post-ops, under numpy's names: of numpy arrays, and of traced values alike.
+
+On arrays they are numpy's (in the array's type), so the function of a post-op is its own reference.  On traced values
+they become steps of the kernel, with the accuracy of the element-wise algorithms (docs/eltwise.md).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
+from asmdnn.generators.functions.expression import Builder, Condition, TraceError, Value
+from asmdnn.generators.functions.program import Predicate, Rounding
+from asmdnn.primitives.attributes.numbers import finite
+
+
+def builder_of(*values: object) -> Builder | None:
+    """Of the first traced value or condition; None if there is none."""
+    for value in values:
+        while isinstance(value, Condition):
+            value = value.left
+        if isinstance(value, Value):
+            return value.builder
+    return None
+
+
+def eltwise_function(alg: str, name: str, on_arrays: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function of one argument that is an element-wise algorithm without parameters."""
+
+    def function(x: Any) -> Any:
+        if isinstance(x, Value):
+            return ALGORITHMS[alg].forward(x.builder, x, 0.0, 0.0)
+        return on_arrays(x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{ALGORITHMS[alg].formula}, element by element."
+    return function
+
+
+def _logistic(x: Any) -> Any:
+    e = np.exp(-np.abs(x))
+    return np.where(np.asarray(x) > 0, 1, e) / (1 + e)
+
+
+exp = eltwise_function("exp", "exp", np.exp)
+log = eltwise_function("log", "log", np.log)
+tanh = eltwise_function("tanh", "tanh", np.tanh)
+logistic = eltwise_function("logistic", "logistic", _logistic)
+sqrt = eltwise_function("sqrt", "sqrt", np.sqrt)
+square = eltwise_function("square", "square", np.square)
+absolute = eltwise_function("abs", "absolute", np.absolute)
+rint = eltwise_function("round", "rint", np.rint)
+
+
+def floor(x: Any) -> Any:
+    """The largest integer that is not above x."""
+    return x.builder.op("round", x, immediate=Rounding.down) if isinstance(x, Value) else np.floor(x)
+
+
+def ceil(x: Any) -> Any:
+    """The smallest integer that is not below x."""
+    return x.builder.op("round", x, immediate=Rounding.up) if isinstance(x, Value) else np.ceil(x)
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """a where the condition holds, else b."""
+    build = builder_of(condition, a, b)
+    if build is None:
+        return np.where(condition, a, b)
+    if not isinstance(condition, Condition):
+        if isinstance(condition, Value):
+            raise TraceError("where's condition is a number: compare it, as in where(x != 0, a, b)")
+        return build.value(a if condition else b)
+    return build.where(condition, a, b)
+
+
+def _extremum(op: str, a: Any, b: Any, on_arrays: Callable[[Any, Any], Any]) -> Any:
+    build = builder_of(a, b)
+    if build is None:
+        return on_arrays(a, b)
+    if not isinstance(b, Value):
+        a, b = b, a
+    if not isinstance(a, Value):
+        return build.op(op, a, b)  # the instruction keeps a NaN of its second operand
+    return build.where(Condition(Predicate.unordered, a, a), a, build.op(op, a, b))
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger one; NaN where either is NaN."""
+    return _extremum("max", a, b, np.maximum)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller one; NaN where either is NaN."""
+    return _extremum("min", a, b, np.minimum)
+
+
+def clip(x: Any, least: Any, most: Any) -> Any:
+    """x between two bounds; NaN stays."""
+    return minimum(maximum(x, least), most)
+
+
+def power(x: Any, exponent: float) -> Any:
+    """x to the power of a number."""
+    if not isinstance(x, Value):
+        if isinstance(exponent, Value):
+            raise TraceError("power's exponent must be a number: for a traced one use exp(exponent * log(x))")
+        return np.power(x, exponent)
+    if isinstance(exponent, Value):
+        raise TraceError("power's exponent must be a number: for a traced one use exp(exponent * log(x))")
+    try:
+        beta = finite("exponent", exponent)
+    except InvalidArguments as error:
+        raise TraceError(str(error)) from None
+    return ALGORITHMS["pow"].forward(x.builder, x, 1.0, beta)
+
+
+FUNCTIONS = (
+    "absolute", "ceil", "clip", "exp", "floor", "log", "logistic", "maximum", "minimum", "power", "rint", "sqrt",
+    "square", "tanh", "where",
+)  # fmt: skip

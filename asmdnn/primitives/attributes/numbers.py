@@ -1,0 +1,47 @@
+"""Checks of the words and numbers that post-ops and element-wise primitives take."""
+
+from collections.abc import Collection
+from numbers import Real
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
+from asmdnn.memory import MemoryDesc
+from asmdnn.types import f32
+
+FLOAT32_MAX = float.fromhex("0x1.fffffep127")
+
+
+def finite(name: str, value: float) -> float:
+    """`value` as a float that f32 can hold, or InvalidArguments naming the field."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not -FLOAT32_MAX <= value <= FLOAT32_MAX:
+        raise InvalidArguments(f"{name} must be a finite f32 number, not {value!r}")
+    return float(value)
+
+
+def check_alg(name: str, alg: str, known: Collection[str]) -> str:
+    if not isinstance(alg, str) or alg not in known:
+        raise InvalidArguments(f"{name} must be one of {', '.join(known)}, not {alg!r}")
+    return alg
+
+
+def check_eltwise(owner: str, alg: str, alpha: float, beta: float) -> tuple[float, float]:
+    """alpha and beta, which the algorithm must have a use for."""
+    check_alg(f"{owner}.alg", alg, ALGORITHMS)
+    numbers = {name: finite(f"{owner}.{name}", value) for name, value in (("alpha", alpha), ("beta", beta))}
+    for name, value in numbers.items():
+        if value and name not in ALGORITHMS[alg].parameters:
+            raise InvalidArguments(f"{owner}.{name} must be 0 for {alg}, not {value!r}")
+    if alg in ("clip", "clip_v2") and numbers["alpha"] > numbers["beta"]:
+        raise InvalidArguments(f"{owner}.alpha is {alpha!r}, for {alg} it must not be above beta, {beta!r}")
+    if alg == "soft_relu" and not numbers["alpha"]:
+        raise InvalidArguments(f"{owner}.alpha must not be 0 for soft_relu, which divides by it; 1 is the usual one")
+    return numbers["alpha"], numbers["beta"]
+
+
+def tensor(name: str, desc: object) -> MemoryDesc:
+    """`desc` if it is an f32 MemoryDesc, else InvalidArguments."""
+    if not isinstance(desc, MemoryDesc):
+        raise InvalidArguments(f"{name} must be a MemoryDesc, not {type(desc).__name__}")
+    if desc.dtype != f32:
+        raise InvalidArguments(f"{name} is {desc.dtype}, it must be f32")
+    return desc

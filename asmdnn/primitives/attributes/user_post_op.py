@@ -1,0 +1,122 @@
+"""Post-ops that the user writes as a Python function of x: traced once into an expression, then part of the kernel."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from numbers import Real
+from pathlib import Path
+from types import CodeType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.generators.functions import postops
+from asmdnn.generators.functions.expression import Builder, TraceError, Value
+from asmdnn.generators.functions.postops import ExpressionOp, Operand
+from asmdnn.generators.functions.program import Program
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.primitives.attributes.numbers import finite, tensor
+
+PACKAGE = str(Path(__file__).parents[2])
+FORBIDDEN = {"print", "input", "open", "exec", "eval", "breakpoint"}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class PostOp:
+    """dst = function(op, **arguments), the function being written with operators and dnn.where, dnn.exp, ...
+
+    An argument is a number, which becomes a constant; or a tensor whose every dim is dst's or 1, as a MemoryDesc, a
+    Memory or an f32 array.  As the chain's number i, tensor `c` is the argument "c_i" of the primitive; if it was given
+    with its data, these are the default.  Two post-ops are equal if they are the same expression of the same tensors.
+    Raises InvalidArguments, with the function's file and line, for what cannot be traced: branches on values, output,
+    numpy's and math's functions, and arguments that have no influence.
+    """
+
+    program: Program
+    names: tuple[str, ...]
+    descs: tuple[MemoryDesc, ...]
+    function: Callable[..., Any] = field(compare=False, repr=False)
+    numbers: dict[str, float] = field(compare=False, repr=False)
+    data: dict[str, Memory] = field(compare=False, repr=False)
+    kind = "user"
+
+    def __init__(self, function: Callable[..., Any], **arguments: Any) -> None:
+        if not callable(function):
+            raise InvalidArguments(f"PostOp's function must be callable, not {function!r}")
+        numbers: dict[str, float] = {}
+        descs: dict[str, MemoryDesc] = {}
+        data: dict[str, Memory] = {}
+        for name, value in arguments.items():
+            if isinstance(value, Real) and not isinstance(value, bool):
+                numbers[name] = finite(name, value)  # type: ignore[arg-type]
+                continue
+            if isinstance(value, np.ndarray):
+                value = Memory.from_array(value)
+            if isinstance(value, Memory):
+                data[name] = value
+                value = value.desc
+            descs[name] = tensor(f"PostOp's {name}", value)
+        program = trace(function, tuple(descs), numbers)
+        fields = {
+            "program": program, "names": tuple(descs), "descs": tuple(descs.values()), "function": function,
+            "numbers": numbers, "data": data,
+        }  # fmt: skip
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def tensors(self) -> dict[str, MemoryDesc]:
+        return dict(zip(self.names, self.descs, strict=True))
+
+    def on_registers(self, *operands: Operand) -> postops.PostOp:
+        return ExpressionOp(self.program, operands)
+
+    def reference(self, x: Any, **tensors: Any) -> Any:
+        """The function on numpy arrays, with the constants that it was traced with."""
+        return self.function(x, **self.numbers, **tensors)
+
+
+def trace(function: Callable[..., Any], tensors: tuple[str, ...], numbers: dict[str, float]) -> Program:
+    """The function's expression of x and the tensors.  Raises InvalidArguments, which says where it went wrong."""
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        check_names(code)
+    build = Builder(1 + len(tensors))
+    where = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)
+    try:
+        result = function(build.inputs[0], **dict(zip(tensors, build.inputs[1:], strict=True)), **numbers)
+        if not isinstance(result, Value):
+            raise TraceError(f"the function returns {result!r}, it must return what it computes from x")
+        program = build.finish(result)
+    except Exception as error:  # whatever the user's code raises
+        what = str(error) if isinstance(error, TraceError) else f"{type(error).__name__}: {error}"
+        if "__array_ufunc__" in what:
+            what = "numpy's functions cannot compute with a traced value: use the one of the same name in dnn"
+        raise InvalidArguments(f"{place_of(error.__traceback__) or where}: {what}") from error
+    used = {step.immediate for step in program.steps if step.op == "input"}
+    unused = [name for i, name in enumerate(("x", *tensors)) if i not in used]
+    if unused:
+        raise InvalidArguments(f"{where}: the result does not depend on {unused[0]}: leave it out or use it")
+    return program
+
+
+def check_names(code: CodeType) -> None:
+    """No input or output: it would happen while the kernel is made, once, and not when it runs."""
+    found = FORBIDDEN & set(code.co_names)
+    if found:
+        name = min(found)
+        raise InvalidArguments(
+            f"{code.co_filename}:{code.co_firstlineno}: the function uses {name}(), which would run once, while the "
+            "kernel is made: compute the result from the arguments alone"
+        )
+
+
+def place_of(traceback: TracebackType | None) -> str:
+    """file:line of the innermost frame outside this package; "" if there is none."""
+    place = ""
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if not file.startswith(PACKAGE):
+            place = f"{file}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place

@@ -1,0 +1,113 @@
+"""Direct convolution, f32, forward: tiles of the output, each a sum over taps, from and to the user's own layout."""
+
+from dataclasses import replace
+
+from asmdnn.generators.dot.conv_shape import ARGUMENTS
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import chain_of
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.operands import tile_operands
+from asmdnn.primitives.convolution.schedule import schedule_tiles
+from asmdnn.primitives.convolution.taps import TAP_CHANNELS
+from asmdnn.primitives.convolution.tiling import BLOCKS, choose_tiling
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import Refusal
+from asmdnn.types import f32
+
+NAME = "direct"
+PLANAR_CHANNELS = 16  # with more, channels a whole plane apart cost more than a reorder of the source
+SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
+MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
+
+
+def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
+    """Plan `desc`, or say why this implementation does not take it."""
+    engine = replace(engine, isa=f32_level(engine.isa))
+    name = f"{NAME}:{engine.isa}"
+    lanes = lanes_of(engine.isa)
+    resolved = resolve_activations(desc, lanes)
+    src, dst = image_layout(resolved.src), image_layout(resolved.dst)
+    if src is None or dst is None:
+        return Refusal(name, "src and dst must be plain, or blocked once and by channels")
+    reason = why_not(resolved, src, dst, engine.isa)
+    if reason:
+        return Refusal(name, reason)
+    geometry = make_geometry(resolved, src, dst).flattened()
+    tiling = choose_tiling(geometry, engine.isa, panel_widths(resolved.dst, lanes))
+    weights = panels_desc(resolved.weights, tiling.vectors * lanes)
+    if not desc.weights.is_any and desc.weights != weights:
+        return Refusal(name, f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    chain = chain_of(attr, resolved.tensors(), SCALED, channels_of_dst(resolved.bias))
+    if isinstance(chain, str):
+        return Refusal(name, chain)
+    others = chain.operands(resolved.dst)
+    operands = tile_operands(others, resolved.dst, len(ARGUMENTS), geometry, tiling.vectors * lanes, lanes)
+    if isinstance(operands, str):
+        return Refusal(name, operands)
+    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(others)}
+    return schedule_tiles(name, tensors, operands, geometry, tiling, chain, engine)
+
+
+def channels_of_dst(bias: MemoryDesc | None) -> MemoryDesc | None:
+    """A dense bias as a tensor that broadcasts to dst."""
+    return bias and MemoryDesc((1, *bias.dims, 1, 1), bias.dtype, "abcd")
+
+
+def resolve_activations(desc: ConvolutionForward, lanes: int) -> ConvolutionForward:
+    """`any` becomes what kernels read and write best: channels blocked by the vector, few source channels planar."""
+    src = f"aBcd{lanes}b" if desc.src.dims[1] >= TAP_CHANNELS else "abcd"
+    wanted = {"src": src, "bias": "a", "dst": f"aBcd{lanes}b"}
+    return desc.with_formats(
+        {
+            name: MemoryDesc(d.dims, d.dtype, wanted[name])
+            for name, d in desc.tensors().items()
+            if d.is_any and name in wanted
+        }
+    )
+
+
+def why_not(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, isa: str) -> str | None:
+    """The reason why no tile kernel can address these tensors, None if one can."""
+    lanes = lanes_of(isa)
+    for name, tensor in desc.tensors().items():
+        if tensor.dtype != f32:
+            return f"{name} is {tensor.dtype}, only f32 is implemented"
+    if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, f32, "a"):
+        return "bias must be dense"
+    if src.channel_bytes != 4 and desc.src.dims[1] > PLANAR_CHANNELS:
+        return f"src {desc.src.tag} has its {desc.src.dims[1]} channels apart, more than {PLANAR_CHANNELS}"
+    if dst.channel_bytes != 4 and desc.dst.dims[1] > 1:
+        return f"dst {desc.dst.tag} has its channels apart, a vector of channels cannot be stored"
+    if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in BLOCKS[isa]):
+        return f"dst {desc.dst.tag} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}"
+    if desc.dst.may_overlap:
+        return "elements of dst overlap"
+    tile = max(BLOCKS[isa].values())
+    reach = tile * max(src.row_bytes * desc.strides[0], src.pixel_bytes * desc.strides[1], dst.pixel_bytes)
+    if max(reach + src.channel_bytes * TAP_CHANNELS, dst.block_bytes) > MAX_OFFSET:
+        return "the pixels of a tile are more than 2 GiB apart"
+    return None
+
+
+def panel_widths(dst: MemoryDesc, lanes: int) -> tuple[int, ...]:
+    """How many vectors a panel may have so that they lie at one constant distance in dst and fill its blocks."""
+    block = dst.inner_blocks[0][1] if dst.inner_blocks else lanes
+    return (block // lanes,) if block > lanes else (1, 2, 3, 4)
+
+
+def make_geometry(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
+    (mb, ic, ih, iw), (_, oc, oh, ow) = desc.src.dims, desc.dst.dims
+    kh, kw = desc.weights.dims[2:]
+    (dh, dw), (pt, pl) = desc.dilations, desc.padding_l
+    return ConvGeometry(
+        mb, ic, ih, iw, oc, desc.dst.padded_dims[1], oh, ow, kh, kw, *desc.strides, dh + 1, dw + 1, pt, pl, src, dst
+    )
+
+
+def panels_desc(weights: MemoryDesc, panel_channels: int) -> MemoryDesc:
+    """Panels of output channels, in each a row of the panel for every input channel: OIhw8i16o and the like."""
+    return MemoryDesc(weights.dims, weights.dtype, f"ABcd{min(TAP_CHANNELS, weights.dims[1])}b{panel_channels}a")

@@ -1,0 +1,82 @@
+"""Where the tensors of post-ops lie for the tiles of a convolution: an Operand, and offsets of records."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from asmdnn.generators.functions.postops import Operand
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.tiles import Int64, Tiles
+from asmdnn.types import f32
+
+
+@dataclass(frozen=True, slots=True)
+class TileOperand:
+    """A tensor's layout; dims of 1 have strides of 0."""
+
+    operand: Operand
+    layout: ImageLayout
+
+    def of_tiles(self, mb: int, tiles: Tiles) -> Int64:
+        """The byte offset of every tile of the batch, for the first channels."""
+        image = np.arange(mb)[:, None]
+        offsets = self.layout.start_bytes + image * self.layout.image_bytes + tiles.first * self.layout.pixel_bytes
+        return offsets.ravel()
+
+    def of_panels(self, panels: int, width: int) -> Int64:
+        """What each panel of channels adds to them."""
+        if self.operand.element:
+            return np.zeros(panels, np.int64)
+        return np.array([self.layout.channel(width * k) for k in range(panels)], np.int64)
+
+
+def tile_operands(
+    tensors: Mapping[str, MemoryDesc], dst: MemoryDesc, first_argument: int, g: ConvGeometry, width: int, lanes: int
+) -> dict[str, TileOperand] | str:
+    """An operand for each tensor, in order; or the reason why one cannot be read.  `g` may be flattened, dst is not."""
+    found = {}
+    for argument, (name, desc) in enumerate(tensors.items(), first_argument):
+        layout = broadcast_layout(desc, dst.dims[3])
+        if desc.dtype != f32:
+            return f"{name} is {desc.dtype}, only f32 is implemented"
+        if layout is None:
+            return f"{name} {desc} must be plain, or blocked once and by channels"
+        if not steps_in_raster_order(layout, *dst.dims[2:]):
+            return f"{name} {desc} has pixels at distances that vary, it must be dense or constant in height and width"
+        element = desc.dims[1] == 1
+        if not element and not vectors_are_apart_equally(layout, g, width, lanes):
+            return f"{name} {desc} has its channels apart, or in blocks that {lanes} do not divide"
+        vector_bytes = 0 if element else layout.channel(lanes)
+        found[name] = TileOperand(Operand(argument, layout.pixel_bytes, vector_bytes, element), layout)
+    return found
+
+
+def broadcast_layout(desc: MemoryDesc, width: int) -> ImageLayout | None:
+    """The layout, with strides of 0 along dims of 1; in rows of one pixel, the next pixel is the next row's."""
+    layout = image_layout(desc)
+    if layout is None:
+        return None
+    n, _, h, w = (size > 1 for size in desc.dims)
+    row_bytes = layout.row_bytes * h
+    pixel_bytes = layout.pixel_bytes * w if width > 1 else row_bytes
+    return replace(layout, image_bytes=layout.image_bytes * n, row_bytes=row_bytes, pixel_bytes=pixel_bytes)
+
+
+def steps_in_raster_order(layout: ImageLayout, height: int, width: int) -> bool:
+    """Whether pixel i of an image lies i steps of pixel_bytes behind the first one."""
+    return height == 1 or layout.row_bytes == width * layout.pixel_bytes
+
+
+def vectors_are_apart_equally(layout: ImageLayout, g: ConvGeometry, width: int, lanes: int) -> bool:
+    """Whether the vectors of each panel of `width` channels are dense and at one distance."""
+    if g.oc > 1 and layout.channel_bytes != 4:
+        return False
+    if layout.block < g.oc and layout.block % lanes:
+        return False
+    return all(
+        layout.channel(c + j) - layout.channel(c) == j // lanes * layout.channel(lanes)
+        for c in range(0, g.oc, width)
+        for j in range(0, min(width, g.oc - c), lanes)
+    )

@@ -1,0 +1,202 @@
+"""The plan of a direct convolution: kernel specs for every pattern, tap lists, and the records in their order.
+
+Input channels are summed in one phase, or, where a weights panel would crowd L2, a range of them a phase: the first
+starts from the bias, the others continue from dst.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.conv_shape import ARGUMENTS
+from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Phase, Plan
+from asmdnn.primitives.attributes.chain import Chain
+from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.operands import TileOperand
+from asmdnn.primitives.convolution.taps import make_tap_lists, rows_of_panel, taps_of
+from asmdnn.primitives.convolution.tiles import Int64, Pattern, Tiles, make_tiles
+from asmdnn.primitives.convolution.tiling import (
+    CALL_CYCLES,
+    Tiling,
+    ahead_lines,
+    choose_depths,
+    choose_order,
+    step_cycles,
+)
+from asmdnn.primitives.engine import Engine
+
+BUFFERS = (*ARGUMENTS[:-1], "weights")  # what is prefetched ahead is weights
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """A range of input channels, and what its kernels do before and after summing it."""
+
+    begin: int
+    end: int
+    bias: bool
+    accumulate: bool
+    post_ops: tuple[PostOp, ...]
+
+
+def schedule_tiles(
+    name: str,
+    tensors: Mapping[str, MemoryDesc],
+    operands: Mapping[str, TileOperand],
+    g: ConvGeometry,
+    tiling: Tiling,
+    chain: Chain,
+    engine: Engine,
+) -> Plan:
+    """The plan for resolved tensors, those of the chain among them; `g` may be the flattened geometry."""
+    width = tiling.vectors * lanes_of(engine.isa)
+    bias = "bias" in tensors and not chain.adds_bias
+    ranges = choose_depths(g, 4 * width, engine.l2_bytes) if chain.may_split else [(0, g.ic)]
+    tiles = make_tiles(g, tiling.pixels, tiling.strip_rows)
+    taps, starts = make_tap_lists(g, tiles.patterns, ranges, 4 * width)
+
+    panels, count = -(-g.oc_stored // width), g.mb * len(tiles.pattern)
+    panel_bytes = rows_of_panel(g) * 4 * width
+    depth_share = (ranges[0][1] - ranges[0][0]) / g.ic  # ranges are equal but for the last
+    src_bytes = 4 * g.mb * g.ic * g.ih * g.iw
+    order = choose_order(int(src_bytes * depth_share), int(panel_bytes * depth_share), panels, count, engine.l2_bytes)
+    tile_offsets = offsets_of_tiles(g, tiles)
+    panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share), operands)
+    chunk = -(-count // order.chunks)
+    share = np.arange(count) % chunk * int(panel_bytes * depth_share) // chunk
+    lines = ahead_lines(4 * width, chunk)
+
+    specs: dict[ConvTileSpec, int] = {}
+    phases = []
+    post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
+    for d, depth in enumerate(make_depths(ranges, bias, post_ops)):
+        spec_of, cycles = make_specs(g, tiles.patterns, tiling, panels, depth, lines, engine.isa, specs)
+        pattern, src, dst = tile_offsets
+        ahead = share + panel_bytes * depth.begin // g.ic
+        zero = np.zeros_like(pattern)
+        others = [place.of_tiles(g.mb, tiles) for place in operands.values()]
+        rows = np.stack((zero, src, zero, zero, dst, starts[d, pattern], ahead, *others), axis=1)
+        records, cost = lay_out(rows, panel_offsets, pattern, spec_of, cycles, order.panels_at_once, chunk)
+        phases.append(Phase((*BUFFERS, *operands), records, cost, continues=d > 0))
+    return Plan(name, tuple(specs), tuple(phases), tensors, {"taps": taps}, {}, ("dst",))
+
+
+def offsets_of_tiles(g: ConvGeometry, tiles: Tiles) -> tuple[Int64, Int64, Int64]:
+    """For every tile of the batch: its pattern, and the byte offsets of its source and of its first channel in dst."""
+    image = np.arange(g.mb)[:, None]
+    pattern = np.broadcast_to(tiles.pattern, (g.mb, len(tiles.pattern)))
+    src = g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes
+    dst = g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes
+    return pattern.ravel(), src.ravel(), dst.ravel()
+
+
+def offsets_of_panels(
+    g: ConvGeometry,
+    panels: int,
+    width: int,
+    panel_bytes: int,
+    depth_bytes: int,
+    operands: Mapping[str, TileOperand],
+) -> Int64:
+    """int64[panels, 1 + arguments]: what a panel adds to its tiles' offsets.
+
+    Ahead of each panel lies the next one; of the last, the first one's next range of channels.
+    """
+    number = np.arange(panels)
+    dst = [g.dst.channel(int(c)) for c in width * number]
+    ahead = (number + 1) % panels * panel_bytes + (number == panels - 1) * depth_bytes
+    zero = np.zeros_like(number)
+    others = [place.of_panels(panels, width) for place in operands.values()]
+    return np.stack((zero, zero, number * panel_bytes, 4 * width * number, dst, zero, ahead, *others), axis=1)
+
+
+def lay_out(
+    tile_rows: Int64,
+    panel_rows: Int64,
+    pattern: Int64,
+    spec_of: Int64,
+    cycles: Int64,
+    panels_at_once: int,
+    chunk: int,
+) -> tuple[Int64, npt.NDArray[np.int32]]:
+    """Records and their costs, one for each panel and tile: for a group of panels, chunk after chunk of tiles.
+
+    tile_rows, panel_rows: what each adds to a record; pattern: int64[tiles]; spec_of, cycles: int64[panels, patterns].
+    """
+    panels, tiles = len(panel_rows), len(tile_rows)
+    records = np.empty((panels * tiles, tile_rows.shape[1]), np.int64)
+    cost = np.empty(panels * tiles, np.int32)
+    whole = tiles // chunk * chunk
+    at = 0
+    for first in range(0, panels, panels_at_once):
+        group = range(first, min(panels, first + panels_at_once))
+        for begin, end, size in ((0, whole, chunk), (whole, tiles, tiles - whole)):  # equal chunks, then the rest
+            if begin == end:
+                continue
+            block = slice(at, at + (end - begin) * len(group))
+            out = records[block].reshape(-1, len(group), size, records.shape[1])
+            cost_out = cost[block].reshape(-1, len(group), size)
+            for i, panel in enumerate(group):
+                np.add(tile_rows[begin:end].reshape(-1, size, records.shape[1]), panel_rows[panel], out=out[:, i])
+                out[:, i, :, 0] = spec_of[panel][pattern[begin:end]].reshape(-1, size)
+                cost_out[:, i] = cycles[panel][pattern[begin:end]].reshape(-1, size)
+            at = block.stop
+    return records, cost
+
+
+def make_depths(ranges: list[tuple[int, int]], bias: bool, chain: tuple[PostOp, ...]) -> Iterator[Depth]:
+    """A leading sum is added with the first range, before dst is overwritten; all else happens to the whole sum."""
+    first = 1 if len(ranges) > 1 and chain and OLD_DST in chain[0].operands else 0
+    for i, (begin, end) in enumerate(ranges):
+        is_first, is_last = i == 0, i == len(ranges) - 1
+        post_ops = chain if is_first and is_last else chain[:first] if is_first else chain[first:] if is_last else ()
+        yield Depth(begin, end, bias and is_first, not is_first, post_ops)
+
+
+def make_specs(
+    g: ConvGeometry,
+    patterns: tuple[Pattern, ...],
+    tiling: Tiling,
+    panels: int,
+    depth: Depth,
+    lines: int,
+    isa: str,
+    specs: dict[ConvTileSpec, int],
+) -> tuple[Int64, Int64]:
+    """int64[panels, patterns]: the number of the spec in `specs`, and the cycles that a call is expected to take."""
+    lanes = lanes_of(isa)
+    width = tiling.vectors * lanes
+    spec_of, cycles = (np.empty((panels, len(patterns)), np.int64) for _ in range(2))
+    variants = [(slice(panels - 1, panels), width * (panels - 1))] + [(slice(0, panels - 1), 0)] * (panels > 1)
+    whole = g.oc_stored % lanes == 0
+    for p, pattern in enumerate(patterns):
+        groups = taps_of(g, pattern, depth.begin, depth.end)
+        for users, first in variants:
+            vectors = min(tiling.vectors, -(-(g.oc_stored - first) // lanes))
+            real = min(vectors * lanes, g.oc - first)
+            spec = ConvTileSpec(
+                isa=isa,
+                vectors=vectors,
+                channels=real,
+                src_pixel_bytes=pattern.src_pixel_bytes,
+                src_channel_bytes=g.src.channel_bytes,
+                weights_row_bytes=4 * width,
+                dst_pixel_bytes=g.dst.pixel_bytes,
+                dst_vector_bytes=g.dst.channel(lanes),
+                whole_vectors=whole or real == vectors * lanes,
+                groups=tuple(taps.group for taps in groups),
+                bias=depth.bias,
+                accumulate=depth.accumulate,
+                post_ops=depth.post_ops,
+                ahead_lines=lines,
+            )
+            spec_of[users, p] = specs.setdefault(spec, len(specs))
+            steps = (t.count * t.group.channels * step_cycles(len(t.group.pixels), vectors, lanes) for t in groups)
+            cycles[users, p] = CALL_CYCLES + sum(steps)
+    return spec_of, cycles

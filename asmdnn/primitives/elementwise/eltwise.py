@@ -1,0 +1,134 @@
+"""Element-wise functions: dst = f(src), and diff_src = diff_dst f'(src)."""
+
+from dataclasses import dataclass
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
+from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
+from asmdnn.generators.functions.postops import EltwiseOp, GradientOp
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise
+from asmdnn.primitives.elementwise.schedule import Request, schedule
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import Refusal
+from asmdnn.types import PropKind
+
+NAME = "eltwise"
+USE_DST = "_use_dst_for_bwd"
+FORWARD = (PropKind.forward_training, PropKind.forward_inference)
+FORWARD_ALGS = tuple(ALGORITHMS)
+BACKWARD_ALGS = (
+    *(alg for alg, gradients in GRADIENTS.items() if gradients.of_src),
+    *(alg + USE_DST for alg, gradients in GRADIENTS.items() if gradients.of_dst),
+)
+
+
+def like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
+    """`desc`; if its format is any, that of the model, or a plain one if the model has none for it."""
+    if not desc.is_any:
+        return desc
+    if not model.is_any and model.dtype == desc.dtype:
+        return model
+    return MemoryDesc(desc.dims, desc.dtype, LETTERS[: desc.ndims])
+
+
+def check_tensors(tensors: dict[str, MemoryDesc]) -> None:
+    """Descriptors of one shape.  Raises InvalidArguments."""
+    first = next(iter(tensors))
+    for name, desc in tensors.items():
+        if not isinstance(desc, MemoryDesc):
+            raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+        if desc.dims != tensors[first].dims:
+            raise InvalidArguments(f"{name} has dims {desc.dims}, {first} has {tensors[first].dims}: make them equal")
+
+
+@dataclass(frozen=True, slots=True)
+class EltwiseForward:
+    """dst = f(src), f being algorithm `alg` with alpha and beta (docs/eltwise.md).
+
+    Same dims in any formats, `any` too; in place if src and dst have one format.  Raises InvalidArguments.
+    """
+
+    prop_kind: PropKind
+    alg: str
+    src: MemoryDesc
+    dst: MemoryDesc
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.prop_kind not in FORWARD:
+            raise InvalidArguments(f"prop_kind must be forward_training or forward_inference, not {self.prop_kind!r}")
+        alpha, beta = check_eltwise(type(self).__name__, self.alg, self.alpha, self.beta)
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "beta", beta)
+        check_tensors({"src": self.src, "dst": self.dst})
+
+    def __str__(self) -> str:
+        return f"eltwise {self.alg} alpha {self.alpha:g} beta {self.beta:g} of {self.src} to {self.dst}"
+
+
+@dataclass(frozen=True, slots=True)
+class EltwiseBackward:
+    """diff_src = diff_dst f'(data): data is f's source, or for an `alg` that ends in _use_dst_for_bwd its result.
+
+    The arguments are diff_dst, diff_src, and src or dst.  Same dims, any formats.  Raises InvalidArguments.
+    """
+
+    alg: str
+    data: MemoryDesc
+    diff_dst: MemoryDesc
+    diff_src: MemoryDesc
+    alpha: float = 0.0
+    beta: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_alg(f"{type(self).__name__}.alg", self.alg, BACKWARD_ALGS)
+        alpha, beta = check_eltwise(type(self).__name__, self.function, self.alpha, self.beta)
+        if self.uses_dst and self.function in ("relu", "elu") and alpha < 0:
+            raise InvalidArguments(f"EltwiseBackward.alpha must not be negative for {self.alg}, not {alpha!r}")
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "beta", beta)
+        check_tensors({"data": self.data, "diff_dst": self.diff_dst, "diff_src": self.diff_src})
+
+    @property
+    def uses_dst(self) -> bool:
+        return self.alg.endswith(USE_DST)
+
+    @property
+    def function(self) -> str:
+        """The forward algorithm."""
+        return self.alg.removesuffix(USE_DST)
+
+    def __str__(self) -> str:
+        tensors = f"{self.data}, {self.diff_dst} to {self.diff_src}"
+        return f"eltwise backward {self.alg} alpha {self.alpha:g} beta {self.beta:g} of {tensors}"
+
+
+def plan_forward(desc: EltwiseForward, attr: Attr, engine: Engine) -> Plan | Refusal:
+    """Plan a forward pass, or say why not."""
+    src = like(desc.dst, desc.src)
+    dst = like(src, desc.dst)
+    op = EltwiseOp(desc.alg, desc.alpha, desc.beta, 1.0)
+    return schedule(Request(NAME, ("src", src), ("dst", dst), {}, lambda _: op), attr, engine)
+
+
+def plan_backward(desc: EltwiseBackward, attr: Attr, engine: Engine) -> Plan | Refusal:
+    """Plan a backward pass, or say why not."""
+    if attr.post_ops:
+        return Refusal(NAME, "a backward pass has no post-ops")
+    data = like(desc.diff_dst, desc.data)
+    diff_dst, diff_src = like(data, desc.diff_dst), like(data, desc.diff_src)
+    name = "dst" if desc.uses_dst else "src"
+
+    request = Request(
+        NAME,
+        ("diff_dst", diff_dst),
+        ("diff_src", diff_src),
+        {name: data},
+        lambda operands: GradientOp(desc.function, desc.alpha, desc.beta, desc.uses_dst, operands[name]),
+    )
+    return schedule(request, attr, engine)

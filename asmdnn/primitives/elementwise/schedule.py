@@ -1,0 +1,144 @@
+"""The plan of an element-wise primitive: kernels for the rows of every box, zeros for the padding of dst."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from asmdnn.generators.functions.chain import compose, operands_of
+from asmdnn.generators.functions.elementwise import DST, MOST_OPERANDS, SRC, ElementwiseSpec
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Int64, Phase, Plan
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import Chain, post_ops_of
+from asmdnn.primitives.elementwise.loops import Box, Loop, boxes
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import Refusal
+from asmdnn.types import f32
+
+RECORD_ELEMENTS = 4096  # 16 KiB of each tensor: stays in L1, and balances threads
+MOST_ROWS = 64  # in a record: their footprint is listed row by row
+MAX_STEP = (2**31 - 1) // 4  # elements: steps in code are 32 bits of bytes
+STREAMING_BYTES = 8 << 20  # a dst so large will not be read from cache
+CALL_CYCLES = 20
+ROW_CYCLES = 4
+ZERO_ISA = "avx2"  # its zeros serve every level
+
+Spec = ElementwiseSpec | RowsSpec
+MainOp = Callable[[Mapping[str, Operand]], PostOp]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """dst = post-ops(main(src, others)), tensors by argument name.
+
+    `main` makes the primitive's own operation from where its other tensors lie.
+    """
+
+    name: str
+    src: tuple[str, MemoryDesc]
+    dst: tuple[str, MemoryDesc]
+    others: Mapping[str, MemoryDesc]
+    main: MainOp
+
+
+def schedule(request: Request, attr: Attr, engine: Engine) -> Plan | Refusal:
+    """Plan an element-wise primitive, or say why not.  Raises InvalidArguments for post-ops that do not fit dst."""
+    isa = f32_level(engine.isa)
+    name = f"{request.name}:{isa}"
+    chain = post_ops_of(attr)
+    tensors = dict([request.src, request.dst, *request.others.items(), *chain.operands(request.dst[1]).items()])
+    reason = "scales and zero points are not implemented" if attr.quantizes else why_not(tensors, request.dst[0])
+    nests = None if reason else boxes(list(tensors.values()), DST)
+    if nests is None:
+        return Refusal(name, reason or "blocks that do not nest, such as 16 and 24, are not implemented")
+    index: dict[Spec, int] = {}
+    records, cycles = [np.empty((0, 1 + len(tensors)), np.int64)], [np.empty(0, np.int32)]
+    for box in nests:
+        along = next((loop for loop in box.loops if loop.strides[DST] == 1), Loop(1, (1,) * len(tensors)))
+        strided = [tensor for tensor, s in zip(tensors, along.strides, strict=True) if s > 1]
+        if strided:
+            return Refusal(
+                name, f"{strided[0]} and {request.dst[0]} are not dense in the same dim: reorder one of them"
+            )
+        for piece, row, rows in cut(box, along):
+            spec = spec_of(tuple(tensors), piece, row, rows, request.main, chain, isa)
+            if isinstance(spec, ElementwiseSpec) and tensors[request.dst[0]].size_bytes >= STREAMING_BYTES:
+                aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
+                spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
+            number = index.setdefault(spec, len(index))
+            starts = grid(piece, (row, rows))
+            records.append(np.concatenate((np.full((len(starts), 1), number), 4 * starts), 1).astype(np.int64))
+            cycles.append(np.full(len(starts), cost(spec), np.int32))
+    phase = Phase(tuple(tensors), np.ascontiguousarray(np.concatenate(records)), np.concatenate(cycles))
+    in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
+    return Plan(name, tuple(index), (phase,), tensors, {}, {}, (request.dst[0],), in_place)
+
+
+def why_not(tensors: Mapping[str, MemoryDesc], dst: str) -> str:
+    """The reason why these tensors cannot be addressed, "" if they can."""
+    for name, desc in tensors.items():
+        if desc.dtype != f32:
+            return f"{name} is {desc.dtype}, only f32 is implemented"
+        if max(desc.strides, default=0) > MAX_STEP:
+            return f"{name} has elements of one dim 2 GiB apart"
+    if len(tensors) > 2 + MOST_OPERANDS:
+        return f"there are {len(tensors)} tensors, at most {2 + MOST_OPERANDS} are implemented"
+    return "elements of dst overlap" if tensors[dst].may_overlap else ""
+
+
+def cut(box: Box, along: Loop) -> Iterator[tuple[Box, Loop, Loop]]:
+    """Boxes of which one loop is a row and one its repetition, short enough for a record; the others make records."""
+    for piece, row in cut_loop(box, along, RECORD_ELEMENTS):
+        longest = max((loop for loop in piece.loops if loop is not row), key=lambda x: x.extent, default=None)
+        rows = longest or Loop(1, (0,) * len(row.strides))
+        most = max(1, min(MOST_ROWS, RECORD_ELEMENTS // row.extent))
+        for part, some in cut_loop(piece, rows, most):
+            yield part, row, some
+
+
+def cut_loop(box: Box, loop: Loop, most: int) -> Iterator[tuple[Box, Loop]]:
+    """`box` with the loop in pieces of at most `most` steps: many equal ones, and the rest."""
+    others = tuple(x for x in box.loops if x is not loop)
+    count, rest = divmod(loop.extent, min(most, loop.extent))
+    size = min(most, loop.extent)
+    inner = Loop(size, loop.strides)
+    yield Box(box.starts, (*others, Loop(count, tuple(size * s for s in loop.strides)), inner), box.padding), inner
+    if rest:
+        inner = Loop(rest, loop.strides)
+        starts = tuple(at + count * size * s for at, s in zip(box.starts, loop.strides, strict=True))
+        yield Box(starts, (*others, inner), box.padding), inner
+
+
+def grid(box: Box, inside: tuple[Loop, ...]) -> Int64:
+    """int64[records, tensors]: where each record starts, in elements."""
+    starts = np.array([box.starts], np.int64)
+    for loop in box.loops:
+        if not any(loop is x for x in inside):
+            steps = np.arange(loop.extent)[:, None] * np.array(loop.strides, np.int64)
+            starts = (starts[:, None] + steps).reshape(-1, len(box.starts))
+    return starts
+
+
+def spec_of(names: tuple[str, ...], box: Box, row: Loop, rows: Loop, main: MainOp, after: Chain, isa: str) -> Spec:
+    """The kernel of the rows of a box."""
+    if box.padding:
+        return RowsSpec(ZERO_ISA, rows.extent, 4 * row.extent, 0, 4 * rows.strides[DST], zero=True)
+    operands = {
+        name: Operand(a, 4 * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1) for a, name in enumerate(names)
+    }
+    chain = (main(operands), *after.on_registers(operands))
+    return ElementwiseSpec(isa, rows.extent, row.extent, operands[names[SRC]], 4 * rows.strides[DST], chain)
+
+
+def cost(spec: Spec) -> int:
+    """Expected cycles: half a cycle for each step of the function, and what a vector in L2 takes."""
+    if isinstance(spec, RowsSpec):
+        return CALL_CYCLES + spec.rows * (ROW_CYCLES + spec.row_bytes // 32)
+    lanes = lanes_of(spec.isa)
+    vectors = -(-spec.elements // lanes)
+    vector_cycles = lanes // 4 + len(compose(spec.chain).steps) // 3
+    return CALL_CYCLES + spec.rows * (ROW_CYCLES + vectors * vector_cycles)

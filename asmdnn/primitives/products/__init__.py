@@ -1,0 +1,1 @@
+"""Matrix products: matmul, inner product, gemm."""

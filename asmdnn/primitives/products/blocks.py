@@ -1,0 +1,158 @@
+"""How to cut a matrix product: the register block, ranges of k, items of a call; from an explicit cost model.
+
+The model of one step of depth is conv_tiling's.  Blocks of one row are wide: each weight is used once, so several
+streams of them are read at a time, and there are enough accumulators to hide the latency of a multiply.
+"""
+
+from dataclasses import dataclass
+from math import gcd
+
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.primitives.convolution.tiles import balanced
+from asmdnn.primitives.convolution.tiling import CALL_CYCLES, LEAST_DEPTH, step_cycles
+from asmdnn.primitives.products.product import Matrix, Panels, Product
+
+# The most rows for each number of vectors: accumulators, a weights row, a broadcast register and a tail mask must fit.
+BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
+PANEL_VECTORS = 2  # of weights that this library packs
+L1_SETS_BYTES = 4096  # addresses that differ by a multiple share a set, on x86-64 CPUs of today
+PANEL_SHARE = 5  # of L2, for the rows of a panel that are summed at a time
+DEPTH_STEP = 8  # ranges of k are multiples of it
+CALL_TARGET_CYCLES = 4000  # small matrices of a batch share a call that takes about so long
+SMALL_TILE_CYCLES = 1000
+NEAR_BYTES = 6 << 10  # of several matrices that all tiles pass over in turn, which then find them in L1
+FEW_TILES = 16  # fewer tiles than these, and the sum over k is split, so that more threads have work
+SPLIT_CYCLES = 60_000  # and what a tile must take for that
+LEAST_SPLIT = 128  # steps of k
+# From so many tiles of rows on plain weights are packed, by what their rows' distance has in common with L1's 4 KiB: a
+# column of them then has 64, 4 and 1 sets of L1.  (Zen 3: 20 rows times 3072x768 run 1.35x faster unpacked, 16 rows
+# times 1024x1024 1.15x faster packed.)
+PACK_TILES = {1: 16, 1024: 5, 4096: 3}
+# And steps of k that keep the columns of a tile in L1 and L2 where weights are not packed.
+PLAIN_DEPTH = {1: 256, 1024: 64, 4096: 64}
+# Weights whose rows share sets of L1 share few of L2, too.  Where few tiles of rows read them, packing takes longest: a
+# pass takes so many steps of k that the lines beside its own, which it prefetches, stay in half of L2's ways.
+L2_SETS_BYTES, L2_LINES, LEAST_PACKED = 1 << 16, 4, 16
+PACK_ELEMENTS = 64 * 64  # and so few weights stay in L1
+# Few tiles of rows read each weight from behind L2 a few times only.  They take so many steps of k at a time, such that
+# the lines of the next columns, which they prefetch from the same pages, fit into L1 beside their own.
+FEW_ROW_TILES, COLUMNS_DEPTH = 4, 128
+FAR_ELEMENTS = 1 << 16  # fewer weights stay in L2
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """rows x vectors accumulators; `panel_vectors` of a row of weights lie together."""
+
+    rows: int
+    vectors: int
+    panel_vectors: int
+
+
+def panel_columns(n: int, lanes: int) -> int:
+    """The width of the panels that this library packs."""
+    return lanes * min(PANEL_VECTORS, -(-n // lanes))
+
+
+def choose_block(p: Product, isa: str) -> Block:
+    """The block that the model expects to be fastest; it depends on the shape and the ISA alone."""
+    lanes = lanes_of(isa)
+    panels = p.packed or p.weights
+    panel = panels.columns // lanes if isinstance(panels, Panels) else 0
+    candidates = [
+        Block(rows, vectors, panel or vectors)
+        for vectors, rows in BLOCKS[isa].items()
+        if not panel or (vectors == panel if p.packed else vectors % panel == 0)
+    ]
+    return min(candidates, key=lambda b: block_cycles(p, b, lanes))
+
+
+def block_cycles(p: Product, b: Block, lanes: int) -> float:
+    """Expected cycles of one matrix of the batch."""
+    groups, last = divmod(-(-p.n // lanes), b.vectors)
+    total = 0.0
+    for rows in balanced(p.m, b.rows):
+        total += groups * (p.k * step_cycles(rows, b.vectors, lanes) + CALL_CYCLES)
+        total += bool(last) * (p.k * step_cycles(rows, last, lanes) + CALL_CYCLES)
+    return total
+
+
+def choose_ranges(p: Product, b: Block, lanes: int, l2_bytes: int) -> list[tuple[int, int]]:
+    """Ranges of k that are summed at a time: the rows of a panel that fill a fifth of L2.
+
+    Convolutions take a twelfth; here rows of dst lie apart, and partial sums cost more.  A single tile of rows reads
+    its panel once, so it takes all of k.
+    """
+    if packs_aliases(p):
+        distance = gcd(p.weights.row_bytes, L2_SETS_BYTES)
+        return ranges_of(p.k, max(L2_LINES * L2_SETS_BYTES // distance, LEAST_PACKED) // DEPTH_STEP)
+    if p.packed:
+        return [(0, p.k)]
+    if prefetches_columns(p, b):
+        return ranges_of(p.k, COLUMNS_DEPTH // DEPTH_STEP)
+    if p.m <= b.rows:
+        return [(0, p.k)]
+    if isinstance(p.weights, Matrix) and not p.packed:
+        return ranges_of(p.k, PLAIN_DEPTH[common_bytes(p.weights)] // DEPTH_STEP)
+    most = max(l2_bytes // PANEL_SHARE // (4 * lanes * b.vectors), LEAST_DEPTH) // DEPTH_STEP
+    return ranges_of(p.k, most)
+
+
+def prefetches_columns(p: Product, b: Block) -> bool:
+    """Whether plain weights are read a few columns at a time, from rows that lie in many pages, and from behind L2."""
+    is_plain = isinstance(p.weights, Matrix) and not p.packed and p.weights.column_bytes == 4
+    return is_plain and b.rows > 2 and p.m <= FEW_ROW_TILES * b.rows and p.k * p.n > FAR_ELEMENTS
+
+
+def packs_aliases(p: Product) -> bool:
+    """Whether tiles leave a copy of weights whose rows share sets of L1."""
+    return p.packed is not None and isinstance(p.weights, Matrix) and common_bytes(p.weights) == L1_SETS_BYTES
+
+
+def ranges_of(k: int, most_steps: int) -> list[tuple[int, int]]:
+    """[0, k) in nearly equal ranges of at most `most_steps` DEPTH_STEPs."""
+    if k == 0:
+        return [(0, 0)]
+    parts = balanced(-(-k // DEPTH_STEP), most_steps)
+    ends = [min(k, DEPTH_STEP * sum(parts[: i + 1])) for i in range(len(parts))]
+    return list(zip([0, *ends], ends, strict=False))
+
+
+def choose_items(p: Product, tiles: int, cycles: float) -> list[int]:
+    """How many matrices of the innermost batch dim the calls take, in turn, if one of its tiles takes `cycles`."""
+    if not p.batch:
+        return []
+    size = p.batch[-1]
+    if cycles > SMALL_TILE_CYCLES:
+        return [1] * size
+    most = int(CALL_TARGET_CYCLES // max(cycles, 1))
+    if tiles > 1:
+        most = min(most, NEAR_BYTES // (4 * (p.m * p.k + p.k * p.n + p.m * p.n)))
+    return balanced(size, max(1, most))
+
+
+def choose_splits(p: Product, isa: str) -> int:
+    """In how many parts the sum over k is cut so that there is work for more threads; 1 if there is enough."""
+    block, lanes = choose_block(p, isa), lanes_of(isa)
+    tiles = -(-p.m // block.rows) * -(-p.n // (block.vectors * lanes))
+    if (
+        p.batch
+        or tiles >= FEW_TILES
+        or p.k * step_cycles(min(p.m, block.rows), block.vectors, lanes) * tiles < SPLIT_CYCLES
+    ):
+        return 1
+    return max(1, min(-(-FEW_TILES // tiles), p.k // LEAST_SPLIT))
+
+
+def needs_pack(p: Product, b: Block) -> bool:
+    """Whether plain weights are worth a copy into panels: always if a row's elements lie apart."""
+    x = p.weights
+    if isinstance(x, Panels):
+        return False
+    often = p.k > DEPTH_STEP and -(-p.m // b.rows) >= PACK_TILES[common_bytes(x)]  # few rows share no sets of L1
+    return (x.column_bytes != 4 and p.n > 1) or (often and p.k * p.n > PACK_ELEMENTS)
+
+
+def common_bytes(x: Matrix) -> int:
+    """What the distance of rows has in common with the distance of addresses that share a set of L1: a key above."""
+    return max(size for size in PACK_TILES if gcd(x.row_bytes, L1_SETS_BYTES) % size == 0)

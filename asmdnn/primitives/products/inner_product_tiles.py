@@ -1,0 +1,264 @@
+"""Inner products as matrix products, f32: the channels and positions of an input are one dim in the order of memory.
+
+Tensors need not be row-major, but of one order: weights that are `any` get src's, "Acdb16a" for nhwc, "ABcd8b16a" for
+nChw8c.  Where the orders differ, or elements do not lie at one distance, there is a copy in row-major order.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import TypeVar
+
+import numpy as np
+
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.plan import Int64, Plan
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain, chain_of
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.products.blocks import panel_columns
+from asmdnn.primitives.products.inner_product import (
+    InnerProductBackwardData,
+    InnerProductBackwardWeights,
+    InnerProductForward,
+)
+from asmdnn.primitives.products.matmul_tiles import why_not_read
+from asmdnn.primitives.products.partial import sum_of_rows
+from asmdnn.primitives.products.plan import Assembly, Refused
+from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of
+from asmdnn.primitives.products.schedule import Ending
+from asmdnn.types import f32
+
+Description = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights
+
+
+SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
+
+Kind = TypeVar("Kind", InnerProductForward, InnerProductBackwardData, InnerProductBackwardWeights)
+
+
+def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Plan | Refusal:
+    """dst = src * weights^T."""
+    desc = with_plain_formats(desc, but="weights")
+    if desc.weights.is_any:
+        width = panel_columns(desc.weights.dims[0], lanes_of(f32_level(engine.isa)))
+        desc = desc.with_formats({"weights": weights_like(desc.src, desc.weights, width)})
+
+    chain = chain_of(attr, desc.tensors(), SCALED, desc.bias and row_of_dst(desc.bias))
+
+    def multiply(assembly: Assembly) -> None:
+        src, weights = aligned(assembly, {"src": desc.src, "weights": desc.weights}, panels="weights")
+        chain = assembly.ending.chain
+        bias = None if desc.bias is None else Matrix("bias", 4 * desc.bias.offset0, (), 0, 4 * desc.bias.strides[0])
+        if chain.adds_bias:
+            bias = None
+        mb, oc = desc.dst.dims
+        factors = src.rows(), weights.panels() or weights.rows().transposed
+        others = tuple(matrix_of(*other) for other in chain.operands(desc.dst).items())
+        assembly.product(Product((), mb, oc, src.size, *factors, rows_of("dst", desc.dst), bias, None, others))
+
+    return planned(desc, chain, engine, multiply, ("dst",))
+
+
+def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) -> Plan | Refusal:
+    """diff_src = diff_dst * weights."""
+    desc = with_plain_formats(desc, but="weights")
+    if desc.weights.is_any:
+        width = panel_columns(desc.weights.dims[1], lanes_of(f32_level(engine.isa)))
+        plain = desc.weights.ndims > 2 or not width
+        weights = weights_like(desc.diff_src, desc.weights, 0)
+        if not plain:
+            weights = MemoryDesc(desc.weights.dims, desc.weights.dtype, f"Ba{width}b")
+        desc = desc.with_formats({"weights": weights})
+
+    def multiply(assembly: Assembly) -> None:
+        mb, oc = desc.diff_dst.dims
+        panels = panels_of("weights", desc.weights) if desc.weights.ndims == 2 else None
+        tensors = {"diff_src": desc.diff_src} | ({} if panels else {"weights": desc.weights})
+        diff_src, *others = aligned(assembly, tensors, output="diff_src")
+        weights = panels or others[0].rows()
+        src = rows_of("diff_dst", desc.diff_dst)
+        assembly.product(Product((), mb, diff_src.size, oc, src, weights, diff_src.rows()))
+        copy_back(assembly, diff_src, desc.diff_src, "diff_src")
+
+    return planned(desc, backward_chain(attr), engine, multiply, ("diff_src",))
+
+
+def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Plan | Refusal:
+    """diff_weights = diff_dst^T * src, diff_bias = the sum of diff_dst's rows."""
+    desc = with_plain_formats(desc, but="diff_weights")
+    if desc.diff_weights.is_any:
+        desc = desc.with_formats({"diff_weights": weights_like(desc.src, desc.diff_weights, 0)})
+
+    def multiply(assembly: Assembly) -> None:
+        tensors = {"src": desc.src, "diff_weights": desc.diff_weights}
+        src, diff_weights = aligned(assembly, tensors, output="diff_weights")
+        mb, oc = desc.diff_dst.dims
+        diff_dst = rows_of("diff_dst", desc.diff_dst)
+        dst = diff_weights.rows()
+        assembly.product(Product((), oc, src.size, mb, diff_dst.transposed, src.rows(), dst))
+        copy_back(assembly, diff_weights, desc.diff_weights, "diff_weights")
+        if desc.diff_bias is not None:
+            bias = Matrix("diff_bias", 4 * desc.diff_bias.offset0, (), 0, 4 * desc.diff_bias.strides[0])
+            assembly.product(sum_of_rows(assembly, diff_dst, mb, oc, bias))
+
+    outputs = ("diff_weights",) + ("diff_bias",) * (desc.diff_bias is not None)
+    return planned(desc, backward_chain(attr), engine, multiply, outputs)
+
+
+def backward_chain(attr: Attr) -> Chain | str:
+    """Nothing, or the reason why attributes cannot be met."""
+    return "post-ops and scales of a backward pass are not implemented" if attr.post_ops or attr.quantizes else NO_CHAIN
+
+
+def row_of_dst(bias: MemoryDesc) -> MemoryDesc:
+    """A bias as a tensor that broadcasts to dst."""
+    return MemoryDesc((1, *bias.dims), bias.dtype, strides=(0, *bias.strides), offset0=bias.offset0)
+
+
+def planned(
+    desc: Description,
+    chain: Chain | str,
+    engine: Engine,
+    multiply: Callable[[Assembly], None],
+    outputs: tuple[str, ...],
+) -> Plan | Refusal:
+    """The plan that `multiply` puts together, or why it cannot; `chain` is what follows the sums, or why it cannot."""
+    name, tensors = f"tiles:{f32_level(engine.isa)}", desc.tensors()
+    for tensor, d in tensors.items():
+        if d.dtype != f32:
+            return Refusal(name, f"{tensor} is {d.dtype}, only f32 is implemented")
+        if tensor in outputs and d.may_overlap:
+            return Refusal(name, f"elements of {tensor} overlap")
+    if isinstance(chain, str):
+        return Refusal(name, chain)
+    if chain.links:
+        others = chain.operands(tensors["dst"])
+        if reason := why_not_read(others):
+            return Refusal(name, reason)
+        tensors |= chain.arguments(others)
+    assembly = Assembly(engine, Ending(chain))
+    try:
+        multiply(assembly)
+    except Refused as reason:
+        return Refusal(name, str(reason))
+    return assembly.plan(tensors, outputs)
+
+
+def with_plain_formats(desc: Kind, but: str) -> Kind:
+    """`any` becomes row-major, except for one tensor."""
+    formats = {n: row_major(d) for n, d in desc.tensors().items() if d.is_any and n != but}
+    return desc.with_formats(formats)
+
+
+def row_major(desc: MemoryDesc) -> MemoryDesc:
+    return MemoryDesc(desc.dims, desc.dtype, LETTERS[: desc.ndims])
+
+
+def weights_like(src: MemoryDesc, weights: MemoryDesc, panel: int) -> MemoryDesc:
+    """Weights in the order of src's channels and positions; in panels of so many output channels, 0 for none."""
+    tag = src.tag or LETTERS[: src.ndims]
+    order, blocks = tag[: src.ndims].lower(), tag[src.ndims :]
+    if "a" in blocks or src.tag is None or not all(src.dims):
+        order, blocks = LETTERS[: src.ndims], ""
+    blocked = {LETTERS[dim] for dim, _ in src.inner_blocks} if blocks else set()
+    letters = "".join(x.upper() if x in blocked else x for x in order if x != "a")
+    return MemoryDesc(weights.dims, weights.dtype, f"A{letters}{blocks}{panel}a" if panel else f"a{letters}{blocks}")
+
+
+def rows_of(name: str, desc: MemoryDesc) -> Matrix:
+    """A plain matrix, as dst and diff_dst must be."""
+    if desc.inner_blocks:
+        raise Refused(f"{name} {desc.tag} is blocked, it must be plain")
+    row, column = (4 * stride if n != 1 else 0 for stride, n in zip(desc.strides, desc.dims, strict=True))
+    return Matrix(name, 4 * desc.offset0, (), row, column)
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A tensor whose dims behind the first are one of `size` elements, `step` elements apart."""
+
+    buffer: str
+    desc: MemoryDesc
+    size: int
+    step: int
+
+    def rows(self) -> Matrix:
+        row = 4 * self.desc.strides[0] if self.desc.dims[0] != 1 else 0
+        return Matrix(self.buffer, 4 * self.desc.offset0, (), row, 4 * self.step if self.size != 1 else 0)
+
+    def panels(self) -> Panels | None:
+        """Of the first dim, if that is blocked."""
+        if all(dim for dim, _ in self.desc.inner_blocks):
+            return None
+        columns = self.desc.inner_blocks[-1][1]
+        return Panels(self.buffer, 4 * self.desc.offset0, (), 4 * self.step, 4 * self.desc.strides[0], columns)
+
+
+def aligned(assembly: Assembly, tensors: Mapping[str, MemoryDesc], output: str = "", panels: str = "") -> list[Flat]:
+    """The tensors in one order of channels and positions: as they are if they have one, else copied to row-major.
+
+    `output` names the one that is written, `panels` the one whose first dim may be in panels.
+    """
+
+    def flattened(name: str, desc: MemoryDesc, order: Int64) -> Flat | None:
+        if has_panels(desc) and not (name == panels and usable_panels(desc, assembly.lanes)):
+            return None
+        if name == output and desc.has_padding:
+            return None  # it must become zero, whatever the other operands hold
+        return flat(name, desc, order)
+
+    order = np.argsort(inner_offsets(next(iter(tensors.values()))), kind="stable")
+    flats = [flattened(name, desc, order) for name, desc in tensors.items()]
+    same = len({desc.padded_dims[1:] for desc in tensors.values()}) == 1
+    if same and all(flats):
+        return [x for x in flats if x]
+    copies = []
+    for name, desc in tensors.items():
+        plain = np.arange(len(inner_offsets(desc)))
+        found = None if desc.padded_dims[1:] != desc.dims[1:] else flattened(name, desc, plain)
+        if found is None:
+            target = row_major(desc)
+            buffer = assembly.room(f"row-major {name}", target.size_bytes)
+            if name != output:
+                assembly.reorder(name, desc, buffer, target, f"pack_{name}")
+            found = Flat(buffer, target, prod(desc.dims[1:]), 1)
+        copies.append(found)
+    return copies
+
+
+def flat(name: str, desc: MemoryDesc, order: Int64) -> Flat | None:
+    """The tensor with its channels and positions in `order`; None if they do not lie at one distance."""
+    offsets = inner_offsets(desc)
+    if len(offsets) != len(order):
+        return None
+    steps = np.diff(offsets[order])
+    step = int(steps[0]) if len(steps) else 1
+    return Flat(name, desc, len(order), step) if step > 0 and (steps == step).all() else None
+
+
+def has_panels(desc: MemoryDesc) -> bool:
+    return any(dim == 0 for dim, _ in desc.inner_blocks)
+
+
+def usable_panels(desc: MemoryDesc, lanes: int) -> bool:
+    """Whether the first dim is blocked once, innermost, by a width that register blocks can be made of."""
+    *others, (dim, size) = desc.inner_blocks
+    return dim == 0 and all(other for other, _ in others) and size in (lanes, 2 * lanes)
+
+
+def inner_offsets(desc: MemoryDesc) -> Int64:
+    """Where the elements of dims 1.. lie, padding included, in the order of their indices."""
+    total = np.zeros(1, np.int64)
+    for dim in range(1, desc.ndims):
+        total = np.add.outer(total, desc.dim_offsets(dim)).ravel()
+    return total
+
+
+def copy_back(assembly: Assembly, flat: Flat, desc: MemoryDesc, name: str) -> None:
+    """Bring an output that was computed in scratch into its format."""
+    if flat.buffer != name:
+        assembly.reorder(flat.buffer, flat.desc, name, desc, f"unpack_{name}")

@@ -1,0 +1,134 @@
+"""The records of products of few steps of depth: blocks of rows and columns of dst, for `generators/dot/outer.py`.
+
+What such a product takes is the time to write dst.  So it is written along its rows, a call takes many of them, and a
+dst that no cache holds is written past the caches.
+"""
+
+from collections.abc import Iterator
+from math import gcd
+
+import numpy as np
+
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias
+from asmdnn.generators.dot.outer import CHUNK, OuterSpec
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.plan import Phase
+from asmdnn.primitives.convolution.tiles import balanced
+from asmdnn.primitives.convolution.tiling import CALL_CYCLES
+from asmdnn.primitives.products.blocks import L1_SETS_BYTES, SMALL_TILE_CYCLES
+from asmdnn.primitives.products.product import Panels, Product
+
+MOST_DEPTH = 8  # from here on there is more to multiply than to store, and tiles are as fast,
+STREAMED_DEPTH = 16  # from here on also if dst is written past the caches
+NEAR_BYTES = 16 << 10  # of weights, which each row of dst reads from L1 again
+L1_WAYS = 8
+SET_LINES = 6  # lines of weights in a set of L1, which has L1_WAYS and takes dst besides
+FEW_ROWS = 16  # read aliasing weights so seldom that no copy pays
+BLOCK_CYCLES = 20_000  # of a call
+STREAMING_BYTES = 16 << 20  # a larger dst is written past the caches (Zen 3, 32 MiB of L3: 24 GB/s instead of 14)
+
+
+def is_outer(p: Product, isa: str) -> bool:
+    """Whether the kernel takes it, and pays: enough columns for a step of it, and enough work for a call."""
+    x, chunk = p.weights, CHUNK * lanes_of(isa)
+    if isinstance(x, Panels):
+        dense = chunk % x.columns == 0 and x.panel_bytes == p.k * x.row_bytes
+    else:
+        dense = x.column_bytes == 4
+    if not dense or p.others or not 0 < p.k <= (STREAMED_DEPTH if is_streaming(p, isa) else MOST_DEPTH) or p.n < chunk:
+        return False
+    return not p.batch or p.m * row_cycles(p, p.n, isa) >= SMALL_TILE_CYCLES  # smaller ones share calls as tiles
+
+
+def weights_alias(p: Product, isa: str) -> bool:
+    """Whether more rows of weights share a set of L1 than it holds."""
+    if isinstance(p.weights, Panels) or p.m <= FEW_ROWS:
+        return False
+    widest = 4 * column_blocks(p, isa)[0]
+    return p.k * max(gcd(p.weights.row_bytes, L1_SETS_BYTES), widest) > SET_LINES * L1_SETS_BYTES
+
+
+def src_aliases(p: Product) -> bool:
+    """Whether more elements of a row of src do."""
+    is_apart = p.src.column_bytes > L1_SETS_BYTES // L1_WAYS and p.m > FEW_ROWS
+    return is_apart and p.k * gcd(p.src.column_bytes, L1_SETS_BYTES) > SET_LINES * L1_SETS_BYTES
+
+
+def column_blocks(p: Product, isa: str) -> list[int]:
+    """The columns of each block, such that its weights stay in L1."""
+    chunk = CHUNK * lanes_of(isa)
+    sizes = [chunk * x for x in balanced(-(-p.n // chunk), max(1, NEAR_BYTES // (4 * p.k * chunk)))]
+    return [*sizes[:-1], p.n - sum(sizes[:-1])]
+
+
+def outer_phase(p: Product, isa: str) -> tuple[tuple[OuterSpec, ...], Phase]:
+    """Kernels and records; rows of blocks, from left to right."""
+    widths = column_blocks(p, isa)
+    rows = balanced(p.m, max(1, BLOCK_CYCLES // row_cycles(p, widths[0], isa)))
+    starts = np.array(list(batch_starts(p)), np.int64)
+    specs: dict[OuterSpec, int] = {}
+    records, cycles, top = [], [], 0
+    for height in rows:
+        left = 0
+        for width in widths:
+            number = specs.setdefault(spec_of(p, height, width, isa), len(specs))
+            records.append(starts + np.array((number, *offsets(p, top, left)), np.int64))
+            cycles.append(height * row_cycles(p, width, isa) + CALL_CYCLES)
+            left += width
+        top += height
+    together = np.stack(records, 1).reshape(-1, 1 + len(ARGUMENTS))
+    names = {name: x.buffer for name, x in p.operands().items()} | {"ahead": p.weights.buffer}
+    buffers = tuple(names.get(name, name) for name in ARGUMENTS)
+    return tuple(specs), Phase(buffers, together, np.tile(np.array(cycles, np.int32), len(starts)))
+
+
+def row_cycles(p: Product, width: int, isa: str) -> int:
+    """Expected cycles of a row of a block: two multiplies a cycle, or a store every other."""
+    return -(-width // lanes_of(isa)) * max(4, p.k) // 2 + 2 * p.k
+
+
+def batch_starts(p: Product) -> Iterator[list[int]]:
+    """What each matrix of the batch adds to a record."""
+    operands = p.operands() | {"ahead": p.weights}
+    for index in np.ndindex(*p.batch):
+        steps = {name: sum(map(int.__mul__, x.batch_bytes, index)) for name, x in operands.items()}
+        yield [0, *(steps.get(name, 0) for name in ARGUMENTS)]
+
+
+def offsets(p: Product, top: int, left: int) -> tuple[int, ...]:
+    """Where a block finds its arguments."""
+    x = p.weights
+    weights = x.start_bytes + (left // x.columns * x.panel_bytes if isinstance(x, Panels) else left * 4)
+    src = p.src.start_bytes + top * p.src.row_bytes
+    bias = 0 if p.bias is None else p.bias.start_bytes + top * p.bias.row_bytes + left * p.bias.column_bytes
+    dst = p.dst.start_bytes + top * p.dst.row_bytes + left * 4
+    places = {"src": src, "weights": weights, "bias": bias, "dst": dst, "ahead": weights}
+    return tuple(places.get(name, 0) for name in ARGUMENTS)
+
+
+def spec_of(p: Product, rows: int, columns: int, isa: str) -> OuterSpec:
+    lanes, x = lanes_of(isa), p.weights
+    panel_vectors = x.columns // lanes if isinstance(x, Panels) else CHUNK
+    return OuterSpec(
+        isa=isa,
+        rows=rows,
+        columns=columns,
+        depth=p.k,
+        src_row_bytes=p.src.row_bytes if rows > 1 else 0,
+        src_depth_bytes=p.src.column_bytes,
+        weights_row_bytes=x.row_bytes,
+        panel_vectors=panel_vectors,
+        panel_bytes=x.panel_bytes if isinstance(x, Panels) else 4 * CHUNK * lanes,
+        padded=isinstance(x, Panels),
+        dst_row_bytes=p.dst.row_bytes if rows > 1 else 0,
+        bias=None if p.bias is None else Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.column_bytes == 4),
+        ahead=columns < p.n and rows > 1,
+        streaming=is_streaming(p, isa),
+    )
+
+
+def is_streaming(p: Product, isa: str) -> bool:
+    """Whether dst is so large that no cache holds it, every row is aligned when the first is, and written once."""
+    size = 4 * p.m * p.n * int(np.prod(p.batch, dtype=np.int64))
+    aligned = all(step % (4 * lanes_of(isa)) == 0 for step in (p.dst.row_bytes, *p.dst.batch_bytes))
+    return size > STREAMING_BYTES and aligned

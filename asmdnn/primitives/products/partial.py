@@ -1,0 +1,132 @@
+"""Products whose sums come together in a second phase: partial sums in scratch, then their sum.
+
+They are added as a product with ones, in their order, so that bias and post-ops follow as behind every product, and
+results do not depend on the threads.
+"""
+
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from asmdnn.generators.dot.dots import STRIP, DotsSpec
+from asmdnn.generators.dot.gemv import GemvSpec
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.planning.plan import KernelSpec, Phase, concatenate
+from asmdnn.primitives.convolution.tiles import balanced
+from asmdnn.primitives.convolution.tiling import CALL_CYCLES
+from asmdnn.primitives.products.blocks import DEPTH_STEP, FEW_TILES, ranges_of
+from asmdnn.primitives.products.product import Matrix, Product
+from asmdnn.primitives.products.schedule import Ending, schedule
+
+if TYPE_CHECKING:
+    from asmdnn.primitives.products.plan import Assembly
+
+PARTIAL, ONE = "partial sums", "one"
+ROW_RANGE, LEAST_ROW, ROW_COLUMNS = 32, 128, 4096  # rows at a time, columns worth it, columns whose sums stay in L1
+LEAST_DOT = 8  # vectors of a row, and rows, that are worth adding up lanes
+DOTS_ELEMENTS = 1 << 15  # of src that a call reads
+ONE_BITS = 0x3F800000  # 1.0f
+
+
+def split(assembly: "Assembly", p: Product, splits: int) -> None:
+    """Partial sums over ranges of k into scratch, side by side; then their sum."""
+    ranges = ranges_of(p.k, -(-p.k // DEPTH_STEP // splits))
+    size, at = 4 * p.m * p.n, 0
+    partial = assembly.room(PARTIAL, len(ranges) * size)
+    specs, parts = list[KernelSpec](), list[Phase]()
+    for k, run in groupby(ranges, key=lambda r: r[1] - r[0]):
+        begin, count = ranges[at][0], len(list(run))
+        part = p.depths(begin, begin + k)
+        src = replace(part.src, batch_bytes=(k * p.src.column_bytes,))
+        weights = replace(part.weights, batch_bytes=(k * p.weights.row_bytes,))
+        dst = Matrix(partial, at * size, (size,), 4 * p.n, 4)
+        part = Product((count,), p.m, p.n, k, src, weights, dst)
+        kernels, (phase,) = schedule(part, Ending(), assembly.engine.isa, assembly.engine.l2_bytes, one_range=True)
+        parts += concatenate([(phase, len(specs))], len(ARGUMENTS))
+        specs += kernels
+        at += count
+    assembly.words.append("split_k")
+    records = np.concatenate([phase.records for phase in parts])
+    cycles = np.concatenate([phase.cycles for phase in parts])
+    assembly.add(tuple(specs), [Phase(parts[0].arguments, records, cycles)])
+    add_partial_sums(assembly, p, len(ranges), partial)
+
+
+def rows_of_weights(assembly: "Assembly", p: Product) -> None:
+    """A vector times row-major weights: ranges of whole rows, as partial sums, then their sum."""
+    ranges = ranges_of(p.k, max(ROW_RANGE // DEPTH_STEP, -(-p.k // DEPTH_STEP // FEW_TILES)))
+    columns = balanced(p.n, ROW_COLUMNS)
+    specs: dict[GemvSpec, int] = {}
+    records, cycles = [], []
+    for i, (begin, end) in enumerate(ranges):
+        part, at = p.depths(begin, end), 0
+        for width in columns:
+            spec = GemvSpec(assembly.engine.isa, width, end - begin, p.src.column_bytes, p.weights.row_bytes)
+            offsets = (part.src.start_bytes, part.weights.start_bytes + 4 * at, 0, 4 * (i * p.n + at), 0, 0, 0)
+            records.append((specs.setdefault(spec, len(specs)), *offsets))
+            cycles.append(width * (end - begin) // 8 + CALL_CYCLES)
+            at += width
+    partial = assembly.room(PARTIAL, 4 * len(ranges) * p.n)
+    buffers = (p.src.buffer, p.weights.buffer, "bias", partial, p.weights.buffer, "scale", "packed")
+    assembly.words.append("rows")
+    assembly.add(tuple(specs), [Phase(buffers, np.array(records, np.int64), np.array(cycles, np.int32))])
+    add_partial_sums(assembly, p, len(ranges), partial)
+
+
+def dots(assembly: "Assembly", p: Product) -> None:
+    """Rows of src times a vector: what every lane sums, then the sum of the lanes."""
+    specs: dict[DotsSpec, int] = {}
+    records, cycles, at = [], [], 0
+    row = 4 * assembly.lanes
+    partial = assembly.room(PARTIAL, p.m * row)
+    for rows in balanced(p.m, max(STRIP, DOTS_ELEMENTS // p.k)):
+        spec = DotsSpec(assembly.engine.isa, rows, p.k, p.src.row_bytes)
+        offsets = (p.src.start_bytes + at * p.src.row_bytes, p.weights.start_bytes, 0, at * row, 0, 0, 0)
+        records.append((specs.setdefault(spec, len(specs)), *offsets))
+        cycles.append(rows * p.k // assembly.lanes + CALL_CYCLES)
+        at += rows
+    buffers = (p.src.buffer, p.weights.buffer, "bias", partial, p.weights.buffer, "scale", "packed")
+    assembly.words.append("dots")
+    assembly.add(tuple(specs), [Phase(buffers, np.array(records, np.int64), np.array(cycles, np.int32))])
+    total = replace(p, k=assembly.lanes, src=Matrix(partial, 0, (), row, 4), weights=ones(assembly, 0))
+    assembly.add(*schedule(total, assembly.ending, assembly.engine.isa, assembly.engine.l2_bytes, one_range=True))
+
+
+def add_partial_sums(assembly: "Assembly", p: Product, count: int, partial: str) -> None:
+    """dst = the sum of `count` partial results, in their order: a product with a row of ones."""
+    size = 4 * p.m * p.n
+    factors, sums = ones(assembly, 1), Matrix(partial, 0, (4 * p.n,), size, 4)
+
+    def row_by_row(x: Matrix) -> Matrix:
+        return Matrix(x.buffer, x.start_bytes, (x.row_bytes,), 0, x.column_bytes)
+
+    bias, others = p.bias and row_by_row(p.bias), tuple(map(row_by_row, p.others))
+    total = Product((p.m,), 1, p.n, count, factors, sums, row_by_row(p.dst), bias, None, others).folded()
+    assembly.add(*schedule(total, assembly.ending, assembly.engine.isa, assembly.engine.l2_bytes, one_range=True))
+
+
+def ones(assembly: "Assembly", batch_dims: int) -> Matrix:
+    """A matrix of ones, of any size."""
+    assembly.constants[ONE] = np.array([ONE_BITS], np.int64)
+    return Matrix(ONE, 0, (0,) * batch_dims, 0, 0)
+
+
+def sum_of_rows(assembly: "Assembly", x: Matrix, rows: int, columns: int, dst: Matrix) -> Product:
+    """dst = the sum of the rows of x, as a product with a row of ones."""
+    return Product((), 1, columns, rows, ones(assembly, 0), x, dst)
+
+
+def reads_rows(p: Product) -> bool:
+    """Whether it is one row of dst times many row-major weights, of which each is used once."""
+    x = p.weights
+    rows = isinstance(x, Matrix) and x.column_bytes == 4 and p.m == 1 and not p.batch
+    return rows and p.k >= ROW_RANGE and p.n >= LEAST_ROW
+
+
+def reads_dots(p: Product, lanes: int) -> bool:
+    """Whether it is many rows of src, each a stream, times one vector."""
+    x = p.weights
+    vector = isinstance(x, Matrix) and x.row_bytes == 4 and p.n == 1 and not p.batch
+    return vector and p.src.column_bytes == 4 and p.k >= LEAST_DOT * lanes and p.m >= LEAST_DOT

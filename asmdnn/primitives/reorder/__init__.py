@@ -1,0 +1,1 @@
+"""Reorder: another format or another type for the same tensor."""

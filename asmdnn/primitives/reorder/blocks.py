@@ -1,0 +1,206 @@
+"""Which kernel moves each box of loops of a reorder: the roles of its loops, cut to what stays in L1.
+
+rows        a loop is dense in src and dst: rows of bytes are copied, or converted 8 elements at a time
+transpose   one loop is dense in src, another in dst: through registers
+elements    neither: elements are moved or converted one by one
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from asmdnn.generators.move.conversion import Conversion
+from asmdnn.generators.move.convert import ConvertSpec
+from asmdnn.generators.move.convert_pixels import (
+    FEWEST_PLANES,
+    MOST_PLANES,
+    ConvertDeinterleaveSpec,
+    ConvertInterleaveSpec,
+)
+from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
+from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec, across_of
+from asmdnn.generators.move.transpose_tiles import VECTOR_BYTES
+from asmdnn.primitives.reorder.loops import Box, Loop
+
+KERNEL_ISA = "avx2"  # its kernels serve every level
+RECORD_BYTES = 16384  # of dst, and as much of src: both stay in L1, and threads get equal shares
+ROW_BYTES = 8192
+STRIDED_BYTES = 131072
+MOST_ROW_BYTES = 256  # of a transpose: unrolled code
+PAGE_BYTES, LINES = 4096, 4
+CONVERT_ROWS = 16  # unrolled side of a transpose that converts
+MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
+SCALE_BYTES = 4
+SINGLE = Loop(1, 0, 0)
+BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
+
+Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
+Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | Pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The kernel's part of a box: the loops along its rows and columns, and the dense block inside an element."""
+
+    transposes: bool
+    rows: Loop
+    columns: Loop
+    inner: Loop = SINGLE
+    zeros: int = 0  # rows of zeros behind
+
+    @property
+    def elements(self) -> int:
+        return self.rows.extent * self.columns.extent * self.inner.extent
+
+    def has(self, loop: Loop) -> bool:
+        return any(loop is own for own in (self.rows, self.columns, self.inner))
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Turns boxes into kernels.  Loops step in bytes here."""
+
+    conversion: Conversion
+    streams: bool  # past the caches, where a kernel writes whole lines
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return self.conversion.sizes
+
+    def in_bytes(self, box: Box) -> Box:
+        src, dst = self.sizes
+        loops = tuple(Loop(x.extent, x.src * src, x.dst * dst, x.scale * SCALE_BYTES) for x in box.loops)
+        return Box(box.src * src, box.dst * dst, loops, box.padding, box.scale * SCALE_BYTES)
+
+    def shape(self, box: Box) -> Shape:
+        """The roles of the loops."""
+        src, dst = self.sizes
+        inner = next((x for x in box.loops if x.dst == dst and (box.padding or x.src == src)), SINGLE)
+        others = [x for x in box.loops if x is not inner]
+        if not box.padding and (inner is SINGLE or (self.conversion.is_copy and inner.extent * dst in UNITS)):
+            columns = next((x for x in others if x.src == inner.extent * src), SINGLE)
+            single = Loop(1, 0, inner.extent * dst) if box.zeros else SINGLE  # one row, and zeros behind it
+            rows = next((x for x in others if x.dst == inner.extent * dst), single)
+            if rows is not SINGLE and columns is not SINGLE and rows is not columns:
+                transpose = Shape(True, rows, columns, inner, box.zeros)
+                if self.is_near(transpose):
+                    return transpose
+        if inner is SINGLE and not box.padding:
+            # Nothing is dense on both sides: what is nearest to it makes the columns.
+            near = [x for x in others if 2 * max(x.src, x.dst) <= MAX_OFFSET]
+            inner = min(near, key=lambda x: (max(x.src // src, x.dst // dst), x.dst), default=SINGLE)
+            others = [x for x in others if x is not inner]
+        near = [x for x in others if max(x.src, x.dst) <= MAX_OFFSET]
+        # Rows that touch in dst before longer loops: a long row that was cut stays in one piece.
+        rows = max(near, key=lambda x: (x.dst == inner.extent * inner.dst, x.extent), default=SINGLE)
+        return Shape(False, rows, inner)
+
+    def is_near(self, shape: Shape) -> bool:
+        """Whether displacements reach all unrolled rows and columns."""
+        return LINE_BYTES * max(shape.rows.src, shape.columns.dst) <= MAX_OFFSET
+
+    def limits(self, shape: Shape) -> dict[str, int]:
+        """The most steps of the loops inside a kernel."""
+        src, dst = self.sizes
+        if not shape.transposes:
+            columns = min(shape.columns.extent, ROW_BYTES // max(src, dst))
+            columns = min(columns, MAX_OFFSET // max(shape.columns.src, shape.columns.dst, 1))
+            row_bytes = columns * max(src, dst)
+            # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.  Streaming
+            # stores end with a fence, which should be rare.
+            most = RECORD_BYTES if shape.rows.dst <= row_bytes and not self.streams else STRIDED_BYTES
+            return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
+        unit = max(src, dst) * shape.inner.extent
+        across = across_of(unit) if self.conversion.is_copy else CONVERT_ROWS
+        along = whole_vectors(max(across, RECORD_BYTES // (min(across, shape.columns.extent) * unit)))
+        if shape.columns.extent <= across:
+            return {"columns": across, "rows": along}
+        whole_row = (shape.rows.extent + shape.zeros) * unit
+        if whole_row == shape.columns.dst and whole_row <= MOST_ROW_BYTES:
+            across = shape.rows.extent  # dst is written in order
+        elif shape.columns.dst >= PAGE_BYTES:
+            return {"columns": across, "rows": LINES * across}  # a few lines of each page while it is at hand
+        return {"columns": whole_vectors(max(1, RECORD_BYTES // (across * unit))), "rows": across}
+
+    def cut(self, box: Box) -> Iterator[tuple[Box, Shape]]:
+        """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
+        shape = self.shape(box)
+        for role, limit in self.limits(shape).items():
+            loop = getattr(shape, role)
+            if loop.extent > limit:
+                for part in split(box, loop, limit):
+                    yield from self.cut(part)
+                return
+        yield box, shape
+
+    def kernel(self, box: Box, shape: Shape) -> ReorderSpec:
+        """The kernel for a box that `cut` made."""
+        (src, dst), (rows, columns) = self.sizes, (shape.rows, shape.columns)
+        pixels = self.pixels(shape)
+        if shape.transposes and self.conversion.is_copy and not pixels:
+            unit = dst * shape.inner.extent
+            extents = (rows.extent, columns.extent)
+            return self.streaming(
+                TransposeSpec(KERNEL_ISA, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
+            )
+        if columns is SINGLE:
+            columns = Loop(1, src, dst, 0)
+        if box.padding or (self.conversion.is_copy and (columns.src, columns.dst) == (src, dst)):
+            return self.streaming(
+                RowsSpec(KERNEL_ISA, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
+            )
+        steps = ((rows.src, columns.src), (rows.dst, columns.dst), (rows.scale, columns.scale))
+        if pixels:
+            conversion = BYTES if self.conversion.is_copy else self.conversion
+            return pixels(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+        if shape.transposes:
+            return ConvertTransposeSpec(KERNEL_ISA, self.conversion, rows.extent, columns.extent, *steps)
+        conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
+        spec = ConvertSpec(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+        row_bytes = 4 * columns.extent
+        lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
+        return replace(spec, streaming=self.streams and dst == 4 and lines and not conversion.sum)
+
+    def pixels(self, shape: Shape) -> type[Pixels] | None:
+        """The kernel of a transpose from or to bytes of pixels of few channels, None if it is another one."""
+        (src, dst), rows, columns = self.sizes, shape.rows, shape.columns
+        if not shape.transposes or self.conversion.sum or shape.zeros or shape.inner is not SINGLE:
+            return None
+        if dst == 1 and FEWEST_PLANES <= rows.extent <= MOST_PLANES and columns.dst == rows.extent:
+            return ConvertInterleaveSpec
+        if src == 1 and FEWEST_PLANES <= columns.extent <= MOST_PLANES and rows.src == columns.extent:
+            return ConvertDeinterleaveSpec
+        return None
+
+    def streaming(self, spec: Copy) -> Copy:
+        """The kernel with streaming stores if its vectors follow one another.
+
+        Lines here and there are slower so: 64 bytes at every 1 KiB 2.3 times, measured on a Zen 3.
+        """
+        width, step = (
+            (spec.row_bytes, spec.dst_step)
+            if isinstance(spec, RowsSpec)
+            else (spec.stored_rows * spec.unit_bytes, spec.dst_row_bytes)
+        )
+        return replace(spec, streaming=self.streams and width == step and width % VECTOR_BYTES == 0)
+
+
+def whole_vectors(count: int) -> int:
+    """Not more, and without a rest of vectors if there are several."""
+    return count // VECTOR_BYTES * VECTOR_BYTES or count
+
+
+def split(box: Box, loop: Loop, size: int) -> list[Box]:
+    """`box` with `loop` as a loop over pieces of `size`, and the rest."""
+    others = tuple(x for x in box.loops if x is not loop)
+    count, rest = divmod(loop.extent, size)
+    pieces = Loop(count, size * loop.src, size * loop.dst, size * loop.scale)
+    within = replace(loop, extent=size)
+    outer = (pieces,) if count > 1 else ()
+    parts = [replace(box, loops=(*others, *outer, within))]
+    if rest:
+        begin = {side: getattr(box, side) + count * getattr(pieces, side) for side in ("src", "dst", "scale")}
+        parts.append(replace(box, loops=(*others, replace(loop, extent=rest)), **begin))
+    return parts

@@ -1,0 +1,129 @@
+"""Scales, zero points and sum of a reorder: from attributes to a conversion, its arguments, and the phase before it."""
+
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from math import prod
+from operator import or_
+
+import numpy as np
+
+from asmdnn.generators.functions import quotient
+from asmdnn.generators.functions.quotient import F32_BYTES, QuotientSpec
+from asmdnn.generators.move.conversion import Conversion
+from asmdnn.generators.move.convert_block import ARGUMENTS
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import KernelSpec, Phase, concatenate
+from asmdnn.primitives.attributes.attr import Attr, Sum
+from asmdnn.primitives.reorder.blocks import KERNEL_ISA
+from asmdnn.primitives.reorder.schedule import STREAMING_BYTES, reorder_phase
+from asmdnn.types import f32, s32
+
+DIVISION_CYCLES = 16
+MOST_SCALES = 1 << 28  # offsets of scales, and of factors behind them, are 32 bits in code
+UNUSED = "src"  # what fills the place of an argument that no kernel of a phase looks at
+
+
+@dataclass(frozen=True, slots=True)
+class Quantization:
+    """A conversion and where its numbers come from.
+
+    tensors: the run-time arguments by name.  scale_strides: of every dim in the scales, in elements.  quotient: what
+    divides the scales of src, and the factor of a sum, by the scales of dst before anything else.
+    """
+
+    conversion: Conversion
+    tensors: dict[str, MemoryDesc] = field(default_factory=dict)
+    scale_strides: tuple[int, ...] | None = None
+    quotient: QuotientSpec | None = None
+
+    @property
+    def scratch_bytes(self) -> dict[str, int]:
+        return {"scales": self.quotient.result_bytes} if self.quotient else {}
+
+
+def quantization_of(src: MemoryDesc, dst: MemoryDesc, attr: Attr) -> Quantization | str:
+    """What a reorder with these attributes computes; or why there is no such thing."""
+    scales, zero_points = dict(attr.scales), dict(attr.zero_points)
+    reason = why_not(src, attr, scales, zero_points)
+    if reason:
+        return reason
+    shared = reduce(or_, scales.values(), 0)
+    sizes = {name: count_of(src.dims, mask) for name, mask in scales.items()}
+    tensors = {f"{name}_scales": MemoryDesc((size,), f32, "a") for name, size in sizes.items()}
+    tensors |= {f"{name}_zero_points": MemoryDesc((1,), s32, "a") for name in zero_points}
+    total = attr.post_ops[0].scale if attr.post_ops and isinstance(attr.post_ops[0], Sum) else 0.0
+    conversion = Conversion(
+        src.dtype.name,
+        dst.dtype.name,
+        scaled=bool(scales),
+        src_zero_point="src" in zero_points,
+        dst_zero_point="dst" in zero_points,
+        sum=total,
+    )
+    divide = None
+    count = count_of(src.dims, shared)
+    if "dst" in scales and count:
+        steps = {name: F32_BYTES if mask else 0 for name, mask in scales.items()}
+        divide = QuotientSpec(KERNEL_ISA, count, steps.get("src"), steps["dst"], total)
+        if total:
+            conversion = replace(conversion, sum=1.0, sum_factors=count * F32_BYTES)
+    return Quantization(conversion, tensors, strides_of(src.dims, shared) if scales else None, divide)
+
+
+def why_not(src: MemoryDesc, attr: Attr, scales: dict[str, int], zero_points: dict[str, int]) -> str:
+    """The reason why a reorder does not take these attributes; "" if it does."""
+    if len(attr.post_ops) > 1 or not all(isinstance(op, Sum) and not op.zero_point for op in attr.post_ops):
+        return "post-ops of a reorder can be a single Sum without a zero point"
+    for name in {*scales, *zero_points} - {"src", "dst"}:
+        return f"a reorder has no {name} to scale or shift"
+    for name, mask in scales.items():
+        if mask >> src.ndims:
+            return f"scales of {name} have the mask {mask}, which is for more than {src.ndims} dims"
+    if any(count_of(src.dims, mask) > MOST_SCALES for mask in scales.values()):
+        return f"a reorder takes at most {MOST_SCALES} scales"
+    if len({mask for mask in scales.values() if mask}) > 1:
+        return f"scales of src and dst have the masks {scales['src']} and {scales['dst']}: they must agree, or be 0"
+    if any(zero_points.values()):
+        return "zero points can only be common, with the mask 0"
+    return ""
+
+
+def count_of(dims: tuple[int, ...], mask: int) -> int:
+    return prod(size for dim, size in enumerate(dims) if mask >> dim & 1)
+
+
+def strides_of(dims: tuple[int, ...], mask: int) -> tuple[int, ...]:
+    """Of every dim in row-major order of those in the mask, 0 for the others."""
+    return tuple(count_of(dims[dim + 1 :], mask >> dim + 1) if mask >> dim & 1 else 0 for dim in range(len(dims)))
+
+
+def reorder_phases(
+    src: MemoryDesc, dst: MemoryDesc, quantization: Quantization
+) -> tuple[tuple[KernelSpec, ...], tuple[Phase, ...]]:
+    """All kernels and phases of a reorder."""
+    buffers = buffers_of(quantization)
+    streams = src.size_bytes + dst.size_bytes >= STREAMING_BYTES
+    specs, phase = reorder_phase(src, dst, buffers, quantization.conversion, quantization.scale_strides, streams)
+    divide = quantization.quotient
+    if divide is None:
+        return specs, (phase,)
+    first = Phase(
+        tuple(name if name in quantization.tensors else UNUSED for name in ("src_scales",))
+        + tuple(quotient.ARGUMENTS[1:]),
+        np.zeros((1, 1 + len(quotient.ARGUMENTS)), np.int64),
+        np.array([divide.count * DIVISION_CYCLES], np.int32),
+    )
+    return (divide, *specs), concatenate([(first, 0), (phase, 1)], len(buffers))
+
+
+def buffers_of(quantization: Quantization) -> tuple[str, ...]:
+    """The buffer behind every argument of the kernels; just src and dst if that is all they use."""
+    conversion = quantization.conversion
+    used = (
+        "scales" if quantization.quotient else "src_scales" if "src_scales" in quantization.tensors else "",
+        "src_zero_points" if conversion.src_zero_point else "",
+        "dst_zero_points" if conversion.dst_zero_point else "",
+    )
+    buffers = ("src", "dst", *(name or UNUSED for name in used)) if any(used) else ("src", "dst")
+    assert len(buffers) in (2, len(ARGUMENTS))
+    return buffers

@@ -1,0 +1,91 @@
+"""Reorder: the same tensor in another format or another type."""
+
+from dataclasses import dataclass, replace
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Plan, concatenate
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.reorder.blocks import KERNEL_ISA
+from asmdnn.primitives.reorder.compensation import compensation_desc, compensation_phase
+from asmdnn.primitives.reorder.quantization import quantization_of, reorder_phases
+from asmdnn.types import s8
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    """dst = src, element by element, in dst's format and type; the zero padding of dst is written too.
+
+    With attributes
+
+        dst = saturate(round((src_scale * (src - src_zero_point) + sum * dst) / dst_scale + dst_zero_point))
+
+    in f32, computed as src_scale / dst_scale * (src - src_zero_point) + sum / dst_scale * dst + dst_zero_point, and
+    rounded to nearest even.  What is above the largest integer of dst's type becomes that, +inf too; NaN and what is
+    below the smallest become the smallest; the largest s32 is 2147483520, the last f32 below 2^31.  Scales are used as
+    they are, without a check: negative ones, and 0 or NaN, whose infinities and NaN are stored like all others.  bf16
+    and f16 overflow to infinity and keep NaN.  The same type without attributes is copied bit by bit.
+
+    compensation: a mask of dims of an s8 dst; there is a further result of that name then, s32, dense, over the dims of
+    the mask (a single number for 0): -128 times the sum of dst, as it is stored, over all other dims, modulo 2^32.  It
+    corrects products of dst with u8 that are s8 plus 128.
+    Source of the formulas: oneDNN's reorder.  Raises InvalidArguments unless both have the same dims and a format, and
+    for a compensation that is no mask of dst's dims, or of a dst that is not s8.
+    """
+
+    src: MemoryDesc
+    dst: MemoryDesc
+    compensation: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, desc in (("src", self.src), ("dst", self.dst)):
+            if not isinstance(desc, MemoryDesc):
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+            if desc.is_any:
+                raise InvalidArguments(f"{name} has the format any, a reorder needs a real one")
+        if self.src.dims != self.dst.dims:
+            raise InvalidArguments(f"dst has dims {self.dst.dims}, src has {self.src.dims}: they must be equal")
+        if self.compensation is not None:
+            self.check_compensation(self.compensation)
+
+    def check_compensation(self, mask: int) -> None:
+        if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
+            raise InvalidArguments(f"compensation must be a mask of dims, an integer >= 0, or None, not {mask!r}")
+        if mask >> self.dst.ndims:
+            raise InvalidArguments(f"compensation has the mask {mask}, which is for more than {self.dst.ndims} dims")
+        if self.dst.dtype != s8:
+            raise InvalidArguments(f"compensation needs an s8 dst, this one is {self.dst.dtype}")
+
+    def __str__(self) -> str:
+        compensation = "" if self.compensation is None else f" with compensation over mask {self.compensation}"
+        return f"reorder of {self.src} to {self.dst}{compensation}"
+
+
+def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan | Refusal:
+    """Plan a reorder, or say why not."""
+    name = f"reorder:{KERNEL_ISA}"
+    if desc.dst.may_overlap:
+        return Refusal(name, "elements of dst overlap")
+    quantization = quantization_of(desc.src, desc.dst, attr)
+    if isinstance(quantization, str):
+        return Refusal(name, quantization)
+    specs, phases = reorder_phases(desc.src, desc.dst, quantization)
+    tensors = {"src": desc.src, "dst": desc.dst, **quantization.tensors}
+    whole = Plan(name, specs, phases, tensors, {}, quantization.scratch_bytes, ("dst",))
+    return whole if desc.compensation is None else compensated(whole, desc.dst, desc.compensation)
+
+
+def compensated(before: Plan, dst: MemoryDesc, mask: int) -> Plan:
+    """The plan with a further phase and result."""
+    specs, phase, constants = compensation_phase(dst, mask)
+    width = max(len(x.arguments) for x in (*before.phases, phase))
+    return replace(
+        before,
+        specs=(*before.specs, *specs),
+        phases=concatenate([*((x, 0) for x in before.phases), (phase, len(before.specs))], width),
+        tensors={**before.tensors, "compensation": compensation_desc(dst, mask)},
+        constants=constants,
+        outputs=(*before.outputs, "compensation"),
+    )

@@ -1,0 +1,98 @@
+"""The records of a reorder: boxes of loops become calls of kernels.
+
+Two loops of a box run inside the kernel that reorder_blocks.py chooses; the others become records.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from asmdnn.generators.move.conversion import Conversion
+from asmdnn.generators.move.transpose import across_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Int64, Phase
+from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, ReorderSpec, Shape
+from asmdnn.primitives.reorder.loops import Box, Loop, boxes, merge
+
+STREAMING_BYTES = 16 << 20  # where src and dst are so large dst goes past the caches, see docs/architecture.md
+CALL_CYCLES = 20
+BYTES_PER_CYCLE = 8
+
+
+def reorder_phase(
+    src: MemoryDesc,
+    dst: MemoryDesc,
+    buffers: tuple[str, ...],
+    conversion: Conversion | None = None,
+    scales: tuple[int, ...] | None = None,
+    streams: bool = False,
+) -> tuple[tuple[ReorderSpec, ...], Phase]:
+    """Kernels and records that bring buffers[0] into the format of buffers[1].
+
+    conversion: what the types say if None.  scales: the stride of each dim in buffers[2].  streams: the result is too
+    large to be found in a cache later.
+    """
+    maker = Blocks(conversion or Conversion(src.dtype.name, dst.dtype.name), streams)
+    index: dict[ReorderSpec, int] = {}
+    records, cycles = [np.empty((0, 1 + len(buffers)), np.int64)], [np.empty(0, np.int32)]
+    for whole in with_zeros(maker, [maker.in_bytes(box) for box in boxes(src, dst, scales)]):
+        for box, shape in maker.cut(whole):
+            spec = maker.kernel(box, shape)
+            grid = starts(box, shape)
+            rows = np.zeros((len(grid), 1 + len(buffers)), np.int64)
+            rows[:, 0] = index.setdefault(spec, len(index))
+            used = min(3, len(buffers))
+            rows[:, 1 : 1 + used] = grid[:, :used]
+            records.append(rows)
+            moved = shape.elements * max(maker.sizes)
+            cycles.append(np.full(len(grid), CALL_CYCLES + moved // BYTES_PER_CYCLE, np.int32))
+    together, costs = np.concatenate(records), np.concatenate(cycles)
+    order = np.argsort(together[:, 2], kind="stable")  # a line that two boxes share, such as of padding, is at hand
+    return tuple(index), Phase(buffers, np.ascontiguousarray(together[order]), costs[order])
+
+
+def with_zeros(maker: Blocks, found: list[Box]) -> list[Box]:
+    """The boxes with padding taken into the transpose that writes the same rows of dst, so that lines are written once.
+
+    That is padding behind all rows of a transpose, over the same other loops, and short enough to be unrolled.
+    """
+    taken: set[int] = set()
+    result = []
+    for box in found:
+        shape = maker.shape(replace(box, zeros=1))
+        if box.padding or not shape.transposes or not maker.conversion.is_copy:
+            result.append(box)
+            continue
+        unit = shape.rows.dst
+        outer = sorted((x.extent, x.dst) for x in merge([Loop(x.extent, 0, x.dst) for x in others_of(box, shape)]))
+        zeros = 0
+        for i, padding in enumerate(found):
+            if padding.padding and padding.dst == box.dst + shape.rows.extent * unit:
+                count = zeros_of(padding, outer, maker.sizes[1], unit)
+                if count and shape.rows.extent + count <= across_of(unit):
+                    zeros = count
+                    taken.add(i)
+        result.append(replace(box, zeros=zeros))
+    return [box for i, box in enumerate(result) if i not in taken]
+
+
+def others_of(box: Box, shape: Shape) -> list[Loop]:
+    """The loops that padding behind the rows shares with them."""
+    return [x for x in box.loops if x is not shape.rows and x is not shape.inner]
+
+
+def zeros_of(padding: Box, outer: list[tuple[int, int]], size: int, unit: int) -> int:
+    """How many units the padding has in every step of the loops `outer`; 0 if it has others than these."""
+    dense = next((x for x in padding.loops if x.dst == size), SINGLE)
+    rest = sorted((x.extent, x.dst) for x in padding.loops if x is not dense)
+    return dense.extent * size // unit if rest == outer and dense.extent * size % unit == 0 else 0
+
+
+def starts(box: Box, shape: Shape) -> Int64:
+    """int64[records, 3]: where every call starts in src, dst and scales, so that dst is written as nearly in order as
+    can be: lines that two calls share are still in a cache."""
+    grid = np.array([[box.src, box.dst, box.scale]], np.int64)
+    for loop in sorted((x for x in box.loops if not shape.has(x)), key=lambda x: -x.dst):
+        steps = np.arange(loop.extent)[:, None] * (loop.src, loop.dst, loop.scale)
+        grid = (grid[:, None] + steps).reshape(-1, 3)
+    return grid

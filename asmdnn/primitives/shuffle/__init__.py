@@ -1,0 +1,1 @@
+"""Shuffle: the channels of groups, transposed."""

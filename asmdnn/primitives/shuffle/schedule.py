@@ -1,0 +1,208 @@
+"""The records of a shuffle: which of three kernels, on which bytes.
+
+src and dst have one layout, so an element of dst and its origin differ in the offset along the axis alone.  All other
+offsets, the *positions*, are the same in both, and fall into runs of equal distance.
+
+    units     the axis lies together in runs of a vector's part (nhwc, nChw8c, nChw16c): vectors are permuted
+    rows      positions lie together (nchw): rows of bytes are copied
+    elements  neither: elements are moved one by one
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+from itertools import pairwise
+
+import numpy as np
+
+from asmdnn.generators.move.shuffle import ARGUMENTS, ShuffleSpec
+from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Tile
+from asmdnn.generators.move.shuffle_network import HALF_BYTES
+from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Int64, KernelSpec, Phase
+from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
+
+KERNEL_ISA = "avx2"  # its kernels serve every level
+RECORD_BYTES = 16384  # of dst, and as much of src: both stay in L1, and threads get equal shares
+ROW_BYTES = 8192
+FEWEST_PIXELS = 8
+MOVES = 64  # elements of one kernel
+CALL_CYCLES = 20
+BYTES_PER_CYCLE = 8
+# A dst so large will not be read from cache.  Of 12 MiB, on a Zen 3 with 32 MiB of L3, see the table in the commit.
+STREAMING_BYTES = 8 << 20
+Runs = list[tuple[int, int]]  # (start, count), in bytes and steps
+
+
+class Records:
+    """Collects kernels and records."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.streaming = size_bytes >= STREAMING_BYTES
+        self.specs: dict[KernelSpec, int] = {}
+        self.records: list[tuple[int, int, int]] = []
+        self.cycles: list[int] = []
+
+    def add(self, spec: ShuffleSpec | RowsSpec | ElementsSpec, src: int, dst: int, size_bytes: int) -> None:
+        if self.streaming:
+            spec = with_streaming(spec)
+        self.records.append((self.specs.setdefault(spec, len(self.specs)), src, dst))
+        self.cycles.append(CALL_CYCLES + size_bytes // BYTES_PER_CYCLE)
+
+    def phase(self) -> Phase:
+        records = np.array(self.records, np.int64).reshape(-1, 1 + len(ARGUMENTS))
+        return Phase(ARGUMENTS, records, np.array(self.cycles, np.int32))
+
+
+def schedule(desc: MemoryDesc, dim: int, rows: int) -> tuple[tuple[KernelSpec, ...], Phase]:
+    """Kernels and records that shuffle `dim` of a tensor, whose indices in dst are a matrix of so many rows."""
+    out = Records(desc.size_bytes)
+    if 0 not in desc.dims:
+        size = desc.dtype.size_bytes
+        offsets = size * desc.dim_offsets(dim)
+        positions = size * positions_of(desc, dim)
+        step, runs = runs_of(positions)
+        unit_bytes, run_bytes = unit_of(offsets, desc.dims[dim], size, step)
+        axis = Axis(size, unit_bytes or size, desc.dims[dim], rows, tuple(offsets.tolist()), run_bytes)
+        if unit_bytes:
+            by_units(out, axis, step, runs)
+            covered = offsets
+        else:
+            if step == size:
+                by_rows(out, axis, runs)
+            else:
+                by_elements(out, axis, step, runs)
+            covered = offsets[: desc.dims[dim]]
+        fill_padding(out, desc, positions, covered)
+    return tuple(out.specs), out.phase()
+
+
+def with_streaming(spec: ShuffleSpec | RowsSpec | ElementsSpec) -> ShuffleSpec | RowsSpec | ElementsSpec:
+    """The kernel with streaming stores, if all of them are aligned when the first is; else as it was."""
+    if isinstance(spec, ElementsSpec):
+        return spec
+    if isinstance(spec, RowsSpec):
+        aligned = spec.row_bytes % VECTOR_BYTES == spec.dst_step % VECTOR_BYTES == 0
+        return replace(spec, streaming=aligned)
+    places = [at for part in spec.parts for at in (part.dst, part.dst_step, *part.tile.dst)]
+    aligned = all(at % spec.unit_bytes == 0 for at in (spec.pixel_bytes, *places))
+    # Lines that are left half written for long go out in pieces: of 8 rows of dst at a time, 4 times slower.
+    together = spec.unit_bytes == spec.pixel_bytes or all(in_order(part.tile) for part in spec.parts)
+    return replace(spec, streaming=aligned and together)
+
+
+def in_order(tile: Tile) -> bool:
+    """Whether no more than half of the tile's units start a new place in dst."""
+    breaks = sum(b - a != HALF_BYTES for a, b in pairwise(tile.dst))
+    return 2 * breaks < len(tile.dst)
+
+
+def positions_of(desc: MemoryDesc, dim: int) -> Int64:
+    """Sorted offsets of all combinations of the other dims' indices."""
+    tables = [desc.dim_offsets(d)[:n] for d, n in enumerate(desc.dims) if d != dim]
+    return np.sort(reduce(np.add.outer, tables, np.array(desc.offset0, np.int64)).ravel())
+
+
+def runs_of(positions: Int64) -> tuple[int, Runs]:
+    """The step of the positions and their runs at this step; a single position has the step 0."""
+    if len(positions) == 1:
+        return 0, [(int(positions[0]), 1)]
+    distances = np.diff(positions)
+    step = int(distances.min())
+    starts = np.concatenate(([0], np.flatnonzero(distances != step) + 1))
+    counts = np.diff(np.append(starts, len(positions)))
+    return step, list(zip(positions[starts].tolist(), counts.tolist(), strict=True))
+
+
+def unit_of(offsets: Int64, axis_size: int, element_bytes: int, step: int) -> tuple[int, int]:
+    """The bytes of a unit, 0 if the layout has none, and of the runs that elements of the axis form."""
+    breaks = np.flatnonzero(np.diff(offsets) != element_bytes) + 1
+    run = int(breaks[0]) if len(breaks) else len(offsets)
+    run_bytes = run * element_bytes
+    if len(breaks) and (len(offsets) % run or not np.array_equal(breaks, np.arange(run, len(offsets), run))):
+        return 0, element_bytes
+    without_padding = run == axis_size
+    if run_bytes >= 16 and (without_padding or run_bytes % 16 == 0):
+        return 16, run_bytes
+    # several pixels of a small block fill a vector if they lie together
+    return (run_bytes, run_bytes) if run_bytes in (4, 8) and step in (0, run_bytes) and run > 1 else (0, element_bytes)
+
+
+def by_units(out: Records, axis: Axis, step: int, runs: Runs) -> None:
+    """All tiles of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst."""
+    tiles = tiles_of(axis)
+    together = len(tiles) if axis.is_dense else max(1, axis.run_bytes // axis.unit_bytes)
+    groups = [tiles[i : i + together] for i in range(0, len(tiles), together)]
+    written = max(sum(len(tile.dst) for tile in group) for group in groups) * axis.unit_bytes
+    most = max(FEWEST_PIXELS, RECORD_BYTES // written & -FEWEST_PIXELS)
+    kernels = [kernel_of(axis, step, group) for group in groups]
+    for start, count in chunks(runs, step, most):
+        for spec, src, dst in kernels:
+            out.add(replace(spec, pixels=count), start + src, start + dst, count * written)
+
+
+def kernel_of(axis: Axis, step: int, tiles: list[Tile]) -> tuple[ShuffleSpec, int, int]:
+    """The kernel of some tiles for one pixel, and where in the axis its pointers point."""
+    parts = parts_of(tiles)
+    src, dst = min(part.src for part in parts), min(part.dst for part in parts)
+    moved = tuple(replace(part, src=part.src - src, dst=part.dst - dst) for part in parts)
+    return ShuffleSpec(KERNEL_ISA, axis.element_bytes, axis.unit_bytes, 1, step or axis.unit_bytes, moved), src, dst
+
+
+def by_rows(out: Records, axis: Axis, runs: Runs) -> None:
+    """One record for some rows at equal distances, which run along the longer side of the matrix."""
+    size = axis.element_bytes
+    for start, count in chunks(runs, size, ROW_BYTES // size):
+        row_bytes = count * size
+        for first, rows, dst_step in stretches(axis, max(1, RECORD_BYTES // row_bytes)):
+            origin = axis.origin(first)
+            src_step = axis.origin(first + dst_step) - origin if rows > 1 else 0
+            step = axis.offsets[first + dst_step] - axis.offsets[first] if rows > 1 else 0
+            spec = RowsSpec(KERNEL_ISA, rows, row_bytes, src_step, step)
+            out.add(spec, start + origin, start + axis.offsets[first], rows * row_bytes)
+
+
+def stretches(axis: Axis, most: int) -> Iterator[tuple[int, int, int]]:
+    """(first, count, step) of elements of dst: along its rows or its columns; one by one if offsets are irregular."""
+    if len(set(np.diff(axis.offsets).tolist())) > 1:
+        yield from ((c, 1, 0) for c in range(axis.size))
+        return
+    by_columns = axis.rows >= axis.columns
+    along, across = (axis.rows, axis.columns) if by_columns else (axis.columns, axis.rows)
+    step, jump = (axis.columns, 1) if by_columns else (1, axis.columns)
+    for first in range(0, along, most):
+        for other in range(across):
+            yield other * jump + first * step, min(most, along - first), step
+
+
+def by_elements(out: Records, axis: Axis, step: int, runs: Runs) -> None:
+    size = axis.element_bytes
+    for first in range(0, axis.size, MOVES):
+        moves = [(axis.origin(c), axis.offsets[c]) for c in range(first, min(first + MOVES, axis.size))]
+        src, dst = min(s for s, _ in moves), min(d for _, d in moves)
+        based_moves = tuple((s - src, d - dst) for s, d in moves)
+        for start, count in chunks(runs, step, MOVES):
+            spec = ElementsSpec(KERNEL_ISA, size, count, step, based_moves)
+            out.add(spec, start + src, start + dst, count * len(moves) * BYTES_PER_CYCLE)
+
+
+def fill_padding(out: Records, desc: MemoryDesc, positions: Int64, covered: Int64) -> None:
+    """Zeros for all padding of dst that is not among `covered` offsets of the axis at the positions."""
+    if not desc.has_padding:
+        return
+    size = desc.dtype.size_bytes
+    rest = np.zeros(desc.size_bytes // size + 2, bool)  # with an element before the first and after the last
+    rest[1 + desc.offsets(with_padding=True)] = True
+    rest[1 + np.add.outer(positions, covered) // size] = False
+    edges = np.flatnonzero(rest[1:] != rest[:-1]).reshape(-1, 2).tolist()
+    runs = [(size * begin, end - begin) for begin, end in edges]
+    for start, count in chunks(runs, size, ROW_BYTES // size):
+        out.add(RowsSpec(KERNEL_ISA, 1, count * size, 0, 0, zero=True), 0, start, count * size)
+
+
+def chunks(runs: Runs, step: int, most: int) -> Iterator[tuple[int, int]]:
+    """The runs in pieces of at most `most` steps."""
+    for start, count in runs:
+        for done in range(0, count, most):
+            yield start + done * step, min(most, count - done)

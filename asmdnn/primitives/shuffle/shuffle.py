@@ -1,0 +1,91 @@
+"""Shuffle: the indices of one axis, read as a matrix, transposed.
+
+    dst(ou, c, in) = src(ou, c', in),   c = u + v * C/G,   c' = u * G + v,   0 <= u < C/G, 0 <= v < G
+
+with C the size of `axis` and G = `group_size`: src's axis is C/G rows of G, dst's is G rows of C/G.  Source: oneDNN's
+shuffle.  ShuffleNet (Zhang et al. 2017) counts the other way: its g groups of C/g channels are group_size = C/g.
+
+    ShuffleNet, g = 3    src  a0 a1 a2 a3 b0 b1 b2 b3 c0 c1 c2 c3
+    group_size = 4       dst  a0 b0 c0 a1 b1 c1 a2 b2 c2 a3 b3 c3
+
+The backward pass moves gradients back: `src` is then diff_dst, `dst` is diff_src, and G is replaced by C/G.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.shuffle.schedule import KERNEL_ISA, schedule
+from asmdnn.types import PropKind
+
+MAX_SPAN_BYTES = 2**31 - 1  # displacements in code are 32 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """As the module says; src and dst have the same dims, type and format.
+
+    axis: -1 is the last one.  Raises InvalidArguments for a group_size that does not divide the axis, an axis that
+    src does not have, descriptors that differ, and the format any.
+    """
+
+    src: MemoryDesc
+    dst: MemoryDesc
+    axis: int
+    group_size: int
+    prop_kind: PropKind = PropKind.forward_inference
+
+    def __post_init__(self) -> None:
+        for name, desc in (("src", self.src), ("dst", self.dst)):
+            if not isinstance(desc, MemoryDesc):
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+            if desc.is_any:
+                raise InvalidArguments(f"{name} has the format any, a shuffle needs a real one")
+        if self.src != self.dst:
+            raise InvalidArguments(f"dst is {self.dst}, src is {self.src}: a shuffle keeps dims, type and format")
+        if not isinstance(self.prop_kind, PropKind):
+            raise InvalidArguments(f"prop_kind must be a PropKind, not {self.prop_kind!r}")
+        for name in ("axis", "group_size"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+                raise InvalidArguments(f"{name} must be an integer, not {value!r}")
+            object.__setattr__(self, name, int(value))
+        ndims = self.src.ndims
+        if not -ndims <= self.axis < ndims:
+            raise InvalidArguments(f"axis is {self.axis}, src has {ndims} dims: use {-ndims} to {ndims - 1}")
+        object.__setattr__(self, "axis", self.axis % ndims)
+        if self.group_size < 1 or self.size % self.group_size:
+            raise InvalidArguments(f"group_size is {self.group_size}, it must divide axis {self.axis} of {self.size}")
+
+    @property
+    def size(self) -> int:
+        """C, the size of the axis."""
+        return self.src.dims[self.axis]
+
+    @property
+    def rows(self) -> int:
+        """The rows of the matrix that dst's axis is."""
+        backward = self.prop_kind == PropKind.backward_data
+        return self.size // self.group_size if backward else self.group_size
+
+    def __str__(self) -> str:
+        return f"{self.prop_kind.value} shuffle of {self.src}, axis {self.axis}, group_size {self.group_size}"
+
+
+def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan | Refusal:
+    """Plan a shuffle, or say why not."""
+    name = f"shuffle:{KERNEL_ISA}"
+    if attr.post_ops or attr.quantizes:
+        return Refusal(name, "a shuffle has no post-ops, scales or zero points")
+    if desc.dst.may_overlap:
+        return Refusal(name, "elements of dst overlap")
+    if desc.src.size_bytes > MAX_SPAN_BYTES and desc.src.strides[desc.axis] * desc.src.dims[desc.axis] > MAX_SPAN_BYTES:
+        return Refusal(name, "the shuffled axis spans more than 2 GiB")
+    specs, phase = schedule(desc.src, desc.axis, desc.rows)
+    return Plan(name, specs, (phase,), {"src": desc.src, "dst": desc.dst}, {}, {}, ("dst",))

@@ -1,0 +1,159 @@
+"""`asmdnn bench` end to end on small problems: what passes, what fails, what is skipped, and what is written where."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from asmdnn.bench import case as bench_case
+from asmdnn.bench.driver import Array, Data
+from asmdnn.bench.own import Own
+from asmdnn.bench.peers import onednn_library
+from asmdnn.cli.main import main
+from asmdnn.errors import AsmdnnError, Unimplemented
+from asmdnn.planning.host import effective_isa
+
+SMALL = "mb1ic16ih6oc16kh3ph1"
+QUICK = "--max-ms-per-prb=1"
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[dict[str, Any]]]:
+    """The exit status and the JSON records of a bench command."""
+    status = main(["bench", "--json=-", *words])
+    return status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def peer() -> None:
+    try:
+        onednn_library.load()
+    except AsmdnnError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("direction", ["FWD_I", "FWD_D", "FWD_B"])
+@pytest.mark.parametrize("post_ops", ["", "sum", "relu", "sum+relu"])
+def test_small_problems_are_right(capsys: pytest.CaptureFixture[str], direction: str, post_ops: str) -> None:
+    problems = ("mb2ic3ih9oc7kh3sh2ph1", "mb1ic17ih5iw8oc16kh1kw1", 'ic8ih7oc24kh5ph2n"five"')
+    status, records = run(capsys, f"--dir={direction}", f"--attr-post-ops={post_ops}", *problems)
+    assert [record["reason"] for record in records] == ["", "", ""]
+    assert status == 0
+    for record in records:
+        assert record["ok"] is True
+        assert record["status"] == "passed"
+        assert record["reference"] == "numpy"
+        assert 0 <= record["error_ratio"] < 1
+        assert record["us"] is None
+    assert records[2]["name"] == "five"
+
+
+@pytest.mark.parametrize("tag", ["nchw", "nhwc", "nChw8c"])
+def test_given_layouts(capsys: pytest.CaptureFixture[str], tag: str) -> None:
+    status, (record,) = run(capsys, f"--stag={tag}", f"--dtag={tag}", "--threads=1", "mb2ic16ih6oc32kh3ph1")
+    assert (status, record["reason"]) == (0, "")
+
+
+def test_performance_without_check(capsys: pytest.CaptureFixture[str]) -> None:
+    status, (record,) = run(capsys, "--mode=P", QUICK, "--threads=1", SMALL)
+    assert (status, record["status"], record["ok"], record["error_ratio"]) == (0, "timed", None, None)
+    assert record["us"] > 0
+    flops = 2 * 16 * 16 * 16**2  # an axis of 6 under 3 taps with padding has 16 pairs
+    assert record["gflops"] == pytest.approx(flops / record["us"] * 1e-3, rel=1e-2)
+    assert record["bandwidth_gbs"] == pytest.approx(4 * (2 * 576 + 2304 + 16) / record["us"] * 1e-3, rel=1e-2)
+    assert record["peak_fraction"] > 0
+    assert (record["isa"], record["threads"]) == (effective_isa().name, 1)
+    assert record["peer"] is record["speedup"] is None
+
+
+def test_with_the_peer(capsys: pytest.CaptureFixture[str], peer: None) -> None:
+    words = ("--mode=CP", "--peer=onednn", QUICK, "--threads=2", "--attr-post-ops=sum+relu", SMALL)
+    status, (record,) = run(capsys, *words)
+    assert (status, record["status"], record["reason"]) == (0, "passed", "")
+    assert record["peer"] == "onednn"
+    assert record["peer_impl"]
+    assert record["speedup"] == pytest.approx(record["peer_us"] / record["us"], rel=1e-2)
+
+
+def test_the_peer_is_the_reference_of_very_large_problems(
+    capsys: pytest.CaptureFixture[str], peer: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_case, "LARGEST_NUMPY_FLOPS", 1)
+    status, (record,) = run(capsys, "--peer=onednn", SMALL)
+    assert (status, record["status"], record["reference"]) == (0, "passed", "onednn")
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, value: float, when_exact: bool) -> None:
+    """Make one element of this library's result wrong, for one of the two kinds of data."""
+    compute = Own.compute
+
+    def wrong(self: Own, data: Data) -> Array:
+        result = compute(self, data)
+        if data.exact == when_exact:
+            result[0, 3, 2, 1] += np.float32(value)
+        return result
+
+    monkeypatch.setattr(Own, "compute", wrong)
+
+
+@pytest.mark.parametrize(("value", "when_exact"), [(1.0, True), (0.01, False), (float("nan"), False)])
+def test_a_wrong_result_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, value: float, when_exact: bool
+) -> None:
+    spoil(monkeypatch, value, when_exact)
+    status, records = run(capsys, "--mode=CP", QUICK, SMALL, "mb1ic16ih6oc16kh1")
+    assert status == 1
+    for record in records:
+        assert (record["ok"], record["status"], record["us"]) == (False, "failed", None)
+        assert "1 of 576 elements are wrong, the first at (0, 3, 2, 1)" in record["reason"]
+
+
+def test_what_no_implementation_takes_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise Unimplemented("direct: too\nsmall")
+
+    monkeypatch.setattr(bench_case, "Own", refuse)
+    status, (record,) = run(capsys, SMALL)
+    assert (status, record["status"], record["ok"]) == (1, "unimplemented", False)
+    assert record["reason"] == "direct: too small"
+
+
+def test_what_comes_later_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("g16ic16ih6oc16kh3ph1", "ic3iw8oc4kw3", "ic3id8oc4kd3", "mb200000ic512ih224oc512kh1")
+    status, records = run(capsys, *words)
+    assert status == 0
+    assert [record["status"] for record in records] == ["skipped"] * 4
+    assert [record["ok"] for record in records] == [None] * 4
+    reasons = [record["reason"] for record in records]
+    assert [reason.split(":")[0] for reason in reasons[:3]] == ["16 groups", "1D", "3D"]
+    assert "GiB of memory" in reasons[3]
+
+
+def test_table_and_json_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    assert main(["bench", f"--json={path}", SMALL, "g2ic4ih4oc4kh1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("problem ")
+    assert lines[1].startswith("mb1ic16ih6oc16oh6kh3ph1 ")
+    assert lines[1].endswith("  passed")
+    assert lines[-1] == "1 passed, 1 skipped"
+    assert [json.loads(line)["status"] for line in path.read_text().splitlines()] == ["passed", "skipped"]
+
+
+def test_an_isa_that_this_machine_lacks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_case, "supported_isas", tuple)
+    assert main(["bench", "--isa=avx2", SMALL]) == 2
+    assert capsys.readouterr().err.startswith("asmdnn: --isa=avx2: this machine has only")
+
+
+def test_nothing_but_results_in_a_pipe() -> None:
+    command = [sys.executable, "-m", "asmdnn", "bench", "--json=-", SMALL, SMALL]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert len([json.loads(line) for line in done.stdout.splitlines()]) == 2
+    assert done.stderr == "2 passed\n"

@@ -1,0 +1,188 @@
+"""Options stay in force, lists multiply, batch files nest, and every mistake is named with its place."""
+
+from math import prod
+from pathlib import Path
+
+import pytest
+
+from asmdnn.bench import batch_files
+from asmdnn.bench.driver import AnyCase
+from asmdnn.bench.drivers.conv import ConvSettings as Settings
+from asmdnn.bench.options import Reader
+from asmdnn.bench.post_ops import chain
+from asmdnn.errors import InvalidArguments
+
+PROBLEM = "mb1ic3ih8oc4kh3"
+
+
+def read(*words: str, directory: Path = Path()) -> list[AnyCase]:
+    reader = Reader()
+    reader.read(words, directory)
+    return reader.cases
+
+
+def test_options_hold_for_the_problems_after_them() -> None:
+    cases = read("--conv", PROBLEM, "--dir=FWD_I", "--attr-post-ops=sum+relu", PROBLEM, "--attr-post-ops=", PROBLEM)
+    assert [case.settings for case in cases] == [
+        Settings(),
+        Settings(dir="FWD_I", post_ops=chain("sum+relu")),
+        Settings(dir="FWD_I"),
+    ]
+
+
+def test_defaults_are_benchdnns() -> None:
+    (case,) = read("ic3ih8oc4kh3")
+    assert (case.settings.mode, case.settings.dir, case.settings.stag, case.problem.mb) == ("C", "FWD_B", "any", 2)
+
+
+def test_lists_run_every_combination() -> None:
+    cases = read("--dir=FWD_B,FWD_I", "--stag=any,axb", "--attr-post-ops=,relu", "--mb=1,16", PROBLEM)
+    assert len({(c.settings, c.problem) for c in cases}) == 16
+    assert {case.settings.stag for case in cases} == {"any", "acdb"}
+    assert {case.settings.post_ops for case in cases} == {(), chain("relu")}
+    assert {case.problem.mb for case in cases} == {1, 16}
+
+
+def test_mb_zero_keeps_the_problems_own() -> None:
+    assert [c.problem.mb for c in read("--mb=7", PROBLEM, "--mb=0", PROBLEM)] == [7, 1]
+
+
+def test_reset_keeps_what_does_not_describe_the_problem() -> None:
+    words = ("--mode=P", "--threads=2", "--peer=onednn", "--dir=FWD_I", "--dtag=nhwc", "--mb=4", "--reset", PROBLEM)
+    (case,) = read(*words)
+    assert case.settings == Settings(mode="P", threads=2, peer="onednn")
+
+
+def test_benchdnns_other_spellings() -> None:
+    (case,) = read("--cfg=f32", "--alg=DIRECT", "--mode=pc", "--dir=fwd_d", "--peer=none", "--stag=abx", PROBLEM)
+    assert case.settings == Settings(mode="CP", dir="FWD_D", stag="abcd")
+
+
+def test_a_case_prints_what_repeats_it() -> None:
+    (case,) = read("--dir=FWD_I", "--attr-post-ops=sum+relu", "--isa=avx2", "--mb=3", PROBLEM)
+    text = str(case)
+    assert text == "--conv --dir=FWD_I --attr-post-ops=sum+relu --isa=avx2 mb3ic3ih8oc4oh6kh3ph0"
+    assert read(*text.split()) == [case]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--mode=X",), "--mode=X: must be one of C, P, CP, L"),
+        (("--mode=",), "--mode=: must be"),
+        (("--dir=BWD_D",), "--dir=BWD_D: must be one of FWD_B, FWD_D, FWD_I"),
+        (("--dt=f32,bf16",), "--dt=f32,bf16: must be one of f32"),
+        (("--stag=nc hw",), "--stag=nc hw: must be any"),
+        (("--stag=any,",), "--stag=any,: must be any"),
+        (("--attr-post-ops=sum+tan",), "--attr-post-ops=sum+tan: has 'tan'; post-ops are sum, an element-wise"),
+        (("--attr-post-ops=relu+",), "has ''"),
+        (("--mb=-1",), "--mb=-1: must be a whole number from 0"),
+        (("--mb=x",), "--mb=x: must be a whole number"),
+        (("--threads=99999999999",), "--threads=99999999999: must be a whole number"),
+        (("--threads=1.5",), "--threads=1.5: must be"),
+        (("--max-ms-per-prb=0",), "must be a whole number from 1"),
+        (("--peer=xnn",), "--peer=xnn: must be one of onednn, mkl, numpy, none"),
+        (("--alg=wino",), "--alg=wino: must be direct or auto"),
+        (("--theads=1",), "did you mean --threads="),
+        (
+            ("--attr-scales=weights:common:2",),
+            "--attr-scales=weights:common:2: has 'weights': arguments are src, wei, dst",
+        ),
+        (("--attr-scales=wei:4096",), "has the policy '4096': policies are common, per_dim_0, "),
+        (("--attr-scales=wei:common",), "has 'wei:common' without a value"),
+        (("--attr-scratchpad=mine",), "--attr-scratchpad=mine: must be one of library, user"),
+        (("--attr-deterministic=1",), "--attr-deterministic=1: must be one of true, false"),
+        (("--attr-zero-points=src:common:1",), "no such option; options are --mode"),
+        (("--lstm",), "--lstm: no such option"),
+        (("--mode",), "--mode: an option is written --mode=VALUE"),
+        (("-v1",), "-v1: no such option"),
+        (("",), "problem ''"),
+        (("--batch=no_such_net",), "no such file, and no problem set either: these are binary_all"),
+        (("--batch=",), "--batch=: no such file"),
+        (("--batch=..",), "--batch=..: no such file"),
+    ],
+)
+def test_mistakes(words: tuple[str, ...], says: str) -> None:
+    with pytest.raises(InvalidArguments) as raised:
+        read(*words, PROBLEM)
+    assert says in str(raised.value)
+
+
+def test_batch_file(tmp_path: Path) -> None:
+    (tmp_path / "shapes").write_text(
+        "# a comment\n\n"
+        '  mb1ic3ih8oc4kh3n"two words"   # and another\n'
+        "--attr-post-ops=, \\\n     relu, \\\n     sum+relu\n"
+        "mb1ic1ih4oc1kh1 mb1ic2ih4oc2kh1\n"
+    )
+    (tmp_path / "outer").write_text("--dir=FWD_I\n--batch=shapes\r\n")
+    cases = read("--batch=outer", PROBLEM, directory=tmp_path)
+    assert cases[0].problem.name == "two words"
+    assert [c.settings.post_ops for c in cases[1:4]] == [(), chain("relu"), chain("sum+relu")]
+    assert len(cases) == 1 + 3 + 3 + 3  # the options of the file stay in force after it
+    assert all(case.settings.dir == "FWD_I" for case in cases)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"\nic3oc4\n", "bad:2: problem 'ic3oc4': a spatial size is missing"),
+        (b"--dir=FWD_I\n--frobnicate=1\n", "bad:2: --frobnicate=1: no such option"),
+        (b'ic3ih8oc4kh3n"open\n', "bad:1: a quote is not closed"),
+        (b"--dir=FWD_I \\\n", "bad:1: the last line ends in a backslash"),
+        (b"\xff\xfe\n", "bad: 'utf-8' codec can't decode"),
+        (b"--batch=bad\n", "bad:1: --batch=bad: the file includes itself"),
+        (b"--batch=none\n", "bad:1: --batch=none: no such file"),
+    ],
+)
+def test_batch_mistakes(tmp_path: Path, text: bytes, says: str) -> None:
+    (tmp_path / "bad").write_bytes(text)
+    with pytest.raises(InvalidArguments) as raised:
+        read("--batch=bad", directory=tmp_path)
+    assert says in str(raised.value)
+
+
+def test_a_local_file_comes_before_a_set_of_that_name(tmp_path: Path) -> None:
+    (tmp_path / "vgg_16").write_text(PROBLEM)
+    assert len(read("--batch=vgg_16", directory=tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "convolutions", "multiplications"),
+    [
+        # An image's multiplications as published, padding counted, less those of the final fully connected layers.
+        ("resnet_50", 20, 53, 3.858e9 - 2.048e6),
+        ("resnet_50_v1_5", 23, 53, 4.089e9 - 2.048e6),
+        ("resnet_50_network", 53, 53, 3.858e9 - 2.048e6),
+        ("mobilenet_v1", 19, 27, 569e6 - 1.024e6),
+        ("vgg_16", 9, 13, 15.47e9 - 123.6e6),
+    ],
+)
+def test_problem_sets(name: str, shapes: int, convolutions: int, multiplications: float) -> None:
+    problems = [case.problem for case in read("--mb=1", f"--batch={name}")]
+    assert len(problems) == shapes
+    assert sum(problem.count for problem in problems) == convolutions
+    total = sum(prod(problem.dst_dims) * problem.reduction * problem.count for problem in problems)
+    assert total == pytest.approx(multiplications, rel=1e-3)
+    assert len({problem.name for problem in problems}) == shapes
+    assert all(problem.name.startswith(f"{name}:") for problem in problems)
+
+
+def test_the_network_and_its_shapes_agree() -> None:
+    network = [case.problem for case in read("--batch=resnet_50_network")]
+    shapes = [case.problem for case in read("--batch=resnet_50")]
+    count = {(*problem.axes, problem.ic, problem.oc): problem.count for problem in shapes}
+    keys = [(*problem.axes, problem.ic, problem.oc) for problem in network]
+    assert {key: keys.count(key) for key in keys} == count
+    endings = [case.settings.post_ops for case in read("--batch=resnet_50_network")]
+    assert endings.count(chain("sum+relu")) == 16
+    assert endings.count(()) == 4
+    assert endings.count(chain("relu")) == 33
+
+
+def test_all_sets_are_tested() -> None:
+    sets = {"mobilenet_v1", "resnet_50", "resnet_50_network", "resnet_50_v1_5", "vgg_16"}
+    sets |= {"reorder_bf16", "reorder_f32", "reorder_int8", "shufflenet"}
+    sets |= {"binary_all", "eltwise_all", "eltwise_resnet", "gemm_packed", "ip"}
+    sets |= {"matmul_any", "matmul_batch", "matmul_plain"}
+    assert set(batch_files.problem_sets()) == sets

@@ -1,0 +1,274 @@
+"""--matmul, --ip and --gemm: words, checks against numpy, answers against loops, and the peers."""
+
+import subprocess
+import sys
+import warnings
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from asmdnn.bench.driver import Array, Data, TensorData, Work
+from asmdnn.bench.ip_problem import IpProblem, ip_problem
+from asmdnn.bench.judge import judge
+from asmdnn.bench.options import Reader
+from asmdnn.bench.own import Own
+from asmdnn.bench.peers import mkl_library, onednn_library
+from asmdnn.cli.main import main
+from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.planning.host import effective_isa
+from tests.bench.test_command import run
+from tests.bench.test_drivers import read
+
+QUICK = "--max-ms-per-prb=1"
+CHAIN = "--attr-post-ops=,sum:0.5+relu:0.3,relu"
+MATMUL = ("--matmul", CHAIN, "--bia_dt=undef,f32")
+SCALES = "--attr-scales=src:common:0.7,wei:per_oc,src:common:0.3+wei:per_oc+dst:common:3"
+DIRECTIONS = "FWD_B,FWD_D,FWD_I,BWD_D,BWD_W,BWD_WB"
+
+
+def work(words: str) -> Work[Any]:
+    made = read(words)[-1].driver.work(read(words)[-1])
+    assert isinstance(made, Work)
+    return made
+
+
+def passed(records: list[dict[str, Any]], count: int) -> None:
+    assert [record["reason"] for record in records if record["status"] != "passed"] == []
+    assert len(records) == count
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--matmul --stag=ab --wtag=ba --bia_dt=f32 --bia_mask=3 --attr-post-ops=sum:0.5+relu:0.1 16x8:8x4",
+        "--ip --dir=BWD_WB --stag=acdb --mb=3 ic16ih3oc24",
+        "--gemm --transa=T --transb=T --alpha=0.5 --beta=2 --pack=ab 16x8:8x4",
+        "--matmul --attr-scales=src:common:2+wei:per_oc+dst:3 --attr-scratchpad=user --attr-deterministic=true 6x8:8x4",
+        "--conv --attr-scales=wei:1+dst:per_oc:2 ic16ih3oc24kh1",
+    ],
+)
+def test_a_case_prints_what_repeats_it(words: str) -> None:
+    (case,) = read(words)
+    assert read(str(case)) == [case]
+
+
+def test_scales_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    modes = "--attr-scratchpad=library,user --attr-deterministic=true"
+    more = "--attr-scales=src:3+wei:5+dst:per_dim_0,src:per_dim_0+wei:per_oc+dst:7 --wtag=abc 3x5x7:3x7x9"
+    status, records = run(capsys, *f"--matmul {SCALES} {CHAIN} {modes} 17x20:20x33 {more}".split())
+    assert status == 0
+    passed(records, 9 * 2 + 6 * 2)
+    status, records = run(capsys, *f"--ip {SCALES} {CHAIN} mb5ic17oc33 --stag=acdb --dir=FWD_I mb3ic16ih3oc24".split())
+    assert status == 0
+    passed(records, 9 + 9)
+    status, records = run(capsys, *f"--conv {SCALES} {CHAIN} --dtag=any,nchw ic16ih7oc24oh7kh3ph1".split())
+    assert status == 0
+    passed(records, 18)
+
+
+def test_answer_with_scales() -> None:
+    """src_scale * weights_scale * sum + bias, the post-ops, and all that divided by dst_scale."""
+    scales = "--attr-scales=src:common:3+wei:common:-0.5+dst:common:4 --attr-post-ops=abs"
+    arrays = {"src": np.float32([[2]]), "weights": np.float32([[4]]), "bias": np.float32([[1]])}
+    for words in (f"--matmul --bia_dt=f32 {scales} 1x1:1x1", f"--ip --dir=FWD_B {scales} mb1ic1oc1"):
+        answer = work(words).answer(TensorData(arrays, exact=False))
+        assert answer.values.item() == abs(2 * 4 * 3 * -0.5 + 1) / 4
+    conv = work(f"--conv --dir=FWD_B {scales} mb1ic1ih1oc1oh1kh1")
+    data = conv.data(exact=False)
+    sums = -1.5 * float(data.arrays["src"].item()) * float(data.arrays["weights"].item())
+    assert conv.answer(data).values.item() == pytest.approx(abs(sums + data.arrays["bias"].item()) / 4, rel=1e-12)
+
+
+def test_matmuls_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    batches = ("--wtag=abc", "3x5x7:1x7x9", "--bia_mask=7", "1x5x7:2x7x9")
+    status, records = run(capsys, *MATMUL, "--wtag=any,ab,ba", "17x20:20x33", *batches)
+    assert status == 0
+    passed(records, 18 + 6 + 6)
+
+
+def test_inner_products_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    words = (
+        "mb5ic17oc33",
+        "--stag=any,acdb,aBcd8b",
+        "mb3ic16ih3oc24",
+        "--stag=any",
+        "--dir=FWD_B",
+        CHAIN,
+        "mb5ic17oc33",
+    )
+    status, records = run(capsys, "--ip", f"--dir={DIRECTIONS}", *words)
+    assert status == 0
+    passed(records, 6 + 18 + 3)
+
+
+def test_gemms_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--transa=N,T", "--transb=N,T", "--pack=none,a,b,ab", "--alpha=1,0.7", "--beta=0,1,0.3")
+    status, records = run(capsys, "--gemm", *options, "13x9:9x21")
+    assert status == 0
+    passed(records, 96)
+
+
+@pytest.mark.parametrize("words", ["--matmul 4x3:3x5", "--ip --dir=BWD_WB mb4ic3oc5", "--gemm --pack=b 4x3:3x5"])
+def test_a_wrong_result_fails(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    compute = Own.compute
+
+    def wrong(self: Own, data: Data) -> Array:
+        result = compute(self, data)
+        result.reshape(-1)[-1] += 1e-3  # the last gradient of the bias, too
+        return result
+
+    monkeypatch.setattr(Own, "compute", wrong)
+    status, (record,) = run(capsys, *words.split())
+    assert (status, record["status"]) == (1, "failed")
+
+
+def test_what_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    status, (record,) = run(capsys, "--mode=CP", QUICK, "--threads=1", "--matmul", "8x16:16x32")
+    assert (status, record["status"]) == (0, "passed")
+    assert record["gflops"] == pytest.approx(2 * 8 * 16 * 32 / record["us"] * 1e-3, rel=1e-2)
+
+
+def test_the_answer_to_a_matmul_is_the_definition() -> None:
+    made = work("--matmul --bia_dt=f32 --attr-post-ops=sum:0.5+relu:0.25 2x3:3x2")
+    src, weights = np.array([[1, 2, 3], [4, 5, 6]], np.float32), np.array([[1, -1], [0, 2], [3, -4]], np.float32)
+    bias, dst = np.array([[1, -1]], np.float32), np.full((2, 2), 4, np.float32)
+    answer = made.answer(TensorData({"src": src, "weights": weights, "bias": bias, "dst": dst}, exact=True))
+    assert answer.values.tolist() == [[13, -8 / 4], [25, -17 / 4]]
+    assert np.all(np.asarray(answer.tolerance) > 0)  # 0.25 * x rounds
+
+
+def test_the_answers_to_an_inner_product_are_the_definition() -> None:
+    src, weights = np.arange(8, dtype=np.float32).reshape(2, 1, 2, 2), np.ones((3, 1, 2, 2), np.float32)
+    bias, dst = np.array([1, 2, 3], np.float32), np.array([[1, 0, 2], [0, 1, 1]], np.float32)
+    problem = "mb2ic1ih2oc3"
+    forward = work(f"--ip {problem}").answer(
+        TensorData({"src": src, "weights": weights, "bias": bias, "dst": dst}, exact=True)
+    )
+    assert forward.values.tolist() == [[7, 8, 9], [23, 24, 25]]
+    gradient = work(f"--ip --dir=BWD_D {problem}").answer(TensorData({"diff_dst": dst, "weights": weights}, exact=True))
+    assert gradient.values.tolist() == [[[[3, 3], [3, 3]]], [[[2, 2], [2, 2]]]]
+    both = work(f"--ip --dir=BWD_WB {problem}").answer(TensorData({"diff_dst": dst, "src": src}, exact=True))
+    assert both.values.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 4, 7, 10, 13, 1, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "printed"),
+    [
+        ("mb16ic1024oc1000", IpProblem(16, 1024, 1000, ()), "mb16ic1024oc1000"),
+        ('ic256ih7oc512n"a*3"', IpProblem(2, 256, 512, (7, 7), "a*3"), 'mb2ic256ih7iw7oc512n"a*3"'),
+        ("ic2iw7oc5", IpProblem(2, 2, 5, (7,)), "mb2ic2iw7oc5"),
+        ("ic2id3iw7oc5", IpProblem(2, 2, 5, (3, 3, 7)), "mb2ic2id3ih3iw7oc5"),
+    ],
+)
+def test_ip_problems(text: str, problem: IpProblem, printed: str) -> None:
+    assert ip_problem(text) == problem
+    assert str(problem) == printed
+    assert ip_problem(printed) == problem
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--ip mb2oc4", "'ic' is missing"),
+        ("--ip ic2", "'oc' is missing"),
+        ("--ip ic2oc4kh3", "unknown key 'kh'"),
+        ("--ip mb0ic2oc4", "'mb' at position 1 is 0"),
+        ("--ip mb2147483647ic2147483647oc9", "more than memory can address"),
+        ("--ip --dir=BWD_B ic2oc4", "must be one of FWD_B"),
+        ("--matmul 2x3", "expected the dims of 2 tensors, such as 16x1024:16x1024"),
+        ("--matmul --bia_dt=s8 2x3:3x4", "must be one of undef, f32"),
+        ("--matmul --attr-post-ops=tanhh 2x3:3x4", "has 'tanhh'"),
+        ("--gemm --pack=c 2x3:3x4", "must be one of none, a, b, ab"),
+        ("--gemm --alpha=inf 2x3:3x4", "has 'inf', which is not a finite number"),
+    ],
+)
+def test_mistakes(words: str, says: str) -> None:
+    with pytest.raises(InvalidArguments) as raised:
+        read(words)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        ("--matmul 2x3:4x5", 1, "weights has 4 rows, src has 3 columns"),
+        ("--matmul 2x2x3:5x3x4", 1, "batch dims are equal or 1"),
+        ("--gemm 2x3x4:4x5", 2, "gemm takes MxK:KxN"),
+        ("--gemm 2x3:4x5", 2, "gemm takes MxK:KxN"),
+        ("--gemm --peer=onednn 2x3:3x5", 2, "--peer=onednn: --gemm can be compared with mkl and numpy"),
+        ("--matmul --peer=mkl 2x3:3x5", 2, "--peer=mkl: --matmul can be compared with onednn"),
+    ],
+)
+def test_what_does_not_fit(words: str, status: int, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *words.split()]) == status
+    captured = capsys.readouterr()
+    assert says in (captured.err if status == 2 else captured.out)
+
+
+@pytest.mark.parametrize(
+    ("name", "driver", "problems"),
+    [("matmul_any", "matmul", 20), ("matmul_plain", "matmul", 20), ("matmul_batch", "matmul", 3), ("ip", "ip", 19),
+     ("gemm_packed", "gemm", 22)],
+)  # fmt: skip
+def test_problem_sets_can_be_described(name: str, driver: str, problems: int) -> None:
+    cases = read(f"--batch={name}")
+    assert [case.driver.name for case in cases] == [driver] * problems
+    assert len(set(map(str, cases))) == problems
+    for case in cases:
+        assert case.driver.work(case).flops > 0
+
+
+def is_there(load: Any) -> None:
+    try:
+        load()
+    except AsmdnnError as error:
+        warnings.warn(f"The peer's tests did not run: {error}", stacklevel=2)
+        pytest.skip(str(error))
+
+
+def agrees(words: str) -> None:
+    """The peer gives numpy's answer."""
+    reader = Reader()
+    reader.read(words.split(), Path())
+    for case in reader.cases:
+        made = case.driver.work(case)
+        assert isinstance(made, Work)
+        with closing(made.peer(effective_isa().name, 1)) as peer:
+            for exact in made.exactness:
+                data = made.data(exact)
+                assert judge(peer.compute(data), made.answer(data), exact).reason == ""
+
+
+def test_onednn_agrees() -> None:
+    is_there(onednn_library.load)
+    agrees(f"--matmul --bia_dt=undef,f32 {CHAIN} 17x20:20x33 --wtag=abc 3x5x7:3x7x9")
+    agrees(f"--ip --dir={DIRECTIONS} mb5ic17oc33 --stag=acdb mb3ic16ih3oc24")
+    agrees(f"--matmul {SCALES} --bia_dt=f32 {CHAIN} 17x20:20x33")  # of f32, it scales nothing else
+
+
+def test_numpy_agrees() -> None:
+    is_there(lambda: work("--gemm --peer=numpy 3x4:4x5").peer("", 1))
+    agrees("--gemm --peer=numpy --transa=N,T --transb=N,T 17x20:20x33")
+
+
+def test_mkl_agrees() -> None:
+    is_there(mkl_library.load_mkl)
+    agrees("--gemm --peer=mkl --transa=N,T --transb=N,T --pack=none,a,b,ab --alpha=1,0.7 --beta=0,0.3 17x20:20x33")
+
+
+def test_numpy_packs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    status, records = run(capsys, "--gemm", "--peer=numpy", "--pack=b", "3x4:4x5", "--pack=none", "--beta=1", "3x4:4x5")
+    assert (status, [record["peer_impl"] for record in records]) == (0, ["unimplemented"] * 2)
+
+
+def test_a_missing_mkl_is_one_line_that_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MKL_LIB", "/nonexistent/libmkl_rt.so")
+    command = [sys.executable, "-m", "asmdnn", "bench", "--gemm", "--peer=mkl", "3x4:4x5"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("asmdnn: --peer=mkl: no MKL library")
+    assert "pip install 'asmdnn[mkl]', or point MKL_LIB at a libmkl_rt.so" in done.stderr
+    assert done.stderr.count("\n") == 1

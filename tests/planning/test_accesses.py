@@ -1,0 +1,76 @@
+"""How often a plan writes each element, against a loop over bytes; footprints of many ranges."""
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.planning import check
+from asmdnn.planning.accesses import Accesses
+from asmdnn.planning.check import PlanError
+from asmdnn.planning.plan import Phase, Plan
+from tests.planning.test_check import MadeUp
+
+SIZE = 4
+ELEMENTS = 60
+
+
+def made_up(random: np.random.Generator) -> Plan:
+    """Two kernels that write ranges of several lengths, here and there and again, and records of both."""
+    desc, kernels = dnn.MemoryDesc((ELEMENTS,), dnn.f32, "a"), []
+    for k in range(2):
+        begins = random.integers(0, 20, random.integers(1, 6)).tolist()
+        ranges = tuple(Range(0, SIZE * begin, SIZE * (begin + int(random.integers(0, 4)))) for begin in begins)
+        kernels.append(MadeUp(f"kernel {k}", Footprint((), ranges)))
+    count = int(random.integers(1, 9))
+    records = np.stack((random.integers(0, 2, count), SIZE * random.integers(0, 36, count)), 1)
+    return Plan("made up", tuple(kernels), (Phase(("dst",), records, np.ones(count, np.int32)),), {"dst": desc}, {}, {},
+                ("dst",))  # fmt: skip
+
+
+@pytest.mark.parametrize("chunk", [1, 1 << 20])
+@pytest.mark.parametrize("seed", range(40))
+def test_every_write_counts(seed: int, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "CHUNK", chunk)
+    plan = made_up(np.random.default_rng(seed))
+    phase, expected = plan.phases[0], np.zeros(ELEMENTS, np.int64)
+    for kernel, offset in phase.records.tolist():
+        for access in plan.specs[kernel].footprint().writes:
+            for byte in range(offset + access.begin_bytes, offset + access.end_bytes, SIZE):
+                expected[byte // SIZE] += 1
+    counts = check.check_phase(plan, phase, {"dst"}, "phase 0")
+    assert np.array_equal(counts["dst"], expected)
+    with pytest.raises(PlanError, match="written"):  # no such plan writes each element once
+        plan.check()
+
+
+def test_reads_of_what_a_record_writes_itself() -> None:
+    spans = Accesses.of(Footprint((Range(0, 4, 8), Range(1, 4, 8)), (Range(0, 0, 4), Range(0, 4, 8), Range(1, 4, 9))))
+    assert spans.reads[0].are_among(spans.writes[0])
+    assert not spans.reads[1].are_among(spans.writes[1])
+    assert not spans.reads[0].are_among(None)
+    assert spans.writes[0].reach(0) == Range(0, 0, 8)
+
+
+def test_a_footprint_that_ends_before_it_begins() -> None:
+    """It would take away from what others write."""
+    desc = dnn.MemoryDesc((4,), dnn.f32, "a")
+    kernel = MadeUp("backwards", Footprint((), (Range(0, 0, 16), Range(0, 0, 16), Range(0, 16, 0))))
+    phase = Phase(("dst",), np.zeros((1, 2), np.int64), np.ones(1, np.int32))
+    with pytest.raises(PlanError, match="kernel backwards: a footprint ends before it begins in dst"):
+        Plan("made up", (kernel,), (phase,), {"dst": desc}, {}, {}, ("dst",)).check()
+
+
+@pytest.mark.parametrize("by", [4, 8, -4])
+def test_one_of_many_elements_astray(by: int) -> None:
+    """Strided on both sides, a range for each element."""
+    src = dnn.MemoryDesc((64, 32), dnn.f32, strides=(100, 3))
+    dst = dnn.MemoryDesc((64, 32), dnn.f32, strides=(200, 5))
+    plan = dnn.primitive_desc(dnn.Reorder(src, dst), engine=dnn.Engine(isa="avx2", threads=1)).plan
+    plan.check()
+    writes = plan.specs[0].footprint().writes
+    astray = (*writes[:700], Range(1, writes[700].begin_bytes + by, writes[700].end_bytes + by), *writes[701:])
+    broken = MadeUp("broken", Footprint(plan.specs[0].footprint().reads, astray))
+    plan = Plan(plan.implementation, (broken, *plan.specs[1:]), plan.phases, plan.tensors, {}, {}, plan.outputs)
+    with pytest.raises(PlanError, match="bytes between the elements of dst are written"):
+        plan.check()

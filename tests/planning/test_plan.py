@@ -1,0 +1,85 @@
+"""How plans are divided among threads, from made-up costs."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from asmdnn.planning.plan import INLINE_CYCLES, Phase, Plan, concatenate
+from tests.primitives.conv_case import case_of, proven
+from tests.primitives.test_conv_phases import in_ranges
+
+
+def phase(cycles: list[int], continues: bool = False) -> Phase:
+    return Phase(("dst",), np.zeros((len(cycles), 2), np.int64), np.array(cycles, np.int32), continues)
+
+
+def plan(*phases: Phase) -> Plan:
+    return Plan("made up", (), phases, {}, {}, {}, ())
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 5, 64])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_record_belongs_to_one_part_and_parts_cost_the_same(seed: int, parts: int) -> None:
+    cycles = np.random.default_rng(seed).integers(1, 1000, 40)
+    (bounds,) = plan(phase(cycles.tolist())).split(parts)
+    assert bounds.dtype == np.int64
+    assert (bounds[0], bounds[-1], len(bounds)) == (0, 40, parts + 1)
+    assert (np.diff(bounds) >= 0).all()
+    fair = cycles.sum() / parts
+    assert all(abs(cycles[a:b].sum() - fair) <= cycles.max() for a, b in pairwise(bounds))
+
+
+def test_one_expensive_record() -> None:
+    (bounds,) = plan(phase([1, 1, 1000, 1, 1])).split(3)
+    assert bounds.tolist() == [0, 2, 3, 5]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4, 8])
+def test_equal_records_in_equal_parts(parts: int) -> None:
+    (bounds,) = plan(phase([1000] * 8)).split(parts)
+    assert np.diff(bounds).tolist() == [8 // parts] * parts
+
+
+def test_costs_beyond_32_bits() -> None:
+    made = plan(phase([2**31 - 1] * 8))
+    assert made.cycles == 8 * (2**31 - 1)
+    assert made.split(4)[0].tolist() == [0, 2, 4, 6, 8]
+    continued = plan(phase([2**31 - 1] * 8), phase([2**31 - 1] * 8, continues=True))
+    assert [bounds.tolist() for bounds in continued.split(4)] == [[0, 2, 4, 6, 8]] * 2
+
+
+def test_phases_that_continue_are_split_alike() -> None:
+    made = plan(phase([1, 1, 1, 1]), phase([9, 1, 1, 1], True), phase([1, 1, 1, 9]), phase([1, 1, 1, 1], True))
+    first, second, third, fourth = (bounds.tolist() for bounds in made.split(2))
+    assert first == second == [0, 1, 4]
+    assert third == fourth
+    assert third != first
+
+
+def test_nothing_to_do() -> None:
+    assert plan(phase([])).split(2)[0].tolist() == [0, 0, 0]
+
+
+def test_little_work_wakes_nobody() -> None:
+    assert plan(phase([INLINE_CYCLES - 1])).parts(8) == 1
+    assert plan(phase([INLINE_CYCLES, 1])).parts(1) == 1
+    assert plan(phase([INLINE_CYCLES] * 8)).parts(8) == 8
+    assert proven(case_of("mb1ic8ih2oc8oh2kh1ph0 any any - -"), "avx2").plan.parts(8) == 1
+
+
+def test_concatenation_shifts_kernels_and_widens_records() -> None:
+    one = Phase(("a", "b"), np.array([[0, 8, 16]], np.int64), np.array([5], np.int32))
+    two = Phase(("b", "c", "d"), np.array([[1, 1, 2, 3], [0, 4, 5, 6]], np.int64), np.array([5, 6], np.int32), True)
+    first, second = concatenate([(one, 0), (two, 7)], 3)
+    assert first.records.tolist() == [[0, 8, 16, 0]]
+    assert first.arguments == ("a", "b", "b")
+    assert second.records.tolist() == [[8, 1, 2, 3], [7, 4, 5, 6]]
+    assert second.arguments == ("b", "c", "d")
+    assert (first.continues, second.continues) == (False, True)
+    assert one.records.tolist() == [[0, 8, 16]], "the original is not changed"
+
+
+def test_equal_requests_share_a_plan(planned_isa: str) -> None:
+    case = in_ranges("mb1ic40ih5oc32oh5kh3ph1 any any bias relu")
+    assert proven.__wrapped__(case, planned_isa).plan is proven.__wrapped__(case, planned_isa).plan
