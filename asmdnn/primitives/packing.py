@@ -19,7 +19,7 @@ from asmdnn.jit.kernels import source_digest
 from asmdnn.jit.packs import Pack
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.primitives.implementation import ANY_MACHINE, plan_digest, plan_key
-from asmdnn.primitives.registry import planners_of
+from asmdnn.primitives.registry import kind_of
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.version import __version__
 
@@ -77,7 +77,7 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
             if ("kernel", key) not in blobs:
                 code = cache.fetch(spec).code
                 blobs["kernel", key] = ("kernel", key, spec.name, getattr(spec, "isa", "x86_64"), code)
-        planners, isa = planners_of(pd.desc), pd.engine.isa
+        planners, isa = kind_of(pd.desc).planners, pd.engine.isa
         own, common = (plan_key(planners, pd.desc, pd.attr, isa, m) for m in (pd.engine.machine, ANY_MACHINE))
         refusals = [[refusal.implementation, refusal.reason] for refusal in pd.refusals]
         name = f"{pd.implementation}  {pd.desc}"
