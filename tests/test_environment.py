@@ -32,7 +32,9 @@ def nothing_said_yet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_nobody_else_reads_the_environment() -> None:
-    assert [path for path in SOURCES if re.search(r"os\.environ|os\.getenv|expandvars", path.read_text())] == []
+    """Passing it on to a program is another thing."""
+    reads = re.compile(r"os\.environ(\.get|\[)|os\.getenv|expandvars")
+    assert [path for path in SOURCES if reads.search(path.read_text())] == []
 
 
 def test_every_variable_that_the_sources_name_is_known() -> None:

@@ -1,11 +1,14 @@
 """From a case of any driver to its primitive descriptor: what the commands that look at plans start from."""
 
+from typing import cast
+
 import asmdnn as dnn
 from asmdnn.bench.driver import AnyCase
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.planning.host import supported_isas
 from asmdnn.planning.machine import typical_machine
+from asmdnn.types import IsaName
 
 
 def primitive_desc_of(case: AnyCase, engine: dnn.Engine) -> dnn.PrimitiveDesc:
@@ -24,4 +27,4 @@ def planning_engine(isa: str, l2_bytes: int = 0, threads: int = 1) -> dnn.Engine
     """
     foreign = bool(isa) and isa_of(isa) not in supported_isas()
     machine = typical_machine(isa).name if foreign else ""
-    return dnn.Engine(isa=isa, threads=threads, l2_bytes=l2_bytes, machine=machine)
+    return dnn.Engine(isa=cast(IsaName, isa), threads=threads, l2_bytes=l2_bytes, machine=machine)

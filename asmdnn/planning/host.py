@@ -16,6 +16,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa import cpu
 from asmdnn.isa.levels import LEVELS, Isa, isa_of
 from asmdnn.planning.machine import Machine, describe, machine_of
+from asmdnn.types import IsaName
 
 _given: ContextVar[Machine | None] = ContextVar("machine", default=None)
 _cap: ContextVar[Isa | None] = ContextVar("max_cpu_isa", default=None)
@@ -96,7 +97,7 @@ def require_executable(name: str) -> None:
 
 
 @contextmanager
-def max_cpu_isa(name: str) -> Iterator[Isa]:
+def max_cpu_isa(name: IsaName) -> Iterator[Isa]:
     """No level above `name` is used inside the block, in this thread or task; an inner block can lower it further.
 
     Raises InvalidArguments for an unknown name.

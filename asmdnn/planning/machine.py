@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.cpu import CacheSizes, Signature
 from asmdnn.isa.levels import (
     AVX2,
@@ -115,8 +115,8 @@ _TYPICAL: Final = {
 
 def machine_of(name: str) -> Machine:
     """The class of that name.  Raises InvalidArguments listing the names."""
-    if name not in MACHINES:
-        raise InvalidArguments(f"machine {name!r} is not one of {', '.join(MACHINES)}")
+    if not isinstance(name, str) or name not in MACHINES:
+        raise InvalidArguments(f"machine {shown(name)} is not one of {', '.join(MACHINES)}")
     return MACHINES[name]
 
 

@@ -44,6 +44,7 @@ def test_a_frozen_value() -> None:
         ({"threads": True}, "threads must be"),
         ({"threads": 1.5}, "threads must be"),
         ({"threads": "2"}, "threads must be"),
+        ({"machine": ["zen3"]}, "is not one of generic_avx512, "),
         ({"machine": "z80"}, "machine 'z80' is not one of generic_avx512, "),
         ({"l2_bytes": -1}, "l2_bytes must be a number of bytes, not -1"),
         ({"l2_bytes": 1e6}, "l2_bytes must be"),
