@@ -48,13 +48,14 @@ def asked(desc: Any) -> dict[str, MemoryDesc]:
 def _convolution(desc: ConvolutionForward) -> Words:
     (mb, ic), oc = desc.src.dims[:2], desc.dst.dims[1]
     axes = []
-    for i, axis in enumerate("hw"):
+    for i, axis in enumerate("dhw"[5 - desc.src.ndims :]):
         sizes = {
-            "i": desc.src.dims[2 + i], "o": desc.dst.dims[2 + i], "k": desc.weights.dims[2 + i],
+            "i": desc.src.dims[2 + i], "o": desc.dst.dims[2 + i], "k": desc.kernel[i],
             "s": desc.strides[i], "d": desc.dilations[i], "p": desc.padding_l[i],
         }  # fmt: skip
         axes.append("".join(f"{kind}{axis}{size}" for kind, size in sizes.items()))
-    problem = f"mb{mb}_ic{ic}oc{oc}_{'_'.join(axes)}"
+    groups = f"g{desc.groups}" if desc.has_groups else ""
+    problem = f"{groups}mb{mb}_ic{ic}oc{oc}_{'_'.join(axes)}"
     return Words("convolution", f"alg:{desc.algorithm.value}", problem, desc.prop_kind.value)
 
 

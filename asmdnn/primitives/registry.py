@@ -29,7 +29,12 @@ Description = ConvolutionForward | Elementwise | Gemm | InnerProduct | MatMul | 
 
 IMPLEMENTATIONS: dict[type, tuple[Planner[Any], ...]] = {
     BinaryForward: (binary.plan,),
-    ConvolutionForward: (conv_direct.plan, conv_reordered.plan),
+    ConvolutionForward: (
+        conv_direct.plan,
+        conv_reordered.plan_packed,
+        conv_reordered.plan,
+        conv_reordered.plan_both,
+    ),
     EltwiseBackward: (eltwise.plan_backward,),
     EltwiseForward: (eltwise.plan_forward,),
     Reorder: (reorder.plan,),

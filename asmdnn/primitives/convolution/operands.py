@@ -38,13 +38,13 @@ def tile_operands(
     """An operand for each tensor, in order; or the reason why one cannot be read.  `g` may be flattened, dst is not."""
     found = {}
     for argument, (name, desc) in enumerate(tensors.items(), first_argument):
-        layout = broadcast_layout(desc, dst.dims[3])
+        layout = broadcast_layout(desc, dst.dims[2:])
         if desc.dtype != f32:
             return f"{name} is {desc.dtype}, only f32 is implemented"
         if layout is None:
             return f"{name} {desc} must be plain, or blocked once and by channels"
-        if not steps_in_raster_order(layout, *dst.dims[2:]):
-            return f"{name} {desc} has pixels at distances that vary, it must be dense or constant in height and width"
+        if not layout.rows_touch(dst.dims[2:]):
+            return f"{name} {desc} has pixels at distances that vary, it must be dense or constant in its spatial dims"
         element = desc.dims[1] == 1
         if not element and not vectors_are_apart_equally(layout, g, width, lanes):
             return f"{name} {desc} has its channels apart, or in blocks that {lanes} do not divide"
@@ -53,20 +53,20 @@ def tile_operands(
     return found
 
 
-def broadcast_layout(desc: MemoryDesc, width: int) -> ImageLayout | None:
-    """The layout, with strides of 0 along dims of 1; in rows of one pixel, the next pixel is the next row's."""
+def broadcast_layout(desc: MemoryDesc, sizes: tuple[int, ...]) -> ImageLayout | None:
+    """The layout in images of these sizes, with strides of 0 along dims of 1; an axis of one pixel counts on from the
+    axis inside it, whatever its stride, so that one distance may serve all pixels."""
     layout = image_layout(desc)
     if layout is None:
         return None
-    n, _, h, w = (size > 1 for size in desc.dims)
-    row_bytes = layout.row_bytes * h
-    pixel_bytes = layout.pixel_bytes * w if width > 1 else row_bytes
-    return replace(layout, image_bytes=layout.image_bytes * n, row_bytes=row_bytes, pixel_bytes=pixel_bytes)
-
-
-def steps_in_raster_order(layout: ImageLayout, height: int, width: int) -> bool:
-    """Whether pixel i of an image lies i steps of pixel_bytes behind the first one."""
-    return height == 1 or layout.row_bytes == width * layout.pixel_bytes
+    n, _, *along = (size > 1 for size in desc.dims)
+    steps = [step * moves for step, moves in zip(layout.axis_bytes, along, strict=True)]
+    real = [a for a, size in enumerate(sizes) if size > 1]
+    last = len(sizes) - 1
+    steps[last] = steps[real[-1]] if real else 0
+    for a in range(last - 1, -1, -1):
+        steps[a] = steps[a] if a in real[:-1] else sizes[a + 1] * steps[a + 1]
+    return replace(layout, image_bytes=layout.image_bytes * n, axis_bytes=tuple(steps))
 
 
 def vectors_are_apart_equally(layout: ImageLayout, g: ConvGeometry, width: int, lanes: int) -> bool:
