@@ -157,7 +157,7 @@ DRIVER = Driver(
         "dir": Option("dir", one_of("FWD_B", "FWD_D", "FWD_I"),
                       "FWD_B training with bias (default), FWD_D training, FWD_I inference, both without", True),
         "dt": Option("dt", one_of("f32"), "data type: f32", True),
-        "stag": Option("stag", tag, "layout of src: any (default), nchw, nhwc, nChw8c, ncw, ndhwc, abx, axb, aBx8b, ...", True),
+        "stag": Option("stag", tag, "layout of src: any (default), nchw, nhwc, nChw8c, ncw, ndhwc, axb, ...", True),
         "wtag": Option("wtag", tag, "layout of weights: any (default), oihw, hwio, abx, xba, ...", True),
         "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
         **scaled_options(),
