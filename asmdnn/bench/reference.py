@@ -119,7 +119,7 @@ def _pad(problem: ConvProblem, src: Doubles) -> Doubles:
 def _convolve(problem: ConvProblem, src: Doubles, weights: Doubles) -> Doubles:
     total = np.zeros((problem.oc, math.prod(axis.o for axis in problem.axes)))
     for tap, view in _taps(problem, _pad(problem, src)):
-        total += weights[(slice(None), slice(None), *tap)] @ view.reshape(problem.ic, -1)
+        total += np.moveaxis(weights, (0, 1), (-2, -1))[tap] @ view.reshape(problem.ic, -1)
     return total.reshape(problem.dst_dims[1:])
 
 
