@@ -16,7 +16,7 @@ from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.operands import tile_operands
 from asmdnn.primitives.convolution.schedule import schedule_tiles
-from asmdnn.primitives.convolution.taps import NEAR_BYTES, TAP_CHANNELS
+from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import BLOCKS, choose_tiling
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
@@ -34,6 +34,8 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     name = f"{NAME}:{engine.isa}"
     lanes = lanes_of(engine.isa)
     resolved = resolve_activations(desc, lanes)
+    if 0 in resolved.dst.dims:
+        return nothing(resolved, attr, engine)
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)
     if src is None or dst is None:
         return Refusal(name, "src and dst must be plain, or blocked once and by channels")
@@ -49,8 +51,6 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     if isinstance(chain, str):
         return Refusal(name, chain)
     others = chain.operands(resolved.dst)
-    if 0 in resolved.dst.dims:
-        return nothing(engine.isa, {**resolved.tensors(), "weights": weights, **chain.arguments(others)})
     operands = tile_operands(others, resolved.dst, len(ARGUMENTS), geometry, tiling.vectors * lanes, lanes)
     if isinstance(operands, str):
         return Refusal(name, operands)
@@ -58,10 +58,17 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     return schedule_tiles(name, tensors, operands, geometry, tiling, chain, engine)
 
 
-def nothing(isa: str, tensors: Mapping[str, MemoryDesc]) -> Plan:
-    """The plan of a convolution whose dst has no elements."""
+def nothing(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
+    """The plan for a dst without elements, whatever the formats; weights that are `any` become panels."""
+    name, weights = f"nothing:{engine.isa}", desc.weights
+    chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
+    if isinstance(chain, str):
+        return Refusal(name, chain)
+    if weights.is_any:
+        weights = panels_desc(weights, 2 * lanes_of(engine.isa), desc.has_groups)
     empty = Phase(("dst",), np.zeros((0, 2), np.int64), np.zeros(0, np.int32))
-    return Plan(f"nothing:{isa}", (), (empty,), tensors, {}, {}, ("dst",))
+    tensors = {**desc.tensors(), "weights": weights, **chain.arguments(chain.operands(desc.dst))}
+    return Plan(name, (), (empty,), tensors, {}, {}, ("dst",))
 
 
 def scaled_dims(desc: ConvolutionForward) -> Mapping[str, Mapping[int, int]]:
@@ -105,8 +112,6 @@ def why_not(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, isa: s
         return f"dst {desc.dst.tag} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}"
     if desc.dst.may_overlap:
         return "elements of dst overlap"
-    if desc.dst.inner_blocks and dst.block > lanes and dst.block_bytes > NEAR_BYTES:
-        return f"dst {desc.dst.tag} has blocks of {dst.block} channels more than 1 GiB apart, use blocks of {lanes}"
     return None
 
 

@@ -79,7 +79,7 @@ def product_of(desc: ConvolutionForward, others: Mapping[str, MemoryDesc]) -> Pr
     )
     weights, bias = desc.weights, desc.bias
     if weights.inner_blocks:
-        raise Apart(f"weights {weights.tag} are blocked, they must be plain")
+        raise Apart(f"weights {weights.tag} is blocked, it must be plain")
     sides = [4 * s if n > 1 else 0 for s, n in zip(weights.strides, weights.dims, strict=True)][desc.has_groups :]
     return Product(
         batch=desc.dst.dims[:1],

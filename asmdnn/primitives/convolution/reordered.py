@@ -51,7 +51,8 @@ def between_reorders(
     inner = direct.plan(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)
     if isinstance(inner, Refusal):
         return Refusal(name, inner.reason)
-    moved = [role for role in roles if not given[role].is_any and given[role] != inner.tensors[role]]
+    formats = {role: given[role] for role in roles if not given[role].is_any}
+    moved = [role for role, desc in formats.items() if desc != inner.tensors[role] and desc.nelems()]
     if "weights" in roles and "weights" not in moved:
         return Refusal(name, "weights need not be packed")
     before, after = [], []
@@ -60,7 +61,7 @@ def between_reorders(
             before.append(Step(role, given[role], f"blocked {role}", inner.tensors[role]))
         if role == "dst":
             after.append(Step(f"blocked {role}", inner.tensors[role], role, given[role]))
-    return assemble(name, inner, {**inner.tensors, **{role: given[role] for role in moved}}, before, after)
+    return assemble(name, inner, {**inner.tensors, **formats}, before, after)
 
 
 def any_format(desc: MemoryDesc) -> MemoryDesc:
@@ -71,7 +72,8 @@ def assemble(
     name: str, inner: Plan, tensors: Mapping[str, MemoryDesc], before: Sequence[Step], after: Sequence[Step]
 ) -> Plan | Refusal:
     """One plan of all reorders and the convolution, a phase each."""
-    scratch = {f"blocked {role}": desc.size_bytes for role, desc in inner.tensors.items() if tensors[role] != desc}
+    moved = {role: desc for role, desc in inner.tensors.items() if tensors[role] != desc and desc.nelems()}
+    scratch = {f"blocked {role}": desc.size_bytes for role, desc in moved.items()}
     specs: list[KernelSpec] = []
     phases: list[tuple[Phase, int]] = []
 
