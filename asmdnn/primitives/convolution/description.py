@@ -6,6 +6,7 @@ from operator import index
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.types import Algorithm, PropKind
 
 MAX_SIZE = 2**31 - 1
@@ -59,9 +60,9 @@ class ConvolutionForward:
             value = getattr(self, name)
             value = (default,) * axes if value == () else value
             object.__setattr__(self, name, sizes_of(name, value, axes, least))
-        for name, kind in (("prop_kind", PropKind), ("algorithm", Algorithm)):
-            if not isinstance(getattr(self, name), kind):
-                raise InvalidArguments(f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
+        check_prop_kind(self.prop_kind, FORWARD)
+        if not isinstance(self.algorithm, Algorithm):
+            raise InvalidArguments(f"algorithm must be an Algorithm, not {self.algorithm!r}")
         self._check_channels()
         for axis, name in enumerate(AXES[-axes:]):
             self._check_axis(axis, name)
