@@ -1,12 +1,13 @@
 """Engine: the ISA level, the threads and the cache that plans are made for; Stream: in-order execution."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.cpu import cache_sizes, effective_isa
 from asmdnn.isa.levels import isa_of
 from asmdnn.runtime.threads import check_thread_count, max_threads
+from asmdnn.types import IsaName
 
 USUAL_L2_BYTES = 1 << 19  # where the CPU does not tell
 
@@ -22,7 +23,7 @@ class Engine:
     """
 
     kind: str = "cpu"
-    isa: str = ""
+    isa: IsaName | Literal[""] = ""
     threads: int = 0
     l2_bytes: int = field(default=0, repr=False)
 
