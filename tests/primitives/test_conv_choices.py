@@ -114,17 +114,18 @@ def attributes(draw: st.DrawFn, case: ConvCase) -> dnn.Attr:
 def check_own_choice(case: ConvCase, attr: dnn.Attr, isa: str) -> None:
     """Whoever took a description takes it again with the formats that were chosen, and leaves them."""
     desc = case.desc()
-    taken = [a for a in dnn.implementations(desc, attr, ENGINES[isa]) if isinstance(a, dnn.PrimitiveDesc)]
+    answers = dnn.implementations(desc, attr, ENGINES[isa])
+    taken = [(i, answer) for i, answer in enumerate(answers) if isinstance(answer, dnn.PrimitiveDesc)]
     assume(taken)
-    for pd in taken:
+    for i, pd in taken:
         chosen = {name: pd.plan.tensors[name] for name in desc.tensors()}
-        again = dnn.implementations(desc.with_formats(chosen), attr, ENGINES[isa])
-        (same,) = (a for a in again if a.implementation == pd.implementation)
+        same = dnn.implementations(desc.with_formats(chosen), attr, ENGINES[isa])[i]
         assert isinstance(same, dnn.PrimitiveDesc), same
         assert same.plan.tensors == pd.plan.tensors
-    first = {name: taken[0].plan.tensors[name] for name in desc.tensors()}
-    assert dnn.primitive_desc(desc.with_formats(first), attr, ENGINES[isa]).plan.tensors == taken[0].plan.tensors
-    taken[0].plan.check()
+    plan = taken[0][1].plan
+    first = {name: plan.tensors[name] for name in desc.tensors()}
+    assert dnn.primitive_desc(desc.with_formats(first), attr, ENGINES[isa]).plan.tensors == plan.tensors
+    plan.check()
 
 
 @few

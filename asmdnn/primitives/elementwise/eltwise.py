@@ -7,12 +7,12 @@ from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.postops import EltwiseOp, GradientOp
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_eltwise, check_prop_kind
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import like
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm, PropKind
 
@@ -23,15 +23,6 @@ BACKWARD_ALGS = (
     *(alg for alg, gradients in GRADIENTS.items() if gradients.of_src),
     *(alg + USE_DST for alg, gradients in GRADIENTS.items() if gradients.of_dst),
 )
-
-
-def like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
-    """`desc`; if its format is any, that of the model, or a plain one if the model has none for it."""
-    if not desc.is_any:
-        return desc
-    if not model.is_any and model.dtype == desc.dtype:
-        return model
-    return MemoryDesc(desc.dims, desc.dtype, LETTERS[: desc.ndims])
 
 
 def check_tensors(tensors: dict[str, MemoryDesc]) -> None:
