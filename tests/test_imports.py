@@ -15,6 +15,8 @@ PACKAGE = ROOT / "asmdnn"
 # A unit is a module or package directly in asmdnn; "" is the package itself, which only the outside imports.
 MAY_IMPORT = {
     "errors": set(),
+    "files": set(),
+    "forking": set(),
     "types": set(),
     "version": set(),
     "notebook": set(),
@@ -61,7 +63,7 @@ MAY_IMPORT = {
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
 }
-EVERYWHERE = {"errors", "notebook"}
+EVERYWHERE = {"errors", "files", "forking", "notebook"}
 # Generators see no arrays, no files, no machine.
 PURE = {
     "bisect",

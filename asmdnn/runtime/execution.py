@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.forking import importing
 from asmdnn.generators.executor import BASES_OF_PHASE, CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
@@ -39,7 +40,8 @@ def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
     directory = os.environ.get(DUMP_VARIABLE)
     if not directory:
         return None
-    from asmdnn.dump.run import RunDump  # not above: few runs need it
+    with importing():
+        from asmdnn.dump.run import RunDump  # not above: few runs need it
 
     dump = RunDump(directory)
     return lambda spec, kernel: dump.write(spec, kernel.code)
@@ -60,6 +62,7 @@ class Program:
         self.plan = plan
         self._report = report
         self.arguments = len(plan.phases[0].arguments)
+        self.scratch_offsets = plan.scratch_offsets
         self.parts = plan.parts(threads)
         (*kernels, executor), self.counts = kernel_cache().load_counted([*plan.specs, executor_spec(plan)])
         self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
@@ -127,7 +130,7 @@ class Call:
 
     def place_scratch(self, address: int) -> None:
         """Set where the scratchpad lies, `scratchpad_bytes` of it, at a multiple of ALIGNMENT_BYTES."""
-        for name, offset in self._program.plan.scratch_offsets.items():
+        for name, offset in self._program.scratch_offsets.items():
             for slot in self._slots[name]:
                 self._context[slot] = address + offset
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.types import Algorithm, PropKind
@@ -19,11 +19,11 @@ def sizes_of(name: str, value: Sequence[int], count: int, least: int) -> tuple[i
     """`count` integers of at least `least`, one for each axis, or InvalidArguments naming the field."""
     try:
         numbers = tuple(index(n) for n in value if not isinstance(n, bool))  # numpy's integers too
-    except TypeError:
+    except Exception:  # whatever the caller's object does when it is iterated over
         numbers = ()
     if len(numbers) != count or not all(least <= n <= MAX_SIZE for n in numbers):
         low = "-2**31 + 1" if least == -MAX_SIZE else least
-        raise InvalidArguments(f"{name} must be {COUNTS[count]} from {low} to 2**31 - 1, not {value!r}")
+        raise InvalidArguments(f"{name} must be {COUNTS[count]} from {low} to 2**31 - 1, not {shown(value)}")
     return numbers
 
 
@@ -58,11 +58,12 @@ class ConvolutionForward:
         axes = self.src.ndims - 2
         for name, (least, default) in FIELDS.items():
             value = getattr(self, name)
-            value = (default,) * axes if value == () else value
+            if type(value) is tuple and not value:
+                value = (default,) * axes
             object.__setattr__(self, name, sizes_of(name, value, axes, least))
         check_prop_kind(self.prop_kind, FORWARD)
         if not isinstance(self.algorithm, Algorithm):
-            raise InvalidArguments(f"algorithm must be an Algorithm, not {self.algorithm!r}")
+            raise InvalidArguments(f"algorithm must be an Algorithm, not {shown(self.algorithm)}")
         self._check_channels()
         for axis, name in enumerate(AXES[-axes:]):
             self._check_axis(axis, name)
@@ -101,7 +102,7 @@ class ConvolutionForward:
         for name in ("src", "weights", "dst", "bias"):
             desc = getattr(self, name)
             if not isinstance(desc, MemoryDesc) and not (desc is None and name == "bias"):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
         rank = self.src.ndims
         if not 3 <= rank <= 5:
             raise InvalidArguments(f"src must have 3, 4 or 5 dims, not {rank}: {self.src.dims}")

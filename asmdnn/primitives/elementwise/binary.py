@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.postops import BINARY, BinaryOp
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
@@ -33,7 +33,7 @@ class BinaryForward:
         for name in ("src0", "src1", "dst"):
             desc = getattr(self, name)
             if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
         dims = self.dst.dims
         for name, desc in (("src0", self.src0), ("src1", self.src1)):
             if len(desc.dims) != len(dims) or any(n not in (1, m) for n, m in zip(desc.dims, dims, strict=True)):

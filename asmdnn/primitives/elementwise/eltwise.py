@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.postops import EltwiseOp, GradientOp
@@ -30,7 +30,7 @@ def check_tensors(tensors: dict[str, MemoryDesc]) -> None:
     first = next(iter(tensors))
     for name, desc in tensors.items():
         if not isinstance(desc, MemoryDesc):
-            raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+            raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
         if desc.dims != tensors[first].dims:
             raise InvalidArguments(f"{name} has dims {desc.dims}, {first} has {tensors[first].dims}: make them equal")
 
@@ -78,7 +78,7 @@ class EltwiseBackward:
         check_alg(f"{type(self).__name__}.alg", self.alg, BACKWARD_ALGS)
         alpha, beta = check_eltwise(type(self).__name__, self.function, self.alpha, self.beta)
         if self.uses_dst and self.function in ("relu", "elu") and alpha < 0:
-            raise InvalidArguments(f"EltwiseBackward.alpha must not be negative for {self.alg}, not {alpha!r}")
+            raise InvalidArguments(f"EltwiseBackward.alpha must not be negative for {self.alg}, not {shown(alpha)}")
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)
         check_tensors({"data": self.data, "diff_dst": self.diff_dst, "diff_src": self.diff_src})

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
@@ -48,7 +48,7 @@ class Gemm:
         if self.c.dims != (m, n):
             raise InvalidArguments(f"c has dims {self.c.dims}, a and b make it {(m, n)}")
         if self.beta not in BETAS:
-            raise InvalidArguments(f"beta must be one of {', '.join(BETAS)}, not {self.beta!r}")
+            raise InvalidArguments(f"beta must be one of {', '.join(BETAS)}, not {shown(self.beta)}")
 
     @property
     def scaled(self) -> bool:
