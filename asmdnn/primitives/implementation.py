@@ -57,7 +57,15 @@ def first_plan(
         if isinstance(answer, Plan):
             return answer, tuple(refusals)
         refusals.append(answer)
-    raise Unimplemented(f"no implementation takes {desc}: {'; '.join(map(str, refusals))}")
+    raise Unimplemented(f"no implementation takes {desc}: {reasons_of(refusals)}")
+
+
+def reasons_of(refusals: Sequence[Refusal]) -> str:
+    """Every reason once, behind all implementations that give it."""
+    names: dict[str, list[str]] = {}
+    for refusal in refusals:
+        names.setdefault(refusal.reason, []).append(refusal.implementation)
+    return "; ".join(f"{', '.join(given_by)}: {reason}" for reason, given_by in names.items())
 
 
 def plan_keys(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> list[str]:

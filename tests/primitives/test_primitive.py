@@ -1,5 +1,6 @@
 """Primitive descriptors and their queries, the implementation list, and the checks of execute and bind."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -119,7 +120,7 @@ def test_unimplemented_lists_every_implementation(planned_isa: str, what: str) -
     with pytest.raises(dnn.Unimplemented, match=reason) as error:
         dnn.primitive_desc(make(), engine=dnn.Engine(isa=planned_isa))
     for name in ("direct", "reorder+direct", "product", "pack+direct", "pack+reorder+direct"):
-        assert f" {name}:{planned_isa}: " in str(error.value)
+        assert re.search(rf" {re.escape(name)}:{planned_isa}[:,] ", str(error.value))
     answers = dnn.implementations(make(), engine=dnn.Engine(isa=planned_isa))
     assert [type(answer) for answer in answers] == [dnn.Refusal] * 5
 
