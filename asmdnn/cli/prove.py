@@ -22,14 +22,13 @@ from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
 from asmdnn.cli.workers import mapped, workers
 from asmdnn.errors import InvalidArguments, Unimplemented
-from asmdnn.isa.levels import LEVELS, Isa, isa_of
+from asmdnn.isa.levels import ANY_CPU, LEVELS, Isa, isa_of
 
 VIOLATED: Final = 1
 CHUNK: Final = 8  # tasks that go to another process together
 WORTH_A_PROCESS: Final = 100  # kernels and problems: less is done before another process has started
 LARGEST_COPY_BYTES: Final = 1 << 20
 LARGEST_PRODUCT_BYTES: Final = 8 << 20
-NO_LEVEL: Final = "x86_64"  # of kernels that run on every 64-bit CPU
 DIRECTIONS: Final = "--dir=FWD_B,FWD_I"  # with bias and without
 
 USAGE: Final = """asmdnn prove [--isa=LEVEL] [--jobs=N] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
@@ -84,7 +83,7 @@ def run(arguments: Sequence[str]) -> int:
     from asmdnn.corpus.families import corpus
 
     specs = () if cases else corpus()
-    kernel_levels = {getattr(spec, "isa", "") for spec in corpus()}
+    kernel_levels = {spec.isa for spec in corpus()}
     chosen = [level.name for level in levels or LEVELS if levels or level.name in kernel_levels]
     with workers(jobs if len(specs) + len(cases) >= WORTH_A_PROCESS else 1) as pool:
         return prove_all(chosen, cases, specs, pool)
@@ -160,16 +159,16 @@ def prove_all(levels: Sequence[str], cases: Sequence[AnyCase], specs: Sequence[A
     A kernel that plans of several levels share is proved once, at the first of them.
     """
     known: set[Any] = set()
-    for level in [NO_LEVEL, *levels] if specs else levels:
+    for level in [ANY_CPU, *levels] if specs else levels:
         start = perf_counter()
-        wanted = cases or (set_cases(level == levels[0]) if level != NO_LEVEL else [])
+        wanted = cases or (set_cases(level == levels[0]) if level != ANY_CPU else [])
         plans = prove_tasks([Task(level, words=words_of(case)) for case in wanted], pool)
         if plans is None:
             return VIOLATED
         planned = [outcome.specs for outcome in plans if outcome.specs is not None]
         if cases and not planned:
             raise Unimplemented(f"prove: no implementation takes any of these problems at level {level}")
-        own = [spec for spec in specs if getattr(spec, "isa", NO_LEVEL) == level]
+        own = [spec for spec in specs if spec.isa == level]
         new = [spec for spec in dict.fromkeys([*own, *chain.from_iterable(planned)]) if spec not in known]
         known.update(new)
         kernels = prove_tasks([Task(level, spec) for spec in new], pool)

@@ -118,3 +118,13 @@ def blocks(conversion: Conversion, scales: tuple[int, int]) -> Iterator[ConvertS
     for rows, columns in ((8, 8), (3, 11), (13, 6), (16, 17)):
         steps = (src * columns, src), (dst, dst * rows)
         yield ConvertTransposeSpec(REORDER_ISA, conversion, rows, columns, *steps, scales)
+
+
+FAMILIES = {
+    f"copy-{REORDER_ISA}": copy_specs,
+    f"transpose-{REORDER_ISA}": transpose_specs,
+    f"convert-{REORDER_ISA}": conversion_specs,
+    f"pixels-{REORDER_ISA}": pixel_specs,
+    f"quotient-{REORDER_ISA}": quotient_specs,
+    f"compensation-{REORDER_ISA}": compensation_specs,
+}

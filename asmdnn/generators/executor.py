@@ -24,6 +24,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from asmdnn.isa.assembler import Assembler, Pointer, Register, low32, mem, register, rsp
+from asmdnn.isa.levels import ANY_CPU
 
 WORD = 8
 rax = register("r64", 0)
@@ -70,12 +71,19 @@ class ExecutorSpec:
 
     @property
     def name(self) -> str:
-        return f"executor_{self.arguments}__x86_64"
+        return f"executor_{self.arguments}__{ANY_CPU}"
+
+    @property
+    def isa(self) -> str:
+        return ANY_CPU
 
     @property
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return ARGUMENTS
+
+    def footprint(self) -> None:
+        """Not claimed: the context has no fixed size, and what kernels touch is theirs."""
 
     def generate(self, asm: Assembler) -> None:
         frame_words = self.arguments + self.arguments % 2  # keeps rsp a multiple of 16

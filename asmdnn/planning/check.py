@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from asmdnn.errors import AsmdnnError
-from asmdnn.generators.footprint import Range, TapList
+from asmdnn.generators.contract import Range, TapList
 from asmdnn.planning.accesses import Accesses, Spans
 from asmdnn.planning.plan import Int64, Phase, Plan
 

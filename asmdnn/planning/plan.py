@@ -9,37 +9,18 @@ What a record computes does not depend on who runs it, so results are bitwise eq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from asmdnn.forking import importing
-from asmdnn.generators.footprint import Footprint
-from asmdnn.isa.assembler import Assembler
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 
 Int64 = npt.NDArray[np.int64]
 
 ALIGNMENT_BYTES = 64  # of scratch
 INLINE_CYCLES = 12_000  # below this a team costs more than it saves: a fork-join is 3,000 cycles when all is warm
-
-
-class KernelSpec(Protocol):
-    """Everything that a kernel's bytes depend on, as a frozen dataclass.
-
-    isa: the level that it needs.  frame: what the words of its frame are, in order.  footprint: what a call touches,
-    relative to the frame's pointers.
-    """
-
-    @property
-    def isa(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def frame(self) -> tuple[str, ...]: ...
-    def generate(self, asm: Assembler) -> None: ...
-    def footprint(self) -> Footprint: ...
 
 
 @dataclass(frozen=True, eq=False)

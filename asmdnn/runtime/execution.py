@@ -10,17 +10,18 @@ import numpy.typing as npt
 
 from asmdnn import environment
 from asmdnn.forking import importing
+from asmdnn.generators.contract import Spec
 from asmdnn.generators.executor import BASES_OF_PHASE, CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit.kernels import KernelCache, LoadedKernel
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_store
-from asmdnn.planning.plan import ALIGNMENT_BYTES, KernelSpec, Plan
+from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.runtime.threads import openmp, threads_usable
 
 
-def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
+def generate(spec: Spec) -> bytes:
     """The machine code of a spec; on any machine, whatever the spec's ISA."""
     asm = Assembler(spec.name)
     spec.generate(asm)

@@ -13,7 +13,7 @@ from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec, cover
 from asmdnn.isa.assembler import Assembler
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
-from tests.generators.shuffles import moved
+from tests.generators.references.shuffle import moved
 
 REACH = 1 << 14  # bytes of src and dst
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from asmdnn.corpus.conv import blocked, plain
-from asmdnn.corpus.families import Spec
+from asmdnn.generators.contract import Spec
 from asmdnn.generators.dot.conv_shape import DST, SRC
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.postops import ReluOp

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import (
     compose,
     compose_all,

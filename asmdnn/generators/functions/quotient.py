@@ -14,7 +14,7 @@ Needs AVX2, which every supported level has.
 from dataclasses import dataclass
 from struct import pack
 
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.conversion import exact_word
 from asmdnn.isa.assembler import Assembler, mem
 

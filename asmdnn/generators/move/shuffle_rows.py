@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, if_aligned, merged
 from asmdnn.isa.assembler import Assembler, mem
 

@@ -4,9 +4,10 @@ weights.  Each implementation brings some of the tensors into the formats that d
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import KernelSpec, Phase, Plan, concatenate
+from asmdnn.planning.plan import Phase, Plan, concatenate
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionForward

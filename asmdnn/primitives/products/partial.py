@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.dots import STRIP, DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
-from asmdnn.planning.plan import KernelSpec, Phase, concatenate
+from asmdnn.planning.plan import Phase, concatenate
 from asmdnn.primitives.convolution.tiles import balanced
 from asmdnn.primitives.convolution.tiling import CALL_CYCLES
 from asmdnn.primitives.products.blocks import DEPTH_STEP, FEW_TILES, ranges_of

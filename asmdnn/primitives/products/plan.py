@@ -11,10 +11,11 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Int64, KernelSpec, Phase, Plan, concatenate
+from asmdnn.planning.plan import Int64, Phase, Plan, concatenate
 from asmdnn.primitives.convolution.tiles import balanced
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal

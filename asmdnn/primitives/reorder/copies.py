@@ -7,8 +7,9 @@ into the caller's format.
 from collections.abc import Container, Mapping
 from dataclasses import replace
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import KernelSpec, Phase, Plan, concatenate
+from asmdnn.planning.plan import Phase, Plan, concatenate
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.reorder.schedule import reorder_phase
 

@@ -7,12 +7,13 @@ from operator import or_
 
 import numpy as np
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions import quotient
 from asmdnn.generators.functions.quotient import F32_BYTES, QuotientSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert_block import ARGUMENTS
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import KernelSpec, Phase, concatenate
+from asmdnn.planning.plan import Phase, concatenate
 from asmdnn.primitives.attributes.attr import Attr, Sum
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.schedule import STREAMING_BYTES, reorder_phase

@@ -15,12 +15,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.move.shuffle import ARGUMENTS, ShuffleSpec
 from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Tile
 from asmdnn.generators.move.shuffle_network import HALF_BYTES
 from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Int64, KernelSpec, Phase
+from asmdnn.planning.plan import Int64, Phase
 from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
 
 KERNEL_ISA = "avx2"  # its kernels serve every level
