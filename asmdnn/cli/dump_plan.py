@@ -78,14 +78,13 @@ def _entry(case: AnyCase, pd: PrimitiveDesc) -> dict[str, Any]:
         "executor": executor_spec(plan).name,
         "phases": [
             {
-                "arguments": list(phase.arguments),
-                "records": len(phase.records),
-                "cycles": int(phase.cycles.sum()),
-                "continues": phase.continues,
-                "records_of_kernel": {
-                    plan.specs[k].name: int((phase.records[:, 0] == k).sum())
-                    for k in sorted(set(phase.records[:, 0].tolist()))
-                },
+                "arguments": [str(view) for view in phase.arguments],
+                "records": phase.count,
+                "rounds": phase.rounds,
+                "groups": None if phase.groups is None else len(phase.groups) - 1,
+                "cycles": phase.total_cycles,
+                **{name: getattr(phase, name) for name in ("continues", "apart", "alone", "backwards", "flushes")},
+                "records_of_kernel": {spec.name: records for spec, records, _ in phase.uses()},
             }
             for phase in plan.phases
         ],

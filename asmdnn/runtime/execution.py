@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.executor import BASES_OF_PHASE, CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
+from asmdnn.generators.executor import CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit.kernels import KernelCache, LoadedKernel
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_store
-from asmdnn.planning.plan import ALIGNMENT_BYTES, KernelSpec, Plan
+from asmdnn.planning.phase import KernelSpec
+from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
+from asmdnn.runtime.context import PhaseTables, phase_words
 from asmdnn.runtime.threads import openmp, threads_usable
 
 DUMP_VARIABLE = "ASMDNN_DUMP"
@@ -47,7 +49,7 @@ def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
 
 def executor_spec(plan: Plan) -> ExecutorSpec:
     """The executor that walks the plan."""
-    return ExecutorSpec(len(plan.phases[0].arguments))
+    return ExecutorSpec(plan.arguments)
 
 
 class Program:
@@ -59,12 +61,14 @@ class Program:
     def __init__(self, plan: Plan, threads: int, report: Callable[[float], None] | None = None) -> None:
         self.plan = plan
         self._report = report
-        self.arguments = len(plan.phases[0].arguments)
+        self.arguments = plan.arguments
         self.parts = plan.parts(threads)
         (*kernels, executor), self.counts = kernel_cache().load_counted([*plan.specs, executor_spec(plan)])
         self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
-        self._table = np.array([kernel.address for kernel in kernels], np.int64)
-        self._bounds = plan.split(self.parts)
+        addresses = {spec: kernel.address for spec, kernel in zip(plan.specs, kernels, strict=True)}
+        self._tables = PhaseTables(plan, self.parts, addresses)
+        self.scratchpad_bytes = plan.scratchpad_bytes(self.parts)
+        self.scratch_offsets = plan.scratch_offsets(self.parts)
         self.entry = ffi.cast("void (*)(void *)", executor.address)
 
     def prepare(self, own_scratch: bool = True) -> "Call":
@@ -79,21 +83,19 @@ class Program:
             words[Context.THREAD_NUM] = runtime.thread_num_address
             words[Context.NUM_THREADS] = runtime.num_threads_address
             words[Context.BARRIER] = runtime.barrier_address
-        words[Context.KERNELS], words[Context.PARTS] = self._table.ctypes.data, self.parts
-        words[Context.PHASES] = len(self.plan.phases)
-        for phase, bounds in zip(self.plan.phases, self._bounds, strict=True):
-            waits = int(not phase.continues)
-            words += [phase.records.ctypes.data, bounds.ctypes.data, waits, *[0] * self.arguments]
+        words[Context.PARTS], words[Context.PHASES] = self.parts, len(self.plan.phases)
+        for entry in self._tables.phases:
+            words += [*phase_words(entry), *[0] * self.arguments]
         return words
 
-    def slots(self, name: str) -> tuple[int, ...]:
-        """The words of the context that hold the address of a buffer."""
+    def slots(self, name: str) -> tuple[tuple[int, int], ...]:
+        """The words of the context that point into a buffer, and how far behind its start."""
         size = PHASE_WORDS + self.arguments
         return tuple(
-            CONTEXT_WORDS + p * size + BASES_OF_PHASE + i
+            (CONTEXT_WORDS + p * size + PHASE_WORDS + i, view.offset_bytes)
             for p, phase in enumerate(self.plan.phases)
-            for i, argument in enumerate(phase.arguments)
-            if argument == name
+            for i, view in enumerate(phase.arguments)
+            if view.buffer == name
         )
 
 
@@ -107,11 +109,11 @@ class Call:
         self._program, self._parallel = program, None
         self._context = ffi.new("int64_t[]", program.context_words())
         self._slots = {name: program.slots(name) for name in (*plan.tensors, *plan.scratch_bytes)}
-        scratch = aligned_bytes(plan.scratchpad_bytes) if own_scratch else None
+        scratch = aligned_bytes(program.scratchpad_bytes) if own_scratch else None
         self._keep: list[Any] = [scratch, None]
         for name, array in plan.constants.items():
-            for slot in program.slots(name):
-                self._context[slot] = array.ctypes.data
+            for slot, offset in program.slots(name):
+                self._context[slot] = array.ctypes.data + offset
         if scratch is not None:
             self.place_scratch(scratch.ctypes.data)
         runtime = openmp() if program.parts > 1 else None
@@ -122,14 +124,14 @@ class Call:
         """Set where the tensors lie; `keep` is held until the next bind."""
         self._keep[1] = keep
         for name, address in addresses.items():
-            for slot in self._slots[name]:
-                self._context[slot] = address
+            for slot, offset in self._slots[name]:
+                self._context[slot] = address + offset
 
     def place_scratch(self, address: int) -> None:
         """Set where the scratchpad lies, `scratchpad_bytes` of it, at a multiple of ALIGNMENT_BYTES."""
-        for name, offset in self._program.plan.scratch_offsets.items():
-            for slot in self._slots[name]:
-                self._context[slot] = address + offset
+        for name, begin in self._program.scratch_offsets.items():
+            for slot, offset in self._slots[name]:
+                self._context[slot] = address + begin + offset
 
     def __call__(self) -> None:
         if self._parallel is not None and threads_usable():

@@ -1,11 +1,12 @@
 """Direct convolution between reorders, for formats whose channels lie too far apart for the tile kernels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import KernelSpec, Phase, Plan, concatenate
+from asmdnn.planning.phase import Phase, View, of_one_width
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct as conv_direct
 from asmdnn.primitives.convolution.description import ConvolutionForward
@@ -53,21 +54,11 @@ def assemble(
 ) -> Plan | Refusal:
     """One plan of all reorders and the convolution, a phase each."""
     scratch = {f"blocked {role}": desc.size_bytes for role, desc in inner.tensors.items() if tensors[role] != desc}
-    specs: list[KernelSpec] = []
-    phases: list[tuple[Phase, int]] = []
 
-    def reorder(step: Step) -> None:
-        kernels, phase = reorder_phase(step.src, step.dst, (step.source, step.target))
-        phases.append((phase, len(specs)))
-        specs.extend(kernels)
+    def reorder(step: Step) -> Phase:
+        return reorder_phase(step.src, step.dst, (step.source, step.target))
 
-    for step in before:
-        reorder(step)
-    for phase in inner.phases:
-        buffers = tuple(f"blocked {a}" if f"blocked {a}" in scratch else a for a in phase.arguments)
-        phases.append((replace(phase, arguments=buffers), len(specs)))
-    specs.extend(inner.specs)
-    for step in after:
-        reorder(step)
-    arguments = max(len(phase.arguments) for phase, _ in phases)
-    return Plan(name, tuple(specs), concatenate(phases, arguments), tensors, inner.constants, scratch, inner.outputs)
+    places = {role: View(f"blocked {role}") for role in inner.tensors if f"blocked {role}" in scratch}
+    product = (phase.on(places) for phase in inner.phases)
+    phases = of_one_width([*map(reorder, before), *product, *map(reorder, after)])
+    return Plan(name, phases, tensors, inner.constants, scratch, inner.outputs)

@@ -15,7 +15,8 @@ from asmdnn.generators.dot.conv_shape import ARGUMENTS
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Phase, Plan
+from asmdnn.planning.phase import NOTHING, Phase, View, records_of
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
@@ -31,7 +32,7 @@ from asmdnn.primitives.convolution.tiling import (
 )
 from asmdnn.primitives.engine import Engine
 
-BUFFERS = (*ARGUMENTS[:-1], "weights")  # what is prefetched ahead is weights
+PREFETCHED = {"ahead": "weights"}  # what the argument points into
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +74,21 @@ def schedule_tiles(
     lines = ahead_lines(4 * width, chunk)
 
     specs: dict[ConvTileSpec, int] = {}
-    phases = []
+    made = []
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     for d, depth in enumerate(make_depths(ranges, bias, post_ops)):
         spec_of, cycles = make_specs(g, tiles.patterns, tiling, panels, depth, lines, engine.isa, specs)
         pattern, src, dst = tile_offsets
         ahead = share + panel_bytes * depth.begin // g.ic
-        zero = np.zeros_like(pattern)
-        others = [place.of_tiles(g.mb, tiles) for place in operands.values()]
-        rows = np.stack((zero, src, zero, zero, dst, starts[d, pattern], ahead, *others), axis=1)
-        records, cost = lay_out(rows, panel_offsets, pattern, spec_of, cycles, order.panels_at_once, chunk)
-        phases.append(Phase((*BUFFERS, *operands), records, cost, continues=d > 0))
-    return Plan(name, tuple(specs), tuple(phases), tensors, {"taps": taps}, {}, ("dst",))
+        others = {name: place.of_tiles(g.mb, tiles) for name, place in operands.items()}
+        columns = {"src": src, "dst": dst, "taps": starts[d, pattern], "ahead": ahead, **others}
+        rows = records_of((*ARGUMENTS, *operands), columns)
+        made.append(lay_out(rows, panel_offsets, pattern, spec_of, cycles, order.panels_at_once, chunk))
+    buffers = [PREFETCHED.get(name, name) for name in (*ARGUMENTS, *operands)]
+    arguments = tuple(View(name) if name in tensors or name == "taps" else NOTHING for name in buffers)
+    kernels = tuple(specs)
+    phases = tuple(Phase(kernels, arguments, *laid_out, continues=d > 0) for d, laid_out in enumerate(made))
+    return Plan(name, phases, tensors, {"taps": taps}, {}, ("dst",))
 
 
 def offsets_of_tiles(g: ConvGeometry, tiles: Tiles) -> tuple[Int64, Int64, Int64]:
@@ -109,11 +113,14 @@ def offsets_of_panels(
     Ahead of each panel lies the next one; of the last, the first one's next range of channels.
     """
     number = np.arange(panels)
-    dst = [g.dst.channel(int(c)) for c in width * number]
-    ahead = (number + 1) % panels * panel_bytes + (number == panels - 1) * depth_bytes
-    zero = np.zeros_like(number)
-    others = [place.of_panels(panels, width) for place in operands.values()]
-    return np.stack((zero, zero, number * panel_bytes, 4 * width * number, dst, zero, ahead, *others), axis=1)
+    columns = {
+        "weights": number * panel_bytes,
+        "bias": 4 * width * number,
+        "dst": np.array([g.dst.channel(int(c)) for c in width * number], np.int64),
+        "ahead": (number + 1) % panels * panel_bytes + (number == panels - 1) * depth_bytes,
+        **{name: place.of_panels(panels, width) for name, place in operands.items()},
+    }
+    return records_of((*ARGUMENTS, *operands), columns)
 
 
 def lay_out(

@@ -11,7 +11,8 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.move.shuffle_rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Int64, Phase, Plan
+from asmdnn.planning.phase import Int64, Phase, views
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise.loops import Box, Loop, boxes
@@ -73,9 +74,10 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan | Refusal:
             starts = grid(piece, (row, rows))
             records.append(np.concatenate((np.full((len(starts), 1), number), 4 * starts), 1).astype(np.int64))
             cycles.append(np.full(len(starts), cost(spec), np.int32))
-    phase = Phase(tuple(tensors), np.ascontiguousarray(np.concatenate(records)), np.concatenate(cycles))
+    together = np.ascontiguousarray(np.concatenate(records))
+    phase = Phase(tuple(index), views(tuple(tensors)), together, np.concatenate(cycles))
     in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
-    return Plan(name, tuple(index), (phase,), tensors, {}, {}, (request.dst[0],), in_place)
+    return Plan(name, (phase,), tensors, {}, {}, (request.dst[0],), in_place)
 
 
 def why_not(tensors: Mapping[str, MemoryDesc], dst: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.planning.plan import Phase
+from asmdnn.planning.phase import Phase, views
 from asmdnn.primitives.convolution.tiles import balanced
 from asmdnn.primitives.convolution.tiling import CALL_CYCLES
 from asmdnn.primitives.products.blocks import L1_SETS_BYTES, SMALL_TILE_CYCLES
@@ -61,7 +61,7 @@ def column_blocks(p: Product, isa: str) -> list[int]:
     return [*sizes[:-1], p.n - sum(sizes[:-1])]
 
 
-def outer_phase(p: Product, isa: str) -> tuple[tuple[OuterSpec, ...], Phase]:
+def outer_phase(p: Product, isa: str) -> Phase:
     """Kernels and records; rows of blocks, from left to right."""
     widths = column_blocks(p, isa)
     rows = balanced(p.m, max(1, BLOCK_CYCLES // row_cycles(p, widths[0], isa)))
@@ -78,8 +78,8 @@ def outer_phase(p: Product, isa: str) -> tuple[tuple[OuterSpec, ...], Phase]:
         top += height
     together = np.stack(records, 1).reshape(-1, 1 + len(ARGUMENTS))
     names = {name: x.buffer for name, x in p.operands().items()} | {"ahead": p.weights.buffer}
-    buffers = tuple(names.get(name, name) for name in ARGUMENTS)
-    return tuple(specs), Phase(buffers, together, np.tile(np.array(cycles, np.int32), len(starts)))
+    arguments = views([names.get(name, "") for name in ARGUMENTS])
+    return Phase(tuple(specs), arguments, together, np.tile(np.array(cycles, np.int32), len(starts)))
 
 
 def row_cycles(p: Product, width: int, isa: str) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.transpose import across_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Int64, Phase
+from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, ReorderSpec, Shape
 from asmdnn.primitives.reorder.loops import Box, Loop, boxes, merge
 
@@ -26,7 +26,7 @@ def reorder_phase(
     conversion: Conversion | None = None,
     scales: tuple[int, ...] | None = None,
     streams: bool = False,
-) -> tuple[tuple[ReorderSpec, ...], Phase]:
+) -> Phase:
     """Kernels and records that bring buffers[0] into the format of buffers[1].
 
     conversion: what the types say if None.  scales: the stride of each dim in buffers[2].  streams: the result is too
@@ -48,7 +48,7 @@ def reorder_phase(
             cycles.append(np.full(len(grid), CALL_CYCLES + moved // BYTES_PER_CYCLE, np.int32))
     together, costs = np.concatenate(records), np.concatenate(cycles)
     order = np.argsort(together[:, 2], kind="stable")  # a line that two boxes share, such as of padding, is at hand
-    return tuple(index), Phase(buffers, np.ascontiguousarray(together[order]), costs[order])
+    return Phase(tuple(index), views(buffers), np.ascontiguousarray(together[order]), costs[order])
 
 
 def with_zeros(maker: Blocks, found: list[Box]) -> list[Box]:

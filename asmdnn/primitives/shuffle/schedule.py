@@ -20,7 +20,7 @@ from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Tile
 from asmdnn.generators.move.shuffle_network import HALF_BYTES
 from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Int64, KernelSpec, Phase
+from asmdnn.planning.phase import Int64, KernelSpec, Phase, views
 from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
 
 KERNEL_ISA = "avx2"  # its kernels serve every level
@@ -52,10 +52,10 @@ class Records:
 
     def phase(self) -> Phase:
         records = np.array(self.records, np.int64).reshape(-1, 1 + len(ARGUMENTS))
-        return Phase(ARGUMENTS, records, np.array(self.cycles, np.int32))
+        return Phase(tuple(self.specs), views(ARGUMENTS), records, np.array(self.cycles, np.int32))
 
 
-def schedule(desc: MemoryDesc, dim: int, rows: int) -> tuple[tuple[KernelSpec, ...], Phase]:
+def schedule(desc: MemoryDesc, dim: int, rows: int) -> Phase:
     """Kernels and records that shuffle `dim` of a tensor, whose indices in dst are a matrix of so many rows."""
     out = Records(desc.size_bytes)
     if 0 not in desc.dims:
@@ -75,7 +75,7 @@ def schedule(desc: MemoryDesc, dim: int, rows: int) -> tuple[tuple[KernelSpec, .
                 by_elements(out, axis, step, runs)
             covered = offsets[: desc.dims[dim]]
         fill_padding(out, desc, positions, covered)
-    return tuple(out.specs), out.phase()
+    return out.phase()
 
 
 def with_streaming(spec: ShuffleSpec | RowsSpec | ElementsSpec) -> ShuffleSpec | RowsSpec | ElementsSpec:
