@@ -10,20 +10,16 @@
 | 3 PARTS       | number of parts that the records of every phase are split into |
 | 4 PHASES      | number of phases, > 0; then for each phase: |
 | + 0 RECORDS   | address of its records, int64[.., 1 + arguments]: a kernel's index, the offset of every argument |
-| + 1 SHARES    | address of its shares, int64[parts, 4]: first round, first record, last round, the end in that round |
+| + 1 SHARES    | address of its shares, for each part a row as below |
 | + 2 KERNELS   | address of the table of its kernels' addresses |
 | + 3 WAITS     | nonzero if all threads meet before the phase starts |
-| + 4 STEP      | bytes from a record to the next one, negative if a share is walked backwards |
-| + 5 MXCSR     | the control word that its kernels run under |
-| + 6 ROUNDS    | 0 if every record comes once, and at one place; else the address of its rounds |
+| + 4 MXCSR     | the control word that its kernels run under |
+| + 5 STARTS    | address of int64[rounds, arguments]: what each round adds to an argument; 0 if nothing is ever added |
+| + 6 PART_BYTES | address of int64[arguments]: what part i adds i times; where there are STARTS |
 | + 7 ..        | the base address of every argument |
-| rounds        | |
-| + 0 STARTS    | address of int64[rounds, arguments]: what each round adds to every argument |
-| + 1 PART_BYTES | address of int64[arguments]: what part i adds i times |
-| + 2 BEGIN     | the first record of a round, as it is walked |
-| + 3 END       | the end of a round, as it is walked |
-| + 4 NEXT      | bytes from a round's starts to those of the next one, as it is walked |
 
+A share is int64[8]: the first round, the first record in it, the last round, the end in that one; and as they are
+walked, maybe backwards: from a record to the next one, the first record of a round, its end, from a round to the next.
 Records are bytes from RECORDS, rounds bytes from STARTS.  Thread t of a team of n runs parts t, t + n, ...: the team
 that OpenMP grants may be smaller than the one asked for.  Kernels may overwrite every caller-saved register; the
 executor keeps its state in callee-saved ones, and what it needs once a part or a round on the stack.  MXCSR is put
@@ -34,7 +30,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from asmdnn.isa.assembler import Assembler, Pointer, Register, low32, mem, register, rsp
+from asmdnn.isa.assembler import Assembler, Label, Pointer, Register, low32, mem, register, rsp
 
 WORD = 8
 rax = register("r64", 0)
@@ -58,24 +54,26 @@ class PhaseWord(IntEnum):
     SHARES = 1
     KERNELS = 2
     WAITS = 3
+    MXCSR = 4
+    STARTS = 5
+    PART_BYTES = 6
+
+
+class ShareWord(IntEnum):
+    """Words of a share, see above."""
+
+    FIRST_ROUND = 0
+    FIRST = 1
+    LAST_ROUND = 2
+    LAST_END = 3
     STEP = 4
-    MXCSR = 5
-    ROUNDS = 6
-
-
-class RoundsWord(IntEnum):
-    """Words of what repeats a phase's records."""
-
-    STARTS = 0
-    PART_BYTES = 1
-    BEGIN = 2
-    END = 3
-    NEXT = 4
+    BEGIN = 5
+    END = 6
+    NEXT = 7
 
 
 CONTEXT_WORDS = len(Context)
 PHASE_WORDS = len(PhaseWord)  # and one for every argument
-SHARE_WORDS = 4
 ARGUMENTS = tuple(word.name.lower() for word in Context)
 
 
@@ -88,8 +86,7 @@ class Slots(NamedTuple):
     part: Pointer
     phases_left: Pointer
     round: Pointer
-    last_round: Pointer
-    last_end: Pointer
+    share: Pointer
     found_mxcsr: Pointer
     mxcsr: Pointer
 
@@ -101,7 +98,6 @@ class State(NamedTuple):
     table: Register
     record: Register
     end: Register
-    bases: Register
     step: Register
     slots: Slots
 
@@ -119,14 +115,19 @@ class ExecutorSpec:
     def name(self) -> str:
         return f"executor_{self.arguments}__x86_64"
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def generate(self, asm: Assembler) -> None:
         words = 2 * self.arguments + len(Slots._fields)
         words += words % 2  # keeps rsp a multiple of 16
         slots = Slots(*(mem(rsp, WORD * (2 * self.arguments + i), size=WORD) for i in range(len(Slots._fields))))
-        names = ("phase", "kernel table", "record", "end of share", "bases", "step")
-        kept = [asm.gp.claim(register("r64", n), name) for n, name in zip((3, 5, 12, 13, 14, 15), names, strict=True)]
-        phase, table, record, end, bases, step = kept
-        state = State(phase, table, record, end, bases, step, slots)
+        names = ("phase", "kernel table", "record", "end of share", "step")
+        kept = [asm.gp.claim(register("r64", n), name) for n, name in zip((3, 5, 12, 13, 14), names, strict=True)]
+        phase, table, record, end, step = kept
+        state = State(phase, table, record, end, step, slots)
         next_phase, done = asm.new_label("next phase"), asm.new_label("done")
 
         asm.SUB(rsp, WORD * words)
@@ -134,7 +135,6 @@ class ExecutorSpec:
         asm.bind(next_phase)
         switch_mxcsr(asm, state)
         asm.MOV(state.table, state.word(PhaseWord.KERNELS))
-        asm.MOV(state.step, state.word(PhaseWord.STEP))
         self.run_parts(asm, state)
         asm.SUB(slots.phases_left, 1)
         asm.JZ(done)
@@ -161,23 +161,25 @@ class ExecutorSpec:
         asm.JAE(phase_done)
         asm.gp.free(context)
         self.take_share(asm, state, part)
-        asm.LEA(state.bases, mem(state.phase, WORD * PHASE_WORDS))
-        asm.CMP(state.word(PhaseWord.ROUNDS), 0)
-        asm.JZ(walk)
         asm.gp.free(part)
+        asm.CMP(state.word(PhaseWord.STARTS), 0)
+        asm.JNZ(next_round)
+        self.take_bases(asm, state)
+        asm.JMP(walk)
 
         asm.bind(next_round)
         self.start_round(asm, state)
         asm.bind(walk)
         self.walk(asm, state)
-        asm.CMP(state.word(PhaseWord.ROUNDS), 0)
+        asm.CMP(state.word(PhaseWord.STARTS), 0)
         asm.JZ(walked)
         go_to_next_round(asm, state, next_round)
         asm.bind(walked)
-        thread = asm.gp.take("team")
-        asm.MOV(thread, slots.team)
-        asm.ADD(slots.part, thread)
-        asm.gp.free(thread)
+        following = asm.gp.take("following part")
+        asm.MOV(following, slots.part)
+        asm.ADD(following, slots.team)
+        asm.MOV(slots.part, following)
+        asm.gp.free(following)
         asm.JMP(next_part)
         asm.bind(phase_done)
 
@@ -185,41 +187,51 @@ class ExecutorSpec:
         """Where a part begins and ends."""
         slots, share, value = state.slots, asm.gp.take("share"), asm.gp.take("value")
         asm.MOV(share, part)
-        asm.SHL(share, 5)
+        asm.SHL(share, 6)
         asm.ADD(share, state.word(PhaseWord.SHARES))
-        for word, slot in ((0, slots.round), (2, slots.last_round), (3, slots.last_end)):
-            asm.MOV(value, mem(share, WORD * word))
-            asm.MOV(slot, value)
+        asm.MOV(slots.share, share)
+        asm.MOV(value, of_share(share, ShareWord.FIRST_ROUND))
+        asm.MOV(slots.round, value)
+        asm.MOV(state.step, of_share(share, ShareWord.STEP))
         asm.MOV(state.end, state.word(PhaseWord.RECORDS))
         asm.MOV(state.record, state.end)
-        asm.ADD(state.record, mem(share, WORD))
-        asm.ADD(state.end, value)
+        asm.ADD(state.record, of_share(share, ShareWord.FIRST))
+        asm.ADD(state.end, of_share(share, ShareWord.LAST_END))
         asm.gp.free(share, value)
+
+    def take_bases(self, asm: Assembler, state: State) -> None:
+        """The bases of a phase without rounds."""
+        value = asm.gp.take("value")
+        for i in range(self.arguments):
+            asm.MOV(value, mem(state.phase, WORD * (PHASE_WORDS + i)))
+            asm.MOV(mem(rsp, WORD * (self.arguments + i)), value)
+        asm.gp.free(value)
 
     def start_round(self, asm: Assembler, state: State) -> None:
         """The bases of a round, and where its records end."""
-        slots, last = state.slots, asm.new_label("last round")
-        rounds, starts, strides, value = (asm.gp.take(name) for name in ("rounds", "starts", "part bytes", "value"))
-        asm.MOV(rounds, state.word(PhaseWord.ROUNDS))
-        asm.MOV(starts, mem(rounds, WORD * RoundsWord.STARTS))
+        slots, last, has_end = state.slots, asm.new_label("last round"), asm.new_label("end of round")
+        starts, strides, value = (asm.gp.take(name) for name in ("starts", "part bytes", "value"))
+        asm.MOV(starts, state.word(PhaseWord.STARTS))
         asm.ADD(starts, slots.round)
-        asm.MOV(strides, mem(rounds, WORD * RoundsWord.PART_BYTES))
+        asm.MOV(strides, state.word(PhaseWord.PART_BYTES))
         for i in range(self.arguments):
             asm.MOV(value, slots.part)
             asm.IMUL(value, mem(strides, WORD * i, size=WORD))
             asm.ADD(value, mem(starts, WORD * i, size=WORD))
             asm.ADD(value, mem(state.phase, WORD * (PHASE_WORDS + i), size=WORD))
             asm.MOV(mem(rsp, WORD * (self.arguments + i)), value)
-        asm.LEA(state.bases, mem(rsp, WORD * self.arguments))
+        share = strides
+        asm.MOV(share, slots.share)
         asm.MOV(state.end, state.word(PhaseWord.RECORDS))
         asm.MOV(value, slots.round)
-        asm.CMP(value, slots.last_round)
-        asm.MOV(value, slots.last_end)
+        asm.CMP(value, of_share(share, ShareWord.LAST_ROUND))
         asm.JZ(last)
-        asm.MOV(value, mem(rounds, WORD * RoundsWord.END))
+        asm.ADD(state.end, of_share(share, ShareWord.END))
+        asm.JMP(has_end)
         asm.bind(last)
-        asm.ADD(state.end, value)
-        asm.gp.free(rounds, starts, strides, value)
+        asm.ADD(state.end, of_share(share, ShareWord.LAST_END))
+        asm.bind(has_end)
+        asm.gp.free(starts, strides, value)
 
     def walk(self, asm: Assembler, state: State) -> None:
         """All records from the first to the end."""
@@ -238,12 +250,16 @@ class ExecutorSpec:
         value = asm.gp.take("value")
         for i in range(self.arguments):
             asm.MOV(value, mem(state.record, WORD * (1 + i)))
-            asm.ADD(value, mem(state.bases, WORD * i))
+            asm.ADD(value, mem(rsp, WORD * (self.arguments + i), size=WORD))
             asm.MOV(mem(rsp, WORD * i), value)
         asm.MOV(asm.frame, rsp)
         asm.MOV(value, mem(state.record))
         asm.call(mem(state.table, index=value, scale=8, size=WORD))
         asm.gp.free(value)
+
+
+def of_share(share: Register, word: ShareWord) -> Pointer:
+    return mem(share, WORD * word, size=WORD)
 
 
 def half(slot: Pointer) -> Pointer:
@@ -288,21 +304,21 @@ def switch_mxcsr(asm: Assembler, state: State) -> None:
     asm.gp.free(wanted, found)
 
 
-def go_to_next_round(asm: Assembler, state: State, next_round: object) -> None:
+def go_to_next_round(asm: Assembler, state: State, next_round: Label) -> None:
     """The next round of a share, unless this was its last one."""
     slots, last = state.slots, asm.new_label("was last round")
-    rounds, value = asm.gp.take("rounds"), asm.gp.take("value")
+    share, value = asm.gp.take("share"), asm.gp.take("value")
+    asm.MOV(share, slots.share)
     asm.MOV(value, slots.round)
-    asm.CMP(value, slots.last_round)
+    asm.CMP(value, of_share(share, ShareWord.LAST_ROUND))
     asm.JZ(last)
-    asm.MOV(rounds, state.word(PhaseWord.ROUNDS))
-    asm.ADD(value, mem(rounds, WORD * RoundsWord.NEXT, size=WORD))
+    asm.ADD(value, of_share(share, ShareWord.NEXT))
     asm.MOV(slots.round, value)
     asm.MOV(state.record, state.word(PhaseWord.RECORDS))
-    asm.ADD(state.record, mem(rounds, WORD * RoundsWord.BEGIN, size=WORD))
+    asm.ADD(state.record, of_share(share, ShareWord.BEGIN))
     asm.JMP(next_round)
     asm.bind(last)
-    asm.gp.free(rounds, value)
+    asm.gp.free(share, value)
 
 
 def meet_if_asked(asm: Assembler, state: State) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asmdnn.generators.executor import WORD, PhaseWord, RoundsWord
+from asmdnn.generators.executor import WORD, PhaseWord, ShareWord
 from asmdnn.planning.phase import Int64, KernelSpec, Phase, waits
 from asmdnn.planning.plan import Plan
 
@@ -17,15 +17,14 @@ FLUSHING_MXCSR = USUAL_MXCSR | 0x8040  # and subnormal results and operands are 
 class PhaseTable:
     """The arrays of a phase; their addresses are words of the context, so they live as long as that.
 
-    shares: int64[parts, 4].  kernels: int64[kernels of the phase], addresses.  rounds: int64[5] or None; starts and
-    part_bytes are what it points to.
+    shares: int64[parts, 8].  kernels: int64[kernels of the phase], addresses.  starts, part_bytes: None if there is
+    one round and no part has anything for itself.
     """
 
     phase: Phase
     shares: Int64
     kernels: Int64
     waits: bool
-    rounds: Int64 | None = None
     starts: Int64 | None = None
     part_bytes: Int64 | None = None
 
@@ -51,14 +50,7 @@ class PhaseTables:
         shares, kernels = self._shares[key], self._kernels[id(phase.kernels)]
         if not phase.repeats and not part_bytes.any():
             return PhaseTable(phase, shares, kernels, meets)
-        starts = phase.starts()
-        rounds = np.zeros(len(RoundsWord), np.int64)
-        rounds[RoundsWord.STARTS], rounds[RoundsWord.PART_BYTES] = starts.ctypes.data, part_bytes.ctypes.data
-        begin, end, step = 0, phase.records.nbytes, starts.strides[0]
-        if phase.backwards:
-            begin, end, step = end - phase.records.strides[0], -phase.records.strides[0], -step
-        rounds[RoundsWord.BEGIN], rounds[RoundsWord.END], rounds[RoundsWord.NEXT] = begin, end, step
-        return PhaseTable(phase, shares, kernels, meets, rounds, starts, part_bytes)
+        return PhaseTable(phase, shares, kernels, meets, phase.starts(), part_bytes)
 
     def _part_bytes(self, phase: Phase) -> Int64:
         """int64[arguments]: what a part adds for each part before it."""
@@ -68,9 +60,10 @@ class PhaseTables:
 
 
 def shares_of(phase: Phase, bounds: Int64) -> Int64:
-    """int64[parts, 4]: first round, first record, last round, the end in that round; in bytes, as they are walked."""
+    """int64[parts, 8], in bytes, as they are walked: see ShareWord."""
     size, record = max(1, len(phase.records)), WORD * (1 + len(phase.arguments))
     round_bytes = WORD * len(phase.arguments)
+    ways = (record, 0, record * size, round_bytes)
     begin, end = bounds[:-1], np.maximum(bounds[1:], bounds[:-1])
     empty = begin == end
     first, at = np.divmod(np.where(empty, 0, begin), size)
@@ -79,18 +72,21 @@ def shares_of(phase: Phase, bounds: Int64) -> Int64:
     if phase.backwards:
         first, at, last, stop = last, stop - 1, first, at - 1
         stop = np.where(empty, at, stop)
-    return np.ascontiguousarray(np.stack((round_bytes * first, record * at, round_bytes * last, record * stop), 1))
+        ways = (-record, record * (size - 1), -record, -round_bytes)
+    own = np.stack((round_bytes * first, record * at, round_bytes * last, record * stop), 1)
+    shares: Int64 = np.concatenate((own, np.tile(np.array(ways, np.int64), (len(own), 1))), 1)
+    assert shares.shape[1] == len(ShareWord)
+    return shares
 
 
 def phase_words(table: PhaseTable) -> list[int]:
     """The words of a phase, in front of its bases."""
     phase, words = table.phase, [0] * len(PhaseWord)
-    record = phase.records.strides[0] if len(phase.records) else 0
     words[PhaseWord.RECORDS] = phase.records.ctypes.data
     words[PhaseWord.SHARES] = table.shares.ctypes.data
     words[PhaseWord.KERNELS] = table.kernels.ctypes.data
     words[PhaseWord.WAITS] = int(table.waits)
-    words[PhaseWord.STEP] = -record if phase.backwards else record
     words[PhaseWord.MXCSR] = FLUSHING_MXCSR if phase.flushes else USUAL_MXCSR
-    words[PhaseWord.ROUNDS] = 0 if table.rounds is None else table.rounds.ctypes.data
+    if table.starts is not None and table.part_bytes is not None:
+        words[PhaseWord.STARTS], words[PhaseWord.PART_BYTES] = table.starts.ctypes.data, table.part_bytes.ctypes.data
     return words

@@ -15,6 +15,7 @@ from tests.abi.trampoline import CALLEE_SAVED, call_with_known_registers
 from tests.emulator.assembling import Mem, assemble, ins
 from tests.generators.cases import arguments_of, case_of
 from tests.generators.codes import by_family, code_of
+from tests.generators.executors import COUNTS
 from tests.support.native import Kernel, first_failure
 
 RET = ins("RETNQ")
@@ -46,17 +47,18 @@ def test_peak(isa: str) -> None:
     assert not call_with_known_registers(kernel, passes.ctypes.data, isa_of(isa).vector_bytes).offences()
 
 
-@pytest.mark.parametrize("arguments", [*range(1, 9), 17, 40])
+@pytest.mark.parametrize("arguments", COUNTS)
 def test_executor(arguments: int) -> None:
     """Its state is in callee-saved registers, all of which its kernels get, too: they may change the others only.  It
     changes MXCSR twice, and puts it back."""
     kernel = Kernel(assemble(*(ins("XOR_R64_RM64", name, name) for name in CALLER_SAVED), RET))
     records, table = np.zeros((5, 1 + arguments), np.int64), np.array([kernel.address], np.int64)
     step, zeros = records.strides[0], np.zeros(arguments, np.int64)
-    shares = np.array([0, 0, 0, 2 * step, 0, 2 * step, 0, 5 * step], np.int64)
-    rounds = np.array([zeros.ctypes.data, zeros.ctypes.data, 0, 5 * step, 0], np.int64)
+    ways = (step, 0, 5 * step, 8 * arguments)
+    shares = np.array([(0, 0, 0, 2 * step, *ways), (0, 2 * step, 0, 5 * step, *ways)], np.int64)
+    rounds = [(0, 0), (zeros.ctypes.data, zeros.ctypes.data)]
     places = (records.ctypes.data, shares.ctypes.data, table.ctypes.data)
-    phases = [(*places, 1, step, mode, again, *zeros) for mode in (0x1F80, 0x9FC0) for again in (0, rounds.ctypes.data)]
+    phases = [(*places, 1, mode, *again, *zeros) for mode in (0x1F80, 0x9FC0) for again in rounds]
     context = np.array([0, 0, 0, 2, 4, *(word for phase in phases for word in phase)], np.int64)
     executor = Kernel(code_of(ExecutorSpec(arguments)).data)
     assert not call_with_known_registers(executor, context.ctypes.data).offences()

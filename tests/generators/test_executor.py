@@ -11,10 +11,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from asmdnn.generators.executor import ExecutorSpec, PhaseWord, RoundsWord
+from asmdnn.generators.executor import ExecutorSpec, PhaseWord
 from tests.emulator import Machine
 from tests.emulator.assembling import Mem, assemble, ins
 from tests.generators.codes import code_of
+from tests.generators.executors import COUNTS
 from tests.support.blob import CODE, Words, blob_of
 
 DATA, DIARY, THREAD_NUM, NUM_THREADS, BARRIER, HOST = 0x1000_0000, 0x2000_0000, 0x3000, 0x3010, 0x3020, 0x3030
@@ -99,32 +100,28 @@ def shares_of(phase: Phase, arguments: int) -> list[int]:
     words: list[int] = []
     size, record, turn = max(1, len(phase.records)), 8 * (1 + arguments), 8 * arguments
     for begin, end in pairwise(phase.cuts):
+        ways = [-record, record * (size - 1), -record, -turn] if phase.backwards else [record, 0, record * size, turn]
         if begin == end:
-            words += [0, 0, 0, 0]
+            words += [0, 0, 0, 0, *ways]
             continue
         first, last = divmod(begin, size), divmod(end - 1, size)
         if phase.backwards:
-            words += [turn * last[0], record * last[1], turn * first[0], record * (first[1] - 1)]
+            words += [turn * last[0], record * last[1], turn * first[0], record * (first[1] - 1), *ways]
         else:
-            words += [turn * first[0], record * first[1], turn * last[0], record * (last[1] + 1)]
+            words += [turn * first[0], record * first[1], turn * last[0], record * (last[1] + 1), *ways]
     return words
 
 
 def described(phase: Phase, arguments: int, words: Words, table: Sequence[int]) -> list[int]:
     """The words of a phase, its arrays added to `words`."""
-    found, record = [0] * len(PhaseWord), 8 * (1 + arguments)
+    found = [0] * len(PhaseWord)
     found[PhaseWord.RECORDS] = words.add(phase.records.ravel())
     found[PhaseWord.SHARES] = words.add(shares_of(phase, arguments))
     found[PhaseWord.KERNELS] = words.add(table[phase.table :])
     found[PhaseWord.WAITS], found[PhaseWord.MXCSR] = int(phase.waits), phase.mode
-    found[PhaseWord.STEP] = -record if phase.backwards else record
     if phase.starts is not None and phase.part_bytes is not None:
-        rounds, last = [0] * len(RoundsWord), record * (len(phase.records) - 1)
-        rounds[RoundsWord.STARTS] = words.add(phase.starts.ravel())
-        rounds[RoundsWord.PART_BYTES] = words.add(phase.part_bytes)
-        rounds[RoundsWord.BEGIN], rounds[RoundsWord.END] = (last, -record) if phase.backwards else (0, last + record)
-        rounds[RoundsWord.NEXT] = -8 * arguments if phase.backwards else 8 * arguments
-        found[PhaseWord.ROUNDS] = words.add(rounds)
+        found[PhaseWord.STARTS] = words.add(phase.starts.ravel())
+        found[PhaseWord.PART_BYTES] = words.add(phase.part_bytes)
     return [*found, *phase.bases]
 
 
@@ -156,7 +153,7 @@ def events_of(arguments: int, phases: Sequence[Phase], thread: int, team: int, a
 
 
 @pytest.mark.parametrize("team", TEAMS, ids=str)
-@pytest.mark.parametrize("arguments", [*range(1, 10), 15, 16, 17, 31, 40])
+@pytest.mark.parametrize("arguments", COUNTS)
 def test_threads_of_a_team(arguments: int, team: tuple[int, int]) -> None:
     """Every thread runs parts t, t + n, ...: the team may be smaller than the number of parts, or larger."""
     threads, parts = team

@@ -15,7 +15,6 @@ from asmdnn.generators.executor import (
     Context,
     ExecutorSpec,
     PhaseWord,
-    RoundsWord,
 )
 from asmdnn.planning.phase import KernelSpec
 from asmdnn.runtime.context import PhaseTables
@@ -98,11 +97,9 @@ def emulated_context(
         context[at + PhaseWord.RECORDS] = words.add(np.ravel(table.phase.records))
         context[at + PhaseWord.SHARES] = words.add(np.ravel(table.shares))
         context[at + PhaseWord.KERNELS] = words.add(table.kernels)
-        if table.rounds is not None and table.starts is not None and table.part_bytes is not None:
-            rounds = table.rounds.copy()
-            rounds[RoundsWord.STARTS] = words.add(np.ravel(table.starts))
-            rounds[RoundsWord.PART_BYTES] = words.add(table.part_bytes)
-            context[at + PhaseWord.ROUNDS] = words.add(rounds)
+        if table.starts is not None and table.part_bytes is not None:
+            context[at + PhaseWord.STARTS] = words.add(np.ravel(table.starts))
+            context[at + PhaseWord.PART_BYTES] = words.add(table.part_bytes)
     for name, address in base.items():
         for slot, offset in program.slots(name):
             context[slot] = address + offset
