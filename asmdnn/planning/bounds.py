@@ -113,7 +113,8 @@ def read_tap_list(values: Int64, start_bytes: int, taps: TapList, where: str) ->
 def continued(plan: Plan, index: int, calls: list[Calls]) -> set[str]:
     """The buffers in which record i of the phase writes exactly what record i of the phase before wrote; not none."""
     before, after = plan.phases[index - 1], plan.phases[index]
-    if index == 0 or before.arguments != after.arguments or before.records.shape != after.records.shape:
+    buffers = [[view.buffer for view in phase.arguments] for phase in (before, after)]
+    if index == 0 or buffers[0] != buffers[1] or before.records.shape != after.records.shape:
         raise PlanError(f"phase {index} continues a phase with other records or arguments")
     if before.repeats != after.repeats or before.alone != after.alone or not same(before.groups, after.groups):
         raise PlanError(f"phase {index} continues a phase with other rounds or groups")
@@ -131,7 +132,11 @@ def continued(plan: Plan, index: int, calls: list[Calls]) -> set[str]:
     if written == others:
         raise PlanError(f"phase {index} writes other bytes than the phase it continues")
     moved = {a: before.records[:, 1 + a] != after.records[:, 1 + a] for a in sorted(written - others)}
-    kept = {after.arguments[a].buffer for a, changed in moved.items() if not changed.any()}
+    kept = {
+        after.arguments[a].buffer
+        for a, changed in moved.items()
+        if not changed.any() and after.arguments[a] == before.arguments[a]
+    }
     if not kept:
         record = min(int(changed.argmax()) for changed in moved.values())
         raise PlanError(f"phase {index}: record {record} does not continue its own output")

@@ -12,7 +12,7 @@ from asmdnn.primitives.convolution import direct as conv_direct
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
-from asmdnn.primitives.reorder.schedule import reorder_phase
+from asmdnn.primitives.reorder.schedule import reorder_phases
 
 NAME = "reorder+direct"
 
@@ -55,10 +55,10 @@ def assemble(
     """One plan of all reorders and the convolution, a phase each."""
     scratch = {f"blocked {role}": desc.size_bytes for role, desc in inner.tensors.items() if tensors[role] != desc}
 
-    def reorder(step: Step) -> Phase:
-        return reorder_phase(step.src, step.dst, (step.source, step.target))
+    def reorders(steps: Sequence[Step]) -> list[Phase]:
+        return [x for step in steps for x in reorder_phases(step.src, step.dst, (step.source, step.target))]
 
     places = {role: View(f"blocked {role}") for role in inner.tensors if f"blocked {role}" in scratch}
     product = (phase.on(places) for phase in inner.phases)
-    phases = of_one_width([*map(reorder, before), *product, *map(reorder, after)])
+    phases = of_one_width([*reorders(before), *product, *reorders(after)])
     return Plan(name, phases, tensors, inner.constants, scratch, inner.outputs)

@@ -1,7 +1,8 @@
 """The plan of an element-wise primitive: kernels for the rows of every box, zeros for the padding of dst."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.move.shuffle_rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import Int64, Phase, views
+from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.rounds import MANY, apart, in_loops
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise.loops import Box, Loop, boxes
@@ -57,7 +59,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan | Refusal:
     if nests is None:
         return Refusal(name, reason or "blocks that do not nest, such as 16 and 24, are not implemented")
     index: dict[Spec, int] = {}
-    records, cycles = [np.empty((0, 1 + len(tensors)), np.int64)], [np.empty(0, np.int32)]
+    calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
     for box in nests:
         along = next((loop for loop in box.loops if loop.strides[DST] == 1), Loop(1, (1,) * len(tensors)))
         strided = [tensor for tensor, s in zip(tensors, along.strides, strict=True) if s > 1]
@@ -70,14 +72,33 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan | Refusal:
             if isinstance(spec, ElementwiseSpec) and tensors[request.dst[0]].size_bytes >= STREAMING_BYTES:
                 aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
-            number = index.setdefault(spec, len(index))
-            starts = grid(piece, (row, rows))
-            records.append(np.concatenate((np.full((len(starts), 1), number), 4 * starts), 1).astype(np.int64))
-            cycles.append(np.full(len(starts), cost(spec), np.int32))
-    together = np.ascontiguousarray(np.concatenate(records))
-    phase = Phase(tuple(index), views(tuple(tensors)), together, np.concatenate(cycles))
+            index.setdefault(spec, len(index))
+            calls.append((spec, piece, tuple(x for x in piece.loops if x is not row and x is not rows)))
     in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
-    return Plan(name, (phase,), tensors, {}, {}, (request.dst[0],), in_place)
+    phases = phases_of(calls, index, views(tuple(tensors)))
+    return Plan(name, phases, tensors, {}, {}, (request.dst[0],), in_place)
+
+
+def phases_of(
+    calls: Sequence[tuple[Spec, Box, tuple[Loop, ...]]], index: Mapping[Spec, int], arguments: tuple[View, ...]
+) -> tuple[Phase, ...]:
+    """One phase of all records, or, where there are many, rounds of each box apart from the others."""
+    kernels = tuple(index)
+    if sum(prod(loop.extent for loop in outer) for _, _, outer in calls) > MANY:
+        found: list[Phase] = []
+        for spec, box, outer in calls:
+            record = np.array([(index[spec], *(4 * start for start in box.starts))], np.int64)
+            loops = [(loop.extent, tuple(4 * s for s in loop.strides)) for loop in outer]
+            made = in_loops(kernels, arguments, record, np.array([cost(spec)], np.int32), loops)
+            found += apart(made) if found else made
+        return tuple(found)
+    records, cycles = [np.empty((0, 1 + len(arguments)), np.int64)], [np.empty(0, np.int32)]
+    for spec, box, outer in calls:
+        starts = grid(box, outer)
+        records.append(np.concatenate((np.full((len(starts), 1), index[spec]), 4 * starts), 1).astype(np.int64))
+        cycles.append(np.full(len(starts), cost(spec), np.int32))
+    together = np.ascontiguousarray(np.concatenate(records))
+    return (Phase(kernels, arguments, together, np.concatenate(cycles)),)
 
 
 def why_not(tensors: Mapping[str, MemoryDesc], dst: str) -> str:
@@ -115,13 +136,12 @@ def cut_loop(box: Box, loop: Loop, most: int) -> Iterator[tuple[Box, Loop]]:
         yield Box(starts, (*others, inner), box.padding), inner
 
 
-def grid(box: Box, inside: tuple[Loop, ...]) -> Int64:
-    """int64[records, tensors]: where each record starts, in elements."""
+def grid(box: Box, outer: tuple[Loop, ...]) -> Int64:
+    """int64[records, tensors]: where each record starts, in elements; the loops outside of kernels make them."""
     starts = np.array([box.starts], np.int64)
-    for loop in box.loops:
-        if not any(loop is x for x in inside):
-            steps = np.arange(loop.extent)[:, None] * np.array(loop.strides, np.int64)
-            starts = (starts[:, None] + steps).reshape(-1, len(box.starts))
+    for loop in outer:
+        steps = np.arange(loop.extent)[:, None] * np.array(loop.strides, np.int64)
+        starts = (starts[:, None] + steps).reshape(-1, len(box.starts))
     return starts
 
 

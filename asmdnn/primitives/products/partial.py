@@ -13,11 +13,13 @@ import numpy as np
 from asmdnn.generators.dot.dots import STRIP, DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.phase import Int64, KernelSpec, Phase, merged, records_of, views
 from asmdnn.primitives.convolution.tiles import balanced
 from asmdnn.primitives.convolution.tiling import CALL_CYCLES
 from asmdnn.primitives.products.blocks import DEPTH_STEP, FEW_TILES, ranges_of
 from asmdnn.primitives.products.product import Matrix, Product
+from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.schedule import Ending, schedule
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ PARTIAL, ONE = "partial sums", "one"
 ROW_RANGE, LEAST_ROW, ROW_COLUMNS = 32, 128, 4096  # rows at a time, columns worth it, columns whose sums stay in L1
 LEAST_DOT = 8  # vectors of a row, and rows, that are worth adding up lanes
 DOTS_ELEMENTS = 1 << 15  # of src that a call reads
+MANY_DOTS = 1 << 9  # records that are written out
 ONE_BITS = 0x3F800000  # 1.0f
 
 
@@ -76,24 +79,34 @@ def rows_of_weights(assembly: "Assembly", p: Product) -> None:
 
 def dots(assembly: "Assembly", p: Product) -> None:
     """Rows of src times a vector: what every lane sums, then the sum of the lanes."""
-    specs: dict[DotsSpec, int] = {}
-    records, cycles, at = [], [], 0
     row = 4 * assembly.lanes
     partial = assembly.room(PARTIAL, p.m * row)
-    for rows in balanced(p.m, max(STRIP, DOTS_ELEMENTS // p.k)):
-        spec = DotsSpec(assembly.engine.isa, rows, p.k, p.src.row_bytes)
+    most = max(STRIP, DOTS_ELEMENTS // p.k)
+    phases: list[Phase] = []
+    for piece in pieces_of(replace(p, dst=Matrix(partial, 0, (), row, 4)), most, 1, MANY_DOTS):
+        made = dots_phase(piece.product, most, assembly.engine.isa)
+        phases += in_rounds([made], piece, ARGUMENTS, is_first=not phases)
+    assembly.words.append("dots")
+    assembly.add(phases)
+    total = replace(p, k=assembly.lanes, src=Matrix(partial, 0, (), row, 4), weights=ones(assembly, 0))
+    assembly.add(schedule(total, assembly.ending, assembly.engine.isa, assembly.engine.l2_bytes, one_range=True))
+
+
+def dots_phase(p: Product, most: int, isa: str) -> Phase:
+    """What every lane sums of at most `most` rows a record."""
+    specs: dict[DotsSpec, int] = {}
+    records, cycles, at = [], [], 0
+    for rows in balanced(p.m, most):
+        spec = DotsSpec(isa, rows, p.k, p.src.row_bytes)
         columns = {
             "src": p.src.start_bytes + at * p.src.row_bytes,
             "weights": p.weights.start_bytes,
-            "dst": at * row,
+            "dst": p.dst.start_bytes + at * p.dst.row_bytes,
         }
         records.append(records_of(ARGUMENTS, columns, specs.setdefault(spec, len(specs))))
-        cycles.append(rows * p.k // assembly.lanes + CALL_CYCLES)
+        cycles.append(rows * p.k // lanes_of(isa) + CALL_CYCLES)
         at += rows
-    assembly.words.append("dots")
-    assembly.add([partial_phase(p, partial, tuple(specs), records, cycles)])
-    total = replace(p, k=assembly.lanes, src=Matrix(partial, 0, (), row, 4), weights=ones(assembly, 0))
-    assembly.add(schedule(total, assembly.ending, assembly.engine.isa, assembly.engine.l2_bytes, one_range=True))
+    return partial_phase(p, p.dst.buffer, tuple(specs), records, cycles)
 
 
 def partial_phase(

@@ -28,11 +28,12 @@ from asmdnn.primitives.products.blocks import (
     packs_aliases,
     panel_columns,
 )
-from asmdnn.primitives.products.outer import is_outer, outer_phase, src_aliases, weights_alias
+from asmdnn.primitives.products.outer import is_outer, outer_phases, src_aliases, weights_alias
 from asmdnn.primitives.products.partial import dots, reads_dots, reads_rows, rows_of_weights, split
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices_desc, panels_of, panels_tag
+from asmdnn.primitives.products.rounds import runs_of
 from asmdnn.primitives.products.schedule import Ending, schedule
-from asmdnn.primitives.reorder.schedule import reorder_phase
+from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.types import f32
 
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
@@ -99,7 +100,7 @@ class Assembly:
     def reorder(self, source: str, src: MemoryDesc, target: str, dst: MemoryDesc, word: str) -> None:
         """A phase that brings `source` into the format of the scratch or tensor `target`."""
         self.words.append(word)
-        self.add([reorder_phase(src, dst, (source, target))])
+        self.add(reorder_phases(src, dst, (source, target)))
 
     def product(self, p: Product) -> None:
         """Everything for a product; nothing if dst is empty."""
@@ -181,8 +182,9 @@ class Assembly:
                 self.split_or_not(replace(part, weights=columns), splits)
                 continue
             packing = replace(part, packed=columns)
-            sizes = balanced(p.m, choose_block(packing, isa).rows)
-            first, at_once = packing.rows(0, sizes[0]), len(sizes) > FEW_ROW_TILES or not packs_aliases(packing)
+            sizes = runs_of(p.m, choose_block(packing, isa).rows)
+            tiles = sum(times for _, times in sizes)
+            first, at_once = packing.rows(0, sizes[0][0]), tiles > FEW_ROW_TILES or not packs_aliases(packing)
             self.words += ["packing_tiles", "tiles"]
             self.add(schedule(first, self.ending, isa, l2, one_range=at_once))
             if first.m < p.m:
@@ -197,7 +199,7 @@ class Assembly:
             self.pack(part, columns)
             p = replace(p, weights=columns)
         self.words.append("outer")
-        self.add([outer_phase(p, self.engine.isa)])
+        self.add(outer_phases(p, self.engine.isa))
 
     def split_or_not(self, p: Product, splits: int) -> None:
         if splits > 1:

@@ -1,7 +1,7 @@
 """The records of a matrix product: tiles for every matrix of the batch, in the order that reads least."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -11,7 +11,7 @@ from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias, Items
 from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.planning.phase import Phase, View, records_of, views
+from asmdnn.planning.phase import NOTHING, Phase, View, records_of, views
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain
 from asmdnn.primitives.convolution.schedule import lay_out, make_depths
 from asmdnn.primitives.convolution.tiles import Int64, balanced
@@ -25,12 +25,14 @@ from asmdnn.primitives.products.blocks import (
     prefetches_columns,
 )
 from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 
 LINE_BYTES = 64
 STREAM_BYTES = 1024  # panels that a single row of dst reads are prefetched so far ahead
 STREAM_ROWS = 16  # and weights that are not packed so many rows ahead
 MAX_STREAM_BYTES = 1 << 24
 FEW_WEIGHTS = 64 * 64  # which stay in L1
+MANY_RANGES = 64  # of k, whose records are written out once for all equal ones
 WEIGHTS_SHARE = 8  # of L2: weights that stay there whatever the order
 
 
@@ -87,14 +89,13 @@ def schedule(p: Product, ending: Ending, isa: str, l2_bytes: int, one_range: boo
     lanes, block = lanes_of(isa), choose_block(p, isa)
     whole = one_range or not ending.may_split
     ranges = [(0, p.k)] if whole else choose_ranges(p, block, lanes, l2_bytes)
-    cut = Cut.of(p, block, lanes, ranges, l2_bytes)
-    specs: dict[MatmulTileSpec, int] = {}
-    made = []
-    for step in steps_of(ranges, p.bias is not None, ending, ending.on_registers(p.others, lanes)):
-        made.append(cut.records(step, isa, specs))
-    kernels = tuple(specs)
-    arguments = cut.views(ending.scaled)
-    return [Phase(kernels, arguments, *laid_out, continues=i > 0) for i, laid_out in enumerate(made)]
+    steps = list(steps_of(ranges, p.bias is not None, ending, ending.on_registers(p.others, lanes)))
+    phases: list[Phase] = []
+    for piece in pieces_of(p, block.rows, block.vectors * lanes):
+        cut = Cut.of(piece.product, block, lanes, ranges, l2_bytes)
+        made = cut.phases(steps, isa, ending.scaled)
+        phases += in_rounds(made, piece, cut.arguments, is_first=not phases)
+    return phases
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +126,35 @@ class Cut:
             items = [1] * p.batch[-1]
         return cls(p, block, lanes, sizes, groups, order.panels_at_once, -(-len(sizes) // order.chunks), items)
 
+    def phases(self, steps: Sequence[Step], isa: str, scaled: bool) -> list[Phase]:
+        """A phase for each range of k.
+
+        Where there are very many, those of equal kernels share their records: only their views lie further.
+        """
+        specs: dict[MatmulTileSpec, int] = {}
+        made: dict[Step, tuple[Int64, npt.NDArray[np.int32]]] = {}
+        starts = []
+        for step in steps:
+            key = replace(step, begin=0, end=step.end - step.begin) if len(steps) > MANY_RANGES else step
+            if key not in made:
+                made[key] = self.records(key, isa, specs)
+            starts.append((made[key], step.begin - key.begin))
+        kernels, arguments = tuple(specs), self.views(scaled)
+        return [
+            Phase(kernels, self.further(arguments, begin), *laid_out, continues=i > 0)
+            for i, (laid_out, begin) in enumerate(starts)
+        ]
+
+    def further(self, arguments: tuple[View, ...], steps: int) -> tuple[View, ...]:
+        """The views behind so many steps of k."""
+        p = self.p
+        moves = {"src": p.src.column_bytes, "weights": p.weights.row_bytes, "ahead": p.weights.row_bytes}
+        moves |= {"packed": p.packed.row_bytes} if p.packed else {}
+        return tuple(
+            view._replace(offset_bytes=steps * moves.get(name, 0)) if view != NOTHING else view
+            for name, view in zip(self.arguments, arguments, strict=True)
+        )
+
     def views(self, scaled: bool) -> tuple[View, ...]:
         """What the arguments point into."""
         names = {name: x.buffer for name, x in self.p.operands().items()}
@@ -139,7 +169,7 @@ class Cut:
         """All records of a range of k: matrix after matrix, or runs of `items` of them."""
         matrices = self.matrices()
         rows, columns = self.tile_rows(step), self.group_rows(step)
-        pattern = np.array([sorted(set(self.sizes), reverse=True).index(size) for size in self.sizes], np.int64)
+        pattern = max(self.sizes) - np.array(self.sizes, np.int64)  # sizes differ by at most one
         parts = []
         for items in sorted(set(self.items or [1])):
             spec_of, cycles = self.specs(step, items, isa, specs)

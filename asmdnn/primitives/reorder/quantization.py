@@ -15,7 +15,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Phase, of_one_width, views
 from asmdnn.primitives.attributes.attr import Attr, Sum
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
-from asmdnn.primitives.reorder.schedule import STREAMING_BYTES, reorder_phase
+from asmdnn.primitives.reorder.schedule import STREAMING_BYTES, reorder_phases
 from asmdnn.types import f32, s32
 
 DIVISION_CYCLES = 16
@@ -96,14 +96,14 @@ def strides_of(dims: tuple[int, ...], mask: int) -> tuple[int, ...]:
     return tuple(count_of(dims[dim + 1 :], mask >> dim + 1) if mask >> dim & 1 else 0 for dim in range(len(dims)))
 
 
-def reorder_phases(src: MemoryDesc, dst: MemoryDesc, quantization: Quantization) -> tuple[Phase, ...]:
+def quantized_phases(src: MemoryDesc, dst: MemoryDesc, quantization: Quantization) -> tuple[Phase, ...]:
     """All phases of a reorder."""
     streams = src.size_bytes + dst.size_bytes >= STREAMING_BYTES
     buffers, strides = buffers_of(quantization), quantization.scale_strides
-    phase = reorder_phase(src, dst, buffers, quantization.conversion, strides, streams)
+    phases = reorder_phases(src, dst, buffers, quantization.conversion, strides, streams)
     divide = quantization.quotient
     if divide is None:
-        return (phase,)
+        return tuple(phases)
     used = [name if name == "scales" or name in quantization.tensors else "" for name in quotient.ARGUMENTS]
     first = Phase(
         (divide,),
@@ -111,7 +111,7 @@ def reorder_phases(src: MemoryDesc, dst: MemoryDesc, quantization: Quantization)
         np.zeros((1, 1 + len(quotient.ARGUMENTS)), np.int64),
         np.array([divide.count * DIVISION_CYCLES], np.int32),
     )
-    return of_one_width((first, phase))
+    return of_one_width((first, *phases))
 
 
 def buffers_of(quantization: Quantization) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.compensation import compensation_desc, compensation_phase
-from asmdnn.primitives.reorder.quantization import quantization_of, reorder_phases
+from asmdnn.primitives.reorder.quantization import quantization_of, quantized_phases
 from asmdnn.types import s8
 
 
@@ -72,7 +72,7 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan | Refusal:
     quantization = quantization_of(desc.src, desc.dst, attr)
     if isinstance(quantization, str):
         return Refusal(name, quantization)
-    phases = reorder_phases(desc.src, desc.dst, quantization)
+    phases = quantized_phases(desc.src, desc.dst, quantization)
     tensors = {"src": desc.src, "dst": desc.dst, **quantization.tensors}
     whole = Plan(name, phases, tensors, {}, quantization.scratch_bytes, ("dst",))
     return whole if desc.compensation is None else compensated(whole, desc.dst, desc.compensation)
