@@ -11,6 +11,7 @@ from asmdnn.corpus.families import corpus
 from asmdnn.dump.kernel import ANY_CPU, Spec
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import LEVELS, isa_of
+from asmdnn.planning.phase import FLAGS
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.execution import executor_spec
 
@@ -83,7 +84,7 @@ def _entry(case: AnyCase, pd: PrimitiveDesc) -> dict[str, Any]:
                 "rounds": phase.rounds,
                 "groups": None if phase.groups is None else len(phase.groups) - 1,
                 "cycles": phase.total_cycles,
-                **{name: getattr(phase, name) for name in ("continues", "apart", "alone", "backwards", "flushes")},
+                **{name: getattr(phase, name) for name in FLAGS},
                 "records_of_kernel": {spec.name: records for spec, records, _ in phase.uses()},
             }
             for phase in plan.phases

@@ -5,7 +5,7 @@ the start of its view.  Records of one phase write disjoint bytes and may run in
 of a group, which one thread runs in their order.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
@@ -18,6 +18,7 @@ from asmdnn.generators.footprint import Footprint
 from asmdnn.isa.assembler import Assembler
 
 Int64 = npt.NDArray[np.int64]
+FLAGS = ("continues", "apart", "alone", "backwards", "flushes")  # of a phase
 
 
 class KernelSpec(Protocol):
@@ -205,6 +206,11 @@ def of_one_width(phases: Sequence[Phase]) -> tuple[Phase, ...]:
             phase = replace(phase, arguments=phase.arguments + (NOTHING,) * missing, records=wide, repeats=repeats)
         widened.append(phase)
     return tuple(widened)
+
+
+def flushing(phases: Iterable[Phase], flushes: bool = True) -> tuple[Phase, ...]:
+    """The phases with subnormal numbers as zeros, or as they are."""
+    return tuple(phase if phase.flushes == flushes else replace(phase, flushes=flushes) for phase in phases)
 
 
 def merged(phases: Sequence[Phase]) -> Phase:

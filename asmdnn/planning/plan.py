@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from types import MappingProxyType
 
+from asmdnn.forking import importing
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, KernelSpec, Phase
 from asmdnn.planning.splitting import split
@@ -93,6 +94,7 @@ class Plan:
 
         Raises PlanError, which names the phase, the record and the argument.
         """
-        from asmdnn.planning.check import check_plan
+        with importing():
+            from asmdnn.planning.check import check_plan
 
         check_plan(self)

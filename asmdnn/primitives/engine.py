@@ -1,12 +1,13 @@
 """Engine: the ISA level, the threads and the cache that plans are made for; Stream: in-order execution."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.cpu import cache_sizes, effective_isa
 from asmdnn.isa.levels import isa_of
 from asmdnn.runtime.threads import check_thread_count, max_threads
+from asmdnn.types import IsaName
 
 USUAL_L2_BYTES = 1 << 19  # where the CPU does not tell
 
@@ -22,19 +23,29 @@ class Engine:
     """
 
     kind: str = "cpu"
-    isa: str = ""
+    isa: IsaName | Literal[""] = ""
     threads: int = 0
     l2_bytes: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
-        if self.kind != "cpu":
-            raise InvalidArguments(f"kind must be 'cpu', not {self.kind!r}")
-        isa = isa_of(self.isa) if self.isa else effective_isa()
+        if not isinstance(self.kind, str) or self.kind != "cpu":
+            raise InvalidArguments(f"kind must be 'cpu', not {shown(self.kind)}")
+        isa = effective_isa() if isinstance(self.isa, str) and not self.isa else isa_of(self.isa)
         object.__setattr__(self, "isa", isa.name)
-        object.__setattr__(self, "threads", check_thread_count(self.threads) if self.threads != 0 else max_threads())
+        default = type(self.threads) is int and self.threads == 0
+        object.__setattr__(self, "threads", max_threads() if default else check_thread_count(self.threads))
         if isinstance(self.l2_bytes, bool) or not isinstance(self.l2_bytes, int) or self.l2_bytes < 0:
-            raise InvalidArguments(f"l2_bytes must be a number of bytes, not {self.l2_bytes!r}")
+            raise InvalidArguments(f"l2_bytes must be a number of bytes, not {shown(self.l2_bytes)}")
         object.__setattr__(self, "l2_bytes", self.l2_bytes or cache_sizes().l2_bytes or USUAL_L2_BYTES)
+
+
+def engine_or_default(engine: Engine | None) -> Engine:
+    """What an argument `engine` stands for: None is the best that this machine has.  Raises InvalidArguments."""
+    if engine is None:
+        return Engine()
+    if not isinstance(engine, Engine):
+        raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
+    return engine
 
 
 class Stream:

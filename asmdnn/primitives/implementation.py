@@ -2,14 +2,16 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.forking import importing
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
+from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
@@ -35,7 +37,14 @@ Planner = Callable[[Desc, Attr, Engine], Plan | Refusal]
 
 def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """What each implementation says, best first, lazily."""
-    return (planner(desc, attr, engine) for planner in planners)
+    return (with_denormals(planner(desc, attr, engine), attr) for planner in planners)
+
+
+def with_denormals(answer: Plan | Refusal, attr: Attr) -> Plan | Refusal:
+    """The plan with subnormal numbers flushed or kept, if the attributes say which."""
+    if isinstance(answer, Refusal) or attr.denormals is None:
+        return answer
+    return replace(answer, phases=flushing(answer.phases, attr.denormals == "flush"))
 
 
 @lru_cache(KEPT_PLANS)
@@ -48,7 +57,7 @@ def first_plan(
     a network repeats its layers.
     """
     if packs.loaded() and (stored := packs.find_plan(plan_key(planners, desc, attr, engine))):
-        return _unpacked(stored)
+        return _unpacked(*stored)
     refusals: list[Refusal] = []
     for answer in try_all(planners, desc, attr, engine):
         if isinstance(answer, Plan):
@@ -71,8 +80,12 @@ def plan_digest() -> str:
     return digest_of(path for name in PLAN_PACKAGES for path in (package / name).rglob("*.py"))
 
 
-def _unpacked(stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
-    from asmdnn.planning.codec import decode_plan  # most processes load no pack
+def _unpacked(path: str, stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
+    with importing():
+        from asmdnn.planning.codec import decode_plan  # most processes load no pack
 
-    plan, refusals = decode_plan(stored)
-    return plan, tuple(Refusal(*refusal) for refusal in refusals)
+    plan, refusals = decode_plan(stored, f"the pack {path!r}")
+    try:
+        return plan, tuple(Refusal(str(implementation), str(reason)) for implementation, reason in refusals)
+    except (TypeError, ValueError):
+        raise InvalidArguments(f"the pack {path!r} has refusals that make no sense: make it again") from None

@@ -53,12 +53,13 @@ def assemble(
     name: str, inner: Plan, tensors: Mapping[str, MemoryDesc], before: Sequence[Step], after: Sequence[Step]
 ) -> Plan | Refusal:
     """One plan of all reorders and the convolution, a phase each."""
-    scratch = {f"blocked {role}": desc.size_bytes for role, desc in inner.tensors.items() if tensors[role] != desc}
+    blocked = {f"blocked {role}": desc.size_bytes for role, desc in inner.tensors.items() if tensors[role] != desc}
+    scratch = {**inner.scratch_bytes, **blocked}
 
     def reorders(steps: Sequence[Step]) -> list[Phase]:
         return [x for step in steps for x in reorder_phases(step.src, step.dst, (step.source, step.target))]
 
-    places = {role: View(f"blocked {role}") for role in inner.tensors if f"blocked {role}" in scratch}
+    places = {role: View(f"blocked {role}") for role in inner.tensors if f"blocked {role}" in blocked}
     product = (phase.on(places) for phase in inner.phases)
     phases = of_one_width([*reorders(before), *product, *reorders(after)])
     return Plan(name, phases, tensors, inner.constants, scratch, inner.outputs)

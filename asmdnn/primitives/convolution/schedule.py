@@ -15,7 +15,7 @@ from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, TAPS
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import NOTHING, Phase, Repeat, View, records_of
+from asmdnn.planning.phase import NOTHING, Phase, Repeat, View, flushing, records_of
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry
@@ -97,7 +97,7 @@ def schedule_tiles(
     arguments = tuple(View(name) if name in tensors or name == "taps" else NOTHING for name in buffers)
     kernels = tuple(specs)
     phases = (Phase(kernels, arguments, *x, continues=goes_on, apart=apart, repeats=r) for x, goes_on, apart, r in made)
-    return Plan(name, tuple(phases), tensors, {"taps": taps}, {}, ("dst",))
+    return Plan(name, flushing(phases), tensors, {"taps": taps}, {}, ("dst",))
 
 
 def images_of_rounds(images: int, records: int) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import numpy as np
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import Int64, Phase, of_one_width, views
+from asmdnn.planning.phase import Int64, Phase, flushing, of_one_width, views
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.convolution.tiles import balanced
 from asmdnn.primitives.engine import Engine
@@ -37,6 +37,7 @@ from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.types import f32
 
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
+TILE_ROWS = 24  # the most that a tile has
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
 ALIAS_ROWS, ALIAS_COLUMNS = 16, 512  # of products that gain 2 to 7% from a copy of src whose rows do not
 ALIAS_COPY_BYTES = 64 << 20  # more memory than that is not worth the gain
@@ -64,7 +65,7 @@ def reach(p: Product) -> None:
     for name, x in p.operands().items():
         if isinstance(x, Panels) and x.row_bytes != 4 * x.columns:
             raise Refused(f"the rows of a panel of {name} are not dense")
-        row = 24 * x.row_bytes + 16 * (x.column_bytes if isinstance(x, Matrix) else x.panel_bytes)
+        row = TILE_ROWS * x.row_bytes + 16 * (x.column_bytes if isinstance(x, Matrix) else x.panel_bytes)
         if row > MAX_OFFSET:
             raise Refused(f"the rows of a tile of {name} are more than 2 GiB apart")
 
@@ -84,7 +85,7 @@ class Assembly:
         name = f"{'+'.join(dict.fromkeys(self.words)) or 'nothing'}:{self.engine.isa}"
         nothing = [""] * len(ARGUMENTS)
         empty = Phase((), views(nothing), np.zeros((0, 1 + len(nothing)), np.int64), np.zeros(0, np.int32))
-        phases = of_one_width(self.phases or [empty])
+        phases = flushing(of_one_width(self.phases or [empty]))
         return Plan(name, phases, tensors, self.constants, self.scratch, outputs)
 
     def add(self, phases: list[Phase]) -> None:
