@@ -32,6 +32,8 @@ SCRATCH_ELEMENT_BYTES = 4  # what kernels keep between phases is f32
 
 def check_plan(plan: Plan) -> None:
     """Raise PlanError unless all of the above holds."""
+    for index in range(len(plan.phases)):
+        bounds.check_form(plan, index)
     proof = Proof(plan)
     for index, meets in enumerate(waits(plan.phases)):
         proof.phase(index, meets)
@@ -62,7 +64,6 @@ class Proof:
     def phase(self, index: int, meets: bool) -> None:
         """Check the phase, and know what it does."""
         plan, phase, where = self.plan, self.plan.phases[index], f"phase {index}"
-        bounds.check_form(plan, index)
         if meets or index == 0:
             self.since_reads, self.since_writes = [], []
         calls = calls_of(phase)
