@@ -1,6 +1,5 @@
 """From a plan to a native call: kernels loaded, constants and scratch in place, one context that the executor walks."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from time import perf_counter
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn import environment
 from asmdnn.forking import importing
 from asmdnn.generators.executor import CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
 from asmdnn.isa.assembler import Assembler
@@ -20,8 +20,6 @@ from asmdnn.planning.phase import KernelSpec
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.runtime.context import PhaseTables, phase_words
 from asmdnn.runtime.threads import openmp, threads_usable
-
-DUMP_VARIABLE = "ASMDNN_DUMP"
 
 
 def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
@@ -39,8 +37,8 @@ def kernel_cache() -> KernelCache[Any]:
 
 
 def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
-    directory = os.environ.get(DUMP_VARIABLE)
-    if not directory:
+    directory = environment.path(environment.DUMP)
+    if directory is None:
         return None
     with importing():
         from asmdnn.dump.run import RunDump  # not above: few runs need it
