@@ -15,6 +15,7 @@ PACKAGE = ROOT / "asmdnn"
 # A unit is a module or package directly in asmdnn; "" is the package itself, which only the outside imports.
 MAY_IMPORT = {
     "errors": set(),
+    "exact": set(),
     "types": set(),
     "version": set(),
     "verbose": set(),
@@ -57,7 +58,7 @@ MAY_IMPORT = {
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
 }
-EVERYWHERE = {"errors"}
+EVERYWHERE = {"errors", "exact"}
 # Generators see no arrays, no files, no machine.
 PURE = {
     "bisect",

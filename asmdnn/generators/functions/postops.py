@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from asmdnn.exact import exact
 from asmdnn.generators.functions.eltwise import simple
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS, scaled
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
@@ -39,6 +40,7 @@ class Operand:
 OLD_DST = None  # in a list of operands: what the destination held
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class SumOp:
     """x + scale * dst, dst being what the destination held before the call."""
@@ -66,6 +68,7 @@ class SumOp:
             v.fma(x, scale, old)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class ReluOp:
     """x if x > 0, else alpha * x; NaN stays NaN (MAXPS and MINPS return their second source then)."""
@@ -95,6 +98,7 @@ class ReluOp:
         v.fma(x, constant, negative)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class OffsetSumOp:
     """x + scale * (dst - zero_point)."""
@@ -114,6 +118,7 @@ class OffsetSumOp:
         return build.fma(old - self.zero_point, self.scale, x)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class EltwiseOp:
     """scale * f(x)."""
@@ -135,6 +140,7 @@ class EltwiseOp:
         return scaled(ALGORITHMS[self.alg].forward(build, x, self.alpha, self.beta), self.scale)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class GradientOp:
     """x * f'(data), data being the source of f or, with from_dst, its result."""
