@@ -91,6 +91,12 @@ class Plan:
         """The temporary memory of one call: all scratch buffers side by side."""
         return sum(-(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES for size in self.scratch_bytes.values())
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the schedule: records, their costs, and constants."""
+        records = sum(phase.records.nbytes + phase.cycles.nbytes for phase in self.phases)
+        return records + sum(constant.nbytes for constant in self.constants.values())
+
     def parts(self, threads: int) -> int:
         """How many threads are worth waking for this plan."""
         records = max(len(phase.records) for phase in self.phases)

@@ -77,7 +77,7 @@ class PrimitiveDesc:
 
     @property
     def memory_consumption(self) -> int:
-        """Bytes of temporary memory that a primitive holds for each call at a time: none if the user passes it."""
+        """Bytes of the process's pool that a call uses while it runs: none if the user passes the scratchpad."""
         return 0 if self.attr.scratchpad_mode == "user" else self.plan.scratchpad_bytes
 
     @property
@@ -112,15 +112,15 @@ def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | Non
     if verbose.listening():
         introduce()
     try:
-        plan, refusals = first_plan(planners, desc, attr, engine)
+        planned = first_plan(planners, desc, attr, engine)
     except Unimplemented:
         if verbose.wants("dispatch"):
             answers = try_all(planners, desc, attr, engine)
             report_refusals(desc, attr, [answer for answer in answers if isinstance(answer, Refusal)])
         raise
-    if refusals and verbose.wants("dispatch"):
-        report_refusals(desc, attr, refusals)
-    return PrimitiveDesc(desc, attr, engine, plan, refusals)
+    if planned.refusals and verbose.wants("dispatch"):
+        report_refusals(desc, attr, planned.refusals)
+    return PrimitiveDesc(desc, attr, engine, planned.plan, planned.refusals)
 
 
 def implementations(
