@@ -12,13 +12,15 @@ was made silently stays silent.
 """
 
 import contextlib
-import os
 import sys
 import warnings
 from functools import cache
 from typing import Any, Final
 
+from asmdnn.variables import Variable
+
 VARIABLE: Final = "ASMDNN_VERBOSE"
+NO_WORDS: Final[frozenset[str]] = frozenset()
 MARKER: Final = "asmdnn_verbose,v1"
 WORDS: Final = ("dispatch", "create", "exec", "jit")
 SYNONYMS: Final = {
@@ -31,6 +33,8 @@ SYNONYMS: Final = {
     "profile_create": ("create",),
     "profile_exec": ("exec",),
 }
+
+_variable = Variable(VARIABLE)
 
 
 def wants(word: str) -> bool:
@@ -71,8 +75,7 @@ def print_lines(lines: "list[str] | tuple[str, ...]") -> None:
 
 
 def _printed() -> frozenset[str]:
-    text = os.environ.get(VARIABLE)
-    return words_of(VARIABLE, text, WORDS) if text else frozenset()
+    return words_of(VARIABLE, _variable.text(), WORDS) if _variable.raw() else NO_WORDS
 
 
 @cache

@@ -6,17 +6,17 @@ permission of the kernel besides (arch_prctl(ARCH_REQ_XCOMP_PERM)), asked for by
 Source: Intel manual, volume 2, CPUID; AMD manual, volume 3, appendix E (cache topology).
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.cpuid import cpuid, is_x86_64, xcr0
 from asmdnn.isa.levels import LEVELS, Isa, isa_of
+from asmdnn.variables import Variable
 
 MAX_ISA_VARIABLE: Final = "ASMDNN_MAX_CPU_ISA"
 
@@ -57,6 +57,7 @@ _FEATURES: Final = (
     _Bit("amx_int8", (7, 0), _EDX, 25, _TILE_STATE),
 )
 
+_variable = Variable(MAX_ISA_VARIABLE)
 _cap: ContextVar[Isa | None] = ContextVar("max_cpu_isa", default=None)
 
 
@@ -84,16 +85,27 @@ def supported_isas() -> tuple[Isa, ...]:
     return tuple(level for level in LEVELS if level.features <= cpu_features())
 
 
+def caps() -> tuple[Isa | None, bytes | None]:
+    """What caps the level now, in this thread: `max_cpu_isa()`, and ASMDNN_MAX_CPU_ISA as it stands."""
+    return _cap.get(), _variable.raw()
+
+
 def effective_isa() -> Isa:
     """The best supported level not above the cap: that of `max_cpu_isa()` and that of ASMDNN_MAX_CPU_ISA, read now.
 
     Raises Unimplemented when no level is left, which without a cap means a CPU without AVX2, and InvalidArguments for a
     variable that names no level.
     """
-    caps = [cap for cap in (_cap.get(), _cap_of_environment()) if cap is not None]
-    allowed = [level for level in supported_isas() if all(level.rank <= cap.rank for cap in caps)]
+    return _best_below(caps(), cpu_features())
+
+
+@lru_cache(maxsize=64)
+def _best_below(caps: tuple[Isa | None, bytes | None], features: frozenset[str]) -> Isa:
+    limits = [cap for cap in (caps[0], _cap_of_environment()) if cap is not None]
+    supported = [level for level in LEVELS if level.features <= features]
+    allowed = [level for level in supported if all(level.rank <= cap.rank for cap in limits)]
     if not allowed:
-        missing = ", ".join(sorted(LEVELS[0].features - cpu_features()))
+        missing = ", ".join(sorted(LEVELS[0].features - features))
         raise Unimplemented(f"this CPU cannot run {LEVELS[0]}, the lowest level there is: it lacks {missing}")
     return allowed[-1]
 
@@ -101,7 +113,7 @@ def effective_isa() -> Isa:
 def require_executable(name: str) -> None:
     """Raise Unimplemented unless this machine, under its cap, executes the level of that name."""
     best = effective_isa()
-    if isa_of(name) not in supported_isas() or isa_of(name).rank > best.rank:
+    if name != best.name and (isa_of(name) not in supported_isas() or isa_of(name).rank > best.rank):
         raise Unimplemented(f"isa {name} cannot be executed here, use {best} or a lower level")
 
 
@@ -144,7 +156,7 @@ def cache_sizes() -> CacheSizes:
 
 
 def _cap_of_environment() -> Isa | None:
-    name = os.environ.get(MAX_ISA_VARIABLE)
+    name = _variable.text()
     if not name:
         return None
     try:

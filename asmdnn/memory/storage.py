@@ -47,6 +47,15 @@ class Memory:
             self._settle_padding()
 
     @classmethod
+    def empty(cls, desc: MemoryDesc) -> "Memory":
+        """A new Memory, 64-byte aligned, that holds anything: for who writes all of it at once, padding included."""
+        raw = np.empty(desc.size_bytes + ALIGNMENT_BYTES, np.uint8)
+        start = -raw.__array_interface__["data"][0] % ALIGNMENT_BYTES
+        memory = cls.__new__(cls)
+        memory._set(desc, raw[start : start + desc.size_bytes].view(desc.dtype.numpy))
+        return memory
+
+    @classmethod
     def from_array(cls, array: Array, dtype: DataType | None = None) -> "Memory":
         """The ndarray itself as a Memory whose plain strides are the array's; no copy.
 
@@ -177,7 +186,7 @@ class Memory:
         return _copy_of, (self.desc, self.array)
 
     def _set(self, desc: MemoryDesc, storage: Array) -> None:
-        address = storage.ctypes.data
+        address = storage.__array_interface__["data"][0]
         if address % desc.dtype.size_bytes:
             raise InvalidArguments(
                 f"buffer at address {address:#x} is not aligned to the element's {desc.dtype.size_bytes} bytes: copy it"

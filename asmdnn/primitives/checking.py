@@ -3,12 +3,14 @@
 For finding a defect, of asmdnn or of a caller that writes into the padding; a call takes many times longer.
 """
 
-import os
 from collections.abc import Callable, Mapping
 
 from asmdnn.errors import AsmdnnError
 from asmdnn.memory import Memory
 from asmdnn.planning.plan import Plan
+from asmdnn.variables import Variable
+
+_variable = Variable("ASMDNN_CHECK")
 
 
 class PaddingError(AsmdnnError):
@@ -17,7 +19,7 @@ class PaddingError(AsmdnnError):
 
 def is_checking() -> bool:
     """Whether ASMDNN_CHECK asks for it: anything but 0 or nothing does."""
-    return os.environ.get("ASMDNN_CHECK", "0") not in ("", "0")
+    return _variable.raw() not in (None, b"", b"0")
 
 
 def check_padding(plan: Plan, memories: Mapping[str, Memory]) -> None:

@@ -7,7 +7,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.engine import Engine, engine_of
 from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
 from asmdnn.primitives.registry import Description, planners_of
 from asmdnn.primitives.reports import introduce, report_refusals
@@ -138,7 +138,4 @@ def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple
     planners = planners_of(desc)
     if not isinstance(attr, Attr):
         raise InvalidArguments(f"attr must be an Attr, not {type(attr).__name__}")
-    engine = Engine() if engine is None else engine
-    if not isinstance(engine, Engine):
-        raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
-    return planners, engine
+    return planners, engine_of(engine)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.cpu import cache_sizes, effective_isa
+from asmdnn.isa.cpu import cache_sizes, caps, effective_isa
 from asmdnn.isa.levels import isa_of
 from asmdnn.runtime.threads import check_thread_count, max_threads
 
@@ -35,6 +35,30 @@ class Engine:
         if isinstance(self.l2_bytes, bool) or not isinstance(self.l2_bytes, int) or self.l2_bytes < 0:
             raise InvalidArguments(f"l2_bytes must be a number of bytes, not {self.l2_bytes!r}")
         object.__setattr__(self, "l2_bytes", self.l2_bytes or cache_sizes().l2_bytes or USUAL_L2_BYTES)
+
+
+EngineKey = tuple[object, ...]
+_defaults: dict[EngineKey, Engine] = {}  # a few: one for each cap and thread count that the process came across
+
+
+def engine_key(engine: Engine | None) -> EngineKey:
+    """What a call with this engine, or the default one, depends on: caps, threads and levels; cheap to hash.
+
+    Raises InvalidArguments for anything else than an engine.
+    """
+    if engine is None:
+        return (*caps(), max_threads())
+    if not isinstance(engine, Engine):
+        raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
+    return (*caps(), engine)
+
+
+def engine_of(engine: Engine | None) -> Engine:
+    """`engine`, or the default one: Engine(), without asking the machine again.  Raises InvalidArguments."""
+    key = engine_key(engine)
+    if engine is not None:
+        return engine
+    return _defaults.get(key) or _defaults.setdefault(key, Engine())
 
 
 class Stream:

@@ -55,7 +55,7 @@ class Primitive:
             addresses = self._check(memories)
             program = self._program
             call = program.take()
-            call.place(addresses)
+            call.place(addresses, program.places)
             call()
             program.give(call)
         else:

@@ -2,7 +2,7 @@
 
 import os
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from time import perf_counter
 from typing import Any
@@ -167,12 +167,12 @@ class Call:
     def bind(self, addresses: Sequence[int], keep: object) -> None:
         """As `place`; `keep` is held as long as the call."""
         self._keep = keep
-        self.place(addresses)
+        self.place(addresses, self._program.places)
 
-    def place(self, addresses: Sequence[int]) -> None:
-        """Set where the tensors lie, in the order of plan.tensors."""
+    def place(self, addresses: Sequence[int], places: Iterable[tuple[int, int]]) -> None:
+        """Set where the tensors lie; `places` are the program's, if the addresses are in the order of plan.tensors."""
         context = self._context
-        for slot, i in self._program.places:
+        for slot, i in places:
             context[slot] = addresses[i]
 
     def place_scratch(self, address: int) -> None:
