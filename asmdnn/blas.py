@@ -84,8 +84,7 @@ def multiply(
     call = find(key)
     if call is None:
         call = calls.put(key, prepare((transa, first, a), (transb, second, b), kinds, target, engine))
-    address_of = call.address_of
-    addresses = [address_of(a), address_of(b), address_of(target)]
+    addresses = call.addresses_of((a, b, target))
     if transa == "P":
         addresses[0] += HEADER_BYTES
     if transb == "P":
@@ -155,8 +154,8 @@ def gemm_pack(
         call = calls.put(key, prepare_packing(identifier, source.T if trans == "T" else source, engine))
     size = HEADER_BYTES + call.target.size_bytes
     packed = new_bytes(size) if out is None else checked_bytes(out, size)
-    address_of = call.address_of
-    addresses = [address_of(source), address_of(packed) + HEADER_BYTES]
+    addresses = call.addresses_of((source, packed))
+    addresses[1] += HEADER_BYTES
     if out is not None:
         call.check_output(packed.flags.writeable, addresses)
     packed[:HEADER_BYTES] = call.header

@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "bench": {"", "types", "memory", "isa", "planning", "runtime", "primitives"},
     "ops": {"types", "memory", "jit", "runtime", "primitives"},
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
+    "memory_use": {"jit", "runtime", "primitives", "ops"},
     "cli": {
         "",
         "types",
@@ -56,7 +57,7 @@ MAY_IMPORT = {
         "analyze",
     },
     "__main__": {"cli"},
-    "": {"types", "version", "memory", "isa", "primitives", "ops", "blas", "show"},
+    "": {"types", "version", "memory", "isa", "primitives", "ops", "blas", "show", "memory_use"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},

@@ -59,6 +59,14 @@ class ScratchPool:
             self._trim()
 
     @property
+    def idle_count(self) -> int:
+        return len(self._idle)
+
+    @property
+    def busy_count(self) -> int:
+        return max(0, len(self._all) - len(self._idle))
+
+    @property
     def idle_bytes(self) -> int:
         return sum(pad.size_bytes for pad in list(self._idle))
 
