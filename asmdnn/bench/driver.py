@@ -14,7 +14,7 @@ import numpy.typing as npt
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.words import COMMON, Option, Settings
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.registry import Description
+from asmdnn.primitives.kind import Description
 
 Array = npt.NDArray[Any]
 

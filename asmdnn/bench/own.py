@@ -6,7 +6,7 @@ from types import MappingProxyType
 import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.values import decoded, joined
-from asmdnn.primitives.registry import Description
+from asmdnn.primitives.kind import Description
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 

@@ -14,8 +14,8 @@ from asmdnn.isa.cpu import supported_isas
 from asmdnn.isa.levels import isa_of
 from asmdnn.jit.pack_file import Entry
 from asmdnn.jit.packs import Pack
+from asmdnn.primitives.kind import Description
 from asmdnn.primitives.packing import read_pack, write_pack
-from asmdnn.primitives.registry import Description
 from asmdnn.primitives.reorder.reorder import Reorder
 
 USAGE = """asmdnn pack [OPTION] WHAT ... -o FILE    make a pack

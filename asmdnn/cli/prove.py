@@ -34,7 +34,8 @@ DIRECTIONS: Final = "--dir=FWD_B,FWD_I"  # with bias and without
 
 USAGE: Final = """asmdnn prove [--isa=LEVEL] [--jobs=N] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
 Without a problem: the whole corpus of kernels, and the kernels and plans of all problem sets, for every ISA level that
-has kernels.  With problems, in the words of `asmdnn bench`: their kernels and plans.  Needs no CPU of the level.
+has kernels.  With problems, in the words of `asmdnn bench`: their plans, kernels and executors.  Needs no CPU of the
+level.
 --jobs=N is the number of processes; default: one for each CPU, where there is enough to do.
 Example: asmdnn prove --isa=avx512_core mb1ic64ih56oc64oh56kh3ph1"""
 
@@ -59,7 +60,8 @@ class Task:
 class Outcome:
     """What was proved; `violation` is what was not.
 
-    unbounded: accesses of which only the argument was proved.  specs: the kernels of a plan; None: there is no plan.
+    unbounded: accesses of which only the argument was proved.  specs: the kernels of a plan, and its executor; None:
+    there is no plan.
     """
 
     instructions: int = 0
@@ -221,6 +223,7 @@ def outcome_of(task: Task) -> Outcome:
 
 def plan_outcome(task: Task) -> Outcome:
     from asmdnn.planning.check import PlanError
+    from asmdnn.runtime.execution import executor_spec
 
     plan = plan_of(task.words, task.level)
     if plan is None:
@@ -233,4 +236,4 @@ def plan_outcome(task: Task) -> Outcome:
     for spec in plan.specs:
         if not isa_of(spec.isa).features <= isa_of(task.level).features:
             return Outcome(violation=f"{broken}: {spec.name} needs more than {task.level}")
-    return Outcome(specs=plan.specs)
+    return Outcome(specs=(*plan.specs, executor_spec(plan)))

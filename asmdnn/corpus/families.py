@@ -3,6 +3,7 @@
 A line here brings correctness, guard-page, footprint, feature, ABI, determinism and golden tests.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from asmdnn.corpus.conv import CONV_LEVELS, FAMILIES
@@ -18,6 +19,7 @@ from asmdnn.corpus.copies import (
 from asmdnn.corpus.elementwise import MAPS, chains
 from asmdnn.corpus.matmul import MATMUL_FAMILIES
 from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
+from asmdnn.generators.dot import conv_shape, matmul_shape
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
@@ -25,6 +27,7 @@ from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.outer import OuterSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.elementwise import ElementwiseSpec
+from asmdnn.generators.functions.postops import MAX_POST_OPS
 from asmdnn.generators.functions.quotient import QuotientSpec
 from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.generators.move.convert import ConvertSpec
@@ -40,6 +43,7 @@ Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | Pixels | QuotientSpec | CompensationSpec
 ProductSpec = MatmulTileSpec | GemvSpec | DotsSpec | OuterSpec
 KernelSpec = ConvTileSpec | ElementwiseSpec | ProductSpec | ReorderSpec | ShuffleSpec | ElementsSpec
+CHAIN_TENSORS = ("src_scales", "weights_scales", "bias", "dst_scales")  # that attributes bring beside the post-ops'
 Spec = KernelSpec | ExecutorSpec | PeakSpec | BandwidthSpec | ClockSpec
 
 
@@ -70,9 +74,18 @@ def kernel_specs() -> tuple[KernelSpec, ...]:
     return tuple(dict.fromkeys(spec for family in families().values() for spec in family))
 
 
+def executors() -> Iterator[ExecutorSpec]:
+    """Of every number of arguments that a chain of post-ops with one tensor each can bring.
+
+    PostOp takes several tensors; but from 17 arguments on no offset or size in an executor fits a byte, and all are
+    encoded alike.
+    """
+    most = max(len(conv_shape.ARGUMENTS), len(matmul_shape.ARGUMENTS)) + len(CHAIN_TENSORS) + MAX_POST_OPS
+    return map(ExecutorSpec, range(1, most + 1))
+
+
 @lru_cache
 def corpus() -> tuple[Spec, ...]:
     """Every spec of the project's generators."""
-    executors = (ExecutorSpec(arguments) for arguments in range(1, 9))
     ceilings = (spec(isa) for spec in (PeakSpec, BandwidthSpec) for isa in CONV_LEVELS)
-    return (*kernel_specs(), *executors, *ceilings, ClockSpec())
+    return (*kernel_specs(), *executors(), *ceilings, ClockSpec())

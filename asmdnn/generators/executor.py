@@ -72,6 +72,11 @@ class ExecutorSpec:
     def name(self) -> str:
         return f"executor_{self.arguments}__x86_64"
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def generate(self, asm: Assembler) -> None:
         frame_words = self.arguments + self.arguments % 2  # keeps rsp a multiple of 16
         state = State(

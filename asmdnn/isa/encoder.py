@@ -3,8 +3,9 @@
 PeachPy decides by predicates on the operands which encoders a form has, which costs tens of microseconds; running the
 chosen encoder costs one.  The predicates see a register's kind, whether its number is 0 or 1 (al, rax, cl, xmm0) or
 above 15, and its masking; a memory operand's size, broadcast, index kind and masking; and in which range an immediate
-lies.  `Register.signature`, `Pointer.signature` and `_IMMEDIATE_BOUNDS` state exactly that.  Where several encoders
-remain, all run and the shortest result is taken, since length depends on more than the form.
+lies.  `Register.signature`, `Pointer.signature` and `_IMMEDIATE_BOUNDS` state exactly that.  Encoders whose bytes would
+not say what was asked are left out (`immediates.py`).  Where several remain, all run and the shortest result is taken,
+since length depends on more than the form.
 """
 
 from bisect import bisect_right
@@ -15,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.extensions import extension_forms, is_miscoded
+from asmdnn.isa.immediates import says
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
 from asmdnn.isa.operands import VECTOR_KINDS, Register, Rounding
 from asmdnn.isa.peachpy_forms import encoders_of, forms_of, is_known
@@ -94,9 +96,13 @@ def text_of(mnemonic: str, operands: Sequence[object]) -> str:
 def _choose(mnemonic: str, operands: Sequence[Operand]) -> Choice:
     _check_constraints(mnemonic, operands)
     _check_size_is_known(mnemonic, operands)
-    encoders = _candidates(mnemonic, operands)
-    if not encoders:
+    offered = _candidates(mnemonic, operands)
+    if not offered:
         raise InvalidArguments(_no_form(mnemonic, operands))
+    encoders = [encode for encode in offered if _says_what_is_asked(mnemonic, encode, operands)]
+    if not encoders:
+        text = text_of(mnemonic, operands)
+        raise InvalidArguments(f"{text} has no form that holds the immediate: give a smaller one, or use a register")
     encode = encoders[0] if len(encoders) == 1 else _shortest(tuple(encoders))
     if _needs_distinct_registers(mnemonic):
         encode = _with_distinct_registers(mnemonic, encode)
@@ -111,6 +117,19 @@ def _candidates(mnemonic: str, operands: Sequence[Operand]) -> list[Encode]:
         return own[:1]
     encoders = list(encoders_of(name, operands))
     return [_with_lock(encode) for encode in encoders] if name != mnemonic else encoders
+
+
+def _says_what_is_asked(mnemonic: str, encode: Encode, operands: Sequence[Operand]) -> bool:
+    name = mnemonic.removeprefix(_LOCK)
+    immediates = [(position, op) for position, op in enumerate(operands) if isinstance(op, int)]
+    return all(says(name, encode, operands, position, _same_choice(value)) for position, value in immediates)
+
+
+def _same_choice(immediate: int) -> range:
+    """The immediates between the same two bounds: PeachPy chooses equal encoders for all of them."""
+    after = bisect_right(_IMMEDIATE_BOUNDS, immediate)
+    start = _IMMEDIATE_BOUNDS[after - 1] if after else immediate
+    return range(start, _IMMEDIATE_BOUNDS[after] if after < len(_IMMEDIATE_BOUNDS) else immediate + 1)
 
 
 def _shortest(encoders: tuple[Encode, ...]) -> Encode:

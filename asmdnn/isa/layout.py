@@ -12,6 +12,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.isa.operands import Register
 
 POOL_ALIGNMENT_BYTES: Final = 64  # kernels start at multiples of 64, so no constant can be aligned more strictly
+SHORT_BYTES, NEAR_BYTES = 1, 4  # of a jump's distance, the last field of its encoding
 _FILLER: Final = b"\xcc"  # int3 between code and constants: never reached
 
 # The recommended multi-byte NOPs (Intel manual, volume 2, NOP), by length.
@@ -110,9 +111,14 @@ class Jump:
         return len(self.encode(0))
 
     def encode(self, displacement: int) -> bytes:
+        """Raises InvalidArguments for a distance that the bytes do not hold: PeachPy would keep the low part."""
         encoder = self.short if self.is_short else self.near
         assert encoder is not None
-        return bytes(encoder(displacement))
+        code = bytes(encoder(displacement))
+        distance = code[-SHORT_BYTES if self.is_short else -NEAR_BYTES :]
+        if int.from_bytes(distance, "little", signed=True) != displacement:
+            raise InvalidArguments(f"{self.note.text} {self.target} is out of reach: it is {displacement} bytes away")
+        return code
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,12 +26,18 @@ INLINE_CYCLES = 12_000  # below this a team costs more than it saves: a fork-joi
 
 
 class KernelSpec(Protocol):
-    """Everything that a kernel's bytes depend on, as a frozen dataclass."""
+    """Everything that a kernel's bytes depend on, as a frozen dataclass.
+
+    isa: the level that it needs.  frame: what the words of its frame are, in order.  footprint: what a call touches,
+    relative to the frame's pointers.
+    """
 
     @property
     def isa(self) -> str: ...
     @property
     def name(self) -> str: ...
+    @property
+    def frame(self) -> tuple[str, ...]: ...
     def generate(self, asm: Assembler) -> None: ...
     def footprint(self) -> Footprint: ...
 

@@ -9,7 +9,8 @@ from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.engine import Engine, engine_of
 from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
-from asmdnn.primitives.registry import Description, planners_of
+from asmdnn.primitives.kind import Description
+from asmdnn.primitives.registry import kind_of
 from asmdnn.primitives.reports import introduce, report_refusals
 from asmdnn.types import u8
 
@@ -135,7 +136,7 @@ def implementations(
 
 
 def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple[tuple[Planner[Any], ...], Engine]:
-    planners = planners_of(desc)
+    planners = kind_of(desc).planners
     if not isinstance(attr, Attr):
         raise InvalidArguments(f"attr must be an Attr, not {type(attr).__name__}")
     return planners, engine_of(engine)

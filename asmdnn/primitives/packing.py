@@ -19,7 +19,7 @@ from asmdnn.jit.kernels import source_digest
 from asmdnn.jit.packs import Pack
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.primitives.implementation import plan_digest, plan_key
-from asmdnn.primitives.registry import planners_of
+from asmdnn.primitives.registry import kind_of
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.version import __version__
 
@@ -76,7 +76,7 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
             if ("kernel", key) not in blobs:
                 code = cache.fetch(spec).code
                 blobs["kernel", key] = ("kernel", key, spec.name, getattr(spec, "isa", "x86_64"), code)
-        key = plan_key(planners_of(pd.desc), pd.desc, pd.attr, pd.engine)
+        key = plan_key(kind_of(pd.desc).planners, pd.desc, pd.attr, pd.engine)
         refusals = [[refusal.implementation, refusal.reason] for refusal in pd.refusals]
         name = f"{pd.implementation}  {pd.desc}"
         blobs["plan", key] = ("plan", key, name, pd.engine.isa, encode_plan(pd.plan, refusals))

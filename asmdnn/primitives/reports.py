@@ -18,7 +18,8 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.words import attribute_words, format_words
 from asmdnn.primitives.implementation import Refusal
-from asmdnn.primitives.problem_words import asked, words_of
+from asmdnn.primitives.kind import asked
+from asmdnn.primitives.registry import kind_of
 from asmdnn.runtime.threads import max_threads
 from asmdnn.version import __version__
 
@@ -68,7 +69,7 @@ def _columns(
     operation: str, desc: Any, attr: Attr, implementation: str, tensors: Mapping[str, MemoryDesc], more: str = ""
 ) -> tuple[str, ...]:
     """Everything of a line but its last column."""
-    words = words_of(desc)
+    words = kind_of(desc).words(desc)
     data = getattr(desc, "data", None)  # of a backward pass: its argument is called src or dst
     mds = [_md(name, tensor, getattr(desc, name, data)) for name, tensor in tensors.items()]
     if words.bias_mask is not None:

@@ -15,6 +15,7 @@ from tests.abi.trampoline import CALLEE_SAVED, call_with_known_registers
 from tests.emulator.assembling import Mem, assemble, ins
 from tests.generators.cases import arguments_of, case_of
 from tests.generators.codes import by_family, code_of
+from tests.generators.executors import COUNTS
 from tests.support.native import Kernel, first_failure
 
 RET = ins("RETNQ")
@@ -46,7 +47,7 @@ def test_peak(isa: str) -> None:
     assert not call_with_known_registers(kernel, passes.ctypes.data, isa_of(isa).vector_bytes).offences()
 
 
-@pytest.mark.parametrize("arguments", range(1, 9))
+@pytest.mark.parametrize("arguments", COUNTS)
 def test_executor(arguments: int) -> None:
     """Its state is in callee-saved registers, all of which its kernels get, too: they may change the others only."""
     kernel = Kernel(assemble(*(ins("XOR_R64_RM64", name, name) for name in CALLER_SAVED), RET))

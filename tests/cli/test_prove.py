@@ -8,6 +8,7 @@ import pytest
 
 from asmdnn.cli import prove
 from asmdnn.cli.main import main
+from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.planning.plan import Plan
 
@@ -61,6 +62,24 @@ def test_a_wrong_kernel_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert lines[0].startswith("violation at level avx2: conv_f32_")
     assert "breaks the rule 'direction flag': " in lines[0]
     assert re.match(r" +[0-9a-f]+  c3 +ret +test_prove\.py:\d+$", lines[1])
+
+
+def test_the_executor_of_a_problem_is_proved(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With as many arguments as the problem's chain brings: it is not the corpus's alone."""
+    right = ExecutorSpec.run_parts
+
+    def wrong(self: ExecutorSpec, asm: Assembler, state: Any) -> None:
+        if self.arguments == 15:
+            asm.STD()
+        right(self, asm, state)
+
+    monkeypatch.setattr(ExecutorSpec, "run_parts", wrong)
+    chain = "+".join(["add:f32:per_oc"] * 9)
+    assert main(["prove", "--jobs=1", "--isa=avx2", SMALL]) == 0
+    assert main(["prove", "--jobs=1", "--isa=avx2", f"--attr-post-ops={chain}", SMALL]) == 1
+    assert "violation at level avx2: executor_15__x86_64 breaks the rule" in capsys.readouterr().out
 
 
 def test_a_wrong_plan_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from asmdnn.generators.executor import ExecutorSpec
 from tests.emulator import Machine
 from tests.emulator.assembling import Mem, assemble, ins
 from tests.generators.codes import code_of
+from tests.generators.executors import COUNTS
 from tests.support.blob import CODE, Words, blob_of
 
 DATA, DIARY, THREAD_NUM, NUM_THREADS, BARRIER, HOST = 0x1000_0000, 0x2000_0000, 0x3000, 0x3010, 0x3020, 0x3030
@@ -95,7 +96,7 @@ def events_of(arguments: int, phases: Sequence[Phase], thread: int, team: int, a
 
 
 @pytest.mark.parametrize("team", TEAMS, ids=str)
-@pytest.mark.parametrize("arguments", range(1, 9))
+@pytest.mark.parametrize("arguments", COUNTS)
 def test_threads_of_a_team(arguments: int, team: tuple[int, int]) -> None:
     """Every thread runs parts t, t + n, ...: the team may be smaller than the number of parts, or larger."""
     threads, parts = team

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 import iced_x86
-from iced_x86 import Decoder, Formatter, FormatterSyntax, Instruction, MemorySizeOptions, OpKind
+from iced_x86 import Decoder, Formatter, FormatterSyntax, Instruction, MemorySizeExt, MemorySizeOptions, OpKind
 
 from asmdnn.isa.memory_operand import Operand, Pointer, mem
 from asmdnn.isa.operands import Register, Rounding, register
@@ -105,6 +105,9 @@ def _memory_disagrees(instruction: Instruction, pointer: Pointer) -> str | None:
     found = (instruction.memory_base, instruction.memory_index, instruction.memory_index_scale, displacement)
     if found != expected:
         return f"memory {found} instead of {expected}"
+    size = MemorySizeExt.size(instruction.memory_size)
+    if form.size and size and size != form.size:
+        return f"memory of {size} bytes instead of {form.size}"
     return "broadcast" if instruction.is_broadcast != bool(form.broadcast) else None
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.isa import immediates
 from asmdnn.isa.assembler import Assembler, mem, register
 from asmdnn.isa.encoder import encoder_of
-from asmdnn.isa.memory_operand import Operand, Pointer
+from asmdnn.isa.memory_operand import Encode, Operand, Pointer
 
 RAX, EAX, K1 = register("r64", 0), register("r32", 0), register("k", 1)
 XMM, YMM, ZMM = register("xmm", 1), register("ymm", 1), register("zmm", 1)
@@ -77,6 +78,8 @@ def test_an_address_needs_no_size() -> None:
     [
         ("VADDPS", (ZMM, ZMM, 5), "vaddps zmm1, zmm1, 5 does not exist: the forms are VADDPS(xmm, xmm, xmm/m128)"),
         ("ADD", (RAX, 1 << 40), "add rax, 1099511627776 does not exist"),
+        ("IMUL", (RAX, RAX, 1 << 31), "imul rax, rax, 2147483648 has no form that holds the immediate"),
+        ("IMUL", (RAX, mem(RAX, size=8), (1 << 32) - 1), "has no form that holds the immediate: give a smaller one"),
         ("VADDPS", (ZMM, ZMM, mem(RAX, size=4, broadcast=8)), "does not exist"),
         ("XCHG", (EAX, EAX), "xchg eax, eax does not exist"),
         ("VADDPS", (register("ymm", 16).masked(K1), YMM, mem(RAX, size=64)), "does not exist"),
@@ -107,3 +110,34 @@ def test_unknown_mnemonics() -> None:
     for name in "VFOO", "Label", "rax", "LOCK_MOV":
         with pytest.raises(AttributeError, match=f"{name} is neither an instruction"):
             getattr(asm, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "encode", "operands", "says"),
+    [
+        ("SHL", lambda ops: bytes((0x48, 0xC1, 0xE0, ops[1] & 0xFF)), (RAX, 200), range(128, 256)),
+        ("SHL", lambda ops: bytes((0x48, 0xD1, 0xE0)), (RAX, 1), range(1, 2)),
+        ("ADD", lambda ops: bytes((0x48, 0x83, 0xC0, ops[1] & 0xFF)), (RAX, 100), range(16, 128)),
+        ("ADD", lambda ops: bytes((0x83, 0xC0, ops[1] & 0xFF)), (EAX, 2**32 - 1), range(2**32 - 128, 2**32)),
+    ],
+)
+def test_what_an_encoder_says(name: str, encode: Encode, operands: tuple[Operand, ...], says: range) -> None:
+    assert immediates.says(name, encode, operands, 1, says)
+
+
+@pytest.mark.parametrize(
+    ("name", "encode", "operands", "values"),
+    [
+        ("SHL", lambda ops: bytes((0x48, 0xC1, 0xE0, ops[1] & 31)), (RAX, 40), range(16, 128)),
+        ("SHL", lambda ops: bytes((0x48, 0xC1, 0xE0, ops[1] & 0xFF)), (RAX, 256), range(256, 257)),
+        ("SHL", lambda ops: bytes((0x48, 0xD1, 0xE0)), (RAX, 1), range(1, 3)),
+        ("ADD", lambda ops: bytes((0x48, 0x83, 0xC0, ops[1] & 0xFF)), (RAX, 128), range(128, 256)),
+        ("ADD", lambda ops: bytes((0x48, 0x81, 0xC0)) + (ops[1] % 2**32).to_bytes(4, "little"), (RAX, 2**31),
+         range(2**31, 2**32)),
+        ("PUSH", lambda ops: bytes((0x6A, ops[0] & 0xFF)), (200,), range(128, 256)),
+    ],
+)  # fmt: skip
+def test_what_an_encoder_does_not_say(name: str, encode: Encode, operands: tuple[Operand, ...], values: range) -> None:
+    """Fields that are too narrow, or that the processor extends: as PeachPy would encode them, or as a typing slip."""
+    position = len(operands) - 1
+    assert not immediates.says(name, encode, operands, position, values)

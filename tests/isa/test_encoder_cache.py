@@ -1,7 +1,7 @@
 """The cache of encoders may never change a byte: compared with PeachPy's own encode() of a fresh instruction.
 
 PeachPy is used unchanged here, with its own operands, so it also judges the prefixes and ModRM bytes of this package.
-Where it is known to be wrong (broadcast displacements, k destinations) only the decoder judges.
+Where it is known to be wrong (broadcast displacements, k destinations, products) only the decoder judges.
 """
 
 from pathlib import Path
@@ -79,7 +79,8 @@ def peachpy_is_wrong(mnemonic: str, operands: list[Operand]) -> bool:
     k_destination = isinstance(operands[0], Register) and operands[0].kind == "k" and mnemonic.startswith("V")
     high_store = mnemonic == "VMOVNTPS" and isinstance(operands[1], Register) and operands[1].id > 15
     exchange = mnemonic == "XCHG" and operands[0] is operands[1] is register("r32", 0)
-    return broadcast or k_destination or high_store or exchange
+    product = mnemonic == "IMUL" and isinstance(operands[-1], int) and not -128 <= operands[-1] < 128
+    return broadcast or k_destination or high_store or exchange or product
 
 
 def perturbed(operand: Operand, random: Random) -> Operand:

@@ -69,6 +69,11 @@ RULES: dict[str, tuple[str, str, tuple[Operand, ...], str]] = {
     "sign-extended imm32": ("mov rcx, 2147483647", "MOV", (RCX, 2**31 - 1), "48c7c1ffffff7f"),
     "imm64": ("mov rcx, 2147483648", "MOV", (RCX, 2**31), "48b90000008000000000"),
     "imm32 of a 32-bit register": ("mov ecx, 2147483648", "MOV", (ECX, 2**31), "b900000080"),
+    "sign-extended imm8 of a product": ("imul rcx, rax, 127", "IMUL", (RCX, RAX, 127), "486bc87f"),
+    "imm32 of a product, first above": ("imul rcx, rax, 128", "IMUL", (RCX, RAX, 128), "4869c880000000"),
+    "imm32 of a product, no byte": ("imul rcx, [rax], 255", "IMUL", (RCX, mem(RAX, size=8), 255), "486908ff000000"),
+    "sign-extended imm8 of a narrow product": (
+        "imul ecx, ecx, 4294967168", "IMUL", (ECX, ECX, 2**32 - 128), "69c980ffffff"),
     "shift by one": ("shl rcx, 1", "SHL", (RCX, 1), "48d1e1"),
     "shift by more": ("shl rcx, 2", "SHL", (RCX, 2), "48c1e102"),
     "shift by cl": ("shl rcx, cl", "SHL", (RCX, CL), "48d3e1"),

@@ -7,6 +7,8 @@ from iced_x86 import Decoder, FlowControl, Instruction
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.assembler import Assembler, Code, Label, mem, register
+from asmdnn.isa.layout import Jump, Note
+from asmdnn.isa.peachpy_forms import branch_encoders
 
 RCX = register("r64", 1)
 
@@ -59,6 +61,23 @@ def test_one_growing_jump_can_push_another_over_the_limit() -> None:
     asm.bind(far)
     asm.RET()
     assert len(asm.finish().data) == 6 + 5 + 125 + 3 + 1
+
+
+@pytest.mark.parametrize("is_short", [True, False])
+def test_a_distance_that_the_bytes_do_not_hold_is_refused(is_short: bool) -> None:
+    """Of which PeachPy's encoders keep the low bits."""
+    encoders = branch_encoders("JMP")
+    assert encoders is not None
+    jump = Jump(Label("far"), Note(0, "jmp", "", ""), *encoders)
+    jump.is_short = is_short
+    reach = 1 << (7 if is_short else 31)
+    for displacement in -reach, reach - 1:
+        assert Decoder(64, jump.encode(displacement)).decode().near_branch_target == (
+            (jump.length + displacement) % (1 << 64)
+        )
+    for displacement in -reach - 1, reach:
+        with pytest.raises(InvalidArguments, match=f"jmp far is out of reach: it is {displacement} bytes away"):
+            jump.encode(displacement)
 
 
 def test_a_jump_without_near_form_must_reach_its_target() -> None:

@@ -75,8 +75,9 @@ def test_a_value() -> None:
         ({"padding_r": (1, -1)}, r"padding_r must be two integers from 0 "),
         ({"padding_r": (2**70, 1)}, r"padding_r must be"),
         # words
-        ({"prop_kind": "forward"}, r"prop_kind must be a PropKind, not 'forward'"),
-        ({"algorithm": "direct"}, r"algorithm must be a Algorithm, not 'direct'"),
+        ({"prop_kind": "forward"}, r"prop_kind must be PropKind\.forward_training or .*, not 'forward'"),
+        ({"prop_kind": dnn.PropKind.backward_data}, r"prop_kind must be .*, not <PropKind.backward_data"),
+        ({"algorithm": "direct"}, r"algorithm must be an Algorithm, not 'direct'"),
     ],
 )
 def test_what_does_not_fit(changes: dict[str, Any], message: str) -> None:

@@ -194,7 +194,7 @@ PLAIN = dnn.MemoryDesc((2, 48, 3, 3), dnn.f32, "nchw")
         ({"group_size": 5}, "group_size is 5, it must divide axis 1 of 48"),
         ({"group_size": 0}, "group_size is 0"),
         ({"group_size": 2.0}, "group_size must be an integer"),
-        ({"prop_kind": "forward"}, "prop_kind must be a PropKind"),
+        ({"prop_kind": "forward"}, "prop_kind must be PropKind.forward_training or "),
     ],
 )
 def test_bad_descriptions(change: dict[str, object], message: str) -> None:

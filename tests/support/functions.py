@@ -43,7 +43,7 @@ FORWARD: dict[str, Callable[[Doubles, float, float], Doubles]] = {
     "exp": lambda x, a, b: np.exp(x),
     "gelu_tanh": lambda x, a, b: limited(x, lambda s: special.expit(2 * GELU * (s + 0.044715 * s**3))),
     "gelu_erf": lambda x, a, b: limited(x, special.ndtr),
-    "swish": lambda x, a, b: np.where(x * np.sign(a) == -np.inf, 0.0, x * special.expit(a * x)) if a else x / 2,
+    "swish": lambda x, a, b: np.where(x * np.sign(a) == -np.inf, 0.0, x * special.expit(a * x)),
     "log": lambda x, a, b: np.log(x),
     "pow": lambda x, a, b: a * np.power(x, b),
     "round": lambda x, a, b: np.rint(x),

@@ -38,8 +38,6 @@ def gelu_erf(s: Doubles, _: float) -> tuple[Doubles, Doubles]:
 
 def swish(s: Doubles, alpha: float) -> tuple[Doubles, Doubles]:
     y = alpha * s
-    if not alpha:
-        return np.full_like(s, 0.5), np.zeros_like(s)
     return special.expit(y), in_tails(s, y * special.expit(y) * special.expit(-y))
 
 

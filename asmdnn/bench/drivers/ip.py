@@ -15,7 +15,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.problems import FLOAT_BYTES
 from asmdnn.bench.products import Filler, answer_of, product, scaled_product
 from asmdnn.bench.words import Option, number, one_of, tag
-from asmdnn.primitives.registry import InnerProduct
+from asmdnn.primitives.products.inner_product import InnerProduct
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

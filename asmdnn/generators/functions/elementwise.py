@@ -58,7 +58,7 @@ class ElementwiseSpec:
         return f"map_f32_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
     @property
-    def frame_names(self) -> tuple[str, ...]:
+    def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return ("src", "dst", *names_of_operands(self.chain))
 

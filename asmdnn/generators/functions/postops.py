@@ -17,6 +17,8 @@ from asmdnn.generators.functions.expression import Builder, Value
 from asmdnn.generators.functions.program import Program
 from asmdnn.isa.vector import Lanes, Vector
 
+MAX_POST_OPS = 32  # in a chain, as in oneDNN
+
 
 def word(number: float) -> str:
     """A number in a kernel's name: no sign or plus, since names are file names and symbols."""

@@ -48,6 +48,11 @@ class QuotientSpec:
     def result_bytes(self) -> int:
         return self.count * F32_BYTES * (2 if self.sum else 1)
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def footprint(self) -> Footprint:
         reads = [(DST, self.dst_step_bytes)]
         if self.src_step_bytes is not None:

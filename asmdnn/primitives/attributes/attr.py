@@ -11,7 +11,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.attributes.user_post_op import PostOp
 
-MAX_POST_OPS = 32
+MAX_POST_OPS = postops.MAX_POST_OPS
 SCRATCHPAD_MODES = ("library", "user")
 QUANTIZED = ("src", "weights", "dst")
 

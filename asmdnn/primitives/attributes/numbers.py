@@ -1,4 +1,4 @@
-"""Checks of the words and numbers that post-ops and element-wise primitives take."""
+"""Checks of the words and numbers that post-ops and descriptions take."""
 
 from collections.abc import Collection
 from numbers import Real
@@ -6,8 +6,9 @@ from numbers import Real
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.memory import MemoryDesc
-from asmdnn.types import f32
+from asmdnn.types import PropKind, f32
 
+FORWARD = (PropKind.forward_training, PropKind.forward_inference)
 FLOAT32_MAX = float.fromhex("0x1.fffffep127")
 
 
@@ -22,6 +23,12 @@ def check_alg(name: str, alg: str, known: Collection[str]) -> str:
     if not isinstance(alg, str) or alg not in known:
         raise InvalidArguments(f"{name} must be one of {', '.join(known)}, not {alg!r}")
     return alg
+
+
+def check_prop_kind(prop_kind: PropKind, known: Collection[PropKind]) -> None:
+    """Raises InvalidArguments for what the description does not compute."""
+    if not isinstance(prop_kind, PropKind) or prop_kind not in known:
+        raise InvalidArguments(f"prop_kind must be {' or '.join(map(str, known))}, not {prop_kind!r}")
 
 
 def check_eltwise(owner: str, alg: str, alpha: float, beta: float) -> tuple[float, float]:

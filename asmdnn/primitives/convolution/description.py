@@ -6,6 +6,7 @@ from operator import index
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.types import Algorithm, PropKind
 
 MAX_SIZE = 2**31 - 1
@@ -48,9 +49,9 @@ class ConvolutionForward:
     def __post_init__(self) -> None:
         for name, least in (("strides", 1), ("dilations", 0), ("padding_l", 0), ("padding_r", 0)):
             object.__setattr__(self, name, pair(name, getattr(self, name), least))
-        for name, kind in (("prop_kind", PropKind), ("algorithm", Algorithm)):
-            if not isinstance(getattr(self, name), kind):
-                raise InvalidArguments(f"{name} must be a {kind.__name__}, not {getattr(self, name)!r}")
+        check_prop_kind(self.prop_kind, FORWARD)
+        if not isinstance(self.algorithm, Algorithm):
+            raise InvalidArguments(f"algorithm must be an Algorithm, not {self.algorithm!r}")
         self._check_ranks()
         self._check_channels()
         for axis, name in enumerate(("height", "width")):

@@ -11,7 +11,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise
+from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_eltwise, check_prop_kind
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
@@ -19,7 +19,6 @@ from asmdnn.types import PropKind
 
 NAME = "eltwise"
 USE_DST = "_use_dst_for_bwd"
-FORWARD = (PropKind.forward_training, PropKind.forward_inference)
 FORWARD_ALGS = tuple(ALGORITHMS)
 BACKWARD_ALGS = (
     *(alg for alg, gradients in GRADIENTS.items() if gradients.of_src),
@@ -62,8 +61,7 @@ class EltwiseForward:
     beta: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.prop_kind not in FORWARD:
-            raise InvalidArguments(f"prop_kind must be forward_training or forward_inference, not {self.prop_kind!r}")
+        check_prop_kind(self.prop_kind, FORWARD)
         alpha, beta = check_eltwise(type(self).__name__, self.alg, self.alpha, self.beta)
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)

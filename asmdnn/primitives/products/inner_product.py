@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.types import PropKind
 
 MOST_DIMS = 5
@@ -68,8 +69,7 @@ class InnerProductForward(_InnerProduct):
     prop_kind: PropKind = PropKind.forward_inference
 
     def __post_init__(self) -> None:
-        if self.prop_kind not in (PropKind.forward_inference, PropKind.forward_training):
-            raise InvalidArguments(f"prop_kind must be forward_inference or forward_training, not {self.prop_kind!r}")
+        check_prop_kind(self.prop_kind, FORWARD)
         check(self, "src", "weights", "dst", "bias")
 
 
@@ -96,3 +96,6 @@ class InnerProductBackwardWeights(_InnerProduct):
 
     def __post_init__(self) -> None:
         check(self, "src", "diff_weights", "diff_dst", "diff_bias")
+
+
+InnerProduct = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights

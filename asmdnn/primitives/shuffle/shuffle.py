@@ -19,6 +19,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.shuffle.schedule import KERNEL_ISA, schedule
@@ -49,8 +50,7 @@ class Shuffle:
                 raise InvalidArguments(f"{name} has the format any, a shuffle needs a real one")
         if self.src != self.dst:
             raise InvalidArguments(f"dst is {self.dst}, src is {self.src}: a shuffle keeps dims, type and format")
-        if not isinstance(self.prop_kind, PropKind):
-            raise InvalidArguments(f"prop_kind must be a PropKind, not {self.prop_kind!r}")
+        check_prop_kind(self.prop_kind, (*FORWARD, PropKind.backward_data))
         for name in ("axis", "group_size"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer):

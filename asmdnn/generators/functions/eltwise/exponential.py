@@ -148,10 +148,10 @@ def logistic(build: Builder, x: Value, alpha: float = 1.0) -> Value:
 
 
 def swish(build: Builder, x: Value, alpha: float) -> Value:
-    """x logistic(alpha x); 0 where alpha x is minus infinity, as the limit is."""
+    """x logistic(alpha x); 0 where alpha x is minus infinity, its limit; NaN where that is 0 times infinity."""
     scale = abs(alpha)
     if alpha == 0:
-        return x * 0.5
+        return build.fma(x, 0.5, x * alpha)
     if not SCALES[0] < scale < SCALES[1]:
         finite = build.op("max", -MOST_F32, x) if alpha > 0 else build.op("min", MOST_F32, x)
         return finite * logistic(build, x * alpha)

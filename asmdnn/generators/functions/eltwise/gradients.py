@@ -121,7 +121,7 @@ def swish(build: Builder, d: Value, s: Value, alpha: float, _: float) -> Value:
     """Of y = alpha s alone: logistic(y) + y logistic(y) logistic(-y)."""
     scale = abs(alpha)
     if not SCALES[0] < scale < SCALES[1]:
-        return swish(build, d, s * alpha, 1.0, 0.0) if alpha else d * 0.5
+        return swish(build, d, s * alpha, 1.0, 0.0) if alpha else d * build.fma(s, alpha, 0.5)
     x = s if alpha > 0 else -s
     z = build.op("max", LEAST / scale, negative_size(build, x))
     return d * of_logistic(build, x, z * scale, lifted_exp(build, z, scale=scale))
@@ -160,7 +160,7 @@ def log(build: Builder, d: Value, s: Value, *_: float) -> Value:
 def pow_(build: Builder, d: Value, s: Value, alpha: float, beta: float) -> Value:
     """alpha beta s^(beta - 1)."""
     alpha, beta = (float_of(bits_of(number)) for number in (alpha, beta))
-    if beta == 0.0 or alpha == 0.0:
+    if beta == 0.0:
         return d * 0.0
     return d * power(build, s, beta - 1.0, alpha * beta)
 

@@ -90,7 +90,7 @@ def soft_relu(build: Builder, x: Value, alpha: float) -> Value:
 
 def power(build: Builder, x: Value, beta: float, factor: float = 1.0) -> Value:
     """factor x^beta, the power as C's pow has it: products, roots and quotients where that is exact, else
-    e^(beta log x) in extra precision.  beta may need two f32 numbers."""
+    e^(beta log x) in extra precision.  beta may need two f32 numbers.  A factor of 0 makes NaN of an infinite power."""
     scaled = x if factor == 1.0 else x * factor
     root = build.op("sqrt", x)
     simple: dict[float, Operand] = {
@@ -101,7 +101,7 @@ def power(build: Builder, x: Value, beta: float, factor: float = 1.0) -> Value:
     integral, odd = float(beta).is_integer(), float(beta) % 2 == 1
     size = abs(x)
     result = positive_power(build, size, beta, factor)
-    limits = [at * factor if factor else 0.0 for at in (0.0, INFINITY)]
+    limits = [at * factor for at in (0.0, INFINITY)]
     at_0, at_infinity = limits if beta > 0 else limits[::-1]
     result = build.where(size < INFINITY, result, build.where(size == INFINITY, at_infinity, x))
     result = build.where(size == 0.0, at_0, result)

@@ -1,0 +1,22 @@
+"""Convolution, as a kind of primitive."""
+
+from asmdnn.primitives.convolution import direct, reordered
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.kind import Kind, Words
+
+
+def words(desc: ConvolutionForward) -> Words:
+    """`mb1_ic64oc64_ih56oh56kh3sh1dh0ph1_iw56...`"""
+    (mb, ic), oc = desc.src.dims[:2], desc.dst.dims[1]
+    axes = []
+    for i, axis in enumerate("hw"):
+        sizes = {
+            "i": desc.src.dims[2 + i], "o": desc.dst.dims[2 + i], "k": desc.weights.dims[2 + i],
+            "s": desc.strides[i], "d": desc.dilations[i], "p": desc.padding_l[i],
+        }  # fmt: skip
+        axes.append("".join(f"{kind}{axis}{size}" for kind, size in sizes.items()))
+    problem = f"mb{mb}_ic{ic}oc{oc}_{'_'.join(axes)}"
+    return Words("convolution", f"alg:{desc.algorithm.value}", problem, desc.prop_kind.value)
+
+
+KINDS = (Kind(ConvolutionForward, (direct.plan, reordered.plan), words),)

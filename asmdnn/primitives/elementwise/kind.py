@@ -1,0 +1,30 @@
+"""Element-wise functions and binary operations, as kinds of primitives."""
+
+from asmdnn.primitives.attributes.words import number_word
+from asmdnn.primitives.elementwise import binary, eltwise
+from asmdnn.primitives.elementwise.binary import BinaryForward
+from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
+from asmdnn.primitives.kind import Kind, Words, dims_word
+
+
+def forward_words(desc: EltwiseForward) -> Words:
+    return Words("eltwise", _auxiliary(desc), dims_word(desc.src), desc.prop_kind.value)
+
+
+def backward_words(desc: EltwiseBackward) -> Words:
+    return Words("eltwise", _auxiliary(desc), dims_word(desc.data), "backward_data")
+
+
+def binary_words(desc: BinaryForward) -> Words:
+    return Words("binary", f"alg:binary_{desc.alg}", f"{dims_word(desc.src0)}:{dims_word(desc.src1)}")
+
+
+def _auxiliary(desc: EltwiseForward | EltwiseBackward) -> str:
+    return f"alg:eltwise_{desc.alg} alpha:{number_word(desc.alpha)} beta:{number_word(desc.beta)}"
+
+
+KINDS = (
+    Kind(EltwiseForward, (eltwise.plan_forward,), forward_words),
+    Kind(EltwiseBackward, (eltwise.plan_backward,), backward_words),
+    Kind(BinaryForward, (binary.plan,), binary_words),
+)

@@ -1,0 +1,51 @@
+"""A kind of primitive as one value: its description, what implements it, and what verbose lines say of it.
+
+Every folder of this package has a kind.py with its KINDS; registry.py collects them.
+"""
+
+from collections.abc import Callable
+from dataclasses import Field, dataclass, fields
+from typing import Any, ClassVar, Protocol
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.implementation import Planner
+
+
+class Description(Protocol):
+    """A frozen dataclass, validated when it is made; its fields that are MemoryDescs are the tensors as asked for."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __hash__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """primitive, prop_kind: oneDNN's names; auxiliary: its column; problem: benchdnn's string; bias_mask: the dims of a
+    product's bias."""
+
+    primitive: str
+    auxiliary: str
+    problem: str
+    prop_kind: str = "undef"
+    bias_mask: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """description: the class; planners: its implementations, best first; words: of a description, for verbose lines."""
+
+    description: type[Any]
+    planners: tuple[Planner[Any], ...]
+    words: Callable[[Any], Words]
+
+
+def asked(desc: Description) -> dict[str, MemoryDesc]:
+    """The tensors of a description, formats as asked for."""
+    values = {field.name: getattr(desc, field.name) for field in fields(desc)}
+    return {name: value for name, value in values.items() if isinstance(value, MemoryDesc)}
+
+
+def dims_word(desc: MemoryDesc) -> str:
+    """`16x1024`: how benchdnn writes dims."""
+    return "x".join(map(str, desc.dims))

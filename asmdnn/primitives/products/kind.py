@@ -1,0 +1,53 @@
+"""Matrix products, as kinds of primitives: matmul, inner products, gemm."""
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.words import mask_of
+from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.products import gemm, inner_product_tiles, matmul_tiles
+from asmdnn.primitives.products.gemm import Gemm
+from asmdnn.primitives.products.inner_product import (
+    InnerProductBackwardData,
+    InnerProductBackwardWeights,
+    InnerProductForward,
+)
+from asmdnn.primitives.products.matmul import MatMul
+
+BETAS = {"zero": "0", "one": "1", "any": "any"}
+
+
+def matmul_words(desc: MatMul) -> Words:
+    mask = None if desc.bias is None else mask_of(desc.bias)
+    return Words("matmul", "", f"{dims_word(desc.src)}:{dims_word(desc.weights)}", bias_mask=mask)
+
+
+def gemm_words(desc: Gemm) -> Words:
+    scales = f"alpha:{'1' if desc.unit_alpha else 'any'} beta:{BETAS[desc.beta]}"
+    return Words("gemm", scales, f"{dims_word(desc.a)}:{dims_word(desc.b)}")
+
+
+def forward_words(desc: InnerProductForward) -> Words:
+    return _inner_product(desc.src, desc.weights, desc.prop_kind.value)
+
+
+def backward_data_words(desc: InnerProductBackwardData) -> Words:
+    return _inner_product(desc.diff_src, desc.weights, "backward_data")
+
+
+def backward_weights_words(desc: InnerProductBackwardWeights) -> Words:
+    return _inner_product(desc.src, desc.diff_weights, "backward_weights")
+
+
+def _inner_product(src: MemoryDesc, weights: MemoryDesc, prop_kind: str) -> Words:
+    (mb, ic, *positions), oc = src.dims, weights.dims[0]
+    axes = "dhw"[3 - len(positions) :]
+    sizes = "".join(f"i{axis}{size}" for axis, size in zip(axes, positions, strict=True))
+    return Words("inner_product", "", f"mb{mb}ic{ic}{sizes}oc{oc}", prop_kind)
+
+
+KINDS = (
+    Kind(MatMul, (matmul_tiles.plan,), matmul_words),
+    Kind(Gemm, (gemm.plan,), gemm_words),
+    Kind(InnerProductForward, (inner_product_tiles.plan_forward,), forward_words),
+    Kind(InnerProductBackwardData, (inner_product_tiles.plan_backward_data,), backward_data_words),
+    Kind(InnerProductBackwardWeights, (inner_product_tiles.plan_backward_weights,), backward_weights_words),
+)

@@ -1,0 +1,13 @@
+"""Reorder, as a kind of primitive."""
+
+from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.reorder import reorder
+from asmdnn.primitives.reorder.reorder import Reorder
+
+
+def words(desc: Reorder) -> Words:
+    mask = desc.compensation
+    return Words("reorder", "" if mask is None else f"oflag:s8s8_comp:{mask}", dims_word(desc.src))
+
+
+KINDS = (Kind(Reorder, (reorder.plan,), words),)

@@ -1,0 +1,13 @@
+"""Shuffle, as a kind of primitive."""
+
+from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.shuffle import shuffle
+from asmdnn.primitives.shuffle.shuffle import Shuffle
+
+
+def words(desc: Shuffle) -> Words:
+    auxiliary = f"axis:{desc.axis} group:{desc.group_size}"
+    return Words("shuffle", auxiliary, dims_word(desc.src), desc.prop_kind.value)
+
+
+KINDS = (Kind(Shuffle, (shuffle.plan,), words),)
