@@ -1,6 +1,6 @@
 """Arguments of array functions: what becomes an array, what is refused; off the way of calls with usual arguments."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any
 
@@ -58,12 +58,18 @@ def output(name: str, value: Any, dtype: np.dtype[Any] = F32) -> npt.NDArray[Any
 
 def chain_of(post_ops: Any) -> tuple[AnyPostOp, ...]:
     """The chain as a tuple, validated where it is not one yet."""
-    return post_ops if type(post_ops) is tuple else Attr(post_ops).post_ops
+    try:
+        return post_ops if type(post_ops) is tuple else Attr(post_ops).post_ops
+    except TypeError:
+        raise InvalidArguments(f"post_ops must be a sequence of post-ops, not {shown(post_ops)}") from None
 
 
-def shown(value: object, form: Any = repr) -> str:
+def shown(value: object, form: Callable[[Any], str] = repr) -> str:
     """A value in a message, cut."""
-    text = form(value)
+    try:
+        text = form(value)
+    except Exception:  # an integer of thousands of digits, or a repr that fails
+        return f"a {type(value).__name__} that cannot be shown"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
@@ -74,6 +80,8 @@ def pair(name: str, value: int | Sequence[int], least: int) -> tuple[int, int]:
         numbers *= 2
     if len(numbers) != 2 or min(numbers) < least:
         raise InvalidArguments(f"{name} must be one or two integers of at least {least}, not {shown(value)}")
+    if max(numbers) > MAX_SIZE:
+        raise InvalidArguments(f"{name} must be integers below 2**31, not {shown(value)}")
     return numbers[0], numbers[1]
 
 
@@ -84,6 +92,16 @@ def pads(value: int | Sequence[int]) -> tuple[int, int, int, int]:
     if len(numbers) != 4 or not all(0 <= n <= MAX_SIZE for n in numbers):
         raise InvalidArguments(f"padding must be one, two or four integers from 0 to 2**31 - 1, not {shown(value)}")
     return numbers[0], numbers[1], numbers[2], numbers[3]
+
+
+def image_dims(value: Sequence[int] | None) -> tuple[int, ...] | None:
+    """The four dims of an image, None if there are none."""
+    if value is None:
+        return None
+    dims = integers("image", value)
+    if len(dims) != 4:
+        raise InvalidArguments(f"image must be the four dims (n, c, h, w), not {shown(value)}")
+    return dims
 
 
 def integers(name: str, value: int | Sequence[int]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.ops.arguments import F32, Array, as_f32, chain_of, output, pads, pair
+from asmdnn.ops.arguments import F32, Array, as_f32, chain_of, image_dims, output, pads, pair
 from asmdnn.ops.calls import AnyArray, ArrayCall, Packer, calls
 from asmdnn.ops.packed import pack
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
@@ -35,7 +35,7 @@ def conv2d(
     post_ops: Sequence[AnyPostOp] = (),
     out: Any = None,
     engine: Engine | None = None,
-) -> Any:
+) -> Array:
     """2D convolution (cross-correlation, as in every deep-learning library) of f32 arrays.
 
     x: (n, c, h, w); w: (o, c, kh, kw), or what `pack_conv_weights` made of it, once, instead of with every call; b:
@@ -80,7 +80,7 @@ def conv2d(
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
-    return result if out is None else out
+    return result if out is None else out  # type: ignore[no-any-return]
 
 
 def prepare(
@@ -178,7 +178,7 @@ def pack_conv_weights(
     saved and mapped back, see `pack_weights`.  Raises InvalidArguments.
     """
     plain = w if type(w) is np.ndarray and w.dtype is F32 else as_f32("w", w)
-    dims = None if image is None else tuple(image)
+    dims = image_dims(image)
     window = (
         stride if type(stride) is int else pair("stride", stride, 1),
         padding if type(padding) is int else pads(padding),

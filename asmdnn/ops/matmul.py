@@ -30,7 +30,7 @@ def matmul(
     post_ops: Sequence[AnyPostOp] = (),
     out: Any = None,
     engine: Engine | None = None,
-) -> Any:
+) -> Array:
     """The matrix product of f32 arrays of 2 to 12 dims, batch dims broadcast as numpy.matmul does.
 
     a: (.., m, k); b: (.., k, n), or what `pack_weights` made of a matrix; bias: broadcast to the result.  Arrays may
@@ -67,7 +67,7 @@ def matmul(
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
-    return result if out is None else out
+    return result if out is None else out  # type: ignore[no-any-return]
 
 
 def prepare(
