@@ -18,6 +18,7 @@ from asmdnn.jit.native import address, ffi
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, output, shown
 from asmdnn.ops.calls import ArrayCall, calls
+from asmdnn.ops.packed import aligned
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key, engine_of
 from asmdnn.primitives.primitive import Primitive
@@ -153,7 +154,7 @@ def gemm_pack(
     if call is None:
         call = calls.put(key, prepare_packing(identifier, source.T if trans == "T" else source, engine))
     size = HEADER_BYTES + call.target.size_bytes
-    packed = new_bytes(size) if out is None else checked_bytes(out, size)
+    packed = aligned(size)[0] if out is None else checked_bytes(out, size)
     addresses = call.addresses_of((source, packed))
     addresses[1] += HEADER_BYTES
     if out is not None:
@@ -180,13 +181,6 @@ def prepare_packing(identifier: str, x: Array, engine: Engine | None) -> Packing
     call = PackingCall(primitive, ("src", "dst"), ("x", "out"), (source, target))
     call.header = np.frombuffer(HEADER.pack(MAGIC, identifier.encode(), isa.encode(), rows, columns), np.uint8)
     return call
-
-
-def new_bytes(size: int) -> Packed:
-    """An array of bytes that starts at a multiple of 64."""
-    raw = np.empty(size + HEADER_BYTES, np.uint8)
-    start = -raw.__array_interface__["data"][0] % HEADER_BYTES
-    return raw[start : start + size]
 
 
 def checked_bytes(out: Any, size: int) -> Packed:

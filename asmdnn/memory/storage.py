@@ -47,12 +47,17 @@ class Memory:
             self._settle_padding()
 
     @classmethod
-    def empty(cls, desc: MemoryDesc) -> "Memory":
-        """A new Memory, 64-byte aligned, that holds anything: for who writes all of it at once, padding included."""
-        raw = np.empty(desc.size_bytes + ALIGNMENT_BYTES, np.uint8)
-        start = -raw.__array_interface__["data"][0] % ALIGNMENT_BYTES
+    def placed(cls, desc: MemoryDesc, storage: Array, address: int) -> "Memory":
+        """`storage`, flat, writable, of desc's element type and all of it padding included, which lies at `address`.
+
+        For who has made and filled it: nothing is checked.
+        """
         memory = cls.__new__(cls)
-        memory._set(desc, raw[start : start + desc.size_bytes].view(desc.dtype.numpy))
+        put = object.__setattr__
+        put(memory, "desc", desc)
+        put(memory, "array", storage)
+        put(memory, "address", address)
+        put(memory, "writable", True)
         return memory
 
     @classmethod

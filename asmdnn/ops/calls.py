@@ -50,7 +50,6 @@ class ArrayCall:
     """
 
     __slots__ = (
-        "_copied",
         "_labels",
         "_last",
         "_packer",
@@ -60,6 +59,7 @@ class ArrayCall:
         "_read",
         "_written_bytes",
         "addresses_of",
+        "copied",
         "dims",
         "target",
         "used",
@@ -80,7 +80,7 @@ class ArrayCall:
             raise InvalidArguments(f"post_ops lack the data of {', '.join(missing)}: give them to the PostOp")
         order = [position[name] for name in program.sizes]
         self._primitive, self._program, self._packer = primitive, program, packer
-        self._labels, self._copied, self.addresses_of = tuple(labels), tuple(copied), address_reader()
+        self._labels, self.copied, self.addresses_of = tuple(labels), tuple(copied), address_reader()
         self._places = tuple((slot, order[i]) for slot, i in program.places)
         *inputs, target = descs
         self._last, self._written_bytes = len(inputs), target.size_bytes
@@ -93,8 +93,8 @@ class ArrayCall:
 
     def __call__(self, arrays: list[AnyArray], out: AnyArray | None = None) -> Array:
         """Compute into `out`, or into a new array; returns it.  Raises InvalidArguments."""
-        if self._copied:
-            for i in self._copied:
+        if self.copied:
+            for i in self.copied:
                 arrays[i] = np.ascontiguousarray(arrays[i])
         result: Array = np.empty(self.dims, F32) if out is None else out
         arrays.append(result)

@@ -80,7 +80,7 @@ def conv2d(
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
-    return result if out is None else out  # type: ignore[no-any-return]
+    return result if out is None else out
 
 
 def prepare(
