@@ -19,9 +19,10 @@ MAY_IMPORT = {
     "types": set(),
     "variables": set(),
     "version": set(),
+    "notebook": set(),
     "verbose": {"variables"},
     "memory": {"types"},
-    "show": {"types", "memory"},
+    "show": {"types", "memory", "isa", "primitives"},
     "jit": {"types", "verbose"},
     "isa": {"types", "jit", "variables"},
     "generators": {"types", "isa"},
@@ -36,6 +37,7 @@ MAY_IMPORT = {
     "explain": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives"},
     "analyze": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "explain"},
     "bench": {"", "types", "memory", "isa", "planning", "runtime", "primitives"},
+    "setup": {"isa"},
     "ops": {"types", "memory", "jit", "runtime", "primitives"},
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
     "memory_use": {"jit", "runtime", "primitives", "ops"},
@@ -55,14 +57,16 @@ MAY_IMPORT = {
         "primitives",
         "explain",
         "analyze",
+        "setup",
     },
     "__main__": {"cli"},
-    "": {"types", "version", "memory", "isa", "primitives", "ops", "blas", "show", "memory_use"},
+    "api": {"types", "memory", "isa", "primitives", "ops", "blas", "show", "memory_use"},
+    "": {"version", "api"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
 }
-EVERYWHERE = {"errors", "exact"}
+EVERYWHERE = {"errors", "exact", "notebook"}
 # Generators see no arrays, no files, no machine.
 PURE = {
     "bisect",
@@ -249,6 +253,34 @@ print([line for line in open("/proc/self/maps") if "libgomp" in line])
     assert work == "[] [] 1 0"
     assert detection == "0 0"
     assert openmp == "[]"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import asmdnn; asmdnn.__version__; asmdnn.errors; asmdnn.types.f32",
+        "from asmdnn.cli.main import main; main(['--help'])",
+        "from asmdnn.cli.main import main; main(['-V'])",
+        "from asmdnn.cli.main import main; main(['setup', '--help'])",
+        "import asmdnn.setup.debian",
+    ],
+)
+def test_what_needs_neither_numpy_nor_cffi(script: str) -> None:
+    loaded = python(f"import sys; {script}; print(sorted({{'numpy', '_cffi_backend'}} & set(sys.modules)))")
+    assert loaded.splitlines()[-1] == "[]"
+
+
+def test_the_api_is_plain_attributes_once_a_name_was_used() -> None:
+    script = """
+import asmdnn
+assert "Memory" not in vars(asmdnn)
+assert "Memory" in dir(asmdnn)
+assert asmdnn.Memory is vars(asmdnn)["Memory"]
+for name in ("nonsense", "_nonsense", "__nonsense__", "not an identifier"):
+    assert not hasattr(asmdnn, name)
+print(sorted({*asmdnn.api.__all__, "__version__"}) == sorted(asmdnn.__all__))
+"""
+    assert python(script) == "True"
 
 
 def test_planning_needs_neither_peachpy_nor_openmp() -> None:

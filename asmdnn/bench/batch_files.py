@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, did_you_mean
 
 LARGEST_FILE_BYTES = 16 << 20
 
@@ -32,13 +32,13 @@ def problem_sets() -> dict[str, Path]:
 
 
 def find(name: str, directory: Path) -> Path:
-    """The file `name` in `directory`, else the problem set of that name; InvalidArguments lists the sets."""
+    """The file `name` in `directory`, else the problem set of that name; InvalidArguments names the nearest set."""
     path = directory / name
     if name and path.is_file():
         return path.resolve()
     sets = problem_sets()
     if name not in sets:
-        raise InvalidArguments(f"--batch={name}: no such file, and no problem set either: these are {', '.join(sets)}")
+        raise InvalidArguments(f"--batch={name}: no such file, and no problem set either: {did_you_mean(name, sets)}")
     return sets[name]
 
 

@@ -1,12 +1,13 @@
 """From a case of any driver to its primitive descriptor: what the commands that look at plans start from."""
 
-from typing import Final
+from typing import Final, cast
 
 import asmdnn as dnn
 from asmdnn.bench.driver import AnyCase
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.cpu import supported_isas
 from asmdnn.isa.levels import AVX512_CORE, AVX512_CORE_FP16, isa_of
+from asmdnn.types import IsaName
 
 # L2 a core of the CPUs that brought a level: Skylake-SP, Sapphire Rapids.  Plans depend on it.
 TYPICAL_L2_BYTES: Final = {AVX512_CORE.rank: 1 << 20, AVX512_CORE_FP16.rank: 2 << 20}
@@ -29,4 +30,4 @@ def planning_engine(isa: str, l2_bytes: int = 0, threads: int = 1) -> dnn.Engine
     if isa and not l2_bytes and isa_of(isa) not in supported_isas():
         rank = isa_of(isa).rank
         l2_bytes = max((size for lowest, size in TYPICAL_L2_BYTES.items() if lowest <= rank), default=0)
-    return dnn.Engine(isa=isa, threads=threads, l2_bytes=l2_bytes)
+    return dnn.Engine(isa=cast(IsaName, isa), threads=threads, l2_bytes=l2_bytes)

@@ -41,7 +41,7 @@ class Reader:
             elif word == "--reset":
                 self._reset()
             elif not word.startswith("-"):
-                self._add(self.driver.parse(word))
+                self._add(self._problem(word))
             elif word.startswith("--") and equals:
                 self._set(name, value, directory)
             else:
@@ -90,11 +90,22 @@ class Reader:
             settings = replace(self.driver.settings, **dict(zip(self._values, combination, strict=True)))
             self.cases.append(Case(self.driver, *self.driver.completed(settings, problem)))
 
+    def _problem(self, word: str) -> Any:
+        try:
+            return self.driver.parse(word)
+        except InvalidArguments:
+            if word in driver_names():
+                raise InvalidArguments(f"{word}: a driver is written --{word}") from None
+            if word in batch_files.problem_sets():
+                raise InvalidArguments(f"{word}: a problem set is written --batch={word}") from None
+            raise
+
     def _unknown(self, name: str) -> str:
         names = [*self.driver.options, "batch", "json"]
         if name in names:
             return f"an option is written --{name}=VALUE"
-        near = difflib.get_close_matches(name, names, 1)
+        words = {name: f"--{name}=" for name in names} | {driver: f"--{driver}" for driver in driver_names()}
+        near = difflib.get_close_matches(name, words, 1)
         if near:
-            return f"no such option; did you mean --{near[0]}="
+            return f"no such option; did you mean {words[near[0]]}"
         return f"no such option; options are --{', --'.join(names)}"

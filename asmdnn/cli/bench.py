@@ -11,8 +11,10 @@ from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase, AnyDriver
 from asmdnn.bench.drivers import driver_names
 from asmdnn.bench.options import Reader
-from asmdnn.bench.report import Record, header, listed, row, summary
+from asmdnn.bench.report import Record, listed, summary
+from asmdnn.bench.table import WHOLE, Layout
 from asmdnn.cli.progress import Progress
+from asmdnn.cli.terminal import columns_of, show_help
 from asmdnn.errors import InvalidArguments
 
 FAILED = 1
@@ -24,7 +26,7 @@ def run(arguments: Sequence[str]) -> int:
     reader = Reader()
     if not arguments or any(word in ("-h", "--help") for word in arguments):
         reader.read([word for word in arguments if word.removeprefix("--") in driver_names()], Path.cwd())
-        print(usage(reader.driver))
+        show_help(usage(reader.driver))
         return 0
     reader.read(arguments, Path.cwd())
     if not reader.cases:
@@ -69,7 +71,7 @@ def _json_stream(name: str) -> Iterator[TextIO | None]:
 def _records(cases: Sequence[AnyCase], json_stream: TextIO | None, table: bool) -> Iterator[Record]:
     """Run the cases, and show each when it is done."""
     runs = _runs(cases)
-    headed: AnyDriver | None = None
+    headed: tuple[str, Layout] | None = None
     with Progress(len(cases), sys.stderr) as progress:
         for done, (case, run_it) in enumerate(zip(cases, runs, strict=True)):
             progress.update(done, case.problem.name or str(case.problem))
@@ -77,11 +79,14 @@ def _records(cases: Sequence[AnyCase], json_stream: TextIO | None, table: bool) 
             progress.clear()
             if json_stream:
                 print(record.to_json(), file=json_stream, flush=True)
-            if table and record.status != "listed" and headed is not case.driver:
-                headed = case.driver
-                print(header(headed), flush=True)
-            if table:
-                print(case if record.status == "listed" else row(record), flush=True)
+            if table and record.status == "listed":
+                print(case, flush=True)
+            elif table:
+                layout = Layout.of(columns_of(sys.stdout) or WHOLE)  # asked anew: the terminal may have been resized
+                if headed != (case.driver.name, layout):
+                    headed = case.driver.name, layout
+                    print(layout.header(case.driver))
+                print(layout.row(record), flush=True)
             yield record
 
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit.store import DiskStore, default_directory, enabled
 
@@ -14,7 +15,7 @@ The directory is ASMDNN_CACHE_DIR, else XDG_CACHE_HOME/asmdnn, else ~/.cache/asm
 def run(arguments: Sequence[str]) -> int:
     """`list` or `clear`.  Raises InvalidArguments for other words."""
     if list(arguments) in (["-h"], ["--help"]):
-        print(USAGE)
+        show_help(USAGE)
         return 0
     if len(arguments) != 1 or arguments[0] not in ("list", "clear"):
         raise InvalidArguments(f"cache: expected list or clear, not '{' '.join(arguments)}'")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Request:
 def run(arguments: Sequence[str]) -> int:
     """Print or write the explanation.  Raises AsmdnnError for anything that cannot be explained."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        print(USAGE)
+        show_help(USAGE)
         return 0
     request = read(arguments)
     explanation = explain_words(request.words)

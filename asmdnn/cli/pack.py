@@ -9,6 +9,7 @@ import asmdnn as dnn
 from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase, Case
 from asmdnn.bench.options import Reader
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.cpu import supported_isas
 from asmdnn.isa.levels import isa_of
@@ -17,6 +18,7 @@ from asmdnn.jit.packs import Pack
 from asmdnn.primitives.kind import Description
 from asmdnn.primitives.packing import read_pack, write_pack
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.types import IsaName
 
 USAGE = """asmdnn pack [OPTION] WHAT ... -o FILE    make a pack
 asmdnn pack --list FILE                  what is in one
@@ -44,7 +46,7 @@ class Request(NamedTuple):
 def run(arguments: Sequence[str]) -> int:
     """Make or list a pack.  Raises AsmdnnError."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        print(USAGE.format(sets=", ".join(batch_files.problem_sets())))
+        show_help(USAGE.format(sets=", ".join(batch_files.problem_sets())))
         return 0
     own, words = _sorted(arguments)
     if "list" in own:
@@ -109,9 +111,9 @@ def _without_bench(cases: Sequence[AnyCase]) -> Iterator[AnyCase]:
         yield Case(case.driver, settings, replace(case.problem, name=""))
 
 
-def _levels(text: str | None) -> list[str]:
+def _levels(text: str | None) -> list[IsaName]:
     if text is None:
-        return [dnn.Engine(threads=1).isa]
+        return [isa_of(dnn.Engine(threads=1).isa).name]
     return [isa_of(name).name for name in dict.fromkeys(text.split(","))]
 
 

@@ -21,6 +21,7 @@ from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import DEFAULT_DRIVER, Reader
 from asmdnn.cli.progress import Progress
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import LEVELS, Isa, isa_of
 
@@ -73,7 +74,7 @@ class Outcome:
 def run(arguments: Sequence[str]) -> int:
     """The exit status: 1 at a violation.  Raises AsmdnnError for bad words, and when iced-x86 or PeachPy is missing."""
     if any(word in ("-h", "--help") for word in arguments):
-        print(USAGE)
+        show_help(USAGE)
         return 0
     from asmdnn.isa.peachpy_forms import require_peachpy
     from asmdnn.proof.decoder import require_decoder
@@ -151,7 +152,7 @@ def plan_of(words: Sequence[str], level: str) -> Any:
         return None
     try:
         desc, attr = work.describe()
-        return dnn.primitive_desc(desc, attr, dnn.Engine(isa=level, threads=case.settings.threads)).plan
+        return dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa_of(level).name, threads=case.settings.threads)).plan
     except Unimplemented:
         return None
 

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.cpuid import cpuid, is_x86_64, xcr0
 from asmdnn.isa.levels import LEVELS, Isa, isa_of
+from asmdnn.types import IsaName
 from asmdnn.variables import Variable
 
 MAX_ISA_VARIABLE: Final = "ASMDNN_MAX_CPU_ISA"
@@ -118,7 +119,7 @@ def require_executable(name: str) -> None:
 
 
 @contextmanager
-def max_cpu_isa(name: str) -> Iterator[Isa]:
+def max_cpu_isa(name: IsaName) -> Iterator[Isa]:
     """No level above `name` is used inside the block, in this thread or task; an inner block can lower it further.
 
     Raises InvalidArguments for an unknown name.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.types import IsaName
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,7 @@ class Isa:
     avx2_vnni.
     """
 
-    name: str
+    name: IsaName
     rank: int
     vector_bytes: int
     features: frozenset[str]

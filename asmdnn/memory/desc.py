@@ -13,7 +13,8 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory.layout import checked_blocks, naturals, place_anywhere, place_by_strides, place_by_tag
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS, alias_of, tag_of
 from asmdnn.memory.views import inverse_permutation, reshaped, submemory_offset
-from asmdnn.types import DataType
+from asmdnn.notebook import html_of
+from asmdnn.types import DataType, FormatTag
 
 MAX_BYTES = 1 << 46  # a tensor beyond half of the address space is a mistake, and offsets below it cannot overflow
 
@@ -56,7 +57,7 @@ class MemoryDesc:
         self,
         dims: Sequence[int],
         dtype: DataType,
-        tag: str | None = None,
+        tag: FormatTag | None = None,
         *,
         strides: Sequence[int] | None = None,
         inner_blocks: Sequence[Sequence[int]] = (),
@@ -122,6 +123,9 @@ class MemoryDesc:
             layout = f"strides {'x'.join(map(str, self.strides))}{blocks and ' blocks ' + blocks}"
         offset = f" offset {self.offset0}" if self.offset0 else ""
         return f"{self.dtype} {'x'.join(map(str, self.dims))} {layout}{offset}"
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     @property
     def ndims(self) -> int:

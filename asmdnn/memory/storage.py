@@ -14,6 +14,7 @@ from asmdnn.memory.blocks import Array, blocked_view, padding_views
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.memory.views import plain_strides
+from asmdnn.notebook import html_of
 from asmdnn.types import DataType
 
 ALIGNMENT_BYTES = 64
@@ -185,6 +186,9 @@ class Memory:
     def __repr__(self) -> str:
         """For example "Memory f32 1x64x56x56 nChw16c at 0x7f0c8c0d1000"."""
         return f"Memory {self.desc} at {self.address:#x}{'' if self.writable else ', read-only'}"
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def __reduce__(self) -> "tuple[Callable[[MemoryDesc, Array], Memory], tuple[MemoryDesc, Array]]":
         # The default would copy `address` into a process or an object where it points nowhere.

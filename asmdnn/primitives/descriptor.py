@@ -5,6 +5,7 @@ from typing import Any
 from asmdnn import verbose
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory import MemoryDesc
+from asmdnn.notebook import html_of
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.engine import Engine, engine_of
@@ -101,6 +102,9 @@ class PrimitiveDesc:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.implementation}: {self.desc}>"
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
 
 def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | None = None) -> PrimitiveDesc:

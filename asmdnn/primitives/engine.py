@@ -1,12 +1,13 @@
 """Engine: the ISA level, the threads and the cache that plans are made for; Stream: in-order execution."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.cpu import cache_sizes, caps, effective_isa
-from asmdnn.isa.levels import isa_of
+from asmdnn.isa.levels import Isa, isa_of
 from asmdnn.runtime.threads import check_thread_count, max_threads
+from asmdnn.types import IsaName
 
 USUAL_L2_BYTES = 1 << 19  # where the CPU does not tell
 
@@ -22,7 +23,7 @@ class Engine:
     """
 
     kind: str = "cpu"
-    isa: str = ""
+    isa: IsaName | Literal[""] = ""
     threads: int = 0
     l2_bytes: int = field(default=0, repr=False)
 
@@ -38,7 +39,7 @@ class Engine:
 
 
 EngineKey = tuple[object, ...]
-_defaults: dict[EngineKey, Engine] = {}  # a few: one for each cap and thread count that the process came across
+_defaults: dict[tuple[Isa, int], Engine] = {}  # a few: one for each level and thread count that the process came across
 
 
 def engine_key(engine: Engine | None) -> EngineKey:
@@ -55,10 +56,12 @@ def engine_key(engine: Engine | None) -> EngineKey:
 
 def engine_of(engine: Engine | None) -> Engine:
     """`engine`, or the default one: Engine(), without asking the machine again.  Raises InvalidArguments."""
-    key = engine_key(engine)
-    if engine is not None:
-        return engine
-    return _defaults.get(key) or _defaults.setdefault(key, Engine())
+    if engine is None:
+        key = effective_isa(), max_threads()
+        return _defaults.get(key) or _defaults.setdefault(key, Engine())
+    if not isinstance(engine, Engine):
+        raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
+    return engine
 
 
 class Stream:

@@ -8,6 +8,7 @@ from asmdnn import verbose
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.cpu import require_executable
 from asmdnn.memory import Memory
+from asmdnn.notebook import html_of
 from asmdnn.planning.plan import ALIGNMENT_BYTES
 from asmdnn.primitives.checking import checked, is_checking
 from asmdnn.primitives.descriptor import PrimitiveDesc
@@ -43,6 +44,14 @@ class Primitive:
         self._tensors, self._sizes, self._outputs = plan.tensors, self._program.sizes, plan.outputs
         self._defaults = pd.attr.data()
         self._is_plain = not (self._checks or self._report or self._takes_scratchpad or self._defaults)
+
+    def __repr__(self) -> str:
+        """For example "<Primitive direct:avx2: convolution forward of ...; 4 kernels, 2 threads>"."""
+        counts = f"{len(self.pd.plan.specs)} kernels, {self.pd.engine.threads} threads"
+        return f"<{type(self).__name__} {self.pd.implementation}: {self.pd.desc}; {counts}>"
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     def execute(self, stream: Stream | None = None, scratchpad: Memory | None = None, **memories: Memory) -> None:
         """Run on `memories`, one for each argument by name (src, weights, bias, dst, ...); complete when it returns.

@@ -54,7 +54,7 @@ def call_report(pd: Any) -> Callable[[float], None]:
 def introduce() -> None:
     """The lines about this process, before the first event."""
     try:
-        isa = effective_isa().name
+        isa = str(effective_isa())
     except AsmdnnError:
         isa = "none"
     facts = (f"info,asmdnn v{__version__}", f"info,cpu,runtime:OpenMP,nthr:{max_threads()}", f"info,cpu,isa:{isa}")

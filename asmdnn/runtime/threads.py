@@ -105,7 +105,7 @@ def _search() -> OpenMP | str:
             return _load(name)
         except (OSError, AttributeError):
             tried.append(name)
-    return f"none of {', '.join(tried)} can be loaded, so install libgomp1 (Debian, Ubuntu) or use threads=1."
+    return f"none of {', '.join(tried)} can be loaded: run asmdnn setup, which gets libgomp, or use threads=1."
 
 
 def _candidates() -> Iterator[str]:

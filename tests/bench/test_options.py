@@ -97,7 +97,7 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("--mode",), "--mode: an option is written --mode=VALUE"),
         (("-v1",), "-v1: no such option"),
         (("",), "problem ''"),
-        (("--batch=no_such_net",), "no such file, and no problem set either: these are binary_all"),
+        (("--batch=no_such_net",), "no such file, and no problem set either"),
         (("--batch=",), "--batch=: no such file"),
         (("--batch=..",), "--batch=..: no such file"),
     ],

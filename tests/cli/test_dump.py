@@ -127,7 +127,7 @@ def test_a_bar_on_a_terminal_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             return True
 
     terminal = Terminal()
-    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: progress.shutil.os.terminal_size((100, 24)))
+    monkeypatch.setattr(progress, "columns_of", lambda stream: 100)
     monkeypatch.setattr("sys.stderr", terminal)
     assert main(["dump", "--isa=avx2", f"--output={tmp_path}", PROBLEM]) == 0
     assert "] 0/" in terminal.getvalue()

@@ -10,6 +10,7 @@ from asmdnn.generators.functions.postops import EltwiseOp, OffsetSumOp, Operand,
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm, ScratchpadMode
 
 MAX_POST_OPS = postops.MAX_POST_OPS
 SCRATCHPAD_MODES = ("library", "user")
@@ -42,7 +43,7 @@ class Sum:
 class Eltwise:
     """dst = scale * f(op), f one of oneDNN's algorithms; docs/eltwise.md lists them, with alpha, beta and errors."""
 
-    alg: str
+    alg: EltwiseAlgorithm
     alpha: float = 0.0
     beta: float = 0.0
     scale: float = 1.0
@@ -71,7 +72,7 @@ class Binary:
     Every dim of src1 is dst's or 1.  As the chain's number i it is the argument "binary_i" of the primitive.
     """
 
-    alg: str
+    alg: BinaryAlgorithm
     src1: MemoryDesc
     kind = "binary"
 
@@ -139,7 +140,7 @@ class Attr:
     post_ops: tuple[AnyPostOp, ...] = ()
     scales: tuple[tuple[str, int], ...] = ()
     zero_points: tuple[tuple[str, int], ...] = ()
-    scratchpad_mode: str = "library"
+    scratchpad_mode: ScratchpadMode = "library"
     deterministic: bool = False
 
     def __init__(
@@ -147,7 +148,7 @@ class Attr:
         post_ops: AnyPostOp | Iterable[AnyPostOp] = (),
         scales: Mapping[str, int] | None = None,
         zero_points: Mapping[str, int] | None = None,
-        scratchpad_mode: str = "library",
+        scratchpad_mode: ScratchpadMode = "library",
         deterministic: bool = False,
     ) -> None:
         chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)

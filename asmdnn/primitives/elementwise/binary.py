@@ -13,6 +13,7 @@ from asmdnn.primitives.elementwise.eltwise import like
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
+from asmdnn.types import BinaryAlgorithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class BinaryForward:
     Raises InvalidArguments.
     """
 
-    alg: str
+    alg: BinaryAlgorithm
     src0: MemoryDesc
     src1: MemoryDesc
     dst: MemoryDesc

@@ -15,7 +15,7 @@ from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_eltwi
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
-from asmdnn.types import PropKind
+from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm, PropKind
 
 NAME = "eltwise"
 USE_DST = "_use_dst_for_bwd"
@@ -54,7 +54,7 @@ class EltwiseForward:
     """
 
     prop_kind: PropKind
-    alg: str
+    alg: EltwiseAlgorithm
     src: MemoryDesc
     dst: MemoryDesc
     alpha: float = 0.0
@@ -79,7 +79,7 @@ class EltwiseBackward:
     The arguments are diff_dst, diff_src, and src or dst.  Same dims, any formats.  Raises InvalidArguments.
     """
 
-    alg: str
+    alg: EltwiseBackwardAlgorithm
     data: MemoryDesc
     diff_dst: MemoryDesc
     diff_src: MemoryDesc
