@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.vectors import f32_level
 from asmdnn.jit.native import address, ffi
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.ops.arguments import F32, output, shown
+from asmdnn.ops.arguments import F32, output
 from asmdnn.ops.calls import ArrayCall, calls
 from asmdnn.ops.packed import aligned
 from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_key, engine_of
+from asmdnn.primitives.engine import Engine, engine_key, engine_or_default
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.gemm import Gemm, packed_desc
 from asmdnn.primitives.reorder.reorder import Reorder
@@ -115,7 +115,7 @@ def prepare(
     engine: Engine | None,
 ) -> ArrayCall:  # fmt: skip
     """The call for operands of these strides, or headers.  Raises InvalidArguments, Unimplemented."""
-    isa = engine_of(engine).isa
+    isa = engine_or_default(engine).isa
     a, b, target = operand("a", *x, "A", isa), operand("b", *y, "B", isa), Memory.from_array(matrix("c", c)).desc
     if kinds[0] == "zero" and a.dims[1] == b.dims[0]:  # a product over no k: neither operand is read
         a, b = MemoryDesc((a.dims[0], 0), f32, "ab"), MemoryDesc((0, b.dims[1]), f32, "ab")
@@ -127,7 +127,7 @@ def gemm_pack_get_size(identifier: str, m: int, n: int, k: int, engine: Engine |
     """Bytes of the packed operand "A" (m x k) or "B" (k x n)."""
     sizes = [size_of(name, size) for name, size in (("m", m), ("n", n), ("k", k))]
     rows, columns = (sizes[0], sizes[2]) if checked_identifier(identifier) == "A" else (sizes[2], sizes[1])
-    return HEADER_BYTES + format_of(identifier, rows, columns, engine_of(engine).isa).size_bytes
+    return HEADER_BYTES + format_of(identifier, rows, columns, engine_or_default(engine).isa).size_bytes
 
 
 @lru_cache(KEPT_FORMATS)
@@ -174,7 +174,7 @@ class PackingCall(ArrayCall):
 
 
 def prepare_packing(identifier: str, x: Array, engine: Engine | None) -> PackingCall:
-    source, isa = Memory.from_array(matrix("x", x)).desc, f32_level(engine_of(engine).isa)
+    source, isa = Memory.from_array(matrix("x", x)).desc, f32_level(engine_or_default(engine).isa)
     rows, columns = source.dims
     target = format_of(identifier, rows, columns, isa)
     primitive = Primitive(primitive_desc(Reorder(source, target), engine=engine))
@@ -223,7 +223,7 @@ def matrix(name: str, x: Any) -> Array:
     """`x` if it is a float32 matrix, as a plain ndarray; else InvalidArguments."""
     if not isinstance(x, np.ndarray) or x.dtype != np.float32 or x.ndim != 2:
         found = f"{x.dtype} of {x.ndim} dims" if isinstance(x, np.ndarray) else type(x).__name__
-        raise InvalidArguments(f"{name} must be a float32 matrix, not {shown(found, str)}")
+        raise InvalidArguments(f"{name} must be a float32 matrix, not {found}")
     return np.asarray(x).view(F32)
 
 

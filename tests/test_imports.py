@@ -16,6 +16,8 @@ PACKAGE = ROOT / "asmdnn"
 MAY_IMPORT = {
     "errors": set(),
     "exact": set(),
+    "files": set(),
+    "forking": set(),
     "types": set(),
     "variables": set(),
     "version": set(),
@@ -66,7 +68,7 @@ MAY_IMPORT = {
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
 }
-EVERYWHERE = {"errors", "exact", "notebook"}
+EVERYWHERE = {"errors", "exact", "files", "forking", "notebook"}
 # Generators see no arrays, no files, no machine.
 PURE = {
     "bisect",

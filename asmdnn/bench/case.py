@@ -137,7 +137,7 @@ def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: 
     )
     if work.flops:
         gflops = work.flops / seconds["own"] * 1e-9
-        peak = fma_gflops(isa, threads)
+        peak = fma_gflops(isa, threads, reached=gflops)
         record = replace(record, gflops=round(gflops, 3), peak_fraction=round(gflops / peak, 4))
     if "copy" in seconds:
         record = replace(record, copy_us=us["copy"], copy_fraction=round(seconds["copy"] / seconds["own"], 4))

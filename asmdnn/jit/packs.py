@@ -1,6 +1,6 @@
 """The packs that this process has loaded: where the kernel cache and the planners look before they work."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -62,13 +62,11 @@ def loaded() -> tuple[Pack, ...]:
 
 def find_kernel(key: str, name: str) -> bytes | None:
     """The code under a key of the kernel cache, or None."""
-    return next((bytes(blob) for entry, blob in _found("kernel", key) if entry.name == name), None)
+    hits = (pack.find("kernel", key) for pack in tuple(_loaded))
+    return next((bytes(hit[1]) for hit in hits if hit and hit[0].name == name), None)
 
 
-def find_plan(key: str) -> memoryview | None:
-    """The stored plan under a key of the planners, or None."""
-    return next((blob for _, blob in _found("plan", key)), None)
-
-
-def _found(kind: str, key: str) -> "Iterator[tuple[Entry, memoryview]]":
-    return (hit for hit in (pack.find(kind, key) for pack in tuple(_loaded)) if hit)
+def find_plan(key: str) -> tuple[str, memoryview] | None:
+    """The path of a pack, and the plan that it has under a key of the planners; or None."""
+    hits = ((pack.path, pack.find("plan", key)) for pack in tuple(_loaded))
+    return next(((path, hit[1]) for path, hit in hits if hit), None)

@@ -1,37 +1,31 @@
 """Arguments of array functions: what becomes an array, what is refused; off the way of calls with usual arguments."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory
+from asmdnn.memory.foreign import as_array
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.convolution.description import MAX_SIZE
 
 Array = npt.NDArray[np.float32]
 F32 = np.dtype(np.float32)  # the one that almost every array has: `dtype is F32` is the cheapest test there is
-READABLE = (BufferError, TypeError, ValueError, RuntimeError, OverflowError)  # what readers of foreign arrays raise
-SHOWN = 80  # characters of a value in a message
 
 
 def as_f32(name: str, value: Any) -> Array:
     """`value` as a float32 array that is not copied if it need not be; other types are refused, not converted."""
-    try:
-        foreign = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
-        array = np.from_dlpack(value) if foreign else np.asarray(value)
-    except READABLE as error:
-        raise InvalidArguments(f"{name} cannot be read as an array in memory: {shown(error, str)}") from error
-    return checked_f32(name, array)
+    return checked_f32(name, as_array(name, value))
 
 
 def checked_f32(name: str, array: npt.NDArray[Any]) -> Array:
     """A plain ndarray of F32 over the same memory, or InvalidArguments."""
     if array.dtype != F32:
-        raise InvalidArguments(f"{name} has dtype {shown(array.dtype, str)}, convert it to float32")
+        raise InvalidArguments(f"{name} has dtype {array.dtype}, convert it to float32")
     return np.asarray(array).view(F32)
 
 
@@ -49,10 +43,10 @@ def output(name: str, value: Any, dtype: np.dtype[Any] = F32) -> npt.NDArray[Any
             array = np.asarray(value)
         else:
             array = np.asarray(memoryview(value))
-    except READABLE as error:
-        raise InvalidArguments(f"{name} must be an array in memory that can be written: {shown(error, str)}") from error
+    except Exception as error:  # whatever the caller's object does
+        raise InvalidArguments(f"{name} must be an array in memory that can be written: {error}") from error
     if array.dtype != dtype:
-        raise InvalidArguments(f"{name} must be a {dtype} array, not {shown(array.dtype, str)}")
+        raise InvalidArguments(f"{name} must be a {dtype} array, not {array.dtype}")
     return np.asarray(array).view(dtype)
 
 
@@ -64,24 +58,14 @@ def chain_of(post_ops: Any) -> tuple[AnyPostOp, ...]:
         raise InvalidArguments(f"post_ops must be a sequence of post-ops, not {shown(post_ops)}") from None
 
 
-def shown(value: object, form: Callable[[Any], str] = repr) -> str:
-    """A value in a message, cut."""
-    try:
-        text = form(value)
-    except Exception:  # an integer of thousands of digits, or a repr that fails
-        return f"a {type(value).__name__} that cannot be shown"
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-
-
 def pair(name: str, value: int | Sequence[int], least: int) -> tuple[int, int]:
     """(height, width) from one integer or two."""
     numbers = integers(name, value)
     if len(numbers) == 1:
         numbers *= 2
-    if len(numbers) != 2 or min(numbers) < least:
-        raise InvalidArguments(f"{name} must be one or two integers of at least {least}, not {shown(value)}")
-    if max(numbers) > MAX_SIZE:
-        raise InvalidArguments(f"{name} must be integers below 2**31, not {shown(value)}")
+    if len(numbers) != 2 or not all(least <= n <= MAX_SIZE for n in numbers):
+        wanted = f"one or two integers of at least {least}, below 2**31"
+        raise InvalidArguments(f"{name} must be {wanted}, not {shown(value)}")
     return numbers[0], numbers[1]
 
 
@@ -110,6 +94,6 @@ def integers(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
         numbers = tuple(value) if isinstance(value, Sequence) else (value,)
         if not any(isinstance(n, bool) for n in numbers):
             return tuple(index(n) for n in numbers)  # numpy's integers too
-    except TypeError:
+    except Exception:  # whatever the caller's object does
         pass
     raise InvalidArguments(f"{name} must be integers, not {shown(value)}")

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.memory.storage import ALIGNMENT_BYTES
+from asmdnn.memory.storage import ALIGNMENT_BYTES, placed
 from asmdnn.ops.arguments import F32, Array
 from asmdnn.ops.calls import ArrayCall, address_reader, calls, layout_of
 from asmdnn.primitives.descriptor import primitive_desc
@@ -31,7 +31,7 @@ def pack(
         plain = np.ascontiguousarray(plain)
     storage, address = aligned(call.target.size_bytes)
     call.run([*call.addresses_of((plain,)), address])
-    return Memory.placed(call.target, storage.view(F32), address)
+    return placed(call.target, storage.view(F32), address)
 
 
 def aligned(size_bytes: int) -> tuple[npt.NDArray[np.uint8], int]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.cpu import cache_sizes, caps, effective_isa
 from asmdnn.isa.levels import Isa, isa_of
 from asmdnn.runtime.threads import check_thread_count, max_threads
@@ -28,13 +28,14 @@ class Engine:
     l2_bytes: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
-        if self.kind != "cpu":
-            raise InvalidArguments(f"kind must be 'cpu', not {self.kind!r}")
-        isa = isa_of(self.isa) if self.isa else effective_isa()
+        if not isinstance(self.kind, str) or self.kind != "cpu":
+            raise InvalidArguments(f"kind must be 'cpu', not {shown(self.kind)}")
+        isa = effective_isa() if isinstance(self.isa, str) and not self.isa else isa_of(self.isa)
         object.__setattr__(self, "isa", isa.name)
-        object.__setattr__(self, "threads", check_thread_count(self.threads) if self.threads != 0 else max_threads())
+        default = type(self.threads) is int and self.threads == 0
+        object.__setattr__(self, "threads", max_threads() if default else check_thread_count(self.threads))
         if isinstance(self.l2_bytes, bool) or not isinstance(self.l2_bytes, int) or self.l2_bytes < 0:
-            raise InvalidArguments(f"l2_bytes must be a number of bytes, not {self.l2_bytes!r}")
+            raise InvalidArguments(f"l2_bytes must be a number of bytes, not {shown(self.l2_bytes)}")
         object.__setattr__(self, "l2_bytes", self.l2_bytes or cache_sizes().l2_bytes or USUAL_L2_BYTES)
 
 
@@ -54,7 +55,7 @@ def engine_key(engine: Engine | None) -> EngineKey:
     return (*caps(), engine)
 
 
-def engine_of(engine: Engine | None) -> Engine:
+def engine_or_default(engine: Engine | None) -> Engine:
     """`engine`, or the default one: Engine(), without asking the machine again.  Raises InvalidArguments."""
     if engine is None:
         key = effective_isa(), max_threads()

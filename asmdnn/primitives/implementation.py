@@ -7,7 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.forking import importing
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
 from asmdnn.planning.plan import Plan
@@ -67,7 +68,7 @@ def _find_plan(
 ) -> tuple[Plan, tuple[Refusal, ...]]:
     """As first_plan; a plan of a loaded pack comes before all planners."""
     if packs.loaded() and (stored := packs.find_plan(plan_key(planners, desc, attr, engine))):
-        return _unpacked(stored)
+        return _unpacked(*stored)
     refusals: list[Refusal] = []
     for answer in try_all(planners, desc, attr, engine):
         if isinstance(answer, Plan):
@@ -90,8 +91,12 @@ def plan_digest() -> str:
     return digest_of(path for name in PLAN_PACKAGES for path in (package / name).rglob("*.py"))
 
 
-def _unpacked(stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
-    from asmdnn.planning.codec import decode_plan  # most processes load no pack
+def _unpacked(path: str, stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
+    with importing():
+        from asmdnn.planning.codec import decode_plan  # most processes load no pack
 
-    plan, refusals = decode_plan(stored)
-    return plan, tuple(Refusal(*refusal) for refusal in refusals)
+    plan, refusals = decode_plan(stored, f"the pack {path!r}")
+    try:
+        return plan, tuple(Refusal(str(implementation), str(reason)) for implementation, reason in refusals)
+    except (TypeError, ValueError):
+        raise InvalidArguments(f"the pack {path!r} has refusals that make no sense: make it again") from None

@@ -11,7 +11,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.forking import importing
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit import packs
@@ -34,7 +35,8 @@ def load_pack(path: str | PathLike[str]) -> Pack:
     one again changes nothing.  Primitives that exist already, and plans that were made before, stay as they are.  Any
     thread may call this at any time.  Only load packs that you trust: they are code.
     """
-    from asmdnn.jit import pack_file  # in functions, here and below: most processes need neither packs nor JSON
+    with importing():  # here and below: most processes need neither packs nor JSON
+        from asmdnn.jit import pack_file
 
     where = _path(path)
     file = pack_file.read(where)
@@ -42,7 +44,7 @@ def load_pack(path: str | PathLike[str]) -> Pack:
         theirs = file.facts.get(name)
         if theirs != mine:
             raise InvalidArguments(
-                f"the pack {str(where)!r} was made with {name} {_short(theirs)}, this is {_short(mine)}: "
+                f"the pack {shown(str(where))} was made with {name} {_short(theirs)}, this is {_short(mine)}: "
                 "make it again with this version."
             )
     return packs.add(Pack.of(str(where), file))
@@ -50,7 +52,8 @@ def load_pack(path: str | PathLike[str]) -> Pack:
 
 def read_pack(path: str | PathLike[str]) -> Pack:
     """What the intact pack at `path` holds, whatever version made it; it is not used.  Raises InvalidArguments."""
-    from asmdnn.jit import pack_file
+    with importing():
+        from asmdnn.jit import pack_file
 
     where = _path(path)
     return Pack.of(str(where), pack_file.read(where))
@@ -62,13 +65,17 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
     `facts` are added to the manifest.  Raises InvalidArguments if the file cannot be written, what generating raises,
     and NotPackable for a plan with values that the format does not know.
     """
-    from asmdnn.jit import pack_file
-    from asmdnn.planning.codec import encode_plan
+    with importing():
+        from asmdnn.jit import pack_file
+        from asmdnn.planning.codec import encode_plan
 
+    where, given = _path(path), _descs(descs)
+    if not isinstance(facts, Mapping):
+        raise InvalidArguments(f"facts must map names to what JSON can say, not {shown(facts)}")
     blobs: dict[tuple[str, str], tuple[str, str, str, str, bytes]] = {}
     isas: dict[str, None] = {}
     cache = kernel_cache()
-    for pd in descs:
+    for pd in given:
         isas[pd.engine.isa] = None
         specs: list[Any] = [*pd.plan.specs, ExecutorSpec(len(pd.plan.phases[0].arguments))]
         for spec in specs:
@@ -82,8 +89,10 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
         blobs["plan", key] = ("plan", key, name, pd.engine.isa, encode_plan(pd.plan, refusals))
     if not blobs:
         raise InvalidArguments("a pack needs at least one problem")
-    image = pack_file.image_of({**versions(), "isas": list(isas), **facts}, list(blobs.values()))
-    where = _path(path)
+    try:
+        image = pack_file.image_of({**versions(), "isas": list(isas), **facts}, list(blobs.values()))
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        raise InvalidArguments(f"facts must map names to what JSON can say, not {shown(facts)}") from None
     pack_file.write(where, image)
     return read_pack(where)
 
@@ -101,8 +110,19 @@ def versions() -> dict[str, str]:
 def _path(path: str | PathLike[str]) -> Path:
     try:
         return Path(path).absolute()
-    except TypeError:
-        raise InvalidArguments(f"path must be the path of a pack, not {path!r}") from None
+    except Exception:  # whatever the caller's object does
+        raise InvalidArguments(f"path must be the path of a pack, not {shown(path)}") from None
+
+
+def _descs(descs: Iterable[PrimitiveDesc]) -> list[PrimitiveDesc]:
+    try:
+        given = list(descs)
+    except Exception:  # whatever the caller's object does when it is iterated over
+        raise InvalidArguments(f"descs must be a list of PrimitiveDesc, not {shown(descs)}") from None
+    for pd in given:
+        if not isinstance(pd, PrimitiveDesc):
+            raise InvalidArguments(f"descs must be a list of PrimitiveDesc, one is {shown(pd)}")
+    return given
 
 
 def _short(version: Any) -> str:

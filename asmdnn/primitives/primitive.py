@@ -1,6 +1,7 @@
 """Primitives, which own kernels and execute."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from time import perf_counter
 from typing import NoReturn
 
@@ -58,8 +59,8 @@ class Primitive:
 
         Tensors that post-ops were given together with their data are optional.
         """
-        if stream is not None and not isinstance(stream, Stream):
-            raise InvalidArguments(f"stream must be a Stream or None, not {type(stream).__name__}")
+        if stream is not None:
+            self._check_stream(stream)
         if self._is_plain and scratchpad is None:
             addresses = self._check(memories)
             program = self._program
@@ -69,6 +70,18 @@ class Primitive:
             program.give(call)
         else:
             self.bind(scratchpad=scratchpad, **memories)()
+
+    def _check_stream(self, stream: Stream) -> None:
+        if not isinstance(stream, Stream):
+            raise InvalidArguments(f"stream must be a Stream or None, not {type(stream).__name__}")
+        mine, its = self.pd.engine, stream.engine
+        if its is not mine and its != mine:
+            differing = ", ".join(
+                f"{field.name} {getattr(its, field.name)} instead of {getattr(mine, field.name)}"
+                for field in fields(mine)
+                if getattr(its, field.name) != getattr(mine, field.name)
+            )
+            raise InvalidArguments(f"stream is of another engine, with {differing}: make it of the primitive's engine")
 
     def bind(self, *, scratchpad: Memory | None = None, **memories: Memory) -> Callable[[], None]:
         """A call on fixed memories, checked once: `run = primitive.bind(src=..., ...)`, then `run()`.

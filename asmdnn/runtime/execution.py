@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.forking import importing
 from asmdnn.generators.executor import BASES_OF_PHASE, CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
@@ -43,7 +44,8 @@ def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
     directory = os.environ.get(DUMP_VARIABLE)
     if not directory:
         return None
-    from asmdnn.dump.run import RunDump  # not above: few runs need it
+    with importing():
+        from asmdnn.dump.run import RunDump  # not above: few runs need it
 
     dump = RunDump(directory)
     return lambda spec, kernel: dump.write(spec, kernel.code)

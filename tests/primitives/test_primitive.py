@@ -312,6 +312,15 @@ def test_a_wrong_stream(primitive: dnn.Primitive, memories: dict[str, Any]) -> N
         primitive.execute(dnn.Engine(), **memories)  # type: ignore[arg-type]
 
 
+def test_a_stream_of_another_engine(primitive: dnn.Primitive, memories: dict[str, Any]) -> None:
+    engine = primitive.pd.engine
+    other = replace(engine, threads=engine.threads + 1, l2_bytes=engine.l2_bytes * 2)
+    told = f"l2_bytes {other.l2_bytes} instead of {engine.l2_bytes}"
+    with pytest.raises(dnn.InvalidArguments, match=f"stream is of another engine, .*{told}"):
+        primitive.execute(dnn.Stream(other), **memories)
+    primitive.execute(dnn.Stream(replace(engine)), **memories)
+
+
 @pytest.mark.parametrize("case", [CASE, PLANAR], ids=str)  # without scratch, and with
 def test_one_primitive_from_many_threads(isa: str, case: Any) -> None:
     primitive = dnn.Primitive(proven(case, isa, threads=2))

@@ -201,28 +201,32 @@ class Builder:
         return self.op("select", left, right, then, otherwise, immediate=condition.predicate)
 
     def insert(self, program: Program, inputs: Sequence[Value]) -> Value:
-        """The value of a program of these inputs."""
+        """The value of a program of these inputs that has one result."""
         numbers: list[int] = []
         for step in program.steps:
             if step.op == "input":
                 numbers.append(inputs[step.immediate].number)
             else:
                 numbers.append(self._add(Step(step.op, tuple(numbers[a] for a in step.args), step.immediate)).number)
-        return Value(self, numbers[program.result])
+        (result,) = program.results
+        return Value(self, numbers[result])
 
-    def finish(self, result: Operand) -> Program:
-        """The program, without the steps that the result does not need.  Raises TraceError if it is too long."""
-        last = self.value(result).number
+    def finish(self, *results: Operand, most_steps: int = MAX_STEPS) -> Program:
+        """The program, without the steps that no result needs.  Raises TraceError if it is too long."""
+        wanted = [self.value(result).number for result in results]
         steps = list(self._steps)
-        needed = {last}
-        for i in range(last, -1, -1):
+        needed = set(wanted)
+        for i in range(max(wanted), -1, -1):
             if i in needed:
                 needed.update(steps[i].args)
         number = {old: new for new, old in enumerate(sorted(needed))}
-        if len(number) > MAX_STEPS:
-            raise TraceError(f"the function has {len(number)} steps, at most {MAX_STEPS} fit into a kernel")
+        if len(number) > most_steps:
+            raise TraceError(f"the function has {len(number)} steps, at most {most_steps} fit into a kernel")
         kept = (steps[i] for i in number)
-        return Program(tuple(Step(s.op, tuple(number[a] for a in s.args), s.immediate) for s in kept), number[last])
+        return Program(
+            tuple(Step(s.op, tuple(number[a] for a in s.args), s.immediate) for s in kept),
+            tuple(number[i] for i in wanted),
+        )
 
     def _add(self, step: Step) -> Value:
         return Value(self, self._steps.setdefault(step, len(self._steps)))

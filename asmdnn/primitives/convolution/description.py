@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.types import Algorithm, PropKind
@@ -16,10 +16,10 @@ def pair(name: str, value: Sequence[int], least: int) -> tuple[int, int]:
     """Two integers (height, width) of at least `least`, or InvalidArguments naming the field."""
     try:
         numbers = tuple(index(n) for n in value if not isinstance(n, bool))  # numpy's integers too
-    except TypeError:
+    except Exception:  # whatever the caller's object does when it is iterated over
         numbers = ()
     if len(numbers) != 2 or not all(least <= n <= MAX_SIZE for n in numbers):
-        raise InvalidArguments(f"{name} must be two integers from {least} to 2**31 - 1, not {value!r}")
+        raise InvalidArguments(f"{name} must be two integers from {least} to 2**31 - 1, not {shown(value)}")
     return numbers[0], numbers[1]
 
 
@@ -51,7 +51,7 @@ class ConvolutionForward:
             object.__setattr__(self, name, pair(name, getattr(self, name), least))
         check_prop_kind(self.prop_kind, FORWARD)
         if not isinstance(self.algorithm, Algorithm):
-            raise InvalidArguments(f"algorithm must be an Algorithm, not {self.algorithm!r}")
+            raise InvalidArguments(f"algorithm must be an Algorithm, not {shown(self.algorithm)}")
         self._check_ranks()
         self._check_channels()
         for axis, name in enumerate(("height", "width")):
@@ -78,7 +78,7 @@ class ConvolutionForward:
             if desc is None and name == "bias":
                 continue
             if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
             if len(desc.dims) != rank:
                 raise InvalidArguments(f"{name} must have {rank} dims, not {len(desc.dims)}: {desc.dims}")
             if min(desc.dims) < 1:

@@ -10,12 +10,13 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
-from asmdnn.primitives.convolution.operands import tile_operands
+from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.schedule import schedule_tiles
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import BLOCKS, choose_tiling
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 NAME = "direct"
@@ -45,11 +46,15 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     if isinstance(chain, str):
         return Refusal(name, chain)
     others = chain.operands(resolved.dst)
-    operands = tile_operands(others, resolved.dst, len(ARGUMENTS), geometry, tiling.vectors * lanes, lanes)
-    if isinstance(operands, str):
-        return Refusal(name, operands)
-    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(others)}
-    return schedule_tiles(name, tensors, operands, geometry, tiling, chain, engine)
+    for operand, tensor in others.items():
+        if tensor.dtype != f32:
+            return Refusal(name, f"{operand} is {tensor.dtype}, only f32 is implemented")
+    width = tiling.vectors * lanes
+    read = {operand: readable(tensor, resolved.dst, geometry, width, lanes) for operand, tensor in others.items()}
+    operands = tile_operands(read, resolved.dst, len(ARGUMENTS), geometry, width, lanes)
+    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read)}
+    plan = schedule_tiles(name, tensors, operands, geometry, tiling, chain, engine)
+    return between_reorders(plan, chain.arguments(others))
 
 
 def channels_of_dst(bias: MemoryDesc | None) -> MemoryDesc | None:

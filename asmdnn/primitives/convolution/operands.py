@@ -1,4 +1,7 @@
-"""Where the tensors of post-ops lie for the tiles of a convolution: an Operand, and offsets of records."""
+"""Where the tensors of post-ops lie for the tiles of a convolution: an Operand, and offsets of records.
+
+Tiles read channels that are dense, or one for all, of pixels at one distance; others are copied.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +12,6 @@ from asmdnn.generators.functions.postops import Operand
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.tiles import Int64, Tiles
-from asmdnn.types import f32
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +36,28 @@ class TileOperand:
 
 def tile_operands(
     tensors: Mapping[str, MemoryDesc], dst: MemoryDesc, first_argument: int, g: ConvGeometry, width: int, lanes: int
-) -> dict[str, TileOperand] | str:
-    """An operand for each tensor, in order; or the reason why one cannot be read.  `g` may be flattened, dst is not."""
+) -> dict[str, TileOperand]:
+    """An operand for each tensor, in order, all of which are `readable`.  `g` may be flattened, dst is not."""
     found = {}
     for argument, (name, desc) in enumerate(tensors.items(), first_argument):
         layout = broadcast_layout(desc, dst.dims[3])
-        if desc.dtype != f32:
-            return f"{name} is {desc.dtype}, only f32 is implemented"
-        if layout is None:
-            return f"{name} {desc} must be plain, or blocked once and by channels"
-        if not steps_in_raster_order(layout, *dst.dims[2:]):
-            return f"{name} {desc} has pixels at distances that vary, it must be dense or constant in height and width"
+        assert layout is not None
         element = desc.dims[1] == 1
-        if not element and not vectors_are_apart_equally(layout, g, width, lanes):
-            return f"{name} {desc} has its channels apart, or in blocks that {lanes} do not divide"
         vector_bytes = 0 if element else layout.channel(lanes)
         found[name] = TileOperand(Operand(argument, layout.pixel_bytes, vector_bytes, element), layout)
     return found
+
+
+def readable(desc: MemoryDesc, dst: MemoryDesc, g: ConvGeometry, width: int, lanes: int) -> MemoryDesc:
+    """`desc`, or what to copy it to so that tiles can address it: dense, with all pixels if it has more than one."""
+    layout = broadcast_layout(desc, dst.dims[3])
+    is_walked = layout is not None and steps_in_raster_order(layout, *dst.dims[2:])
+    if is_walked and layout is not None and (desc.dims[1] == 1 or vectors_are_apart_equally(layout, g, width, lanes)):
+        return desc
+    images, channels, *pixels = desc.dims
+    dims = (images, channels, *(dst.dims[2:] if max(pixels) > 1 else (1, 1)))
+    blocked = f"aBcd{dst.blocks[1]}b" if dst.blocks[1] > 1 else "acdb"
+    return MemoryDesc(dims, desc.dtype, blocked if channels > 1 else "abcd")
 
 
 def broadcast_layout(desc: MemoryDesc, width: int) -> ImageLayout | None:

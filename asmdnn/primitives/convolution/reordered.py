@@ -52,7 +52,8 @@ def assemble(
     name: str, inner: Plan, tensors: Mapping[str, MemoryDesc], before: Sequence[Step], after: Sequence[Step]
 ) -> Plan | Refusal:
     """One plan of all reorders and the convolution, a phase each."""
-    scratch = {f"blocked {role}": desc.size_bytes for role, desc in inner.tensors.items() if tensors[role] != desc}
+    blocked = {f"blocked {role}": desc.size_bytes for role, desc in inner.tensors.items() if tensors[role] != desc}
+    scratch = {**inner.scratch_bytes, **blocked}
     specs: list[KernelSpec] = []
     phases: list[tuple[Phase, int]] = []
 
@@ -64,7 +65,7 @@ def assemble(
     for step in before:
         reorder(step)
     for phase in inner.phases:
-        buffers = tuple(f"blocked {a}" if f"blocked {a}" in scratch else a for a in phase.arguments)
+        buffers = tuple(f"blocked {a}" if f"blocked {a}" in blocked else a for a in phase.arguments)
         phases.append((replace(phase, arguments=buffers), len(specs)))
     specs.extend(inner.specs)
     for step in after:
