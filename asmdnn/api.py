@@ -3,9 +3,9 @@
 from asmdnn import ops, show
 from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
-from asmdnn.isa.cpu import max_cpu_isa
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
+from asmdnn.planning.host import max_cpu_isa
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.attributes.functions import (
     absolute,

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from asmdnn import environment
+
 
 class opened:
     """`with opened(path, flags) as fd:` a descriptor, not inherited, closed in the end.  Raises OSError."""
@@ -61,4 +63,4 @@ def replace_file(
 
 def temporary_directory() -> str:
     """Where files go that nobody keeps; tempfile.gettempdir() holds a lock, which a fork could leave held."""
-    return os.environ.get("TMPDIR") or "/tmp"
+    return environment.text("TMPDIR") or "/tmp"

@@ -16,29 +16,38 @@ PACKAGE = ROOT / "asmdnn"
 MAY_IMPORT = {
     "errors": set(),
     "exact": set(),
-    "files": set(),
+    "files": {"environment"},
     "forking": set(),
     "types": set(),
-    "variables": set(),
     "version": set(),
+    "environment": set(),
     "notebook": set(),
-    "verbose": {"variables"},
+    "verbose": {"environment"},
     "memory": {"types"},
     "show": {"types", "memory", "isa", "primitives"},
-    "jit": {"types", "verbose"},
-    "isa": {"types", "jit", "variables"},
+    "jit": {"types", "environment", "verbose"},
+    "isa": {"types", "jit"},
     "generators": {"types", "isa"},
     "corpus": {"types", "isa", "generators"},
     "dump": {"types", "isa", "generators"},
     "proof": {"isa", "generators", "corpus"},
-    "planning": {"types", "memory", "isa", "jit", "generators"},
-    "runtime": {"types", "memory", "isa", "jit", "generators", "planning", "dump"},
+    "planning": {"types", "environment", "memory", "isa", "jit", "generators"},
+    "runtime": {"types", "environment", "memory", "isa", "jit", "generators", "planning", "dump"},
     "primitives": {
-        *("types", "memory", "isa", "jit", "generators", "planning", "runtime", "variables", "version", "verbose")
+        "types",
+        "environment",
+        "memory",
+        "isa",
+        "jit",
+        "generators",
+        "planning",
+        "runtime",
+        "version",
+        "verbose",
     },
     "explain": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives"},
     "analyze": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "explain"},
-    "bench": {"", "types", "memory", "isa", "planning", "runtime", "primitives"},
+    "bench": {"", "types", "environment", "memory", "isa", "planning", "runtime", "primitives"},
     "setup": {"isa"},
     "ops": {"types", "memory", "jit", "runtime", "primitives"},
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
@@ -46,6 +55,7 @@ MAY_IMPORT = {
     "cli": {
         "",
         "types",
+        "environment",
         "memory",
         "isa",
         "jit",
@@ -62,7 +72,7 @@ MAY_IMPORT = {
         "setup",
     },
     "__main__": {"cli"},
-    "api": {"types", "memory", "isa", "primitives", "ops", "blas", "show", "memory_use"},
+    "api": {"types", "memory", "isa", "planning", "primitives", "ops", "blas", "show", "memory_use"},
     "": {"version", "api"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
@@ -203,7 +213,7 @@ def test_generators_open_nothing(module: str) -> None:
         ("asmdnn.generators.executor", "from asmdnn.planning import plan", "generators may not use planning"),
         ("asmdnn.ops", "from asmdnn.planning.plan import Plan", "ops may not use planning"),
         ("asmdnn.cli.info", "from asmdnn.generators.dot.conv import x", "cli may not use generators"),
-        ("asmdnn", "from asmdnn.planning.plan import Plan", "asmdnn may not use planning"),
+        ("asmdnn", "from asmdnn.runtime.execution import Program", "asmdnn may not use runtime"),
         ("asmdnn.cli.info", "import cpuinfo", "optional packages"),
         ("asmdnn.cli.info", "import torch", "not a dependency"),
     ],
@@ -243,17 +253,18 @@ opened = []
 sys.addaudithook(lambda event, args: opened.append(args[0]) if event == "open" and "w" in str(args[1]) else None)
 import asmdnn
 from asmdnn.isa import cpu
+from asmdnn.planning import host
 from asmdnn.runtime import execution
 unwanted = {"peachpy", "six", "pycparser", "cffi", "cpuinfo", "scipy", "argparse", "multiprocessing"}
 print(sorted(unwanted & {name.split(".")[0] for name in sys.modules}))
 print(made, opened, threading.active_count(), execution.kernel_cache.cache_info().currsize)
-print(cpu.cpu_features.cache_info().currsize, cpu.cache_sizes.cache_info().currsize)
+print(*(asked.cache_info().currsize for asked in (cpu.cpu_features, cpu.cache_sizes, cpu.signature, host.detected)))
 print([line for line in open("/proc/self/maps") if "libgomp" in line])
 """
     unwanted, work, detection, openmp = python(script).splitlines()
     assert unwanted == "[]"
     assert work == "[] [] 1 0"
-    assert detection == "0 0"
+    assert detection == "0 0 0 0"
     assert openmp == "[]"
 
 

@@ -152,6 +152,8 @@ def test_a_pool_without_room_computes_the_same() -> None:
 
 
 def test_caches_are_cleared_and_primitives_stay() -> None:
+    gc.collect()
+    others = dnn.memory_report().primitives.count  # that other tests hold
     primitive = product(25)
     run(primitive)
     dnn.ops.matmul(np.ones((3, 4), np.float32), np.ones((4, 5), np.float32))
@@ -163,13 +165,13 @@ def test_caches_are_cleared_and_primitives_stay() -> None:
     gc.collect()
     left = dnn.memory_report()
     assert (left.plans.count, left.programs.count, left.calls.count, left.scratchpads.count) == (0, 0, 0, 0)
-    assert left.primitives.count == 1
+    assert left.primitives.count == others + 1
     assert 0 < left.code.held_bytes < full.code.held_bytes
     run(primitive)
     del primitive
     dnn.clear_caches()
     gc.collect()
-    assert dnn.memory_report().primitives.count == 0
+    assert dnn.memory_report().primitives.count == others
 
 
 def test_the_report_prints_as_a_table() -> None:

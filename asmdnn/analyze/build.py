@@ -11,7 +11,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.explain.kernels import listing_of, read_kernel
 from asmdnn.explain.model import Loop
 from asmdnn.isa.assembler import Line
-from asmdnn.isa.cpu import require_executable
+from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Phase, Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.rates import Rates, clock_ghz, rates

@@ -22,7 +22,7 @@ class RunDump:
     write the same kernel: they write the same bytes.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
         self._directory = Path(directory).absolute()
         self._usable = True
 

@@ -16,13 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from asmdnn import verbose
+from asmdnn import environment
 from asmdnn.files import replace_file, temporary_directory
 from asmdnn.forking import importing
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
 
-VARIABLE: Final = "ASMDNN_JIT_PROFILE"
 WORDS: Final = ("perf_map", "jitdump", "gdb")
 
 Add = Callable[[str, int, bytes], None]
@@ -45,8 +44,7 @@ _session: _Session | None = None
 
 def wanted() -> frozenset[str]:
     """The words of the variable, read now."""
-    text = os.environ.get(VARIABLE)
-    return verbose.words_of(VARIABLE, text, WORDS) if text else frozenset()
+    return environment.words(environment.JIT_PROFILE, WORDS)
 
 
 def tail(names: frozenset[str], code: bytes) -> bytes:
@@ -71,7 +69,7 @@ def announce(names: frozenset[str], kernels: Sequence[tuple[str, int, int]], mem
 
 def directory() -> str:
     """Where jitdump and gdb files go."""
-    return os.environ.get("JITDUMPDIR") or temporary_directory()
+    return str(environment.path("JITDUMPDIR") or temporary_directory())
 
 
 def symbol_path() -> str:
@@ -110,8 +108,8 @@ def _write(session: _Session, names: frozenset[str], addresses: Sequence[int]) -
         except OSError as error:
             session.writers[word] = _ignore
             warnings.warn(
-                f"{VARIABLE}={word}: its file cannot be written ({error}), so kernels will have no names there: "
-                "set JITDUMPDIR to a directory that you can write to, or leave the word out.",
+                f"{environment.JIT_PROFILE}={word}: its file cannot be written ({error}), so kernels have no names "
+                "there: set JITDUMPDIR to a directory that you can write to, or leave the word out.",
                 RuntimeWarning,
                 stacklevel=5,
             )

@@ -1,15 +1,14 @@
 """How large the kernel cache on disk may become, and which of its files go when it is larger."""
 
-import os
 import re
 import warnings
 from collections.abc import Iterable
 from functools import cache
 from typing import Final, NamedTuple
 
+from asmdnn import environment
 from asmdnn.errors import InvalidArguments
 
-VARIABLE: Final = "ASMDNN_CACHE_SIZE"
 DEFAULT_LIMIT_BYTES: Final = 256 << 20
 _SIZE: Final = re.compile(r"([0-9]{1,15})\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
 _UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
@@ -46,14 +45,14 @@ def parse_size(name: str, text: str) -> int:
 
 def size_limit() -> int:
     """What ASMDNN_CACHE_SIZE says; a word that is no size costs one warning, and the default holds."""
-    text = os.environ.get(VARIABLE)
+    text = environment.text(environment.CACHE_SIZE)
     return _limit_of(text) if text else DEFAULT_LIMIT_BYTES
 
 
 @cache
 def _limit_of(text: str) -> int:
     try:
-        return parse_size(VARIABLE, text)
+        return parse_size(environment.CACHE_SIZE, text)
     except InvalidArguments as error:
         warnings.warn(f"{error}; until then it is 256M.", RuntimeWarning, stacklevel=4)
         return DEFAULT_LIMIT_BYTES

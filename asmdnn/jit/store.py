@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from asmdnn import environment
 from asmdnn.files import opened, replace_file, temporary_directory
 from asmdnn.jit.pruning import StoredFile, size_limit, surplus
 
@@ -166,9 +167,9 @@ class DiskStore:
 
 def default_directory() -> Path:
     """ASMDNN_CACHE_DIR, else XDG_CACHE_HOME/asmdnn, else ~/.cache/asmdnn; without any home, asmdnn-UID in /tmp."""
-    if directory := os.environ.get("ASMDNN_CACHE_DIR"):
-        return Path(directory)
-    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    if directory := environment.path(environment.CACHE_DIR):
+        return directory
+    xdg = environment.text("XDG_CACHE_HOME")
     if os.path.isabs(xdg):  # the XDG specification: a relative path is invalid and to be ignored
         return Path(xdg, "asmdnn")
     home = os.path.expanduser("~")
@@ -178,8 +179,8 @@ def default_directory() -> Path:
 
 
 def enabled() -> bool:
-    """Whether kernels are to be kept on disk: yes, unless ASMDNN_CACHE=0."""
-    return os.environ.get("ASMDNN_CACHE") != "0"
+    """Whether kernels are to be kept on disk: yes, unless ASMDNN_CACHE says no."""
+    return environment.flag(environment.CACHE, default=True)
 
 
 def default_store() -> DiskStore | None:

@@ -5,12 +5,10 @@ For finding a defect, of asmdnn or of a caller that writes into the padding; a c
 
 from collections.abc import Callable, Mapping
 
+from asmdnn import environment
 from asmdnn.errors import AsmdnnError
 from asmdnn.memory import Memory
 from asmdnn.planning.plan import Plan
-from asmdnn.variables import Variable
-
-_variable = Variable("ASMDNN_CHECK")
 
 
 class PaddingError(AsmdnnError):
@@ -18,8 +16,8 @@ class PaddingError(AsmdnnError):
 
 
 def is_checking() -> bool:
-    """Whether ASMDNN_CHECK asks for it: anything but 0 or nothing does."""
-    return _variable.raw() not in (None, b"", b"0")
+    """Whether ASMDNN_CHECK asks for it."""
+    return environment.flag(environment.CHECK, default=False)
 
 
 def check_padding(plan: Plan, memories: Mapping[str, Memory]) -> None:

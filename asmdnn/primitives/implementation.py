@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.forking import importing
+from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
 from asmdnn.planning.plan import Plan
@@ -30,6 +31,7 @@ class Refusal:
 
 PLANS_LIMIT_BYTES = 64 << 20
 OBJECTS_BYTES = 8_000  # what Python keeps of a plan and its request beside the schedule, about
+ANY_MACHINE = ""  # in the place of a name: what is packed for a machine serves others, if there is nothing better
 PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
 Desc = TypeVar("Desc")
@@ -67,20 +69,38 @@ def _find_plan(
     planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine
 ) -> tuple[Plan, tuple[Refusal, ...]]:
     """As first_plan; a plan of a loaded pack comes before all planners."""
-    if packs.loaded() and (stored := packs.find_plan(plan_key(planners, desc, attr, engine))):
+    if packs.loaded() and (stored := packs.find_plan(plan_keys(planners, desc, attr, engine))):
         return _unpacked(*stored)
     refusals: list[Refusal] = []
     for answer in try_all(planners, desc, attr, engine):
         if isinstance(answer, Plan):
             return answer, tuple(refusals)
         refusals.append(answer)
-    raise Unimplemented(f"no implementation takes {desc}: {'; '.join(map(str, refusals))}")
+    raise Unimplemented(f"no implementation takes {desc}: {reasons_of(refusals)}")
 
 
-def plan_key(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> str:
+def reasons_of(refusals: Sequence[Refusal]) -> str:
+    """Every reason once, behind all implementations that give it."""
+    names: dict[str, list[str]] = {}
+    for refusal in refusals:
+        names.setdefault(refusal.reason, []).append(refusal.implementation)
+    return "; ".join(f"{', '.join(given_by)}: {reason}" for reason, given_by in names.items())
+
+
+def plan_keys(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> list[str]:
+    """What a plan is looked for under: as it is packed for this engine, for any machine, and so for the levels below
+    that have the same vectors, the best first."""
+    wanted = isa_of(engine.isa)
+    below = [isa for isa in LEVELS if isa.features < wanted.features and isa.vector_bytes == wanted.vector_bytes]
+    isas = (wanted, *reversed(below))
+    machines = (engine.machine, ANY_MACHINE)
+    return [plan_key(planners, desc, attr, isa.name, machine) for machine in machines for isa in isas]
+
+
+def plan_key(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, isa: str, machine: str) -> str:
     """What a plan is packed under: a sha256 of the request, without threads and L2, and of the planners' sources."""
     names = ", ".join(f"{planner.__module__}.{planner.__qualname__}" for planner in planners)
-    text = "\n".join((names, repr(desc), repr(attr), engine.isa, plan_digest()))
+    text = "\n".join((names, repr(desc), repr(attr), isa, machine, plan_digest()))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

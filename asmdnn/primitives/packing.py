@@ -1,8 +1,8 @@
 """Kernel packs: plans and kernels made ahead, so that another process, or machine, needs neither planner nor PeachPy.
 
-Kernels are keyed as in the disk cache.  A plan is keyed by its description, attributes, ISA level and implementation
-list, but not by the size of L2: a pack is made for one target, and on a machine with another L2 the planners would ask
-for kernels that the pack does not have.
+Kernels are keyed as in the disk cache.  A plan is keyed by its description, attributes, ISA level, implementation list
+and machine, and the first one of a description also without the machine: on a machine that the pack was not made for
+the planners would ask for kernels that it does not have.  For the same reason the size of L2 is in no key.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from asmdnn.jit import packs
 from asmdnn.jit.kernels import source_digest
 from asmdnn.jit.packs import Pack
 from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.primitives.implementation import plan_digest, plan_key
+from asmdnn.primitives.implementation import ANY_MACHINE, plan_digest, plan_key
 from asmdnn.primitives.registry import kind_of
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.version import __version__
@@ -74,23 +74,28 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
         raise InvalidArguments(f"facts must map names to what JSON can say, not {shown(facts)}")
     blobs: dict[tuple[str, str], tuple[str, str, str, str, bytes]] = {}
     isas: dict[str, None] = {}
+    machines: dict[str, None] = {}
     cache = kernel_cache()
     for pd in given:
-        isas[pd.engine.isa] = None
+        isas[pd.engine.isa] = machines[pd.engine.machine] = None
         specs: list[Any] = [*pd.plan.specs, ExecutorSpec(len(pd.plan.phases[0].arguments))]
         for spec in specs:
             key = cache.key(spec)
             if ("kernel", key) not in blobs:
                 code = cache.fetch(spec).code
                 blobs["kernel", key] = ("kernel", key, spec.name, getattr(spec, "isa", "x86_64"), code)
-        key = plan_key(kind_of(pd.desc).planners, pd.desc, pd.attr, pd.engine)
+        planners, isa = kind_of(pd.desc).planners, pd.engine.isa
+        own, common = (plan_key(planners, pd.desc, pd.attr, isa, m) for m in (pd.engine.machine, ANY_MACHINE))
         refusals = [[refusal.implementation, refusal.reason] for refusal in pd.refusals]
         name = f"{pd.implementation}  {pd.desc}"
-        blobs["plan", key] = ("plan", key, name, pd.engine.isa, encode_plan(pd.plan, refusals))
+        plan = encode_plan(pd.plan, refusals)
+        blobs["plan", own] = ("plan", own, name, isa, plan)
+        blobs.setdefault(("common", common), ("common", common, name, isa, plan))
     if not blobs:
         raise InvalidArguments("a pack needs at least one problem")
+    made_for = {"isas": list(isas), "machines": list(machines)}
     try:
-        image = pack_file.image_of({**versions(), "isas": list(isas), **facts}, list(blobs.values()))
+        image = pack_file.image_of({**versions(), **made_for, **facts}, list(blobs.values()))
     except (TypeError, ValueError, RecursionError, OverflowError):
         raise InvalidArguments(f"facts must map names to what JSON can say, not {shown(facts)}") from None
     pack_file.write(where, image)

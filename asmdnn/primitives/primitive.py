@@ -7,9 +7,9 @@ from typing import NoReturn
 
 from asmdnn import verbose
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.cpu import require_executable
 from asmdnn.memory import Memory
 from asmdnn.notebook import html_of
+from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import ALIGNMENT_BYTES
 from asmdnn.primitives.checking import checked, is_checking
 from asmdnn.primitives.descriptor import PrimitiveDesc

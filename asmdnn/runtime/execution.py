@@ -1,6 +1,5 @@
 """From a plan to a native call: kernels loaded, constants and scratch in place, one context that the executor walks."""
 
-import os
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -9,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn import environment
 from asmdnn.forking import importing
 from asmdnn.generators.executor import BASES_OF_PHASE, CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
 from asmdnn.isa.assembler import Assembler
@@ -21,7 +21,6 @@ from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.scratch import scratch_pool
 from asmdnn.runtime.threads import openmp, threads_usable
 
-DUMP_VARIABLE = "ASMDNN_DUMP"
 PROGRAMS_LIMIT_BYTES = 64 << 20
 OBJECTS_BYTES = 3_000  # what Python keeps of a program beside tables and code, about
 
@@ -41,8 +40,8 @@ def kernel_cache() -> KernelCache[Any]:
 
 
 def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
-    directory = os.environ.get(DUMP_VARIABLE)
-    if not directory:
+    directory = environment.path(environment.DUMP)
+    if directory is None:
         return None
     with importing():
         from asmdnn.dump.run import RunDump  # not above: few runs need it

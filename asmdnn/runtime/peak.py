@@ -4,9 +4,9 @@ from functools import cache
 from time import perf_counter
 
 from asmdnn.generators.probes.peak import PeakSpec
-from asmdnn.isa.cpu import require_executable
 from asmdnn.isa.vectors import f32_level
 from asmdnn.jit.native import ffi
+from asmdnn.planning.host import require_executable
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.runtime.threads import openmp
 

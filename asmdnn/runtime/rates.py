@@ -16,10 +16,11 @@ import numpy as np
 
 from asmdnn.files import replace_file
 from asmdnn.generators.probes.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
-from asmdnn.isa.cpu import cache_sizes, cpu_name, require_executable
+from asmdnn.isa.cpu import cache_sizes, cpu_name
 from asmdnn.isa.vectors import VECTORS, f32_level
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_directory, enabled
+from asmdnn.planning.host import require_executable
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.runtime.peak import fma_gflops
 from asmdnn.runtime.scratch import aligned_bytes

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from asmdnn import environment
 from asmdnn.jit import pruning
 from asmdnn.jit.store import DiskStore, default_directory, default_store, enabled
 
@@ -270,7 +271,7 @@ def test_pruning_removes_what_was_abandoned_and_nothing_else(directory: Path) ->
     [("0", 0), ("1000", 1000), ("64K", 1 << 16), ("3m", 3 << 20), ("1GiB", 1 << 30), (" 2 GB ", 2 << 30)],
 )
 def test_sizes(text: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(pruning.VARIABLE, text)
+    monkeypatch.setenv(environment.CACHE_SIZE, text)
     assert pruning.size_limit() == size
     assert (default_store() or DiskStore("")).limit_bytes == size
 
@@ -278,7 +279,7 @@ def test_sizes(text: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("text", ["much", "-1", "1.5G", "9" * 40, "1P"])
 def test_a_word_that_is_no_size_costs_a_warning(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pruning._limit_of.cache_clear()
-    monkeypatch.setenv(pruning.VARIABLE, text)
+    monkeypatch.setenv(environment.CACHE_SIZE, text)
     (message,) = recorded(lambda: [pruning.size_limit() for _ in range(3)])
     assert f"ASMDNN_CACHE_SIZE={text} is not a size" in message
     assert pruning.size_limit() == 256 << 20

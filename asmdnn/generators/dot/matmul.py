@@ -52,7 +52,7 @@ class MatmulTileSpec(MatmulTile):
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[7])."""
         v = vector_of(self.isa, asm)
-        tile = Tile(self, asm, v)
+        tile = TileCode(self, asm, v)
         if self.items.count == 1:
             tile.compute()
         else:
@@ -67,7 +67,7 @@ class MatmulTileSpec(MatmulTile):
 Visit = Callable[[int, int, Pointer, Lanes], None]
 
 
-class Tile:
+class TileCode:
     """The code of one tile; pointers stay in registers from item to item."""
 
     def __init__(self, spec: MatmulTileSpec, asm: Assembler, v: Vector) -> None:
