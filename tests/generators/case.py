@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.planning.plan import Int64
+from asmdnn.planning.phase import Int64
 from tests.support.arena import Buffer, Bytes, Doubles
 
 UNIT_ROUNDOFF = 2.0**-24
