@@ -73,9 +73,7 @@ def path(name: str) -> Path | None:
     return Path(os.path.expanduser(value)) if value else None
 
 
-def words(
-    name: str, known: Sequence[str], synonyms: Mapping[str, tuple[str, ...]] = NO_SYNONYMS
-) -> frozenset[str]:
+def words(name: str, known: Sequence[str], synonyms: Mapping[str, tuple[str, ...]] = NO_SYNONYMS) -> frozenset[str]:
     """The words of a comma-separated variable, synonyms replaced; "all" is all of them, and what says no is none."""
     value = text(name)
     return _words(name, value, tuple(known), tuple(synonyms.items())) if value else frozenset()

@@ -81,7 +81,7 @@ class ArrayCall:
         order = [position[name] for name in program.sizes]
         self._primitive, self._program, self._packer = primitive, program, packer
         self._labels, self.copied, self.addresses_of = tuple(labels), tuple(copied), address_reader()
-        self._places = tuple((slot, order[i]) for slot, i in program.places)
+        self._places = tuple((slot, order[i], offset) for slot, i, offset in program.places)
         *inputs, target = descs
         self._last, self._written_bytes = len(inputs), target.size_bytes
         self._read = tuple((i, desc.size_bytes) for i, desc in enumerate(inputs) if desc.size_bytes)

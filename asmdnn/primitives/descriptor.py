@@ -6,6 +6,7 @@ from asmdnn import verbose
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory import MemoryDesc
 from asmdnn.notebook import html_of
+from asmdnn.planning.phase import said_of
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.engine import Engine, engine_or_default
@@ -75,12 +76,17 @@ class PrimitiveDesc:
 
         With scratchpad_mode="user" the caller passes it as `scratchpad`, or None if the size is 0.
         """
-        return MemoryDesc((self.plan.scratchpad_bytes,), u8, "a")
+        return MemoryDesc((self.scratchpad_bytes,), u8, "a")
+
+    @property
+    def scratchpad_bytes(self) -> int:
+        """The temporary memory of one call."""
+        return self.plan.scratchpad_bytes(self.plan.parts(self.engine.threads))
 
     @property
     def memory_consumption(self) -> int:
         """Bytes of the process's pool that a call uses while it runs: none if the user passes the scratchpad."""
-        return 0 if self.attr.scratchpad_mode == "user" else self.plan.scratchpad_bytes
+        return 0 if self.attr.scratchpad_mode == "user" else self.scratchpad_bytes
 
     @property
     def schedule_bytes(self) -> int:
@@ -96,8 +102,8 @@ class PrimitiveDesc:
         lines += [f"  {name:{width}} {desc}" for name, desc in plan.tensors.items()]
         lines += [f"  scratch  {name} {size} bytes" for name, size in plan.scratch_bytes.items()]
         for i, phase in enumerate(plan.phases):
-            lines.append(f"  phase {i}  {len(phase.records)} records, {int(phase.cycles.sum())} cycles expected")
-            lines += [f"    {records:7} x {plan.specs[kernel].name}" for kernel, records, _ in phase.uses()]
+            lines.append(f"  phase {i}  {phase.count} records, {phase.total_cycles} cycles expected{said_of(phase)}")
+            lines += [f"    {records:7} x {kernel.name}" for kernel, records, _ in phase.uses()]
         return "\n".join(lines)
 
     def __repr__(self) -> str:

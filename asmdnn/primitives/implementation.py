@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from asmdnn.forking import importing
 from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
+from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
@@ -53,7 +54,14 @@ plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], Planned] = Cach
 
 def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """What each implementation says, best first, lazily."""
-    return (planner(desc, attr, engine) for planner in planners)
+    return (with_denormals(planner(desc, attr, engine), attr) for planner in planners)
+
+
+def with_denormals(answer: Plan | Refusal, attr: Attr) -> Plan | Refusal:
+    """The plan with subnormal numbers flushed or kept, if the attributes say which."""
+    if isinstance(answer, Refusal) or attr.denormals is None:
+        return answer
+    return replace(answer, phases=flushing(answer.phases, attr.denormals == "flush"))
 
 
 def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> Planned:

@@ -105,7 +105,7 @@ class Primitive:
 
     def _check_scratchpad(self, scratchpad: Memory | None, addresses: Mapping[str, int]) -> int | None:
         """The address of the scratchpad that the user passes, None if none is needed."""
-        size = self.pd.plan.scratchpad_bytes
+        size = self.pd.scratchpad_bytes
         if not self._takes_scratchpad:
             if scratchpad is not None:
                 raise InvalidArguments("scratchpad is given, but scratchpad_mode is 'library': use Attr with 'user'")

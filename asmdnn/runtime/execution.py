@@ -6,23 +6,24 @@ from functools import cache
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from asmdnn import environment
 from asmdnn.forking import importing
-from asmdnn.generators.executor import BASES_OF_PHASE, CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
+from asmdnn.generators.executor import CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit.kernels import CacheCounts, KernelCache, LoadedKernel
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_store
-from asmdnn.planning.plan import KernelSpec, Plan
+from asmdnn.planning.phase import KernelSpec
+from asmdnn.planning.plan import Plan
 from asmdnn.runtime.caches import Cache
+from asmdnn.runtime.context import PhaseTables, phase_words
 from asmdnn.runtime.scratch import scratch_pool
 from asmdnn.runtime.threads import openmp, threads_usable
 
 PROGRAMS_LIMIT_BYTES = 64 << 20
 OBJECTS_BYTES = 3_000  # what Python keeps of a program beside tables and code, about
+Place = tuple[int, int, int]  # a word of the context, a tensor's position in plan.tensors, bytes behind its start
 
 
 def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
@@ -52,7 +53,7 @@ def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
 
 def executor_spec(plan: Plan) -> ExecutorSpec:
     """The executor that walks the plan."""
-    return ExecutorSpec(len(plan.phases[0].arguments))
+    return ExecutorSpec(plan.arguments)
 
 
 class Program:
@@ -63,28 +64,29 @@ class Program:
     """
 
     __slots__ = (
-        "__weakref__", "_bounds", "_idle", "_kernels", "_table", "again", "arguments", "counts", "entry", "kept_bytes",
-        "parts", "places", "plan", "pooled", "scratch_offsets", "sizes", "used",
+        "__weakref__", "_idle", "_kernels", "_tables", "again", "arguments", "counts", "entry", "kept_bytes", "parts",
+        "places", "plan", "pooled", "scratch_offsets", "scratchpad_bytes", "sizes", "used",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, threads: int, pooled: bool = True) -> None:
         self.plan, self.pooled, self.used = plan, pooled, False
-        self.arguments = len(plan.phases[0].arguments)
+        self.arguments = plan.arguments
         self.parts = plan.parts(threads)
         (*kernels, executor), self.counts = kernel_cache().load_counted([*plan.specs, executor_spec(plan)])
         self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
         self.again = CacheCounts(memory_hits=len(self._kernels))
-        self._table = np.array([kernel.address for kernel in kernels], np.int64)
-        self._bounds = plan.split(self.parts)
+        addresses = {spec: kernel.address for spec, kernel in zip(plan.specs, kernels, strict=True)}
+        self._tables = PhaseTables(plan, self.parts, addresses)
+        self.scratchpad_bytes = plan.scratchpad_bytes(self.parts)
+        self.scratch_offsets = plan.scratch_offsets(self.parts)
         self.entry = ffi.cast("void (*)(void *)", executor.address)
-        self.scratch_offsets = plan.scratch_offsets
         self.sizes = {name: desc.size_bytes for name, desc in plan.tensors.items()}
-        # Which words of a context hold the address of which tensor, by its position in plan.tensors.
-        self.places = tuple((slot, i) for i, name in enumerate(plan.tensors) for slot in self.slots(name))
+        self.places: tuple[Place, ...] = tuple(
+            (slot, i, offset) for i, name in enumerate(plan.tensors) for slot, offset in self.slots(name)
+        )
         self._idle: list[Call] = []
         code = 0 if self.counts.is_known else sum(kernel.size for kernel in self._kernels)
-        tables = self._table.nbytes + sum(bounds.nbytes for bounds in self._bounds)
-        self.kept_bytes: int = plan.nbytes + tables + code + OBJECTS_BYTES
+        self.kept_bytes: int = plan.nbytes + self._tables.nbytes + code + OBJECTS_BYTES
         _live.add(self)
 
     def prepare(self, report: Callable[[float], None] | None = None) -> "Call":
@@ -109,21 +111,19 @@ class Program:
             words[Context.THREAD_NUM] = runtime.thread_num_address
             words[Context.NUM_THREADS] = runtime.num_threads_address
             words[Context.BARRIER] = runtime.barrier_address
-        words[Context.KERNELS], words[Context.PARTS] = self._table.ctypes.data, self.parts
-        words[Context.PHASES] = len(self.plan.phases)
-        for phase, bounds in zip(self.plan.phases, self._bounds, strict=True):
-            waits = int(not phase.continues)
-            words += [phase.records.ctypes.data, bounds.ctypes.data, waits, *[0] * self.arguments]
+        words[Context.PARTS], words[Context.PHASES] = self.parts, len(self.plan.phases)
+        for entry in self._tables.phases:
+            words += [*phase_words(entry), *[0] * self.arguments]
         return words
 
-    def slots(self, name: str) -> tuple[int, ...]:
-        """The words of the context that hold the address of a buffer."""
+    def slots(self, name: str) -> tuple[tuple[int, int], ...]:
+        """The words of the context that point into a buffer, and how far behind its start."""
         size = PHASE_WORDS + self.arguments
         return tuple(
-            CONTEXT_WORDS + p * size + BASES_OF_PHASE + i
+            (CONTEXT_WORDS + p * size + PHASE_WORDS + i, view.offset_bytes)
             for p, phase in enumerate(self.plan.phases)
-            for i, argument in enumerate(phase.arguments)
-            if argument == name
+            for i, view in enumerate(phase.arguments)
+            if view.buffer == name
         )
 
 
@@ -157,10 +157,10 @@ class Call:
         self._context = ffi.new("int64_t[]", program.context_words())
         self._keep: object = None
         self._scratch_address = 0
-        self._scratch_bytes = plan.scratchpad_bytes if program.pooled else 0
+        self._scratch_bytes = program.scratchpad_bytes if program.pooled else 0
         for name, array in plan.constants.items():
-            for slot in program.slots(name):
-                self._context[slot] = array.ctypes.data
+            for slot, offset in program.slots(name):
+                self._context[slot] = array.ctypes.data + offset
         runtime = openmp() if program.parts > 1 else None
         if runtime:
             self._parallel = runtime.parallel
@@ -170,18 +170,18 @@ class Call:
         self._keep = keep
         self.place(addresses, self._program.places)
 
-    def place(self, addresses: Sequence[int], places: Iterable[tuple[int, int]]) -> None:
+    def place(self, addresses: Sequence[int], places: Iterable[Place]) -> None:
         """Set where the tensors lie; `places` are the program's, if the addresses are in the order of plan.tensors."""
         context = self._context
-        for slot, i in places:
-            context[slot] = addresses[i]
+        for slot, i, offset in places:
+            context[slot] = addresses[i] + offset
 
     def place_scratch(self, address: int) -> None:
         """Set where the scratchpad lies, `scratchpad_bytes` of it, at a multiple of ALIGNMENT_BYTES."""
         self._scratch_address = address
-        for name, offset in self._program.scratch_offsets.items():
-            for slot in self._program.slots(name):
-                self._context[slot] = address + offset
+        for name, begin in self._program.scratch_offsets.items():
+            for slot, offset in self._program.slots(name):
+                self._context[slot] = address + begin + offset
 
     def __call__(self) -> None:
         if self._scratch_bytes:

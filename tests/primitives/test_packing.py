@@ -115,12 +115,12 @@ def test_a_pack_made_here_for_avx512(pack: Path, nothing_loaded: None) -> None:
     assert loaded.isas == ("avx2", "avx512_core")
     assert loaded.plans == 6
     (found, *_) = descs("avx512_core")
-    assert not found.plan.phases[0].records.flags.writeable, "planned anew"
+    assert not found.plan.phases[0].records.flags.owndata, "planned anew"
     found.plan.check()
     plans.clear()
     packs._loaded.clear()
     planned = descs("avx512_core")[0]
-    assert planned.plan.phases[0].records.flags.writeable
+    assert planned.plan.phases[0].records.flags.owndata
     assert found.plan.specs == planned.plan.specs
 
 
@@ -172,4 +172,4 @@ def test_a_plan_is_not_for_other_requests(pack: Path, nothing_loaded: None) -> N
     dnn.load_pack(pack)
     pd = descs("avx2")[0]
     for attr in (dnn.Attr(), dnn.Attr([dnn.Eltwise("relu", 0.5)])):
-        assert dnn.primitive_desc(pd.desc, attr, pd.engine).plan.phases[0].records.flags.writeable
+        assert dnn.primitive_desc(pd.desc, attr, pd.engine).plan.phases[0].records.flags.owndata

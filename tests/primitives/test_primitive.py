@@ -74,7 +74,7 @@ def test_explain(planned_isa: str) -> None:
     for name, size in pd.plan.scratch_bytes.items():
         assert f"  scratch  {name} {size} bytes" in lines
     assert sum(line.startswith("  phase ") for line in lines) == 3
-    used = {pd.plan.specs[k].name for phase in pd.plan.phases for k in phase.records[:, 0]}
+    used = {spec.name for phase in pd.plan.phases for spec, _, _ in phase.uses()}
     assert all(f" x {name}" in text for name in used)
 
 

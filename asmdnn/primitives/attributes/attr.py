@@ -14,6 +14,7 @@ from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm, ScratchpadMode
 
 MAX_POST_OPS = postops.MAX_POST_OPS
 SCRATCHPAD_MODES = ("library", "user")
+DENORMALS = ("flush", "keep")
 QUANTIZED = ("src", "weights", "dst")
 
 
@@ -134,6 +135,8 @@ class Attr:
     scratchpad_mode: "library", the primitive has a pool of temporary memory, or "user", every call passes it.
     deterministic: ask for results that are bitwise equal in every run and for every number of threads.  All kernels
     here are, so it changes nothing; a request that says so stays true when others come.
+    denormals: "flush", subnormal numbers count as zeros, as operands and as results; "keep", they are computed with,
+    which may be slow; None: convolutions and products flush, all others keep.  Copies keep bits in any case.
     Raises InvalidArguments.
     """
 
@@ -142,6 +145,7 @@ class Attr:
     zero_points: tuple[tuple[str, int], ...] = ()
     scratchpad_mode: ScratchpadMode = "library"
     deterministic: bool = False
+    denormals: str | None = None
 
     def __init__(
         self,
@@ -150,6 +154,7 @@ class Attr:
         zero_points: Mapping[str, int] | None = None,
         scratchpad_mode: ScratchpadMode = "library",
         deterministic: bool = False,
+        denormals: str | None = None,
     ) -> None:
         try:
             chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
@@ -172,6 +177,9 @@ class Attr:
         if not isinstance(deterministic, bool):
             raise InvalidArguments(f"deterministic must be True or False, not {shown(deterministic)}")
         object.__setattr__(self, "deterministic", deterministic)
+        if denormals not in (None, *DENORMALS):
+            raise InvalidArguments(f"denormals must be 'flush', 'keep' or None for the default, not {denormals!r}")
+        object.__setattr__(self, "denormals", denormals)
 
     @property
     def quantizes(self) -> bool:

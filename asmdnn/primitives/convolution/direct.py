@@ -9,7 +9,8 @@ from asmdnn.generators.dot.conv_shape import ARGUMENTS
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.planning.plan import Phase, Plan
+from asmdnn.planning.phase import Phase, views
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.description import ConvolutionForward
@@ -71,9 +72,9 @@ def nothing(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refu
         return Refusal(name, chain)
     if weights.is_any:
         weights = panels_desc(weights, 2 * lanes_of(engine.isa), desc.has_groups)
-    empty = Phase(("dst",), np.zeros((0, 2), np.int64), np.zeros(0, np.int32))
+    empty = Phase((), views(("dst",)), np.zeros((0, 2), np.int64), np.zeros(0, np.int32))
     tensors = {**desc.tensors(), "weights": weights, **chain.arguments(chain.operands(desc.dst))}
-    return Plan(name, (), (empty,), tensors, {}, {}, ("dst",))
+    return Plan(name, (empty,), tensors, {}, {}, ("dst",))
 
 
 def scaled_dims(desc: ConvolutionForward) -> Mapping[str, Mapping[int, int]]:

@@ -14,7 +14,8 @@ import numpy as np
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.planning.plan import Int64, Plan
+from asmdnn.planning.phase import Int64
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain, chain_of
 from asmdnn.primitives.engine import Engine
