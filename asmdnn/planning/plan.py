@@ -74,8 +74,8 @@ class Plan:
     @property
     def nbytes(self) -> int:
         """Bytes of the schedule: records, their costs, and constants."""
-        records = sum(phase.records.nbytes + phase.cycles.nbytes for phase in self.phases)
-        return records + sum(constant.nbytes for constant in self.constants.values())
+        arrays = [array for phase in self.phases for array in (phase.records, phase.cycles)]
+        return sum({id(array): array.nbytes for array in (*arrays, *self.constants.values())}.values())
 
     def parts(self, threads: int) -> int:
         """How many threads are worth waking for this plan."""

@@ -90,9 +90,8 @@ class PrimitiveDesc:
 
     @property
     def schedule_bytes(self) -> int:
-        """Bytes of the plan, which equal requests share: records and constants; code comes to this."""
-        records = sum(phase.records.nbytes for phase in self.plan.phases)
-        return records + sum(c.nbytes for c in self.plan.constants.values())
+        """Bytes of the plan, which equal requests share: records, their costs, constants; code comes to this."""
+        return self.plan.nbytes
 
     def explain(self) -> str:
         """What was chosen and why: refusals, formats, kernels, and the schedule in numbers."""

@@ -41,7 +41,8 @@ class PhaseTables:
 
     @property
     def nbytes(self) -> int:
-        return sum(table.nbytes for table in (*self._shares.values(), *self._kernels.values()))
+        """Of all tables."""
+        return sum(array.nbytes for array in (*self._shares.values(), *self._kernels.values()))
 
     def _table(self, phase: Phase, bounds: Int64, meets: bool) -> PhaseTable:
         key = (id(bounds), phase.backwards, len(phase.records), phase.rounds)

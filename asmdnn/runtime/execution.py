@@ -23,7 +23,7 @@ from asmdnn.runtime.threads import openmp, threads_usable
 
 PROGRAMS_LIMIT_BYTES = 64 << 20
 OBJECTS_BYTES = 3_000  # what Python keeps of a program beside tables and code, about
-Place = tuple[int, int, int]  # a word of the context, a tensor's position in plan.tensors, bytes behind its start
+Place = tuple[int, int, int]  # a word of a context, the position in plan.tensors of what it points into, bytes behind
 
 
 def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
@@ -65,7 +65,7 @@ class Program:
 
     __slots__ = (
         "__weakref__", "_idle", "_kernels", "_tables", "again", "arguments", "counts", "entry", "kept_bytes", "parts",
-        "places", "plan", "pooled", "scratch_offsets", "scratchpad_bytes", "sizes", "used",
+        "places", "plan", "pooled", "scratch_places", "scratchpad_bytes", "sizes", "used",
     )  # fmt: skip
 
     def __init__(self, plan: Plan, threads: int, pooled: bool = True) -> None:
@@ -77,9 +77,13 @@ class Program:
         self.again = CacheCounts(memory_hits=len(self._kernels))
         addresses = {spec: kernel.address for spec, kernel in zip(plan.specs, kernels, strict=True)}
         self._tables = PhaseTables(plan, self.parts, addresses)
-        self.scratchpad_bytes = plan.scratchpad_bytes(self.parts)
-        self.scratch_offsets = plan.scratch_offsets(self.parts)
         self.entry = ffi.cast("void (*)(void *)", executor.address)
+        self.scratchpad_bytes = plan.scratchpad_bytes(self.parts)
+        self.scratch_places = tuple(
+            (slot, begin + offset)
+            for name, begin in plan.scratch_offsets(self.parts).items()
+            for slot, offset in self.slots(name)
+        )
         self.sizes = {name: desc.size_bytes for name, desc in plan.tensors.items()}
         self.places: tuple[Place, ...] = tuple(
             (slot, i, offset) for i, name in enumerate(plan.tensors) for slot, offset in self.slots(name)
@@ -179,9 +183,8 @@ class Call:
     def place_scratch(self, address: int) -> None:
         """Set where the scratchpad lies, `scratchpad_bytes` of it, at a multiple of ALIGNMENT_BYTES."""
         self._scratch_address = address
-        for name, begin in self._program.scratch_offsets.items():
-            for slot, offset in self._program.slots(name):
-                self._context[slot] = address + begin + offset
+        for slot, offset in self._program.scratch_places:
+            self._context[slot] = address + offset
 
     def __call__(self) -> None:
         if self._scratch_bytes:
