@@ -5,6 +5,7 @@ streams of them are read at a time, and there are enough accumulators to hide th
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 from math import gcd
 
 from asmdnn.isa.vectors import lanes_of
@@ -115,7 +116,7 @@ def ranges_of(k: int, most_steps: int) -> list[tuple[int, int]]:
     if k == 0:
         return [(0, 0)]
     parts = balanced(-(-k // DEPTH_STEP), most_steps)
-    ends = [min(k, DEPTH_STEP * sum(parts[: i + 1])) for i in range(len(parts))]
+    ends = [min(k, DEPTH_STEP * steps) for steps in accumulate(parts)]
     return list(zip([0, *ends], ends, strict=False))
 
 
