@@ -39,6 +39,11 @@ class PhaseTables:
         bounds, meets = plan.split(parts), waits(plan.phases)
         self.phases = [self._table(*entry) for entry in zip(plan.phases, bounds, meets, strict=True)]
 
+    @property
+    def nbytes(self) -> int:
+        """Of all tables."""
+        return sum(array.nbytes for array in (*self._shares.values(), *self._kernels.values()))
+
     def _table(self, phase: Phase, bounds: Int64, meets: bool) -> PhaseTable:
         key = (id(bounds), phase.backwards, len(phase.records), phase.rounds)
         if key not in self._shares:
