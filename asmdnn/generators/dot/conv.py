@@ -28,8 +28,10 @@ from asmdnn.generators.functions.chain import apply_chain, apply_composed, is_wr
 from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.types import f32
 
 LINE_BYTES = 64
 BROADCASTS = 4  # registers that take turns holding a broadcast source element
@@ -144,7 +146,8 @@ def multiply_tap(
             v.load(factor, at)
         for line in range(c, spec.ahead_lines, group.channels):
             asm.PREFETCHT1(mem(ahead, line * LINE_BYTES))
-        column = [mem(src, spec.src_pixel_bytes[p] + c * spec.src_channel_bytes, size=4) for p in group.pixels]
+        places = [spec.src_pixel_bytes[p] + c * spec.src_channel_bytes for p in group.pixels]
+        column = [mem(src, place, size=GROUP_BYTES) for place in places]
         for p, element in zip(group.pixels, column, strict=True):
             asm.call_it(element, f"src[{p}, {c}]")
         v.outer_product(acc, row, column, spare)
@@ -185,7 +188,7 @@ def sources_of(spec: ConvTile, asm: Assembler, p: int, j: int, old: Source, real
             continue
         pointer = asm.gp.take("post-op's operand")
         asm.MOV(pointer, mem(asm.frame, 8 * operand.argument))
-        size, lanes = (4, None) if operand.element else (old.at.size, real)
+        size, lanes = (f32.size_bytes, None) if operand.element else (old.at.size, real)
         place = p * operand.row_bytes + j * operand.vector_bytes
         sources.append(Source(mem(pointer, place, size=size), lanes))
         pointers.append(pointer)
