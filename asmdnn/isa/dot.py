@@ -138,11 +138,9 @@ def dot_level(types: Types, isa: str) -> IsaName:
     known = [level for level in levels if level.features <= isa_of(isa).features]
     if known:
         return max(known, key=lambda level: level.rank).name
-    if levels:
-        names = " or ".join(level.name for level in levels)
-        raise Unimplemented(f"isa {isa} has no dot product of {types}, which takes {names}")
-    names = ", ".join(dict.fromkeys(str(of) for of, _ in DOTS))
-    raise Unimplemented(f"no isa has a dot product of {types} here, use one of {names}")
+    reason = f"isa {isa} has no dot product of {types}" if levels else f"no isa has a dot product of {types} here"
+    words = map(str, levels or dict.fromkeys(of for of, _ in DOTS))
+    raise Unimplemented(f"{reason}: take {' or '.join(words)}")
 
 
 def dot_of(types: Types, isa: str, v: Vector) -> Dot:

@@ -27,6 +27,7 @@ from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_rows import ElementsSpec
 from asmdnn.planning.plan import Int64
+from asmdnn.types import s32
 from tests.generators.matmul_reference import arguments_of as arguments_of_matmul
 from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of
 from tests.generators.reference import LANES, Memory, Taps, conv_tile, mapped, operand_name
@@ -75,7 +76,8 @@ def matmul_case(spec: ProductSpec, random: np.random.Generator, integers: bool) 
     compute(spec, memory)
     tolerance: Doubles | float = 0.0
     written_out = not isinstance(spec, MatmulTileSpec) or is_written_out(spec.post_ops)
-    if not integers or not written_out:
+    exact = isinstance(spec, MatmulTileSpec) and spec.dst_type == s32
+    if not exact and (not integers or not written_out):
         tolerance = tolerance_of(spec if written_out else replace(spec, post_ops=(SumOp(1.0),)), memory)
     if not written_out:
         dst = buffer_of(memory["dst"])
