@@ -10,6 +10,7 @@ before the first name is used.  The names are those of `asmdnn/api.py`.
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from asmdnn.forking import importing
 from asmdnn.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -20,9 +21,10 @@ def __getattr__(name: str) -> Any:
     """Called for a name that is not here yet (PEP 562): a submodule, or one of the API, which is loaded whole."""
     if name.startswith("__") and name != "__all__":  # asked for by inspect, pickle and the like
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name.isidentifier() and importlib.util.find_spec(f"{__name__}.{name}"):
-        return importlib.import_module(f"{__name__}.{name}")
-    api = importlib.import_module(f"{__name__}.api")
+    with importing():
+        if name.isidentifier() and importlib.util.find_spec(f"{__name__}.{name}"):
+            return importlib.import_module(f"{__name__}.{name}")
+        api = importlib.import_module(f"{__name__}.api")
     names = {public: getattr(api, public) for public in api.__all__}
     globals().update(names, __all__=["__version__", *names])
     try:

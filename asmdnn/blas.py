@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.engine import Engine, engine_or_default
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.gemm import Gemm, packed_desc
 from asmdnn.primitives.reordering import reorder
@@ -51,7 +51,7 @@ def gemm_pack_get_size(identifier: str, m: int, n: int, k: int, engine: Engine |
     """Bytes of the packed operand "A" (m x k) or "B" (k x n)."""
     sizes = [size_of(name, size) for name, size in (("m", m), ("n", n), ("k", k))]
     rows, columns = {"A": (sizes[0], sizes[2]), "B": (sizes[2], sizes[1])}[checked_identifier(identifier)]
-    return HEADER_BYTES + packed_desc(identifier, rows, columns, (engine or Engine()).isa).size_bytes
+    return HEADER_BYTES + packed_desc(identifier, rows, columns, engine_or_default(engine).isa).size_bytes
 
 
 def gemm_pack(
@@ -66,14 +66,20 @@ def gemm_pack(
     factor = scalar("alpha", alpha)
     if factor != 1.0:
         source = Memory.from_array(np.multiply(source.view(), np.float32(factor), dtype=np.float32))
-    engine = engine or Engine()
+    engine = engine_or_default(engine)
     isa = f32_level(engine.isa)
     rows, columns = source.desc.dims
     desc = packed_desc(checked_identifier(identifier), rows, columns, isa)
     size = HEADER_BYTES + desc.size_bytes
     if out is None:
         out = Memory(MemoryDesc((size,), u8, "a")).array
-    if out.dtype != np.uint8 or out.ndim != 1 or not out.flags.c_contiguous or not out.flags.writeable:
+    if (
+        not isinstance(out, np.ndarray)
+        or out.dtype != np.uint8
+        or out.ndim != 1
+        or not out.flags.c_contiguous
+        or not out.flags.writeable
+    ):
         raise InvalidArguments("out must be a dense, writable array of uint8, of gemm_pack_get_size() elements")
     if out.nbytes < size:
         raise InvalidArguments(f"out has {out.nbytes} bytes, the packed operand needs {size}")
@@ -116,16 +122,18 @@ def multiply(x: Memory, y: Memory, alpha: float, beta: float, c: Array, engine: 
     memories = {"a": x, "b": y, "c": target}
     if desc.scaled:
         memories["scale"] = Memory.from_array(np.array([alpha, beta], np.float32))
-    gemm_primitive(desc, engine or Engine()).execute(None, **memories)
+    gemm_primitive(desc, engine_or_default(engine)).execute(None, **memories)
     return c
 
 
 def operand(name: str, trans: str, x: Any, side: str, engine: Engine | None) -> Memory:
     """The operand behind "N", "T" or (if it has a side) "P"."""
+    if not isinstance(trans, str):
+        raise InvalidArguments(f"trans{name} must be a letter, not {shown(trans)}")
     if trans == "P" and side:
-        return unpacked(name, x, side, engine or Engine())
+        return unpacked(name, x, side, engine_or_default(engine))
     if trans not in ("N", "T"):
-        raise InvalidArguments(f"trans{name} must be 'N', 'T'{' or, if packed, P' if side else ''}, not {trans!r}")
+        raise InvalidArguments(f"trans{name} must be 'N', 'T'{' or, if packed, P' if side else ''}, not {shown(trans)}")
     return matrix(name, x.T if trans == "T" and isinstance(x, np.ndarray) else x)
 
 
@@ -158,17 +166,21 @@ def matrix(name: str, x: Any) -> Memory:
 
 def scalar(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidArguments(f"{name} must be a number, not {value!r}")
-    return float(np.float32(value))
+        raise InvalidArguments(f"{name} must be a number, not {shown(value)}")
+    try:
+        with np.errstate(over="ignore"):
+            return float(np.float32(float(value)))
+    except OverflowError:
+        raise InvalidArguments(f"{name} must be a number that a float can hold, not {shown(value)}") from None
 
 
 def size_of(name: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= MAX_SIZE:
-        raise InvalidArguments(f"{name} must be an integer from 0 to 2**31 - 1, not {value!r}")
+        raise InvalidArguments(f"{name} must be an integer from 0 to 2**31 - 1, not {shown(value)}")
     return int(value)
 
 
 def checked_identifier(identifier: str) -> str:
-    if identifier not in ("A", "B"):
-        raise InvalidArguments(f"identifier must be 'A' or 'B', not {identifier!r}")
+    if not isinstance(identifier, str) or identifier not in ("A", "B"):
+        raise InvalidArguments(f"identifier must be 'A' or 'B', not {shown(identifier)}")
     return identifier

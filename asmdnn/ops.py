@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.foreign import as_array
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.convolution.description import MAX_SIZE, ConvolutionForward
 from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.engine import Engine, engine_or_default
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reordering import reorder
@@ -92,7 +93,7 @@ def conv2d(
         pads(padding),
         pair("dilation", dilation, 1),
         Attr(post_ops),
-        engine or Engine(),
+        engine_or_default(engine),
     )
     primitive = conv_primitive(key)
     dst = output(out, primitive.pd.dst_desc, key.attr)
@@ -127,7 +128,7 @@ def matmul(
     `out` held.  Returns `out`, which may be strided too, or a new array.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
-    x, attr, engine = strided("a", a), Attr(post_ops), engine or Engine()
+    x, attr, engine = strided("a", a), Attr(post_ops), engine_or_default(engine)
     y = b if isinstance(b, Memory) else strided("b", b)
     c = None if bias is None else strided("bias", bias, least=0)
     ndim = max(len(x.desc.dims), len(y.desc.dims))
@@ -153,7 +154,7 @@ def pack_weights(b: Any, engine: Engine | None = None) -> Memory:
     The result's `array` can be saved, `packed.array.tofile(path)`, and mapped back: Memory(packed.desc,
     numpy.memmap(path, numpy.float32, "r"), padding_is_zero=True).  Raises InvalidArguments.
     """
-    plain, engine = strided("b", b), engine or Engine()
+    plain, engine = strided("b", b), engine_or_default(engine)
     (k, n), any_rows = matrix_dims(plain.desc), 1
     source, result = (MemoryDesc(dims, f32, "ab") for dims in ((any_rows, k), (any_rows, n)))
     pd = primitive_desc(MatMul(source, MemoryDesc((k, n), f32, "any"), result), engine=engine)
@@ -168,9 +169,10 @@ def matrix_dims(desc: MemoryDesc) -> tuple[int, int]:
 
 def strided(name: str, value: Any, least: int = 2, copy: bool = True) -> Memory:
     """A float32 array as Memory, with its strides if they are those of a tensor."""
-    array = np.asarray(value) if copy else value
+    array = as_array(name, value) if copy else value
     if not isinstance(array, np.ndarray) or array.dtype != np.float32:
-        raise InvalidArguments(f"{name} must be a float32 array, not {getattr(array, 'dtype', type(array).__name__)}")
+        found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        raise InvalidArguments(f"{name} must be a float32 array, not {found}")
     if not least <= array.ndim <= MAX_NDIMS:
         raise InvalidArguments(f"{name} has {array.ndim} dims, it must have {least} to {MAX_NDIMS}")
     if copy and array.ndim == 0:
@@ -197,11 +199,7 @@ def widened(name: str, memory: Memory, ndim: int) -> Memory:
 
 def as_f32(name: str, value: Any, ndim: int) -> Array:
     """`value` as a dense numpy array, or InvalidArguments; other dtypes are refused, not converted."""
-    try:
-        foreign = not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__")
-        array = np.from_dlpack(value) if foreign else np.asarray(value)
-    except (BufferError, TypeError, ValueError, RuntimeError) as error:
-        raise InvalidArguments(f"{name} cannot be read as an array in memory: {error}") from error
+    array = as_array(name, value)
     if array.dtype != np.float32:
         raise InvalidArguments(f"{name} has dtype {array.dtype}, convert it to float32")
     if array.ndim != ndim:
@@ -230,8 +228,9 @@ def pair(name: str, value: int | Sequence[int], least: int) -> tuple[int, int]:
     numbers = integers(name, value)
     if len(numbers) == 1:
         numbers *= 2
-    if len(numbers) != 2 or min(numbers) < least:
-        raise InvalidArguments(f"{name} must be one or two integers of at least {least}, not {value!r}")
+    if len(numbers) != 2 or not all(least <= n <= MAX_SIZE for n in numbers):
+        wanted = f"one or two integers of at least {least}, below 2**31"
+        raise InvalidArguments(f"{name} must be {wanted}, not {shown(value)}")
     return numbers[0], numbers[1]
 
 
@@ -240,7 +239,7 @@ def pads(value: int | Sequence[int]) -> tuple[int, int, int, int]:
     numbers = integers("padding", value)
     numbers = {1: numbers * 4, 2: numbers * 2}.get(len(numbers), numbers)
     if len(numbers) != 4 or not all(0 <= n <= MAX_SIZE for n in numbers):
-        raise InvalidArguments(f"padding must be one, two or four integers from 0 to 2**31 - 1, not {value!r}")
+        raise InvalidArguments(f"padding must be one, two or four integers from 0 to 2**31 - 1, not {shown(value)}")
     return numbers[0], numbers[1], numbers[2], numbers[3]
 
 
@@ -250,6 +249,6 @@ def integers(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
         numbers = tuple(value) if isinstance(value, Sequence) else (value,)
         if not any(isinstance(n, bool) for n in numbers):
             return tuple(index(n) for n in numbers)  # numpy's integers too
-    except TypeError:
+    except Exception:  # whatever the caller's object does
         pass
-    raise InvalidArguments(f"{name} must be integers, not {value!r}")
+    raise InvalidArguments(f"{name} must be integers, not {shown(value)}")

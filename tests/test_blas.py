@@ -10,7 +10,7 @@ import pytest
 import asmdnn as dnn
 from tests.primitives.tensors import assert_within
 
-pytestmark = pytest.mark.isa("avx2")
+pytestmark = pytest.mark.usefixtures("isa")  # at each level, under a cap
 UNIT_ROUNDOFF = 2.0**-24
 SIZES = [(1, 1, 1), (5, 7, 9), (20, 33, 17), (30, 24, 200), (2, 70, 64)]
 SCALES = [(1, 0), (1, 1), (2, 0), (2, 1), (-1, 0.5), (0, 2), (0, 0), (0.5, 1)]
@@ -170,11 +170,11 @@ def test_c_may_not_overlap() -> None:
         dnn.sgemm("N", "N", 1.0, both[:4], integers(8, 8), 0.0, both[2:6])
 
 
-def test_packed_operands_that_do_not_fit() -> None:
-    packed = dnn.gemm_pack("B", "N", 1.0, B, engine=dnn.Engine(isa="avx2"))
+def test_packed_operands_that_do_not_fit(isa: str) -> None:
+    packed = dnn.gemm_pack("B", "N", 1.0, B, engine=dnn.Engine(isa=isa))
 
     def compute(a: np.ndarray, b: np.ndarray, transa: str = "N", transb: str = "P") -> None:
-        dnn.gemm_compute(transa, transb, a, b, 0.0, OUT, engine=dnn.Engine(isa="avx2"))
+        dnn.gemm_compute(transa, transb, a, b, 0.0, OUT, engine=dnn.Engine(isa=isa))
 
     compute(A, packed)
     assert np.array_equal(OUT, A @ B)
@@ -189,8 +189,9 @@ def test_packed_operands_that_do_not_fit() -> None:
     with pytest.raises(dnn.InvalidArguments, match="bytes, 6 x 5 need"):
         compute(A, packed[:-4])
     other = packed.copy()
-    other[16:32] = np.frombuffer(b"avx512_core\0\0\0\0\0", np.uint8)
-    with pytest.raises(dnn.InvalidArguments, match="packed for avx512_core, this engine computes with avx2"):
+    other_isa = "avx2" if isa == "avx512_core" else "avx512_core"
+    other[16:32] = np.frombuffer(other_isa.encode().ljust(16, b"\0"), np.uint8)
+    with pytest.raises(dnn.InvalidArguments, match=f"packed for {other_isa}, this engine computes with {isa}"):
         compute(A, other)
 
 

@@ -14,7 +14,7 @@ from tests.primitives.conv_case import ConvCase, case_of
 from tests.primitives.conv_reference import Data, expected, make_data, tolerance
 from tests.primitives.tensors import assert_within
 
-pytestmark = pytest.mark.isa("avx2")
+pytestmark = pytest.mark.usefixtures("isa")  # at each level, under a cap
 
 RELU = [dnn.Eltwise("relu")]
 CASE = case_of("mb2ic3ih9iw8oc16oh9ow8kh3kw3ph1pw1 nchw nchw bias relu")
@@ -242,11 +242,8 @@ def test_numpy_integers(data: Data) -> None:
         ((2, 3, 9, 8), (16, 3, 3, 3), 17, {}, "^b.* 17 .* 16"),
         ((2, 3, 2, 8), (16, 3, 3, 3), None, {}, "weights of 3x3 exceed the padded x of 2x8"),
         ((2, 3, 9, 8), (16, 3, 3, 3), None, {"dilation": 5}, "exceed the padded x of 9x8"),
-        ((2, 3, 9, 8), (16, 3, 3, 3), None, {"padding": 4}, "padding_l of 4 is larger than the kernel's height of 3"),
-        ((2, 3, 9, 8), (16, 3, 3, 3), None, {"padding": (0, 0, 0, 9)}, "padding_r of 9 is larger"),
         ((2, 3, 9, 8), (16, 3, 3, 3), None, {"stride": 2**40}, "^strides? must be"),
         ((2, 3, 9, 8), (16, 3, 3, 3), None, {"padding": 2**70}, "^padding(_l)? must be"),
-        ((0, 3, 9, 8), (16, 3, 3, 3), None, {}, "empty dim"),
         ((2, 0, 9, 8), (16, 0, 3, 3), None, {}, "empty dim"),
         ((2, 3, 9, 8), (0, 3, 3, 3), None, {}, "empty dim"),
         ((2, 3, 9, 8), (16, 3, 0, 3), None, {}, "empty dim"),
@@ -262,10 +259,10 @@ def test_shapes_that_do_not_fit(
         ops.conv2d(np.zeros(x, np.float32), np.zeros(w, np.float32), bias, **options)
 
 
-def test_an_isa_that_cannot_run(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASMDNN_MAX_CPU_ISA", "avx2")
-    with pytest.raises(dnn.Unimplemented, match="isa avx512_core cannot be executed here, use avx2"):
-        ops.conv2d(data.src, data.weights, engine=dnn.Engine(isa="avx512_core"))
+def test_an_isa_that_cannot_run(data: Data) -> None:
+    engine = dnn.Engine(isa="avx512_core")
+    with dnn.max_cpu_isa("avx2"), pytest.raises(dnn.Unimplemented, match=r"avx512_core cannot be .* here.*, use avx2"):
+        ops.conv2d(data.src, data.weights, engine=engine)
 
 
 # The primitives that it keeps

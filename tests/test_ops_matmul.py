@@ -8,7 +8,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn import ops
 
-pytestmark = pytest.mark.isa("avx2")
+pytestmark = pytest.mark.usefixtures("isa")  # at each level, under a cap
 
 
 def values(*dims: int) -> np.ndarray:

@@ -6,14 +6,15 @@ from asmdnn.analyze import mca
 from asmdnn.analyze.measure import Bench
 from asmdnn.analyze.model import Analysis, Bound, KernelAnalysis, Part, Point
 from asmdnn.analyze.parts import Body, bodies_of, trips_of
+from asmdnn.analyze.text import percent_of_peak
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.explain.kernels import listing_of, read_kernel
 from asmdnn.explain.model import Loop
 from asmdnn.isa.assembler import Line
-from asmdnn.isa.cpu import require_executable
+from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Phase, Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.runtime.rates import clock_ghz, rates
+from asmdnn.runtime.rates import Rates, clock_ghz, rates
 
 Trips = dict[Loop, float | None]
 
@@ -35,7 +36,15 @@ def analyze(pd: PrimitiveDesc, problem: str, cpu: str = "", again: bool = False)
         for number, (bodies, trips) in enumerate(listed)
     )
     point = point_of(pd.plan, kernels, bench) if bench else None
+    if measured and point and exceeds(point, kernels, measured):
+        measured = rates(pd.engine.isa, exceeded=measured)
     return Analysis(problem, pd.implementation, pd.engine.isa, about, not_measured, kernels, measured, point)
+
+
+def exceeds(point: Point, kernels: Sequence[KernelAnalysis], roofs: Rates) -> bool:
+    """Whether a result is above the roof, which must then have been measured too low."""
+    shares = [percent_of_peak(kernel, roofs) or 0 for kernel in kernels]
+    return point.gflops > roofs.fma_gflops or point.gbs > roofs.l1_gbs or max(shares, default=0) > 100
 
 
 def modelled(bodies: Sequence[Sequence[Line]], isa: str, cpu: str, not_measured: str) -> tuple[list[Bound | None], str]:

@@ -18,8 +18,7 @@ from asmdnn.bench.peers import cap_isa
 from asmdnn.bench.report import Record, listed
 from asmdnn.bench.timing import interleaved
 from asmdnn.errors import AsmdnnError, Unimplemented
-from asmdnn.isa.cpu import supported_isas
-from asmdnn.isa.levels import isa_of
+from asmdnn.planning.host import require_executable
 from asmdnn.runtime.peak import fma_gflops
 
 # numpy does some 20 GFLOP/s in float64: above, the answer would take seconds, and the peer's result is the reference.
@@ -33,8 +32,7 @@ def prepare(case: AnyCase) -> Callable[[], Record]:
     """A call that runs `case`.  Its settings are checked now: AsmdnnError if they are wrong or cannot be met here."""
     settings = case.settings
     engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
-    if isa_of(engine.isa) not in supported_isas():
-        raise Unimplemented(f"--isa={engine.isa}: this machine has only {', '.join(i.name for i in supported_isas())}")
+    require_executable(engine.isa)
     if settings.peer and settings.peer not in case.driver.peers:
         names = " and ".join(case.driver.peers)
         raise Unimplemented(f"--peer={settings.peer}: --{case.driver.name} can be compared with {names}")
@@ -137,7 +135,7 @@ def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: 
     )
     if work.flops:
         gflops = work.flops / seconds["own"] * 1e-9
-        peak = fma_gflops(isa, threads)
+        peak = fma_gflops(isa, threads, reached=gflops)
         record = replace(record, gflops=round(gflops, 3), peak_fraction=round(gflops / peak, 4))
     if "copy" in seconds:
         record = replace(record, copy_us=us["copy"], copy_fraction=round(seconds["copy"] / seconds["own"], 4))

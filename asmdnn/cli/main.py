@@ -1,25 +1,23 @@
 """The `asmdnn` command: hands the words after it to one of its subcommands.
 
-Exit status: 0 done; 1 a problem of `bench` failed, or `doctor` found something essential missing; 2 bad usage or input.
+Exit status: 0 done; 1 a problem of `bench` failed, or `doctor` found something essential missing; 2 bad usage or input,
+or output that cannot be written; 130 interrupted.
 """
 
 import importlib
-import os
 import sys
 from collections.abc import Callable, Sequence
 
 from asmdnn import __version__
-from asmdnn.errors import AsmdnnError, InvalidArguments, did_you_mean
-
-USAGE_ERROR = 2
-INTERRUPTED = 130  # as a shell reports SIGINT
+from asmdnn.cli.guard import USAGE_ERROR, guarded
+from asmdnn.errors import InvalidArguments, did_you_mean
 
 # A subcommand's module is imported when it is chosen: `asmdnn --help` does not wait for numpy.
 COMMANDS = {
     "info": "the CPU, its instruction sets and caches, threads, the kernel cache",
     "setup": "get PeachPy, and OpenMP where the system has none; no root needed",
     "doctor": "is everything there, and how to get what is not",
-    "cache": "list or clear the kernels on disk",
+    "cache": "list, prune or clear the kernels on disk",
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
     "pack": "kernels and plans in one file, for processes without PeachPy",
     "dump": "kernels as bytes, assembly, ELF objects and C headers",
@@ -39,19 +37,7 @@ def usage() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments` (default: the process's own) and return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        status = _dispatch(words)
-        sys.stdout.flush()
-        return status
-    except AsmdnnError as error:
-        print(f"asmdnn: {' '.join(str(error).split())}", file=sys.stderr)
-        return USAGE_ERROR
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        # The reader left (`| head`).  Python flushes stdout again at exit, so that has to go somewhere else.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    return guarded("asmdnn", lambda: _dispatch(words))
 
 
 def _dispatch(words: list[str]) -> int:

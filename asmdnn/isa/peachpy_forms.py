@@ -22,6 +22,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
 from asmdnn.errors import Unimplemented
+from asmdnn.forking import importing
 from asmdnn.isa import encoding
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
 from asmdnn.isa.operands import Register, Rounding
@@ -63,11 +64,13 @@ def require_peachpy() -> None:
 
 @cache
 def _library() -> Any:
-    usable, text = peachpy_status()
-    if not usable:
-        raise Unimplemented(text)
-    modules = {name: importlib.import_module(f"peachpy.x86_64.{name}") for name in ("operand", "registers", "pseudo")}
-    return SimpleNamespace(table=vars(importlib.import_module("peachpy.x86_64")), **modules)
+    with importing():
+        usable, text = peachpy_status()
+        if not usable:
+            raise Unimplemented(text)
+        names = ("operand", "registers", "pseudo")
+        modules = {name: importlib.import_module(f"peachpy.x86_64.{name}") for name in names}
+        return SimpleNamespace(table=vars(importlib.import_module("peachpy.x86_64")), **modules)
 
 
 def is_known(mnemonic: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, OutOfMemory, shown
 from asmdnn.memory import dlpack
 from asmdnn.memory.arrays import data_type_of, element_strides, is_stored_as, way_to
 from asmdnn.memory.blocks import Array, blocked_view, padding_views
@@ -40,7 +40,7 @@ class Memory:
 
     def __init__(self, desc: MemoryDesc, buffer: object = None, *, padding_is_zero: bool = False) -> None:
         if not isinstance(desc, MemoryDesc):
-            raise InvalidArguments(f"desc {desc!r} is not a MemoryDesc: use MemoryDesc(dims, f32, 'nchw') or such")
+            raise InvalidArguments(f"desc {shown(desc)} is not a MemoryDesc: use MemoryDesc(dims, f32, 'nchw') or such")
         size_bytes = desc.size_bytes
         raw = _allocate(size_bytes) if buffer is None else _attach(desc, buffer)
         self._set(desc, raw[:size_bytes].view(desc.dtype.numpy))
@@ -57,6 +57,8 @@ class Memory:
         if not isinstance(array, np.ndarray):
             raise InvalidArguments(f"array of type {type(array).__name__} is not a numpy array: use numpy.asarray")
         array = np.asarray(array)  # a subclass may reshape by rules of its own
+        if dtype is not None and not isinstance(dtype, DataType):
+            raise InvalidArguments(f"dtype {shown(dtype)} is not a DataType: use one of asmdnn.types, such as bf16")
         if dtype is None:
             dtype = data_type_of(array.dtype)
         elif not is_stored_as(array.dtype, dtype):
@@ -81,7 +83,13 @@ class Memory:
 
         Index by index and exact, in numpy: the reference for reorders, not a fast one.
         """
-        array = np.asarray(array)
+        if not isinstance(desc, MemoryDesc):
+            raise InvalidArguments(f"desc {shown(desc)} is not a MemoryDesc: use MemoryDesc(dims, f32, 'nchw') or such")
+        try:
+            array = np.asarray(array)
+        except Exception as error:  # whatever the caller's object does
+            what = f"array of type {type(array).__name__} cannot be read ({type(error).__name__})"
+            raise InvalidArguments(f"{what}: pass a numpy array") from error
         if array.shape != desc.dims:
             raise InvalidArguments(f"array has shape {array.shape}, but desc has dims {desc.dims}: make them equal")
         if not is_stored_as(array.dtype, desc.dtype):
@@ -145,7 +153,7 @@ class Memory:
         Raises BufferError for blocked and padded formats, other devices, and read-only memory in a legacy capsule.
         """
         if stream is not None:
-            raise BufferError(f"stream {stream!r} must be None: the memory is the CPU's")
+            raise BufferError(f"stream {shown(stream)} must be None: the memory is the CPU's")
         return dlpack.export_array(self.view(), self.desc.dtype, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -203,7 +211,10 @@ class Memory:
 
 
 def _allocate(size_bytes: int) -> Array:
-    raw = np.zeros(size_bytes + ALIGNMENT_BYTES - 1, np.uint8)
+    try:
+        raw = np.zeros(size_bytes + ALIGNMENT_BYTES - 1, np.uint8)
+    except MemoryError:
+        raise OutOfMemory(f"a tensor of {size_bytes} bytes does not fit: free memory, or make it smaller") from None
     start = -raw.ctypes.data % ALIGNMENT_BYTES
     return raw[start : start + size_bytes]
 

@@ -8,13 +8,13 @@ What a record computes does not depend on who runs it, so results are bitwise eq
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.forking import importing
 from asmdnn.generators.footprint import Footprint
 from asmdnn.isa.assembler import Assembler
 from asmdnn.memory import MemoryDesc
@@ -81,12 +81,12 @@ class Plan:
     outputs: tuple[str, ...]
     in_place: tuple[str, ...] = ()
 
-    @cached_property
+    @property
     def cycles(self) -> int:
         """The expected cost of one call on one thread."""
         return sum(int(phase.cycles.sum(dtype=np.int64)) for phase in self.phases)
 
-    @cached_property
+    @property
     def scratch_offsets(self) -> Mapping[str, int]:
         """Where each scratch buffer starts in the scratchpad."""
         sizes = [-(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES for size in self.scratch_bytes.values()]
@@ -126,7 +126,8 @@ class Plan:
 
         Raises PlanError, which names the phase, the record and the argument.
         """
-        from asmdnn.planning.check import check_plan
+        with importing():
+            from asmdnn.planning.check import check_plan
 
         check_plan(self)
 

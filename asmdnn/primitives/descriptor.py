@@ -8,7 +8,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.notebook import html_of
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.engine import Engine, engine_or_default
 from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
 from asmdnn.primitives.kind import Description
 from asmdnn.primitives.registry import kind_of
@@ -143,7 +143,4 @@ def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple
     planners = kind_of(desc).planners
     if not isinstance(attr, Attr):
         raise InvalidArguments(f"attr must be an Attr, not {type(attr).__name__}")
-    engine = Engine() if engine is None else engine
-    if not isinstance(engine, Engine):
-        raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
-    return planners, engine
+    return planners, engine_or_default(engine)

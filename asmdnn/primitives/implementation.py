@@ -7,7 +7,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.forking import importing
+from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
 from asmdnn.planning.plan import Plan
@@ -27,6 +29,7 @@ class Refusal:
 
 
 KEPT_PLANS = 256
+ANY_MACHINE = ""  # in the place of a name: what is packed for a machine serves others, if there is nothing better
 PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
 Desc = TypeVar("Desc")
@@ -47,20 +50,38 @@ def first_plan(
     A plan of a loaded pack comes before all planners.  All arguments are values, so that equal requests share one plan:
     a network repeats its layers.
     """
-    if packs.loaded() and (stored := packs.find_plan(plan_key(planners, desc, attr, engine))):
-        return _unpacked(stored)
+    if packs.loaded() and (stored := packs.find_plan(plan_keys(planners, desc, attr, engine))):
+        return _unpacked(*stored)
     refusals: list[Refusal] = []
     for answer in try_all(planners, desc, attr, engine):
         if isinstance(answer, Plan):
             return answer, tuple(refusals)
         refusals.append(answer)
-    raise Unimplemented(f"no implementation takes {desc}: {'; '.join(map(str, refusals))}")
+    raise Unimplemented(f"no implementation takes {desc}: {reasons_of(refusals)}")
 
 
-def plan_key(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> str:
+def reasons_of(refusals: Sequence[Refusal]) -> str:
+    """Every reason once, behind all implementations that give it."""
+    names: dict[str, list[str]] = {}
+    for refusal in refusals:
+        names.setdefault(refusal.reason, []).append(refusal.implementation)
+    return "; ".join(f"{', '.join(given_by)}: {reason}" for reason, given_by in names.items())
+
+
+def plan_keys(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> list[str]:
+    """What a plan is looked for under: as it is packed for this engine, for any machine, and so for the levels below
+    that have the same vectors, the best first."""
+    wanted = isa_of(engine.isa)
+    below = [isa for isa in LEVELS if isa.features < wanted.features and isa.vector_bytes == wanted.vector_bytes]
+    isas = (wanted, *reversed(below))
+    machines = (engine.machine, ANY_MACHINE)
+    return [plan_key(planners, desc, attr, isa.name, machine) for machine in machines for isa in isas]
+
+
+def plan_key(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, isa: str, machine: str) -> str:
     """What a plan is packed under: a sha256 of the request, without threads and L2, and of the planners' sources."""
     names = ", ".join(f"{planner.__module__}.{planner.__qualname__}" for planner in planners)
-    text = "\n".join((names, repr(desc), repr(attr), engine.isa, plan_digest()))
+    text = "\n".join((names, repr(desc), repr(attr), isa, machine, plan_digest()))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -71,8 +92,12 @@ def plan_digest() -> str:
     return digest_of(path for name in PLAN_PACKAGES for path in (package / name).rglob("*.py"))
 
 
-def _unpacked(stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
-    from asmdnn.planning.codec import decode_plan  # most processes load no pack
+def _unpacked(path: str, stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
+    with importing():
+        from asmdnn.planning.codec import decode_plan  # most processes load no pack
 
-    plan, refusals = decode_plan(stored)
-    return plan, tuple(Refusal(*refusal) for refusal in refusals)
+    plan, refusals = decode_plan(stored, f"the pack {path!r}")
+    try:
+        return plan, tuple(Refusal(str(implementation), str(reason)) for implementation, reason in refusals)
+    except (TypeError, ValueError):
+        raise InvalidArguments(f"the pack {path!r} has refusals that make no sense: make it again") from None

@@ -1,13 +1,14 @@
 """Primitives, which own kernels and execute."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from time import perf_counter
 
 from asmdnn import verbose
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.cpu import require_executable
 from asmdnn.memory import Memory
 from asmdnn.notebook import html_of
+from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import ALIGNMENT_BYTES
 from asmdnn.primitives.checking import check_padding, checked, is_checking
 from asmdnn.primitives.descriptor import PrimitiveDesc
@@ -56,8 +57,8 @@ class Primitive:
 
         Tensors that post-ops were given together with their data are optional.
         """
-        if stream is not None and not isinstance(stream, Stream):
-            raise InvalidArguments(f"stream must be a Stream or None, not {type(stream).__name__}")
+        if stream is not None:
+            self._check_stream(stream)
         addresses = self._check(memories)
         temporary = self._check_scratchpad(scratchpad, addresses)
         call = self._take_call()
@@ -68,6 +69,18 @@ class Primitive:
         self._idle.append(call)
         if self._checks:
             check_padding(self.pd.plan, memories)
+
+    def _check_stream(self, stream: Stream) -> None:
+        if not isinstance(stream, Stream):
+            raise InvalidArguments(f"stream must be a Stream or None, not {type(stream).__name__}")
+        mine, its = self.pd.engine, stream.engine
+        if its is not mine and its != mine:
+            differing = ", ".join(
+                f"{field.name} {getattr(its, field.name)} instead of {getattr(mine, field.name)}"
+                for field in fields(mine)
+                if getattr(its, field.name) != getattr(mine, field.name)
+            )
+            raise InvalidArguments(f"stream is of another engine, with {differing}: make it of the primitive's engine")
 
     def _take_call(self) -> Call:
         try:

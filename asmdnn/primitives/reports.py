@@ -12,9 +12,9 @@ from typing import Any
 
 from asmdnn import verbose
 from asmdnn.errors import AsmdnnError
-from asmdnn.isa.cpu import effective_isa
 from asmdnn.jit.kernels import CacheCounts
 from asmdnn.memory import MemoryDesc
+from asmdnn.planning.host import effective_isa
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.words import attribute_words, format_words
 from asmdnn.primitives.implementation import Refusal

@@ -1,6 +1,5 @@
 """From a plan to a native call: kernels loaded, constants and scratch in place, one context that the executor walks."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from time import perf_counter
@@ -9,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn import environment
+from asmdnn.forking import importing
 from asmdnn.generators.executor import BASES_OF_PHASE, CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
@@ -17,8 +18,6 @@ from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_store
 from asmdnn.planning.plan import ALIGNMENT_BYTES, KernelSpec, Plan
 from asmdnn.runtime.threads import openmp, threads_usable
-
-DUMP_VARIABLE = "ASMDNN_DUMP"
 
 
 def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
@@ -36,10 +35,11 @@ def kernel_cache() -> KernelCache[Any]:
 
 
 def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
-    directory = os.environ.get(DUMP_VARIABLE)
-    if not directory:
+    directory = environment.path(environment.DUMP)
+    if directory is None:
         return None
-    from asmdnn.dump.run import RunDump  # not above: few runs need it
+    with importing():
+        from asmdnn.dump.run import RunDump  # not above: few runs need it
 
     dump = RunDump(directory)
     return lambda spec, kernel: dump.write(spec, kernel.code)
@@ -60,6 +60,7 @@ class Program:
         self.plan = plan
         self._report = report
         self.arguments = len(plan.phases[0].arguments)
+        self.scratch_offsets = plan.scratch_offsets
         self.parts = plan.parts(threads)
         (*kernels, executor), self.counts = kernel_cache().load_counted([*plan.specs, executor_spec(plan)])
         self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
@@ -127,7 +128,7 @@ class Call:
 
     def place_scratch(self, address: int) -> None:
         """Set where the scratchpad lies, `scratchpad_bytes` of it, at a multiple of ALIGNMENT_BYTES."""
-        for name, offset in self._program.plan.scratch_offsets.items():
+        for name, offset in self._program.scratch_offsets.items():
             for slot in self._slots[name]:
                 self._context[slot] = address + offset
 

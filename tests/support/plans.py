@@ -34,7 +34,8 @@ def regions_of(plan: Plan, memories: Mapping[str, dnn.Memory]) -> list[Region]:
 
 def emulate_plan(plan: Plan, memories: Mapping[str, dnn.Memory]) -> None:
     """Execute `plan` on `memories`, as one thread would."""
-    frame, regions = np.zeros(16, np.int64), regions_of(plan, memories)
+    regions = regions_of(plan, memories)
+    frame = np.zeros(max(len(phase.arguments) for phase in plan.phases), np.int64)
     base = {region.name: region.address for region in regions}
     machine = Machine([*regions, Region("frame", FRAME, as_bytes(frame))])
     codes = [generate(spec) for spec in plan.specs]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions import postops
 from asmdnn.generators.functions.postops import EltwiseOp, OffsetSumOp, Operand, PReluOp, ReluOp, SumOp
 from asmdnn.memory import Memory, MemoryDesc
@@ -109,12 +109,12 @@ AnyPostOp = Sum | Eltwise | Binary | PReLU | PostOp
 def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """The masks by tensor, sorted; InvalidArguments names the field."""
     if not isinstance(masks, Mapping):
-        raise InvalidArguments(f"{field} must map tensors to masks, such as {{'src': 0}}, not {masks!r}")
+        raise InvalidArguments(f"{field} must map tensors to masks, such as {{'src': 0}}, not {shown(masks)}")
     for name, mask in masks.items():
         if name not in QUANTIZED:
-            raise InvalidArguments(f"{field} has the tensor {name!r}, it must be one of {', '.join(QUANTIZED)}")
+            raise InvalidArguments(f"{field} has the tensor {shown(name)}, it must be one of {', '.join(QUANTIZED)}")
         if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
-            raise InvalidArguments(f"{field}[{name!r}] must be a mask of dims, an integer >= 0, not {mask!r}")
+            raise InvalidArguments(f"{field}[{shown(name)}] must be a mask of dims, an integer >= 0, not {shown(mask)}")
     return tuple(sorted(masks.items()))
 
 
@@ -148,20 +148,26 @@ class Attr:
         scratchpad_mode: ScratchpadMode = "library",
         deterministic: bool = False,
     ) -> None:
-        chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
+        try:
+            chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
+        except Exception:  # whatever the caller's object does when it is iterated over
+            chain = (post_ops,)  # type: ignore[assignment]
         for i, op in enumerate(chain):
             if not isinstance(op, AnyPostOp):
-                raise InvalidArguments(f"post_ops[{i}] must be a Sum, Eltwise, Binary, PReLU or PostOp, not {op!r}")
+                found = shown(op)
+                raise InvalidArguments(f"post_ops[{i}] must be a Sum, Eltwise, Binary, PReLU or PostOp, not {found}")
         if len(chain) > MAX_POST_OPS:
             raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
         object.__setattr__(self, "post_ops", chain)
-        object.__setattr__(self, "scales", checked_masks("scales", scales or {}))
-        object.__setattr__(self, "zero_points", checked_masks("zero_points", zero_points or {}))
-        if scratchpad_mode not in SCRATCHPAD_MODES:
-            raise InvalidArguments(f"scratchpad_mode must be 'library' or 'user', not {scratchpad_mode!r}")
+        object.__setattr__(self, "scales", checked_masks("scales", {} if scales is None else scales))
+        object.__setattr__(
+            self, "zero_points", checked_masks("zero_points", {} if zero_points is None else zero_points)
+        )
+        if not isinstance(scratchpad_mode, str) or scratchpad_mode not in SCRATCHPAD_MODES:
+            raise InvalidArguments(f"scratchpad_mode must be 'library' or 'user', not {shown(scratchpad_mode)}")
         object.__setattr__(self, "scratchpad_mode", scratchpad_mode)
         if not isinstance(deterministic, bool):
-            raise InvalidArguments(f"deterministic must be True or False, not {deterministic!r}")
+            raise InvalidArguments(f"deterministic must be True or False, not {shown(deterministic)}")
         object.__setattr__(self, "deterministic", deterministic)
 
     @property

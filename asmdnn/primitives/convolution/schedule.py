@@ -64,7 +64,7 @@ def schedule_tiles(
     panels, count = -(-g.oc_stored // width), g.mb * len(tiles.pattern)
     panel_bytes = rows_of_panel(g) * 4 * width
     depth_share = (ranges[0][1] - ranges[0][0]) / g.ic  # ranges are equal but for the last
-    src_bytes = 4 * g.mb * g.ic * g.ih * g.iw
+    src_bytes = 4 * g.mb * g.ic * g.src_pixels
     order = choose_order(int(src_bytes * depth_share), int(panel_bytes * depth_share), panels, count, engine.l2_bytes)
     tile_offsets = offsets_of_tiles(g, tiles)
     panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share), operands)

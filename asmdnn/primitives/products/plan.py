@@ -35,6 +35,7 @@ from asmdnn.primitives.reorder.schedule import reorder_phase
 from asmdnn.types import f32
 
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
+TILE_ROWS = 24  # the most that a tile has
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
 ALIAS_ROWS, ALIAS_COLUMNS = 16, 512  # of products that gain 2 to 7% from a copy of src whose rows do not
 ALIAS_COPY_BYTES = 64 << 20  # more memory than that is not worth the gain
@@ -62,7 +63,7 @@ def reach(p: Product) -> None:
     for name, x in p.operands().items():
         if isinstance(x, Panels) and x.row_bytes != 4 * x.columns:
             raise Refused(f"the rows of a panel of {name} are not dense")
-        row = 24 * x.row_bytes + 16 * (x.column_bytes if isinstance(x, Matrix) else x.panel_bytes)
+        row = TILE_ROWS * x.row_bytes + 16 * (x.column_bytes if isinstance(x, Matrix) else x.panel_bytes)
         if row > MAX_OFFSET:
             raise Refused(f"the rows of a tile of {name} are more than 2 GiB apart")
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan, concatenate
 from asmdnn.primitives.attributes.attr import Attr
@@ -42,7 +42,7 @@ class Reorder:
     def __post_init__(self) -> None:
         for name, desc in (("src", self.src), ("dst", self.dst)):
             if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
             if desc.is_any:
                 raise InvalidArguments(f"{name} has the format any, a reorder needs a real one")
         if self.src.dims != self.dst.dims:
@@ -52,9 +52,11 @@ class Reorder:
 
     def check_compensation(self, mask: int) -> None:
         if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
-            raise InvalidArguments(f"compensation must be a mask of dims, an integer >= 0, or None, not {mask!r}")
+            raise InvalidArguments(f"compensation must be a mask of dims, an integer >= 0, or None, not {shown(mask)}")
         if mask >> self.dst.ndims:
-            raise InvalidArguments(f"compensation has the mask {mask}, which is for more than {self.dst.ndims} dims")
+            raise InvalidArguments(
+                f"compensation has the mask {shown(mask)}, which is for more than {self.dst.ndims} dims"
+            )
         if self.dst.dtype != s8:
             raise InvalidArguments(f"compensation needs an s8 dst, this one is {self.dst.dtype}")
 
