@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.isa.vectors import f32_level
+from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.descriptor import primitive_desc
@@ -67,7 +67,7 @@ def gemm_pack(
     if factor != 1.0:
         source = Memory.from_array(np.multiply(source.view(), np.float32(factor), dtype=np.float32))
     engine = engine_or_default(engine)
-    isa = f32_level(engine.isa)
+    isa = dot_level(F32, engine.isa)
     rows, columns = source.desc.dims
     desc = packed_desc(checked_identifier(identifier), rows, columns, isa)
     size = HEADER_BYTES + desc.size_bytes
@@ -142,7 +142,7 @@ def unpacked(name: str, x: Any, side: str, engine: Engine) -> Memory:
     if not isinstance(x, np.ndarray) or x.dtype != np.uint8 or x.ndim != 1 or x.nbytes < HEADER_BYTES:
         raise InvalidArguments(f"{name} must be the array of bytes that gemm_pack made")
     magic, identifier, isa, rows, columns = HEADER.unpack_from(x[:HEADER_BYTES].tobytes())
-    wanted = f32_level(engine.isa)
+    wanted = dot_level(F32, engine.isa)
     if magic != MAGIC:
         raise InvalidArguments(f"{name} does not start with the header of gemm_pack")
     if (packed_side := identifier.rstrip(b"\0").decode("latin-1")) != side:

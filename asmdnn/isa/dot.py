@@ -10,6 +10,7 @@ all: an element of k there is a group here.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from asmdnn.errors import Unimplemented
@@ -129,6 +130,7 @@ DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
 }
 
 
+@cache
 def dot_level(types: Types, isa: str) -> IsaName:
     """The level whose dot product of these types is the best for a CPU of level `isa`.
 
