@@ -27,7 +27,7 @@ from asmdnn.generators.move import compensation, convert_block
 from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_rows import ElementsSpec
-from asmdnn.planning.plan import Int64
+from asmdnn.planning.phase import Int64
 from asmdnn.types import s32
 from tests.generators.matmul_reference import arguments_of as arguments_of_matmul
 from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of

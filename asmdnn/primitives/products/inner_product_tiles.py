@@ -15,7 +15,8 @@ from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.planning.plan import Int64, Plan
+from asmdnn.planning.phase import Int64
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain, chain_of
 from asmdnn.primitives.engine import Engine
