@@ -5,7 +5,7 @@ import numpy as np
 from asmdnn.generators.functions.postops import Operand, PostOp, ReluOp, SumOp
 from tests.support.arena import Doubles, Elements
 
-LANES = {"avx2": 8, "avx512_core": 16}
+LANES = {"avx2": 8, "avx2_vnni": 8, "avx512_core": 16, "avx512_core_vnni": 16, "avx512_core_bf16": 16}
 
 Memory = dict[str, Elements]
 
