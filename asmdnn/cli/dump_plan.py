@@ -7,7 +7,7 @@ from typing import Any
 
 from asmdnn.bench.descriptors import planning_engine, primitive_desc_of
 from asmdnn.bench.driver import AnyCase
-from asmdnn.corpus.families import corpus
+from asmdnn.corpus.families import corpus, matching
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.generators.contract import Spec
 from asmdnn.isa.levels import ANY_CPU, LEVELS, isa_of
@@ -37,6 +37,11 @@ def of_corpus(isa: str) -> Selection:
         levels = ", ".join(level.name for level in LEVELS if level.name in found)
         raise InvalidArguments(f"dump: --isa={isa}: no generator has kernels of its own for it; levels are {levels}")
     return Selection(specs, [], f"the corpus for {isa}")
+
+
+def of_pattern(pattern: str) -> Selection:
+    """The kernels of the corpus whose names match.  Raises InvalidArguments."""
+    return Selection(matching(pattern), [], f"the corpus that match {pattern}")
 
 
 def of_problems(cases: Sequence[AnyCase], l2_bytes: int) -> Selection:

@@ -33,9 +33,11 @@ LARGEST_PRODUCT_BYTES: Final = 8 << 20
 DIRECTIONS: Final = "--dir=FWD_B,FWD_I"  # with bias and without
 
 USAGE: Final = """asmdnn prove [--isa=LEVEL] [--jobs=N] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
+asmdnn prove [--isa=LEVEL] [--jobs=N] --specs=PATTERN
 Without a problem: the whole corpus of kernels, and the kernels and plans of all problem sets, for every ISA level that
 has kernels.  With problems, in the words of `asmdnn bench`: their plans, kernels and executors.  Needs no CPU of the
 level.
+--specs=PATTERN proves the kernels of the corpus whose names match, such as --specs='copy_*', and no plans.
 --jobs=N is the number of processes; default: one for each CPU, where there is enough to do.
 Example: asmdnn prove --isa=avx512_core mb1ic64ih56oc64oh56kh3ph1"""
 
@@ -80,14 +82,31 @@ def run(arguments: Sequence[str]) -> int:
 
     require_decoder()
     require_peachpy()
-    levels, jobs, cases = read(arguments)
-    from asmdnn.corpus.families import corpus
+    patterns = [word.partition("=")[2] for word in arguments if word.startswith("--specs=")]
+    levels, jobs, cases = read([word for word in arguments if not word.startswith("--specs=")])
+    if patterns and cases:
+        raise InvalidArguments(f"prove: --specs={patterns[-1]} with problems: leave one of them out")
+    from asmdnn.corpus.families import corpus, matching
 
-    specs = () if cases else corpus()
+    specs = () if cases else matching(patterns[-1]) if patterns else corpus()
     kernel_levels = {spec.isa for spec in specs} if specs else {x.name for x in F32_LEVELS}
     chosen = [level.name for level in levels or LEVELS if levels or level.name in kernel_levels]
     with workers(jobs if len(specs) + len(cases) >= WORTH_A_PROCESS else 1) as pool:
+        if patterns:
+            return prove_specs([ANY_CPU, *chosen], specs, pool)
         return prove_all(chosen, cases, specs, pool)
+
+
+def prove_specs(levels: Sequence[str], specs: Sequence[Any], pool: Executor | None) -> int:
+    """A line for each level that some of the specs are of, or the first violation."""
+    for level in levels:
+        start, own = perf_counter(), [spec for spec in specs if spec.isa == level]
+        kernels = prove_tasks([Task(level, spec) for spec in own], pool)
+        if kernels is None:
+            return VIOLATED
+        if own:
+            print(summary(level, kernels, 0, perf_counter() - start), flush=True)
+    return 0
 
 
 def read(words: Sequence[str]) -> tuple[tuple[Isa, ...], int, list[AnyCase]]:

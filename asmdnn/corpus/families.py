@@ -7,10 +7,12 @@ correctness, guard-page, footprint, feature, ABI, determinism and golden tests, 
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from asmdnn import corpus as package
 from asmdnn.corpus.conv import CONV_LEVELS
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.contract import KernelSpec, Spec
 from asmdnn.generators.dot import conv_shape, matmul_shape
 from asmdnn.generators.executor import ExecutorSpec
@@ -55,3 +57,11 @@ def corpus() -> tuple[Spec, ...]:
     """Every spec of the project's generators."""
     ceilings = (spec(isa) for spec in (PeakSpec, BandwidthSpec) for isa in CONV_LEVELS)
     return (*kernel_specs(), *executors(), *ceilings, ClockSpec())
+
+
+def matching(pattern: str) -> tuple[Spec, ...]:
+    """Those whose names match a pattern of a shell, such as copy_*.  Raises InvalidArguments if there is none."""
+    found = tuple(spec for spec in corpus() if fnmatchcase(spec.name, pattern))
+    if not found:
+        raise InvalidArguments(f"no kernel of the corpus matches {shown(pattern)}: a name is {corpus()[0].name}")
+    return found

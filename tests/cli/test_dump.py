@@ -183,3 +183,10 @@ def test_a_file_in_the_way_of_a_kernel(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["dump", "--isa=avx2", f"--output={tmp_path}", PROBLEM]) == 2
     assert capsys.readouterr().err == f"asmdnn: --output={tmp_path} cannot be written: Is a directory\n"
     assert not list(tmp_path.glob(".*"))
+
+
+def test_kernels_whose_names_match(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dump", "--specs=executor_[12]__*", "--format=bin", f"--output={tmp_path}"]) == 0
+    assert [kernel["name"] for kernel in manifest(tmp_path)["kernels"]] == ["executor_1__x86_64", "executor_2__x86_64"]
+    assert main(["dump", "--specs=executor_1__*", "--all-specs", f"--output={tmp_path}"]) == 2
+    assert "--specs=executor_1__* with others" in capsys.readouterr().err
