@@ -1,7 +1,9 @@
 # PYTHON=python3.12 chooses the interpreter of .venv; ARGS goes to pytest or the demo, e.g. make test ARGS="-k reorder".
+# HOST=skylake_sp tests as if on such a machine, whatever this one is; asmdnn/planning/machine.py has the names.
 .PHONY: venv demo test test-all check clean
 
 python := .venv/bin/python
+pytest := $(if $(HOST),ASMDNN_MACHINE=$(HOST)) $(python) -m pytest
 
 venv:
 	@sh tools/setup.sh
@@ -10,10 +12,10 @@ demo: venv
 	$(python) tools/demo.py $(ARGS)
 
 test: venv
-	$(python) -m pytest -m "not slow" $(ARGS)
+	$(pytest) -m "not slow" $(ARGS)
 
 test-all: venv
-	$(python) -m pytest $(ARGS)
+	$(pytest) $(ARGS)
 
 check: venv
 	$(python) -m ruff check

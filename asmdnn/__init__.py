@@ -3,61 +3,37 @@
     import asmdnn as dnn
     y = dnn.ops.conv2d(x, w, b, stride=1, padding=1, post_ops=[dnn.Eltwise("relu")])
 
-See README.md for the primitive-descriptor API.  Importing does no work: no CPU detection, no code, no PeachPy.
+See README.md for the primitive-descriptor API.  Importing does no work: no CPU detection, no code, no PeachPy, no numpy
+before the first name is used.  The names are those of `asmdnn/api.py`.
 """
 
-from asmdnn import ops, show
-from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
-from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
-from asmdnn.isa.cpu import max_cpu_isa
-from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
-from asmdnn.primitives.attributes.functions import (
-    absolute,
-    ceil,
-    clip,
-    exp,
-    floor,
-    log,
-    logistic,
-    maximum,
-    minimum,
-    power,
-    rint,
-    sqrt,
-    square,
-    tanh,
-    where,
-)
-from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.convolution.description import ConvolutionForward
-from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
-from asmdnn.primitives.elementwise.binary import BinaryForward
-from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
-from asmdnn.primitives.engine import Engine, Stream
-from asmdnn.primitives.implementation import Refusal
-from asmdnn.primitives.packing import load_pack, write_pack
-from asmdnn.primitives.primitive import Primitive
-from asmdnn.primitives.products.inner_product import (
-    InnerProductBackwardData,
-    InnerProductBackwardWeights,
-    InnerProductForward,
-)
-from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.products.matmul_rows import MatMulRows
-from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.primitives.reordering import reorder
-from asmdnn.primitives.shuffle.shuffle import Shuffle
-from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
-from asmdnn.version import __version__
+import importlib.util
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "Algorithm", "AsmdnnError", "Attr", "Binary", "BinaryForward", "ConvolutionForward", "DataType", "Eltwise",
-    "EltwiseBackward", "EltwiseForward", "Engine", "InnerProductBackwardData", "InnerProductBackwardWeights",
-    "InnerProductForward", "InvalidArguments", "MatMul", "MatMulRows", "Memory", "MemoryDesc", "PReLU", "PostOp",
-    "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle", "Stream", "Sum", "Unimplemented",
-    "__version__", "absolute", "bf16", "ceil", "clip", "exp", "f16", "f32", "floor", "gemm_compute", "gemm_pack",
-    "gemm_pack_get_size", "implementations", "load_pack", "log", "logistic", "max_cpu_isa", "maximum", "minimum",
-    "ops", "power", "primitive_desc", "reorder", "rint", "s8", "s32", "sgemm", "show", "sqrt", "square", "tanh", "u8",
-    "where", "write_pack",
-]  # fmt: skip
+from asmdnn.forking import importing
+from asmdnn.version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from asmdnn.api import *  # noqa: F403
+
+
+def __getattr__(name: str) -> Any:
+    """Called for a name that is not here yet (PEP 562): a submodule, or one of the API, which is loaded whole."""
+    if name.startswith("__") and name != "__all__":  # asked for by inspect, pickle and the like
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with importing():
+        if name.isidentifier() and importlib.util.find_spec(f"{__name__}.{name}"):
+            return importlib.import_module(f"{__name__}.{name}")
+        api = importlib.import_module(f"{__name__}.api")
+    names = {public: getattr(api, public) for public in api.__all__}
+    globals().update(names, __all__=["__version__", *names])
+    try:
+        return globals()[name]
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+
+
+def __dir__() -> list[str]:
+    """For completion in a shell or a notebook."""
+    __getattr__("__all__")
+    return sorted(globals())

@@ -1,8 +1,19 @@
 """The errors that users see.  Every message is one sentence: the field, its value, and the way out."""
 
+from collections.abc import Iterable
+
+from asmdnn.forking import importing
+
+LONGEST_MESSAGE = 500  # characters; a message quotes what it was given, which may be of any length
+LONGEST_VALUE = 120
+CUT = " ... "
+
 
 class AsmdnnError(Exception):
-    """Base class of everything that asmdnn raises on purpose."""
+    """Base class of everything that asmdnn raises on purpose.  Long messages are cut in the middle."""
+
+    def __init__(self, message: str = "", *more: object) -> None:
+        super().__init__(shortened(str(message), LONGEST_MESSAGE), *more)
 
 
 class InvalidArguments(AsmdnnError, ValueError):
@@ -11,3 +22,34 @@ class InvalidArguments(AsmdnnError, ValueError):
 
 class Unimplemented(AsmdnnError, NotImplementedError):
     """The request is meaningful, but no implementation takes it here: the message lists each one's reason."""
+
+
+class OutOfMemory(AsmdnnError, MemoryError):
+    """The system has not so much memory for a tensor or a scratchpad."""
+
+
+def shortened(text: str, longest: int) -> str:
+    """`text`, without its middle if it has more characters: the field stands in front, the way out behind."""
+    if len(text) <= longest:
+        return text
+    head = (longest - len(CUT)) * 2 // 3
+    return text[:head] + CUT + text[head + len(CUT) - longest :]
+
+
+def shown(value: object) -> str:
+    """repr(value) for a message: of any object, whether it has a repr or not, and of bounded length."""
+    try:
+        return shortened(repr(value), LONGEST_VALUE)
+    except Exception as error:  # an integer of more than 4300 digits, or an object with a repr of its own
+        return f"{type(value).__name__} without a repr ({type(error).__name__})"
+
+
+def did_you_mean(word: str, names: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the name that it resembles, else all of them."""
+    with importing():
+        import difflib  # not above: it takes longer than this whole file, and most programs make no mistake
+
+    known = list(names)
+    lower = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), lower, 1)
+    return f"did you mean {lower[near[0]]}?" if near else f"these are {', '.join(known)}"

@@ -1,7 +1,8 @@
-"""Data types, propagation kinds and algorithms, in oneDNN's words.  Imports nothing, does nothing at import."""
+"""Data types, propagation kinds, and the names that signatures take, in oneDNN's words.  Imports nothing of asmdnn."""
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +46,29 @@ class Algorithm(Enum):
 
     convolution_auto = "convolution_auto"
     convolution_direct = "convolution_direct"
+
+
+# The names that public signatures take, for type checkers and completion; what they mean is said where they are
+# registered, and tests/test_types.py holds each to its registry.
+
+IsaName = Literal[
+    "avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni", "avx512_core_bf16", "avx512_core_fp16", "avx512_core_amx"
+]  # fmt: skip
+EltwiseAlgorithm = Literal[
+    "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",
+    "gelu_tanh", "gelu_erf", "swish", "log", "pow", "round", "mish", "hardswish", "hardsigmoid"
+]  # fmt: skip
+EltwiseBackwardAlgorithm = Literal[
+    "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",
+    "gelu_tanh", "gelu_erf", "swish", "log", "pow", "mish", "hardswish", "hardsigmoid", "relu_use_dst_for_bwd",
+    "tanh_use_dst_for_bwd", "elu_use_dst_for_bwd", "sqrt_use_dst_for_bwd", "clip_v2_use_dst_for_bwd",
+    "logistic_use_dst_for_bwd", "exp_use_dst_for_bwd"
+]  # fmt: skip
+BinaryAlgorithm = Literal["add", "sub", "mul", "div", "max", "min", "ge", "gt", "le", "lt", "eq", "ne"]
+ScratchpadMode = Literal["library", "user"]
+UsualTag = Literal[
+    "any", "a", "ab", "ba", "abc", "abcd", "abcde", "nc", "cn", "ncw", "nwc", "nchw", "nhwc", "chwn", "ncdhw", "ndhwc",
+    "nChw8c", "nChw16c", "oi", "io", "oiw", "wio", "oihw", "hwio", "ohwi", "oidhw", "dhwio", "goiw", "goihw", "goidhw",
+    "tn", "tnc", "ntc", "ldnc", "ldio", "ldigo", "ldgo"
+]  # fmt: skip
+FormatTag = UsualTag | str  # any layout can be spelled: memory/tags.py has the grammar

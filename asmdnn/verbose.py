@@ -12,19 +12,15 @@ was made silently stays silent.
 """
 
 import contextlib
-import os
 import sys
-import warnings
 from functools import cache
 from typing import Any, Final
 
-VARIABLE: Final = "ASMDNN_VERBOSE"
+from asmdnn import environment
+
 MARKER: Final = "asmdnn_verbose,v1"
 WORDS: Final = ("dispatch", "create", "exec", "jit")
 SYNONYMS: Final = {
-    "all": WORDS,
-    "none": (),
-    "0": (),
     "1": ("exec",),
     "2": ("create", "exec"),
     "profile": ("create", "exec"),
@@ -71,23 +67,7 @@ def print_lines(lines: "list[str] | tuple[str, ...]") -> None:
 
 
 def _printed() -> frozenset[str]:
-    text = os.environ.get(VARIABLE)
-    return words_of(VARIABLE, text, WORDS) if text else frozenset()
-
-
-@cache
-def words_of(variable: str, text: str, known: tuple[str, ...]) -> frozenset[str]:
-    """The words of a comma-separated variable, synonyms replaced; unknown ones cost one warning a process."""
-    synonyms = {name: words for name, words in SYNONYMS.items() if set(words) <= set(known)} | {"all": known}
-    given = [word.strip().lower() for word in text.split(",") if word.strip()]
-    unknown = [word for word in given if word not in known and word not in synonyms]
-    if unknown:
-        warnings.warn(
-            f"{variable}={text}: there is no word {' or '.join(map(repr, unknown))}: use {', '.join(known)}, all.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-    return frozenset(expanded for word in given for expanded in synonyms.get(word, (word,)) if expanded in known)
+    return environment.words(environment.VERBOSE, WORDS, SYNONYMS)
 
 
 def _logger() -> Any:

@@ -1,23 +1,37 @@
 """What every test shares: a kernel cache of the run's own, and the ISA matrix.
 
 `planned_isa` is every level that has kernels: planning, generation and proofs work for all of them everywhere.  `isa`
-is the same, for tests that execute code: a level that this machine lacks is skipped, the run ends with a line that says
-so, and ASMDNN_REQUIRE_ISA=avx2,avx512_core turns such a skip into a failure.  Tests that run a level's code on an
-emulated CPU are marked `emulated` instead: they run everywhere, and are counted apart.
+is the same, for tests that execute code.  Its items, and all that are marked isa(name), run under a cap at their level,
+also in threads and processes that they start, and an item fails whose primitives are of another level.  A level that
+cannot be executed here is skipped, the run ends with a line that says so, and ASMDNN_REQUIRE_ISA=avx2,avx512_core turns
+such a skip into a failure.  Tests that run a level's code on an emulated CPU are marked `emulated` instead: they run
+everywhere, and are counted apart.
+
+With ASMDNN_MACHINE=skylake_sp, or make test HOST=skylake_sp, all defaults are those of that machine: of levels, caches
+and threads.  A test that executes the default level is then skipped where the CPU at hand lacks it.
 """
 
+import functools
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from asmdnn.isa.cpu import cpu_features, effective_isa
+import asmdnn as dnn
+from asmdnn import environment
 from asmdnn.isa.levels import isa_of
+from asmdnn.isa.vectors import f32_level
+from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 
 KERNEL_LEVELS = {"avx2": "AVX2", "avx512_core": "AVX-512"}
-REQUIRED = "ASMDNN_REQUIRE_ISA"
+REQUIRED = environment.REQUIRE_ISA
 REAL, EMULATED = "isa", "emulated"  # markers of the CPU that a test needs
+RAN = "ran"  # the level of a primitive that a test has executed
+REFUSED = f"cannot be executed here (as if on {host().name})"
+MOST_THREADS = 8  # of a machine that is not at hand: more would only wait for one another
+_levels: set[str] = set()  # of the primitives that the running test has executed
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -43,10 +57,11 @@ def isa(request: pytest.FixtureRequest) -> str:
 
 def obstacle(name: str) -> str:
     """Why code of the level cannot run here, or ""."""
-    level = isa_of(name)
-    if level.features - cpu_features():
+    if isa_of(name) in executable_isas():
+        return ""
+    if isa_of(name).features - detected().features:
         return f"no {KERNEL_LEVELS.get(name, name)} on this CPU"
-    return f"capped at {effective_isa()}" if level.rank > effective_isa().rank else ""
+    return f"capped at {effective_isa()}" if isa_of(name) in host().isas else f"{host().name} has none"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,6 +70,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{EMULATED}(name): executes code of this ISA level on an emulated CPU")
+    if host() is not detected():  # before anybody loads an OpenMP runtime
+        os.environ.setdefault("OMP_NUM_THREADS", str(min(host().cores, MOST_THREADS)))
+    for name in ("bind", "execute"):
+        setattr(dnn.Primitive, name, _noting_its_level(getattr(dnn.Primitive, name)))
+
+
+def _noting_its_level(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def note(primitive: dnn.Primitive, *arguments: Any, **named: Any) -> Any:
+        _levels.add(f32_level(primitive.pd.engine.isa))
+        return method(primitive, *arguments, **named)
+
+    return note
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """The cap of an item, around its fixtures too."""
+    with pytest.MonkeyPatch.context() as patch:
+        for marker in item.iter_markers(REAL):
+            if not obstacle(marker.args[0]):
+                patch.setenv(environment.MAX_CPU_ISA, marker.args[0])
+        return (yield)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -62,7 +100,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     required = [name for name in os.environ.get(REQUIRED, "").split(",") if name]
     for marker in item.iter_markers(REAL):
         (name,) = marker.args
-        item.user_properties.append((REAL, name))
         reason = obstacle(name)
         if reason and name in required:
             pytest.fail(f"{REQUIRED} asks for {name}: {reason}", pytrace=False)
@@ -70,22 +107,45 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"{name}: {reason}")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Notes the levels of what ran: of primitives, else, of kernels that a test calls itself, the level it is for."""
+    _levels.clear()
+    result = yield
+    wanted = {marker.args[0] for marker in item.iter_markers(REAL)}
+    item.user_properties += [(RAN, name) for name in _levels or wanted]
+    if wanted and _levels - wanted:
+        pytest.fail(f"executes {', '.join(_levels - wanted)}, but is for {', '.join(wanted)}", pytrace=False)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """On a machine that is not at hand, a test that fails since its level cannot be executed counts as skipped."""
+    report = yield
+    if report.failed and REFUSED in report.longreprtext:
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), 0, f"Skipped: {effective_isa()} {REFUSED}")
+    return report
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # behind what all others have to say
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
     yield
     reports = [report for group in terminalreporter.stats.values() for report in group]
     marks = [(r.when, mark) for r in reports if isinstance(r, pytest.TestReport) for mark in r.user_properties]
-    if not any(kind in (REAL, EMULATED) for _, (kind, _) in marks):
+    if not any(kind in (RAN, EMULATED) for _, (kind, _) in marks):
         return
     executed = Counter(mark for when, mark in marks if when == "call")
-    where = {REAL: "", EMULATED: " under emulation"}
+    where = {RAN: "", EMULATED: " under emulation"}
     ran = [
         f"{name}{where[kind]} ({executed[kind, name]} tests)"
         for kind in where
         for name in KERNEL_LEVELS
         if executed[kind, name]
     ]
-    missing = [f"{name} ({obstacle(name) or 'not selected'})" for name in KERNEL_LEVELS if not executed[REAL, name]]
+    missing = [f"{name} ({obstacle(name) or 'not selected'})" for name in KERNEL_LEVELS if not executed[RAN, name]]
+    on = "" if host() is detected() else f", as if on {host().name}"
     terminalreporter.write_line(
-        f"ISA matrix: executed {', '.join(ran) or 'nothing'}; not executed on a CPU: {', '.join(missing) or 'none'}"
+        f"ISA matrix{on}: executed {', '.join(ran) or 'nothing'}; not executed on a CPU: {', '.join(missing) or 'none'}"
     )

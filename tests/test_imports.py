@@ -15,28 +15,47 @@ PACKAGE = ROOT / "asmdnn"
 # A unit is a module or package directly in asmdnn; "" is the package itself, which only the outside imports.
 MAY_IMPORT = {
     "errors": set(),
+    "exact": set(),
+    "files": {"environment"},
+    "forking": set(),
     "types": set(),
     "version": set(),
-    "verbose": set(),
+    "environment": set(),
+    "notebook": set(),
+    "verbose": {"environment"},
     "memory": {"types"},
-    "show": {"types", "memory"},
-    "jit": {"types", "verbose"},
+    "show": {"types", "memory", "isa", "primitives"},
+    "jit": {"types", "environment", "verbose"},
     "isa": {"types", "jit"},
     "generators": {"types", "isa"},
     "corpus": {"types", "isa", "generators"},
     "dump": {"types", "isa", "generators"},
     "proof": {"isa", "generators", "corpus"},
-    "planning": {"types", "memory", "isa", "jit", "generators"},
-    "runtime": {"types", "memory", "isa", "jit", "generators", "planning", "dump"},
-    "primitives": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "version", "verbose"},
+    "planning": {"types", "environment", "memory", "isa", "jit", "generators"},
+    "runtime": {"types", "environment", "memory", "isa", "jit", "generators", "planning", "dump"},
+    "primitives": {
+        "types",
+        "environment",
+        "memory",
+        "isa",
+        "jit",
+        "generators",
+        "planning",
+        "runtime",
+        "version",
+        "verbose",
+    },
     "explain": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives"},
     "analyze": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "explain"},
-    "bench": {"", "types", "memory", "isa", "planning", "runtime", "primitives"},
-    "ops": {"types", "memory", "primitives"},
-    "blas": {"types", "memory", "isa", "primitives"},
+    "bench": {"", "types", "environment", "memory", "isa", "planning", "runtime", "primitives"},
+    "setup": {"isa"},
+    "ops": {"types", "memory", "jit", "runtime", "primitives"},
+    "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
+    "memory_use": {"jit", "runtime", "primitives", "ops"},
     "cli": {
         "",
         "types",
+        "environment",
         "memory",
         "isa",
         "jit",
@@ -50,14 +69,16 @@ MAY_IMPORT = {
         "primitives",
         "explain",
         "analyze",
+        "setup",
     },
     "__main__": {"cli"},
-    "": {"types", "version", "memory", "isa", "primitives", "ops", "blas", "show"},
+    "api": {"types", "memory", "isa", "planning", "primitives", "ops", "blas", "show", "memory_use"},
+    "": {"version", "api"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
 }
-EVERYWHERE = {"errors"}
+EVERYWHERE = {"errors", "exact", "files", "forking", "notebook"}
 # Generators see no arrays, no files, no machine.
 PURE = {
     "bisect",
@@ -192,7 +213,7 @@ def test_generators_open_nothing(module: str) -> None:
         ("asmdnn.generators.executor", "from asmdnn.planning import plan", "generators may not use planning"),
         ("asmdnn.ops", "from asmdnn.planning.plan import Plan", "ops may not use planning"),
         ("asmdnn.cli.info", "from asmdnn.generators.dot.conv import x", "cli may not use generators"),
-        ("asmdnn", "from asmdnn.planning.plan import Plan", "asmdnn may not use planning"),
+        ("asmdnn", "from asmdnn.runtime.execution import Program", "asmdnn may not use runtime"),
         ("asmdnn.cli.info", "import cpuinfo", "optional packages"),
         ("asmdnn.cli.info", "import torch", "not a dependency"),
     ],
@@ -232,18 +253,47 @@ opened = []
 sys.addaudithook(lambda event, args: opened.append(args[0]) if event == "open" and "w" in str(args[1]) else None)
 import asmdnn
 from asmdnn.isa import cpu
+from asmdnn.planning import host
 from asmdnn.runtime import execution
 unwanted = {"peachpy", "six", "pycparser", "cffi", "cpuinfo", "scipy", "argparse", "multiprocessing"}
 print(sorted(unwanted & {name.split(".")[0] for name in sys.modules}))
 print(made, opened, threading.active_count(), execution.kernel_cache.cache_info().currsize)
-print(cpu.cpu_features.cache_info().currsize, cpu.cache_sizes.cache_info().currsize)
+print(*(asked.cache_info().currsize for asked in (cpu.cpu_features, cpu.cache_sizes, cpu.signature, host.detected)))
 print([line for line in open("/proc/self/maps") if "libgomp" in line])
 """
     unwanted, work, detection, openmp = python(script).splitlines()
     assert unwanted == "[]"
     assert work == "[] [] 1 0"
-    assert detection == "0 0"
+    assert detection == "0 0 0 0"
     assert openmp == "[]"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import asmdnn; asmdnn.__version__; asmdnn.errors; asmdnn.types.f32",
+        "from asmdnn.cli.main import main; main(['--help'])",
+        "from asmdnn.cli.main import main; main(['-V'])",
+        "from asmdnn.cli.main import main; main(['setup', '--help'])",
+        "import asmdnn.setup.debian",
+    ],
+)
+def test_what_needs_neither_numpy_nor_cffi(script: str) -> None:
+    loaded = python(f"import sys; {script}; print(sorted({{'numpy', '_cffi_backend'}} & set(sys.modules)))")
+    assert loaded.splitlines()[-1] == "[]"
+
+
+def test_the_api_is_plain_attributes_once_a_name_was_used() -> None:
+    script = """
+import asmdnn
+assert "Memory" not in vars(asmdnn)
+assert "Memory" in dir(asmdnn)
+assert asmdnn.Memory is vars(asmdnn)["Memory"]
+for name in ("nonsense", "_nonsense", "__nonsense__", "not an identifier"):
+    assert not hasattr(asmdnn, name)
+print(sorted({*asmdnn.api.__all__, "__version__"}) == sorted(asmdnn.__all__))
+"""
+    assert python(script) == "True"
 
 
 def test_planning_needs_neither_peachpy_nor_openmp() -> None:

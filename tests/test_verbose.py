@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from asmdnn import verbose
+from asmdnn import environment, verbose
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.delenv(verbose.VARIABLE, raising=False)
-    for cached in (verbose.introduce, verbose.words_of):
+    monkeypatch.delenv(environment.VERBOSE, raising=False)
+    for cached in (verbose.introduce, environment._words, environment._warn):
         cached.cache_clear()
     yield
-    for cached in (verbose.introduce, verbose.words_of):
+    for cached in (verbose.introduce, environment._words, environment._warn):
         cached.cache_clear()
 
 
@@ -35,7 +35,7 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ],
 )  # fmt: skip
 def test_words(text: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(verbose.VARIABLE, text)
+    monkeypatch.setenv(environment.VERBOSE, text)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert {word for word in verbose.WORDS if verbose.wants(word)} == set(words.split())
@@ -43,7 +43,7 @@ def test_words(text: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_word_costs_one_warning(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv(verbose.VARIABLE, "exec,loud,3")
+    monkeypatch.setenv(environment.VERBOSE, "exec,loud,3")
     with pytest.warns(RuntimeWarning, match="'loud' or '3': use dispatch, create, exec, jit") as caught:
         for _ in range(3):
             verbose.say("exec", "exec", "1.5")
@@ -52,7 +52,7 @@ def test_an_unknown_word_costs_one_warning(monkeypatch: pytest.MonkeyPatch, caps
 
 
 def test_commas_separate_fields_only(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv(verbose.VARIABLE, "dispatch")
+    monkeypatch.setenv(environment.VERBOSE, "dispatch")
     verbose.say("dispatch", "one, two", "three")
     verbose.say("exec", "not asked for")
     assert capsys.readouterr().out == "asmdnn_verbose,v1,one; two,three\n"
@@ -72,7 +72,7 @@ def test_the_logger_hears_the_same(caplog: pytest.LogCaptureFixture, capsys: pyt
 
 
 def test_a_reader_that_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(verbose.VARIABLE, "exec")
+    monkeypatch.setenv(environment.VERBOSE, "exec")
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as broken:

@@ -22,6 +22,7 @@ from PIL import Image
 import asmdnn as dnn
 from asmdnn.bench.peers import onednn_library
 from asmdnn.bench.timing import interleaved
+from asmdnn.cli.guard import guarded
 from asmdnn.cli.info import cpu_brand
 from asmdnn.errors import AsmdnnError
 from asmdnn.runtime.peak import fma_gflops
@@ -33,7 +34,7 @@ SHEET = ROOT / "build" / "demo" / "filter_bank.png"
 DOCS_SHEET = ROOT / "docs" / "images" / "filter_bank.png"
 PHOTO = "grace_hopper.jpg"  # Grace Hopper, photographed by the U.S. Navy: public domain
 TIMING_S = 0.3
-FAILED, USAGE_ERROR, INTERRUPTED = 1, 2, 130
+FAILED = 1
 
 # The sheet, in pixels at full size, where a panel shows its result pixel by pixel.
 COLUMNS = 8
@@ -54,14 +55,7 @@ def main() -> int:
     options.add_argument("--threads", type=int, default=0, help="default: the OpenMP thread count")
     options.add_argument("--docs", action="store_true", help=f"also write {DOCS_SHEET.relative_to(ROOT)}")
     arguments = options.parse_args()
-    try:
-        engine = dnn.Engine(isa=arguments.isa, threads=arguments.threads)
-        return run(engine, arguments.docs)
-    except AsmdnnError as error:
-        print(f"demo: {' '.join(str(error).split())}", file=sys.stderr)
-        return USAGE_ERROR
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    return guarded("demo", lambda: run(dnn.Engine(isa=arguments.isa, threads=arguments.threads), arguments.docs))
 
 
 def run(engine: dnn.Engine, docs: bool) -> int:

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Makes .venv: the project (editable), PeachPy 0.2.0, and all that tests, bench and demo need.  Needs no root.
+# Makes .venv: the project (editable) with all that tests, bench and demo need, and what `asmdnn setup` gets.  Needs no
+# root.
 #
 #   [PYTHON=python3.12] tools/setup.sh
 #
-# PYTHON defaults to the first of python3, python3.13 ... python3.10 that is new enough.  PeachPy 0.2.0 was never
-# published for pip, so it is unpacked from the Debian package python3-peachpy, or built from upstream's repository
-# where that cannot be had.  pip and libgomp are unpacked the same way where the machine lacks them.
+# PYTHON defaults to the first of python3, python3.13 ... python3.10 that is new enough.  Where it lacks ensurepip, as
+# Debian's does without python3-venv, pip is unpacked from the distribution's package.
 # .venv/ready holds a fingerprint of what the environment was made from: while it holds, there is nothing to do.
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,9 +14,6 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_USER=0
 
 venv=.venv
 venv_python=$venv/bin/python
-peachpy_version=0.2.0
-peachpy_git=https://github.com/Maratyszcza/PeachPy@349e8f836142b2ed0efeb6bb99b1b715d87202e9
-dist_packages=/usr/lib/python3/dist-packages
 
 say() { echo "setup: $*"; }
 die() { echo "setup: $*" >&2; exit 1; }
@@ -37,55 +34,22 @@ is_wanted_interpreter() {
 }
 
 # The directory is part of it, because a copied .venv still imports the project from where it was made.
-fingerprint() { { pwd -P; cat pyproject.toml tools/setup.sh; } | cksum; }
+fingerprint() { { pwd -P; cat pyproject.toml tools/setup.sh asmdnn/setup/*.py; } | cksum; }
 
 is_ready() {
     [ "$(cat $venv/ready 2>/dev/null)" = "$(fingerprint)" ] && is_wanted_interpreter &&
         $venv_python -c 'import cffi, peachpy.x86_64' 2>/dev/null
 }
 
-# ---- Debian packages, unpacked instead of installed
+unpack_deb() { # unpack_deb PYTHON PACKAGE: into $work/PACKAGE, or the command that an administrator can run
+    PYTHONPATH=. "$1" - "$2" "$work" <<'END'
+import pathlib, sys
+from asmdnn.setup.debian import Packages, install_command
 
-refreshes=0
-apt_get() {
-    if [ $refreshes -lt 2 ]; then
-        apt-get -q "$@"
-    else
-        apt-get -q -o Dir::State::lists="$work/lists" -o Dir::Cache="$work/cache" -o APT::Sandbox::User=root "$@"
-    fi
-}
-
-# First the machine's own package lists, where the rights are there; then private ones, which need none.
-refresh_package_lists() {
-    refreshes=$((refreshes + 1))
-    case $refreshes in
-    1) if [ "$(id -u)" = 0 ]; then apt_get update; else sudo -n apt-get -q update; fi ;;
-    2) mkdir -p "$work/lists/partial" "$work/cache/archives/partial" && apt_get update ;;
-    *) return 1 ;;
-    esac || true # one broken source must not hide the package in another; the download that follows will tell
-}
-
-unpack_deb() { # unpack_deb PACKAGE: into $work/PACKAGE
-    command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || return 1
-    until (cd "$work" && apt_get download "$1"); do refresh_package_lists || return 1; done >>"$work/log" 2>&1
-    dpkg-deb -x "$work/$1"_*.deb "$work/$1"
-}
-
-# The command for this machine that gives what unpack_deb could not.
-apt_install() {
-    if [ "$(id -u)" = 0 ]; then
-        echo "apt-get update && apt-get install $1"
-    elif command -v sudo >/dev/null; then
-        echo "sudo apt-get update && sudo apt-get install $1"
-    else
-        echo "su -c 'apt-get update && apt-get install $1'"
-    fi
-}
-
-die_of() { # die_of WHAT WAY_OUT
-    tail -n 15 "$work/log" >&2
-    die "$1; run this, then make venv again:
-    $2"
+packages = Packages(pathlib.Path(sys.argv[2]))
+if packages.unpack(sys.argv[1]) is None:
+    sys.exit(f"{packages.last_words()}\nsetup: run this, then make venv again:\n    {install_command('python3-venv')}")
+END
 }
 
 # ---- The steps; each does nothing where its work is done
@@ -97,66 +61,24 @@ make_venv() {
     rm -rf $venv
     if "$python" -c 'import ensurepip' 2>/dev/null; then
         "$python" -m venv $venv
-    elif unpack_deb python3-pip-whl; then # Debian's python3 without python3-venv
+    else # Debian's python3 without python3-venv
+        unpack_deb "$python" python3-pip-whl || die "$python has no ensurepip, so no environment can be made"
         "$python" -m venv --without-pip $venv
         wheel=$(echo "$work"/python3-pip-whl/usr/share/python-wheels/pip-*.whl)
         $venv_python "$wheel/pip" install -qq --no-index "$wheel"
-    else
-        package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
-        die_of "$python has no ensurepip, so no environment can be made" "$(apt_install "$package")"
     fi
-}
-
-has_peachpy() {
-    $venv_python -c "import importlib.metadata as m; assert m.version('peachpy') == '$peachpy_version'" 2>/dev/null
-}
-
-install_peachpy() {
-    if has_peachpy; then return; fi
-    say "getting PeachPy $peachpy_version"
-    source=$dist_packages
-    if [ ! -d "$source/peachpy" ] && unpack_deb python3-peachpy; then source=$work/python3-peachpy$dist_packages; fi
-    if [ -d "$source/peachpy" ]; then
-        site_packages=$($venv_python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-        rm -rf "$site_packages/peachpy"
-        cp -r "$source/peachpy" "$site_packages/"
-        # Importing it costs 55 ms compiled and 950 ms not, at every start where PYTHONDONTWRITEBYTECODE is set.
-        $venv_python -W ignore -m compileall -q "$site_packages/peachpy"
-        cp -r "$source"/[Pp]each[Pp]y-*-info "$site_packages/" # last: from here on PeachPy counts as installed
-    else
-        echo 'setuptools<80' >"$work/constraint" # its build imports pkg_resources
-        PIP_CONSTRAINT=$work/constraint PIP_BUILD_CONSTRAINT=$work/constraint \
-            $venv_python -m pip install -qq --use-pep517 "git+$peachpy_git" || true
-    fi
-    if has_peachpy; then return; fi
-    if command -v apt-get >/dev/null; then
-        way_out=$(apt_install python3-peachpy)
-    else
-        pip_install="PIP_CONSTRAINT=constraint $venv_python -m pip install --use-pep517"
-        way_out="echo 'setuptools<80' >constraint && $pip_install git+$peachpy_git"
-    fi
-    die_of "PeachPy $peachpy_version cannot be had" "$way_out"
-}
-
-can_load() { $venv_python -c "import ctypes; ctypes.CDLL('$1')" 2>/dev/null; }
-
-install_libgomp() {
-    if can_load libgomp.so.1 || can_load $venv/lib/libgomp.so.1; then return; fi
-    say "getting libgomp"
-    unpack_deb libgomp1 || die_of "the OpenMP runtime libgomp.so.1 cannot be had" "$(apt_install libgomp1)"
-    cp -L "$work"/libgomp1/usr/lib/*/libgomp.so.1 $venv/lib/
 }
 
 install_project() {
     say "installing the project and what tests, bench and demo need"
-    $venv_python -m pip install -qq --editable ".[generate,info,bench,demo,test,dev]"
+    $venv_python -m pip install -qq --editable ".[info,bench,demo,test,dev]"
 }
 
 # An interrupted pip leaves packages that count as installed: those without their list of files, or with files missing.
-works() {
+is_complete() {
     $venv_python - <<'END' && $venv_python -m pip check >/dev/null
 import importlib.metadata, sys
-import asmdnn, cffi, peachpy.x86_64
+import asmdnn.ops, cffi, six
 
 for package in importlib.metadata.distributions():
     files = [f for f in package.files or () if f.suffix != ".pyc"]
@@ -165,8 +87,6 @@ for package in importlib.metadata.distributions():
 END
 }
 
-make_all() { make_venv; install_peachpy; install_libgomp; install_project; }
-
 if is_ready; then exit 0; fi
 if command -v flock >/dev/null; then # two at once would write the same files
     exec 9<tools/setup.sh
@@ -174,16 +94,18 @@ if command -v flock >/dev/null; then # two at once would write the same files
     if is_ready; then exit 0; fi
 fi
 work=$(mktemp -d)
-: >"$work/log"
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 
-make_all
-if ! works; then
+make_venv
+install_project
+if ! is_complete; then
     say "$venv does not work; making it anew"
     rm -rf $venv
-    make_all
-    works || die "$venv does not work; the message above says why"
+    make_venv
+    install_project
+    is_complete || die "$venv does not work; the message above says why"
 fi
+$venv_python -m asmdnn setup
 fingerprint >$venv/ready
 say "$venv is ready"

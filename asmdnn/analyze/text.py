@@ -73,6 +73,8 @@ def percent_of_peak(kernel: KernelAnalysis, rates: Rates | None) -> float | None
 
 def roofline(rates: Rates, point: Point) -> Iterator[str]:
     yield f"roofline of one core of {rates.cpu}, {rates.isa}, {rates.clock_ghz} GHz"
+    if rates.disturbance:
+        yield f"  {rates.disturbance}: measure again with --measure when the machine is at rest"
     yield f"  {'FMA peak':<10} {rates.fma_gflops:>8.1f} GFLOP/s"
     for name, gbs in rates.roofs:
         roof = f"   allows {point.roof(rates, gbs):>7.1f} GFLOP/s" if point.flops else ""

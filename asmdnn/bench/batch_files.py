@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, did_you_mean
 
 LARGEST_FILE_BYTES = 16 << 20
 
@@ -35,7 +35,7 @@ def problem_sets() -> dict[str, Path]:
 def find(name: str, directory: Path, driver: str = "") -> Path:
     """The file `name` in `directory` or where benchdnn keeps those of a driver, else the problem set of that name.
 
-    Raises InvalidArguments, which lists the sets.
+    Raises InvalidArguments, which names the nearest set.
     """
     for folder in (directory, directory / "inputs" / driver, directory.parent / driver):
         path = folder / name
@@ -43,7 +43,7 @@ def find(name: str, directory: Path, driver: str = "") -> Path:
             return path.resolve()
     sets = problem_sets()
     if name not in sets:
-        raise InvalidArguments(f"--batch={name}: no such file, and no problem set either: these are {', '.join(sets)}")
+        raise InvalidArguments(f"--batch={name}: no such file, and no problem set either: {did_you_mean(name, sets)}")
     return sets[name]
 
 

@@ -19,8 +19,7 @@ from asmdnn.bench.report import Record, listed
 from asmdnn.bench.timing import interleaved
 from asmdnn.bench.words import Settings
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
-from asmdnn.isa.cpu import supported_isas
-from asmdnn.isa.levels import isa_of
+from asmdnn.planning.host import require_executable
 from asmdnn.runtime.peak import fma_gflops
 
 # numpy does some 20 GFLOP/s in float64: above, the answer would take seconds, and the peer's result is the reference.
@@ -43,8 +42,7 @@ def prepare(case: AnyCase) -> Callable[[], Record]:
     if settings.unbuilt:
         return partial(replace, listed(case), status="unimplemented", reason=str(settings.unbuilt[0]))
     engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
-    if isa_of(engine.isa) not in supported_isas():
-        raise Unimplemented(f"--isa={engine.isa}: this machine has only {', '.join(i.name for i in supported_isas())}")
+    require_executable(engine.isa)
     if settings.peer and settings.peer not in case.driver.peers:
         names = " and ".join(case.driver.peers)
         raise Unimplemented(f"--peer={settings.peer}: --{case.driver.name} can be compared with {names}")
@@ -177,7 +175,7 @@ def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: 
     )
     if work.flops:
         gflops = work.flops / seconds["own"] * 1e-9
-        peak = fma_gflops(isa, threads)
+        peak = fma_gflops(isa, threads, reached=gflops)
         record = replace(record, gflops=round(gflops, 3), peak_fraction=round(gflops / peak, 4))
     if "copy" in seconds:
         record = replace(record, copy_us=us["copy"], copy_fraction=round(seconds["copy"] / seconds["own"], 4))

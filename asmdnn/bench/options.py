@@ -18,7 +18,7 @@ from typing import Any
 from asmdnn.bench import batch_files
 from asmdnn.bench.common import COMMON, RESET, SYNONYMS
 from asmdnn.bench.driver import AnyCase, AnyDriver, Case
-from asmdnn.bench.drivers import all_driver_names, driver_of
+from asmdnn.bench.drivers import all_driver_names, driver_names, driver_of
 from asmdnn.bench.vocabulary import NEUTRAL, NO_EFFECT, PROBLEM_OPTION
 from asmdnn.bench.words import Option, Settings, Unbuilt
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -111,7 +111,7 @@ class Reader:
     def _take(self, word: str) -> Any:
         """The problem that a word is; None if it is an option, which is in force now."""
         if not word.startswith("-"):
-            return self.driver.parse(word)
+            return self._problem(word)
         name, equals, value = word.removeprefix("--").partition("=")
         if equals and name == PROBLEM_OPTION.get(self.driver.name):
             return self.driver.parse(value)
@@ -240,11 +240,22 @@ class Reader:
                 values = {n: getattr(defaults, n) if type(v) is Unbuilt else v for n, v in values.items()}
             yield type(defaults)(**values, unbuilt=unbuilt)
 
+    def _problem(self, word: str) -> Any:
+        try:
+            return self.driver.parse(word)
+        except InvalidArguments:
+            if word in driver_names():
+                raise InvalidArguments(f"{word}: a driver is written --{word}") from None
+            if word in batch_files.problem_sets():
+                raise InvalidArguments(f"{word}: a problem set is written --batch={word}") from None
+            raise
+
     def _unknown(self, name: str) -> str:
         names = [*self.driver.options, "batch", "json"]
         if name in names:
             return f"an option is written --{name}=VALUE"
-        near = difflib.get_close_matches(name, names, 1)
+        words = {name: f"--{name}=" for name in names} | {driver: f"--{driver}" for driver in driver_names()}
+        near = difflib.get_close_matches(name, words, 1)
         if near:
-            return f"no such option; did you mean --{near[0]}="
+            return f"no such option; did you mean {words[near[0]]}"
         return f"no such option; options are --{', --'.join(names)}"

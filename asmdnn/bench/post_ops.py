@@ -16,7 +16,7 @@ What verbose lines print, such as eltwise_relu:0.1 and binary_add:f32:2:ab, are 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import asmdnn as dnn
 from asmdnn.bench.dims import desc_of
@@ -29,6 +29,7 @@ from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.attr import MAX_POST_OPS, AnyPostOp
 from asmdnn.primitives.attributes.words import post_op_word
 from asmdnn.primitives.elementwise.eltwise import FORWARD_ALGS
+from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm
 
 CHANNELS = 1
 NAMED = ("common", "per_oc", "per_tensor")
@@ -68,7 +69,7 @@ class TensorWord:
             raise InvalidArguments(f"post-op {self} has a tensor of more dims than the result, which has {len(dims)}")
         shape = tuple(size if mask >> dim & 1 else 1 for dim, size in enumerate(dims))
         desc = desc_of(shape, "f32", self.tag)
-        return dnn.PReLU(desc) if self.alg == "prelu" else dnn.Binary(self.alg, desc)
+        return dnn.PReLU(desc) if self.alg == "prelu" else dnn.Binary(cast(BinaryAlgorithm, self.alg), desc)
 
 
 Word = dnn.Sum | dnn.Eltwise | TensorWord
@@ -129,7 +130,7 @@ def _eltwise(alg: str, entry: str, fields: Sequence[str]) -> dnn.Eltwise:
     if len(fields) > 3:
         raise InvalidArguments(f"has '{entry}' with too many numbers: write {alg}[:ALPHA[:BETA[:SCALE]]]")
     try:
-        return dnn.Eltwise(alg, *map(real, fields))
+        return dnn.Eltwise(cast(EltwiseAlgorithm, alg), *map(real, fields))
     except InvalidArguments as error:
         raise InvalidArguments(f"has '{entry}': {error}") from None
 

@@ -187,10 +187,8 @@ def _axis(a: str, numbers: dict[str, int]) -> Axis:
         return axis._replace(o=room // axis.s + 1)
     if "p" + a not in numbers:
         axis = axis._replace(p=max(0, axis.padding_needed // 2))
-    needed, most = axis.padding_needed, max(axis.kernel_extent, axis.p)
+    needed = axis.padding_needed
     sizes = f"i{a}{axis.i} k{a}{axis.k} s{a}{axis.s} p{a}{axis.p} d{a}{axis.d}"
     if needed <= -axis.s:
         raise InvalidArguments(f"o{a}{axis.o} does not fit {sizes}: it leaves {-needed} input elements unread")
-    if needed > most:
-        raise InvalidArguments(f"o{a}{axis.o} does not fit {sizes}: it needs {needed} elements of padding at the end")
     return axis

@@ -11,9 +11,11 @@ Numerical Algorithms, 2nd ed., eq. (3.5), holds for any order of summation, and 
 absolute products.  Post-ops: see chains.py.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +37,7 @@ LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
 
 @dataclass(frozen=True, slots=True)
 class ConvData:
-    """Arguments in plain layouts: src (n, c, h, w), weights (o, i, h, w), bias (o) or None, dst before the call.
+    """Arguments in plain layouts: src (n, c, ...), weights (o, i, ...), bias (o) or None, dst before the call.
 
     operands: the tensors of post-ops, and scales, by name.
     """
@@ -81,14 +83,14 @@ def make_data(
 
 
 def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: Scales = UNSCALED) -> Answer:
-    """The 2D convolution without groups of `data`, and its tolerance as the module says."""
+    """The convolution without groups of `data`, and its tolerance as the module says."""
     values = np.empty(problem.dst_dims)
     weights = np.asarray(data.weights, np.float64)
     for image, src in zip(values, data.src, strict=True):
         image[...] = _convolve(problem, src.astype(np.float64), weights)
     values *= scales.factor
     if data.bias is not None:
-        values += data.bias[:, None, None]
+        values += by_channel(problem, data.bias)
     exact = data.exact and chains.is_exact(attr)
     error: Doubles | float = 0.0 if exact else rounding_of_sums(problem, data, scales)
     if attr.post_ops or attr.scales:
@@ -96,29 +98,29 @@ def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: S
     return Answer(values, 0.0 if exact else error, "numpy")
 
 
-def _taps(problem: ConvProblem, padded: Doubles) -> "list[tuple[tuple[int, int], Doubles]]":
-    """Every kernel tap with the elements of a padded image (c, h, w) that it multiplies, as a view (c, oh, ow)."""
-    h, w = problem.axes
-    views = []
-    for kh, kw in product(range(h.k), range(w.k)):
-        top, left = kh * (h.d + 1), kw * (w.d + 1)
-        rows = slice(top, top + (h.o - 1) * h.s + 1, h.s)
-        columns = slice(left, left + (w.o - 1) * w.s + 1, w.s)
-        views.append(((kh, kw), padded[:, rows, columns]))
-    return views
+def by_channel(problem: ConvProblem, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A vector over channels, to be broadcast to images."""
+    return values.reshape(-1, *[1] * len(problem.axes))
+
+
+def _taps(problem: ConvProblem, padded: Doubles) -> Iterator[tuple[tuple[int, ...], Doubles]]:
+    """Every kernel tap with the elements of a padded image (c, ...) that it multiplies, as a view (c, *outputs)."""
+    for tap in product(*(range(axis.k) for axis in problem.axes)):
+        first = [at * (axis.d + 1) for at, axis in zip(tap, problem.axes, strict=True)]
+        window = [slice(f, f + (axis.o - 1) * axis.s + 1, axis.s) for f, axis in zip(first, problem.axes, strict=True)]
+        yield tap, padded[(slice(None), *window)]
 
 
 def _pad(problem: ConvProblem, src: Doubles) -> Doubles:
-    (top, left), (bottom, right) = problem.padding_l, problem.padding_r
-    return np.pad(src, ((0, 0), (top, bottom), (left, right)))
+    sides = zip(problem.padding_l, (max(0, after) for after in problem.padding_r), strict=True)
+    return np.pad(src, ((0, 0), *sides))
 
 
 def _convolve(problem: ConvProblem, src: Doubles, weights: Doubles) -> Doubles:
-    h, w = problem.axes
-    total = np.zeros((problem.oc, h.o * w.o))
-    for (kh, kw), view in _taps(problem, _pad(problem, src)):
-        total += weights[:, :, kh, kw] @ view.reshape(problem.ic, h.o * w.o)
-    return total.reshape(problem.oc, h.o, w.o)
+    total = np.zeros((problem.oc, math.prod(axis.o for axis in problem.axes)))
+    for tap, view in _taps(problem, _pad(problem, src)):
+        total += np.moveaxis(weights, (0, 1), (-2, -1))[tap] @ view.reshape(problem.ic, -1)
+    return total.reshape(problem.dst_dims[1:])
 
 
 def rounding_tolerance(problem: ConvProblem, data: ConvData, attr: dnn.Attr) -> Doubles | None:
@@ -147,10 +149,10 @@ def rounding_of_sums(
     """How far rounding can move each sum: the bound of the module's text, with the size of what else is added."""
     squares = np.square(data.src, dtype=np.float64).sum(axis=1, keepdims=True)
     patches = np.stack([sum(view for _, view in _taps(problem, _pad(problem, image))) for image in squares])
-    filters = np.sqrt(np.square(data.weights, dtype=np.float64).sum(axis=(1, 2, 3)))
-    size = np.sqrt(patches) * filters[None, :, None, None] * np.abs(scales.factor)
+    filters = np.sqrt(np.square(data.weights.reshape(problem.oc, -1), dtype=np.float64).sum(axis=1))
+    size = np.sqrt(patches) * by_channel(problem, filters) * np.abs(scales.factor)
     if data.bias is not None:
-        size += np.abs(data.bias)[:, None, None]
+        size += by_channel(problem, np.abs(data.bias))
     size = size + added
     rounding = (problem.reduction + (4 if scales.masks else 2) + more_roundings) * UNIT_ROUNDOFF
     return np.asarray(size * (rounding / (1 - rounding)))

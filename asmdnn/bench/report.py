@@ -1,13 +1,11 @@
-"""What `asmdnn bench` says: one record a problem, as a JSON line or a table row, and the summary."""
+"""What `asmdnn bench` says: one record a problem, also as a JSON line, and the summary."""
 
 import json
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from asmdnn.bench.driver import AnyCase, AnyDriver
-
-PROBLEM_WIDTH = 42
+from asmdnn.bench.driver import AnyCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,33 +68,3 @@ def unread(where: str, reason: str, is_skipped: bool) -> Record:
     """The record of words in a file, `where` as file:line, that could not be read, or that are skipped behind such."""
     status, ok = ("skipped", None) if is_skipped else ("invalid_arguments", False)
     return Record(where, "", 1, "", "", where, status=status, ok=ok, reason=reason)
-
-
-def header(driver: AnyDriver) -> str:
-    speed, share = ("GB/s", "% copy") if driver.bandwidth_bound else ("GFLOP/s", "% peak")
-    return (
-        f"{'problem':<{PROBLEM_WIDTH}} {'implementation':<24} {'us':>10} {speed:>8} {share:>6} "
-        f"{'peer us':>10} {'speedup':>7} {'error/tol':>9}  result"
-    )
-
-
-def row(record: Record) -> str:
-    """The record's table row; a failure adds its reason and the arguments that repeat it."""
-    title = record.title
-    if len(title) > PROBLEM_WIDTH:
-        title = title[: PROBLEM_WIDTH - 3] + "..."
-    is_copy = record.copy_fraction is not None
-    speed, share = (record.bandwidth_gbs, record.copy_fraction) if is_copy else (record.gflops, record.peak_fraction)
-    percent = None if share is None else 100 * share
-    cells = (
-        f"{title:<{PROBLEM_WIDTH}} {record.impl or '-':<24} {_cell(record.us, 10, 1)} {_cell(speed, 8, 1)} "
-        f"{_cell(percent, 6, 0)} {_cell(record.peer_us, 10, 1)} {_cell(record.speedup, 7, 2)} "
-        f"{_cell(record.error_ratio, 9, 3)}  {record.status}"
-    )
-    if record.ok is False and record.args:
-        return f"{cells}: {record.reason}\n    asmdnn bench {record.args}"
-    return f"{cells}: {record.reason}" if record.reason else cells
-
-
-def _cell(value: float | None, width: int, digits: int) -> str:
-    return f"{'-' if value is None else format(value, f'.{digits}f'):>{width}}"

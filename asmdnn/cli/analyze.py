@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asmdnn.cli.explain import one_case, write
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Request:
 def run(arguments: Sequence[str]) -> int:
     """Print, and draw what is asked for.  Raises AsmdnnError for anything that cannot be analysed."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        print(USAGE)
+        show_help(USAGE)
         return 0
     request = read(arguments)
     analysis = analyze_words(request)

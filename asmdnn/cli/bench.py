@@ -11,9 +11,11 @@ from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase, AnyDriver
 from asmdnn.bench.drivers import driver_names
 from asmdnn.bench.options import Mistake, Reader
-from asmdnn.bench.report import Record, header, listed, row, unread
+from asmdnn.bench.report import Record, listed, unread
+from asmdnn.bench.table import WHOLE, Layout
 from asmdnn.bench.tally import Tally
 from asmdnn.cli.progress import Progress
+from asmdnn.cli.terminal import columns_of, show_help
 from asmdnn.errors import InvalidArguments
 
 FAILED = 1
@@ -27,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
     reader = Reader()
     if not arguments or any(word in ("-h", "--help") for word in arguments):
         reader.read([word for word in arguments if word.removeprefix("--") in driver_names()], Path.cwd())
-        print(usage(reader.driver))
+        show_help(usage(reader.driver))
         return 0
     total = reader.count(arguments, Path.cwd())  # and with it all mistakes on the command line
     if not total:
@@ -73,18 +75,20 @@ def _json_stream(name: str) -> Iterator[TextIO | None]:
 
 def _records(arguments: Sequence[str], total: int, json_stream: TextIO | None, table: bool) -> Iterator[Record]:
     """Read and run one case after the other, and show each when it is done."""
-    headed: AnyDriver | None = None
+    headed: tuple[str, Layout] | None = None
     with Progress(total, sys.stderr) as progress:
         for driver, record in _run_all(arguments, progress):
             progress.clear()
             if json_stream:
                 print(record.to_json(), file=json_stream, flush=True)
-            if table and record.status != "listed" and driver is not None and headed is not driver:
-                headed = driver
-                print(header(headed), flush=True)
-            if table:
-                is_listed = record.status == "listed"
-                print(record.args if is_listed else row(record), flush=not is_listed)
+            if table and record.status == "listed":
+                print(record.args)
+            elif table:
+                layout = Layout.of(columns_of(sys.stdout) or WHOLE)  # asked anew: the terminal may have been resized
+                if driver is not None and headed != (driver.name, layout):
+                    headed = driver.name, layout
+                    print(layout.header(driver))
+                print(layout.row(record), flush=True)
             yield record
 
 

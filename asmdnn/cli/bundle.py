@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from asmdnn import environment
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
 from asmdnn.errors import AsmdnnError, InvalidArguments
@@ -59,7 +60,7 @@ def without_names(text: str) -> str:
     for path in {home, os.path.realpath(home)} - {"/", "~"}:
         text = re.sub(re.escape(path) + r"(?![\w.-])", HOME, text)
     text = re.sub(r"/home/[^/\s:]+", HOME, text)
-    names = [os.environ.get(name, "") for name in ("USER", "LOGNAME")] + [platform.node()]
+    names = [environment.text(name) for name in ("USER", "LOGNAME")] + [platform.node()]
     for name in names:
         if len(name) > 2 and name not in ("root", "localhost"):
             text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", "NAME", text)
@@ -90,7 +91,7 @@ def _command(*words: str) -> Callable[[], str]:
 
 
 def _environment() -> str:
-    chosen = {name: value for name, value in sorted(os.environ.items()) if VARIABLES.fullmatch(name)}
+    chosen = {name: value for name, value in environment.everything().items() if VARIABLES.fullmatch(name)}
     return "".join(f"{name}={value}\n" for name, value in chosen.items()) or "none of ours is set\n"
 
 

@@ -3,24 +3,34 @@
 import time
 from collections.abc import Sequence
 
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
+from asmdnn.jit.pruning import parse_size, size_limit
 from asmdnn.jit.store import DiskStore, default_directory, enabled
 
-USAGE = """asmdnn cache list     name, size and age of every kernel
-asmdnn cache clear    remove them; they are generated again when needed
+USAGE = """asmdnn cache list           name, size and time since the last use of every kernel
+asmdnn cache prune [SIZE]   remove those that were not used for longest until SIZE is left, such as 64M;
+                            default: ASMDNN_CACHE_SIZE, else 256M, which is kept to while kernels are written, too
+asmdnn cache clear          remove them, and the measured rates of this machine; both are made again when needed
 The directory is ASMDNN_CACHE_DIR, else XDG_CACHE_HOME/asmdnn, else ~/.cache/asmdnn; ASMDNN_CACHE=0 disables it."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """`list` or `clear`.  Raises InvalidArguments for other words."""
+    """`list`, `prune` or `clear`.  Raises InvalidArguments for other words."""
     if list(arguments) in (["-h"], ["--help"]):
-        print(USAGE)
+        show_help(USAGE)
         return 0
-    if len(arguments) != 1 or arguments[0] not in ("list", "clear"):
-        raise InvalidArguments(f"cache: expected list or clear, not '{' '.join(arguments)}'")
+    command, *sizes = arguments or [""]
+    if command not in ("list", "prune", "clear") or len(sizes) > (command == "prune"):
+        raise InvalidArguments(f"cache: expected list, prune [SIZE] or clear, not '{' '.join(arguments)}'")
     store = DiskStore(default_directory())
-    if arguments[0] == "clear":
-        print(f"{store.clear()} kernels removed from {store.directory}")
+    if command == "clear":
+        from asmdnn.runtime.rates import forget  # not above: the other words do not need numpy
+
+        print(f"{store.clear()} kernels{' and the measured rates' * forget()} removed from {store.directory}")
+    elif command == "prune":
+        kernels, size = store.prune(parse_size("SIZE", sizes[0]) if sizes else size_limit())
+        print(f"{kernels} kernels, {size / 1024:.1f} KiB removed from {store.directory}")
     else:
         _list(store)
     return 0

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
+from asmdnn import environment
 from asmdnn.errors import AsmdnnError, InvalidArguments
 
 MISSING_ESSENTIALS = 1
@@ -68,9 +69,9 @@ def _examine(subject: str, check: Callable[[], tuple[str, str]]) -> Finding:
 
 
 def _isa() -> tuple[str, str]:
-    from asmdnn.isa.cpu import effective_isa
+    from asmdnn.planning.host import effective_isa, host
 
-    return "ok", str(effective_isa())
+    return "ok", f"{effective_isa()}, {host().name}"
 
 
 def _executable_memory() -> tuple[str, str]:
@@ -99,7 +100,7 @@ def _cache() -> tuple[str, str]:
 
     directory = default_directory().absolute()
     if not enabled():
-        return "absent", "ASMDNN_CACHE=0: every process generates its kernels"
+        return "absent", f"{environment.shown(environment.CACHE)}: every process generates its kernels"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         DiskStore(directory).list()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from asmdnn.bench import batch_files
 from asmdnn.bench.options import Reader
 from asmdnn.cli.progress import Progress
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Request:
 def run(arguments: Sequence[str]) -> int:
     """The exit status: 1 when a problem has no implementation.  Raises AsmdnnError for what cannot be dumped at all."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        print(USAGE)
+        show_help(USAGE)
         return 0
     request = read(arguments)
     selection = _select(request)

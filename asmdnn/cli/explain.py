@@ -1,14 +1,15 @@
 """`asmdnn explain`: a problem's kernels instruction by instruction, its schedule, and why this implementation."""
 
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asmdnn import environment
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Request:
 def run(arguments: Sequence[str]) -> int:
     """Print or write the explanation.  Raises AsmdnnError for anything that cannot be explained."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        print(USAGE)
+        show_help(USAGE)
         return 0
     request = read(arguments)
     explanation = explain_words(request.words)
@@ -117,7 +118,7 @@ def chosen(explanation: "Explanation", which: str | None) -> list[int]:
 
 def has_colours() -> bool:
     """On a terminal only, and not where NO_COLOR is set (https://no-color.org)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return sys.stdout.isatty() and not environment.text("NO_COLOR") and environment.text("TERM") != "dumb"
 
 
 def write(option: str, path: str, text: str) -> None:

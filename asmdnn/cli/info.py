@@ -2,17 +2,16 @@
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from asmdnn import __version__
+from asmdnn import __version__, environment
 from asmdnn.errors import AsmdnnError, InvalidArguments
-from asmdnn.isa.cpu import cache_sizes, cpu_features, effective_isa, supported_isas
 from asmdnn.jit.store import default_directory, enabled
+from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 from asmdnn.runtime import threads
 
 CPUINFO_TIMEOUT_S = 3.0  # it takes 1.3 s, most of it for what is not asked here
@@ -34,20 +33,25 @@ def run(arguments: Sequence[str]) -> int:
 def _rows() -> Iterator[tuple[str, str]]:
     yield "asmdnn", __version__
     yield "CPU", cpu_brand()
-    yield "features", " ".join(sorted(cpu_features()))
-    yield "ISA levels", ", ".join(str(isa) for isa in supported_isas()) or "none"
+    machine = host()
+    foreign = f", by {environment.shown(environment.MACHINE)}; this CPU is {detected().name}"
+    yield "machine", machine.name + foreign * (machine is not detected())
+    yield "features", " ".join(sorted(machine.features))
+    yield "ISA levels", ", ".join(str(isa) for isa in machine.isas) or "none"
+    yield "executable", ", ".join(map(str, executable_isas())) or "none"
     yield "ISA in use", _effective_isa()
-    sizes = cache_sizes()
+    sizes = machine.caches
     levels = {"L1d": sizes.l1d_bytes, "L2": sizes.l2_bytes, "L3": sizes.l3_bytes}
     yield "caches", ", ".join(f"{name} {size >> 10} KiB" for name, size in levels.items())
     yield "threads", threads.single_thread_reason() or f"{threads.max_threads()}, {threads.runtime_path()}"
-    yield "kernel cache", f"{default_directory()}{'' if enabled() else ', not in use: ASMDNN_CACHE=0'}"
+    unused = "" if enabled() else f", not in use: {environment.shown(environment.CACHE)}"
+    yield "kernel cache", f"{default_directory()}{unused}"
 
 
 def _effective_isa() -> str:
-    cap = os.environ.get("ASMDNN_MAX_CPU_ISA")
+    cap = environment.text(environment.MAX_CPU_ISA)
     try:
-        return f"{effective_isa()}{f', capped by ASMDNN_MAX_CPU_ISA={cap}' if cap else ''}"
+        return f"{effective_isa()}{f', capped by {environment.shown(environment.MAX_CPU_ISA)}' if cap else ''}"
     except AsmdnnError as error:
         return f"none: {error}"
 

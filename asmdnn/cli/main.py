@@ -1,66 +1,53 @@
 """The `asmdnn` command: hands the words after it to one of its subcommands.
 
-Exit status: 0 done; 1 a problem of `bench` failed, or `doctor` found something essential missing; 2 bad usage or input.
+Exit status: 0 done; 1 a problem of `bench` failed, or `doctor` found something essential missing; 2 bad usage or input,
+or output that cannot be written; 130 interrupted.
 """
 
 import importlib
-import os
 import sys
 from collections.abc import Callable, Sequence
 
-from asmdnn.errors import AsmdnnError, InvalidArguments
-
-USAGE_ERROR = 2
-INTERRUPTED = 130  # as a shell reports SIGINT
+from asmdnn import __version__
+from asmdnn.cli.guard import USAGE_ERROR, guarded
+from asmdnn.errors import InvalidArguments, did_you_mean
 
 # A subcommand's module is imported when it is chosen: `asmdnn --help` does not wait for numpy.
 COMMANDS = {
-    "info": "the CPU, its instruction sets and caches, threads, and the kernel cache",
-    "doctor": "check that everything asmdnn needs is there, and say how to get what is not",
-    "cache": "list or clear the kernels on disk",
+    "info": "the CPU, its instruction sets and caches, threads, the kernel cache",
+    "setup": "get PeachPy, and OpenMP where the system has none; no root needed",
+    "doctor": "is everything there, and how to get what is not",
+    "cache": "list, prune or clear the kernels on disk",
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
-    "pack": "kernels and plans of problems in one file, for processes and machines without PeachPy",
-    "dump": "kernels as bytes, assembly, ELF objects and C headers, for any ISA level",
-    "prove": "that kernels keep to their ISA level, their footprint and the ABI, and plans to their tensors",
-    "explain": "every instruction of a problem's kernels, its schedule, and why this implementation",
-    "analyze": "what the loops of a problem's kernels cost, and its place in the roofline of this machine",
+    "pack": "kernels and plans in one file, for processes without PeachPy",
+    "dump": "kernels as bytes, assembly, ELF objects and C headers",
+    "prove": "that kernels keep to ISA level, footprint and ABI; nothing is run",
+    "explain": "every instruction of a problem's kernels, its schedule, and why",
+    "analyze": "what the loops of a problem's kernels cost; the roofline",
     "show": "a memory format as text or picture: which element lies where",
 }
 
 
 def usage() -> str:
     lines = "\n".join(f"  {name:<8} {text}" for name, text in COMMANDS.items())
-    return f"usage: asmdnn COMMAND [...]\n\n{lines}\n\nasmdnn COMMAND --help says more."
+    more = "asmdnn COMMAND --help says more; asmdnn --version, or -V, the version."
+    return f"usage: asmdnn COMMAND [...]\n\n{lines}\n\n{more}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments` (default: the process's own) and return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        status = _dispatch(words)
-        sys.stdout.flush()
-        return status
-    except AsmdnnError as error:
-        print(f"asmdnn: {' '.join(str(error).split())}", file=sys.stderr)
-        return USAGE_ERROR
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        # The reader left (`| head`).  Python flushes stdout again at exit, so that has to go somewhere else.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    return guarded("asmdnn", lambda: _dispatch(words))
 
 
 def _dispatch(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         print(usage())
         return 0 if words else USAGE_ERROR
-    if words[0] == "--version":
-        from asmdnn import __version__
-
+    if words[0] in ("-V", "--version"):
         print(f"asmdnn {__version__}")
         return 0
     if words[0] not in COMMANDS:
-        raise InvalidArguments(f"no command '{words[0]}'; commands are {', '.join(COMMANDS)}")
+        raise InvalidArguments(f"no command '{words[0]}'; {did_you_mean(words[0], COMMANDS)}")
     run: Callable[[Sequence[str]], int] = importlib.import_module(f"asmdnn.cli.{words[0]}").run
     return run(words[1:])

@@ -9,14 +9,16 @@ import asmdnn as dnn
 from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase, Case
 from asmdnn.bench.options import Reader
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, Unimplemented
-from asmdnn.isa.cpu import supported_isas
 from asmdnn.isa.levels import isa_of
 from asmdnn.jit.pack_file import Entry
 from asmdnn.jit.packs import Pack
+from asmdnn.planning.host import executable_isas
 from asmdnn.primitives.kind import Description
 from asmdnn.primitives.packing import read_pack, write_pack
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.types import IsaName
 
 USAGE = """asmdnn pack [OPTION] WHAT ... -o FILE    make a pack
 asmdnn pack --list FILE                  what is in one
@@ -26,12 +28,16 @@ Drivers and options of `asmdnn bench` hold for what comes after them: --matmul, 
 --stag, --wtag, --dtag, --attr-post-ops.
   -o FILE, --output=FILE       the pack
   --isa=LEVEL,...              levels to make kernels for, also those that this machine lacks (default: its best)
-  --l2-bytes=BYTES             L2 of the machine that will run it (default: this machine's)
+  --machine=NAME               the CPU class that will run it, such as sapphire_rapids (default: this machine's)
+  --l2-bytes=BYTES             L2 of the machine that will run it (default: that of the machine)
 Every problem brings both forward propagation kinds, and the reorders between plain layouts and those that it chooses.
 Example: asmdnn pack --mb=1 --dir=FWD_I,FWD_B --attr-post-ops=relu resnet_50 --isa=avx512_core,avx2 -o resnet.pack
 Use:     asmdnn.load_pack("resnet.pack")"""
 
-OWN = {"-o": "output", "--output": "output", "--isa": "isa", "--l2-bytes": "l2_bytes", "--list": "list"}
+OWN = {
+    "-o": "output", "--output": "output", "--isa": "isa", "--machine": "machine", "--l2-bytes": "l2_bytes",
+    "--list": "list",
+}  # fmt: skip
 
 
 class Request(NamedTuple):
@@ -44,7 +50,7 @@ class Request(NamedTuple):
 def run(arguments: Sequence[str]) -> int:
     """Make or list a pack.  Raises AsmdnnError."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        print(USAGE.format(sets=", ".join(batch_files.problem_sets())))
+        show_help(USAGE.format(sets=", ".join(batch_files.problem_sets())))
         return 0
     own, words = _sorted(arguments)
     if "list" in own:
@@ -55,7 +61,9 @@ def run(arguments: Sequence[str]) -> int:
     if "output" not in own:
         raise InvalidArguments("pack: name the file to write, as in -o resnet.pack")
     l2_bytes = _number("--l2-bytes", own.get("l2_bytes", "0"))
-    engines = [dnn.Engine(isa=name, threads=1, l2_bytes=l2_bytes) for name in _levels(own.get("isa"))]
+    machine = own.get("machine", "")
+    levels = _levels(own.get("isa"), machine)
+    engines = [dnn.Engine(isa=name, threads=1, l2_bytes=l2_bytes, machine=machine) for name in levels]
     cases = _cases(words)
     works = [case.driver.work(case) for case in cases]
     skipped = {str(case.problem): work for case, work in zip(cases, works, strict=True) if isinstance(work, str)}
@@ -109,9 +117,9 @@ def _without_bench(cases: Sequence[AnyCase]) -> Iterator[AnyCase]:
         yield Case(case.driver, settings, replace(case.problem, name=""))
 
 
-def _levels(text: str | None) -> list[str]:
+def _levels(text: str | None, machine: str) -> list[IsaName]:
     if text is None:
-        return [dnn.Engine(threads=1).isa]
+        return [isa_of(dnn.Engine(threads=1, machine=machine).isa).name]
     return [isa_of(name).name for name in dict.fromkeys(text.split(","))]
 
 
@@ -147,15 +155,16 @@ def _with_reorders(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Ite
 def _list(pack: Pack) -> None:
     facts = pack.facts
     print(f"{pack.path}: {pack.kernels} kernels and {pack.plans} plans for {', '.join(pack.isas)}")
-    for name in ("asmdnn", "PeachPy", "generators", "planners", "l2_bytes"):
+    for name in ("asmdnn", "PeachPy", "generators", "planners", "machines", "l2_bytes"):
         print(f"  {name:<11} {facts.get(name)}")
     print(f"  {'runs here':<11} {', '.join(_runnable(pack)) or 'no level'}")
     for entry in pack.entries():
-        print(_row(entry))
+        if entry.kind in ("kernel", "plan"):
+            print(_row(entry))
 
 
 def _runnable(pack: Pack) -> list[str]:
-    return [isa.name for isa in supported_isas() if isa.name in pack.isas]
+    return [isa.name for isa in executable_isas() if isa.name in pack.isas]
 
 
 def _row(entry: Entry) -> str:

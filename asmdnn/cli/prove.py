@@ -5,12 +5,10 @@ level's CPU features, its listing, its code, the ABI and its footprint; and ever
 Exit status 1 at the first violation, which is shown with the instruction, its source line and the rule.
 """
 
-import multiprocessing
 import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import nullcontext
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -21,6 +19,8 @@ from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import DEFAULT_DRIVER, Reader
 from asmdnn.cli.progress import Progress
+from asmdnn.cli.terminal import show_help
+from asmdnn.cli.workers import mapped, workers
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import LEVELS, Isa, isa_of
 
@@ -73,7 +73,7 @@ class Outcome:
 def run(arguments: Sequence[str]) -> int:
     """The exit status: 1 at a violation.  Raises AsmdnnError for bad words, and when iced-x86 or PeachPy is missing."""
     if any(word in ("-h", "--help") for word in arguments):
-        print(USAGE)
+        show_help(USAGE)
         return 0
     from asmdnn.isa.peachpy_forms import require_peachpy
     from asmdnn.proof.decoder import require_decoder
@@ -86,9 +86,7 @@ def run(arguments: Sequence[str]) -> int:
     specs = () if cases else corpus()
     kernel_levels = {getattr(spec, "isa", "") for spec in corpus()}
     chosen = [level.name for level in levels or LEVELS if levels or level.name in kernel_levels]
-    context = multiprocessing.get_context("spawn")  # a fork would take over the threads of OpenMP
-    workers = jobs if len(specs) + len(cases) >= WORTH_A_PROCESS else 1
-    with ProcessPoolExecutor(workers, context) if workers > 1 else nullcontext() as pool:
+    with workers(jobs if len(specs) + len(cases) >= WORTH_A_PROCESS else 1) as pool:
         return prove_all(chosen, cases, specs, pool)
 
 
@@ -151,7 +149,7 @@ def plan_of(words: Sequence[str], level: str) -> Any:
         return None
     try:
         desc, attr = work.describe()
-        return dnn.primitive_desc(desc, attr, dnn.Engine(isa=level, threads=case.settings.threads)).plan
+        return dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa_of(level).name, threads=case.settings.threads)).plan
     except Unimplemented:
         return None
 
@@ -185,7 +183,7 @@ def prove_tasks(tasks: Sequence[Task], pool: Executor | None) -> list[Outcome] |
     """What each gave, in order; None at the first violation, which is shown."""
     outcomes: list[Outcome] = []
     with Progress(len(tasks), sys.stderr) as progress:
-        found = pool.map(outcome_of, tasks, chunksize=CHUNK) if pool else map(outcome_of, tasks)
+        found = mapped(pool, outcome_of, tasks, CHUNK) if pool else map(outcome_of, tasks)
         for task, outcome in zip(tasks, found, strict=True):
             if outcome.violation:
                 progress.clear()

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import dim_names
@@ -21,7 +22,7 @@ _BY_NUMBERS = "write sizes with x between them, such as 2x17x5x4"
 def run(arguments: Sequence[str]) -> int:
     """Print the layout, or draw it.  Raises InvalidArguments for anything else than USAGE says."""
     if list(arguments) in (["-h"], ["--help"]):
-        print(USAGE)
+        show_help(USAGE)
         return 0
     words, dtype, output = _read(arguments)
     if len(words) != 2:

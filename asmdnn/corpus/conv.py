@@ -10,7 +10,7 @@ from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
 from asmdnn.isa.levels import AVX2, AVX512_CORE
 
-LANES = {level.name: level.vector_bytes // 4 for level in (AVX2, AVX512_CORE)}
+LANES: dict[str, int] = {level.name: level.vector_bytes // 4 for level in (AVX2, AVX512_CORE)}
 CONV_LEVELS = tuple(LANES)
 REGISTERS = {"avx2": 16, "avx512_core": 32}
 MOST_VECTORS = {"avx2": 3, "avx512_core": 4}

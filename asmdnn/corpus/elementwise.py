@@ -6,7 +6,7 @@ from dataclasses import replace
 from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, plain
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
-from asmdnn.generators.functions.elementwise import INTERLEAVED, ElementwiseSpec
+from asmdnn.generators.functions.elementwise import INTERLEAVED, ElementwiseSpec, Result, SeveralResultsSpec
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.expression import Builder
@@ -103,10 +103,38 @@ def post_ops(first: int, lanes: int) -> Iterator[tuple[PostOp, ...]]:
     yield (SUM, BinaryOp("sub", vector), distance(vector, vector), eltwise("swish"), eltwise("elu", 2.0), SUM)
 
 
+def of_most_operands(first: int, lanes: int) -> tuple[PostOp, ...]:
+    """32 post-ops, the most that can be chained, of which 30 read a tensor each: more than there are registers."""
+    kinds = (
+        lambda a: BinaryOp("add", Operand(a, 4 * lanes, 160 * lanes, False)),
+        lambda a: BinaryOp("max", Operand(a, 0, 4 * lanes, False)),
+        lambda a: PReluOp(Operand(a, 12, 0, True)),
+        lambda a: BinaryOp("sub", Operand(a, 0, 0, True)),
+        lambda a: distance(Operand(a, 8 * lanes, 4 * lanes, False), Operand(first, 4 * lanes, 160 * lanes, False)),
+    )
+    return (*(kinds[i % len(kinds)](first + i) for i in range(30)), SUM, ReluOp(0.0))
+
+
+def cells(isa: str) -> Iterator[SeveralResultsSpec]:
+    """Several results: an LSTM's state c = c f + i g and output h = o tanh(c) from src = f; three; a sum."""
+    lanes = LANES[isa]
+    for rows, elements in ((1, 3), (3, lanes * INTERLEAVED + 5)):
+        row_bytes = 4 * (elements + 3)
+        state = (eltwise("logistic"), BinaryOp("mul", operand(3, elements)), BinaryOp("add", operand(4, elements)))
+        output = (*state, eltwise("tanh"), BinaryOp("mul", operand(5, elements)))
+        base = mapped(isa, state, rows, elements)
+        fields = (base.isa, base.rows, base.elements, base.src, base.dst_row_bytes)
+        yield SeveralResultsSpec(*fields, state, more=(Result(2, row_bytes, output),))
+        more = (Result(2, row_bytes, (SUM, ReluOp(0.0))), Result(3, row_bytes + 16, ()))
+        yield SeveralResultsSpec(*fields, (SUM, BinaryOp("max", operand(4, elements))), more=more)
+
+
 def maps_with_chains(isa: str) -> Iterator[ElementwiseSpec]:
     """The same chains behind an element-wise function."""
     for chain in post_ops(2, LANES[isa]):
         yield mapped(isa, (eltwise("abs"), *chain), 2, LANES[isa] * INTERLEAVED + 3)
+    for rows, elements in ((1, 5), (3, LANES[isa] * INTERLEAVED * 2 + 3)):
+        yield mapped(isa, of_most_operands(2, LANES[isa]), rows, elements)
 
 
 def chains(isa: str) -> Iterator[ConvTileSpec]:
@@ -116,8 +144,10 @@ def chains(isa: str) -> Iterator[ConvTileSpec]:
         yield blocked(isa, 2, 2, post_ops=chain, bias=True, channels=lanes + 1)
         for vectors in (1, MOST_VECTORS[isa]):
             yield plain(isa, most_pixels(isa, vectors), vectors * lanes - 1, run=1, post_ops=chain)
+    yield plain(isa, 3, 2 * lanes - 1, run=1, post_ops=of_most_operands(len(ARGUMENTS), lanes))
 
 
 MAPS: dict[str, Callable[[str], Iterator[ElementwiseSpec]]] = {
     "algorithms": algorithms, "shapes": shapes, "chains": maps_with_chains,
+    "cells": cells,
 }  # fmt: skip

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF
-from asmdnn.corpus.elementwise import post_ops
+from asmdnn.corpus.elementwise import of_most_operands, post_ops
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
@@ -155,6 +155,7 @@ def operands(isa: str) -> Iterator[MatmulTileSpec]:
         yield tile(isa, 2, lanes + 1, bias=BIASES[0], post_ops=chain)
         yield tile(isa, BLOCKS[isa][2], 2 * lanes - 1, depth=9, **panels(isa), post_ops=chain)
         yield tile(isa, 1, 2 * lanes, accumulate=True, post_ops=chain)
+    yield tile(isa, 3, 2 * lanes - 1, bias=BIASES[1], post_ops=of_most_operands(len(ARGUMENTS), lanes))
 
 
 MATMUL_FAMILIES = {family.__name__: family for family in (tiles, ends, packing, items, vectors, dots, outers, operands)}

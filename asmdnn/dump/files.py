@@ -1,8 +1,6 @@
 """Writing kernels to a directory, one file a kernel and format, and the manifest that lists them."""
 
 import json
-import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -12,6 +10,7 @@ from asmdnn.dump.elf import relocatable
 from asmdnn.dump.gas import assembly
 from asmdnn.dump.header import header
 from asmdnn.dump.kernel import Kernel, Spec
+from asmdnn.files import replace_file
 
 FORMATS: Final[Mapping[str, Callable[[Kernel], bytes]]] = {
     "bin": lambda kernel: kernel.data,
@@ -71,14 +70,3 @@ def _objdump(kernel: Kernel, files: Mapping[str, str]) -> str:
 def write_manifest(directory: Path, content: Mapping[str, Any]) -> None:
     """Raises OSError."""
     replace_file(directory / MANIFEST, (json.dumps(content, indent=1) + "\n").encode())
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a file as a whole: whoever reads at the same time sees the old content or the new.  Raises OSError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

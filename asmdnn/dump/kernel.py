@@ -3,7 +3,7 @@
 import re
 import sys
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.footprint import Footprint
@@ -16,10 +16,12 @@ _CONSTANTS_ALIGNMENT: Final = 64
 
 
 class Spec(Protocol):
-    """What a kernel's bytes depend on; `isa`, `footprint()` and the module's ARGUMENTS are used where there are any."""
+    """What a kernel's bytes depend on; `isa` and `footprint()` are used where there are any.  frame: what is in it."""
 
     @property
     def name(self) -> str: ...
+    @property
+    def frame(self) -> tuple[str, ...]: ...
     def generate(self, asm: Assembler) -> None: ...
 
 
@@ -81,15 +83,8 @@ class Kernel:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The names of the frame's words, as the generator has them."""
-        owner: Any = sys.modules[type(self.spec).__module__]
-        names = getattr(self.spec, "frame_names", ()) or getattr(owner, "ARGUMENTS", ())
-        return tuple(names) or tuple(f"argument{i}" for i in range(self._frame_words()))
-
-    def _frame_words(self) -> int:
-        footprint = self.footprint
-        ranges = (*footprint.reads, *footprint.writes) if footprint else ()
-        return 1 + max((r.argument for r in ranges), default=0)
+        """The names of the frame's words."""
+        return self.spec.frame
 
 
 def listed(spec: Spec) -> Kernel:

@@ -6,9 +6,10 @@ import warnings
 from pathlib import Path
 from typing import Final
 
-from asmdnn.dump.files import raw_entry, replace_file, write_kernel
+from asmdnn.dump.files import raw_entry, write_kernel
 from asmdnn.dump.kernel import Spec, listed
 from asmdnn.errors import AsmdnnError
+from asmdnn.files import opened, replace_file
 
 MANIFEST: Final = "manifest.jsonl"  # one object a line: processes may share the directory, and each appends
 FORMATS: Final = ("bin", "s")
@@ -21,7 +22,7 @@ class RunDump:
     write the same kernel: they write the same bytes.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
         self._directory = Path(directory).absolute()
         self._usable = True
 
@@ -32,11 +33,8 @@ class RunDump:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             line = json.dumps(self._write(spec, code)) + "\n"
-            manifest = os.open(self._directory / MANIFEST, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-            try:
+            with opened(self._directory / MANIFEST, os.O_WRONLY | os.O_CREAT | os.O_APPEND, mode=0o666) as manifest:
                 os.write(manifest, line.encode())  # in one piece, so that lines of several processes do not mix
-            finally:
-                os.close(manifest)
         except OSError as error:
             self._usable = False
             message = f"ASMDNN_DUMP={self._directory} cannot be written ({error.strerror}): kernels are not dumped"

@@ -1,4 +1,4 @@
-"""What the CPU at hand can do, and which ISA level is used on it.
+"""What the CPU at hand is and can do, asked once a process.
 
 A feature counts only if the operating system saves the registers it needs, as XCR0 says.  Tile registers need a
 permission of the kernel besides (arch_prctl(ARCH_REQ_XCOMP_PERM)), asked for by whoever is about to use them.
@@ -6,19 +6,12 @@ permission of the kernel besides (arch_prctl(ARCH_REQ_XCOMP_PERM)), asked for by
 Source: Intel manual, volume 2, CPUID; AMD manual, volume 3, appendix E (cache topology).
 """
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, NamedTuple
 
-from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.cpuid import cpuid, is_x86_64, xcr0
-from asmdnn.isa.levels import LEVELS, Isa, isa_of
-
-MAX_ISA_VARIABLE: Final = "ASMDNN_MAX_CPU_ISA"
 
 _AVX_STATE: Final = 0x06  # XCR0: xmm and ymm
 _AVX512_STATE: Final = 0xE6  # and k, upper halves of zmm0-15, zmm16-31
@@ -57,8 +50,6 @@ _FEATURES: Final = (
     _Bit("amx_int8", (7, 0), _EDX, 25, _TILE_STATE),
 )
 
-_cap: ContextVar[Isa | None] = ContextVar("max_cpu_isa", default=None)
-
 
 @dataclass(frozen=True, slots=True)
 class CacheSizes:
@@ -67,6 +58,16 @@ class CacheSizes:
     l1d_bytes: int
     l2_bytes: int
     l3_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Vendor, family, model and stepping, as CPUID tells them; family and model with their extensions."""
+
+    vendor: str
+    family: int
+    model: int
+    stepping: int
 
 
 @cache
@@ -79,44 +80,16 @@ def cpu_features() -> frozenset[str]:
     return frozenset(feature.name for feature in found if state & feature.state == feature.state)
 
 
-def supported_isas() -> tuple[Isa, ...]:
-    """The levels this machine can run, best last, whatever the cap."""
-    return tuple(level for level in LEVELS if level.features <= cpu_features())
-
-
-def effective_isa() -> Isa:
-    """The best supported level not above the cap: that of `max_cpu_isa()` and that of ASMDNN_MAX_CPU_ISA, read now.
-
-    Raises Unimplemented when no level is left, which without a cap means a CPU without AVX2, and InvalidArguments for a
-    variable that names no level.
-    """
-    caps = [cap for cap in (_cap.get(), _cap_of_environment()) if cap is not None]
-    allowed = [level for level in supported_isas() if all(level.rank <= cap.rank for cap in caps)]
-    if not allowed:
-        missing = ", ".join(sorted(LEVELS[0].features - cpu_features()))
-        raise Unimplemented(f"this CPU cannot run {LEVELS[0]}, the lowest level there is: it lacks {missing}")
-    return allowed[-1]
-
-
-def require_executable(name: str) -> None:
-    """Raise Unimplemented unless this machine, under its cap, executes the level of that name."""
-    best = effective_isa()
-    if isa_of(name) not in supported_isas() or isa_of(name).rank > best.rank:
-        raise Unimplemented(f"isa {name} cannot be executed here, use {best} or a lower level")
-
-
-@contextmanager
-def max_cpu_isa(name: str) -> Iterator[Isa]:
-    """No level above `name` is used inside the block, in this thread or task; an inner block can lower it further.
-
-    Raises InvalidArguments for an unknown name.
-    """
-    wanted, outer = isa_of(name), _cap.get()
-    token = _cap.set(wanted if outer is None or wanted.rank < outer.rank else outer)
-    try:
-        yield wanted
-    finally:
-        _cap.reset(token)
+@cache
+def signature() -> Signature:
+    """Whose CPU this is, and which: what tells apart CPUs that have the same features."""
+    if not is_x86_64():
+        return Signature("", 0, 0, 0)
+    _, ebx, ecx, edx = cpuid(0)
+    vendor = b"".join(part.to_bytes(4, "little") for part in (ebx, edx, ecx)).decode("ascii", "replace")
+    version = cpuid(1)[_EAX]
+    family = (version >> 8 & 15) + (version >> 20 & 255) * (version >> 8 & 15 == 15)
+    return Signature(vendor, family, version >> 4 & 15 | version >> 12 & 0xF0, version & 15)
 
 
 @cache
@@ -127,11 +100,8 @@ def cpu_name() -> str:
     words = b""
     if cpuid(0x80000000)[_EAX] >= 0x80000004:
         words = b"".join(part.to_bytes(4, "little") for leaf in range(0x80000002, 0x80000005) for part in cpuid(leaf))
-    version = cpuid(1)[_EAX]
-    family = (version >> 8 & 15) + (version >> 20 & 255) * (version >> 8 & 15 == 15)
-    model, stepping = version >> 4 & 15 | version >> 12 & 0xF0, version & 15
-    brand = words.partition(b"\0")[0].decode("ascii", "replace")
-    return f"{' '.join(brand.split()) or 'unknown'} (family {family}, model {model}, stepping {stepping})"
+    brand, cpu = words.partition(b"\0")[0].decode("ascii", "replace"), signature()
+    return f"{' '.join(brand.split()) or 'unknown'} (family {cpu.family}, model {cpu.model}, stepping {cpu.stepping})"
 
 
 @cache
@@ -141,18 +111,6 @@ def cache_sizes() -> CacheSizes:
         return CacheSizes(0, 0, 0)
     sizes = dict(_caches(_cache_leaf()))
     return CacheSizes(sizes.get(1, 0), sizes.get(2, 0), sizes.get(3, 0))
-
-
-def _cap_of_environment() -> Isa | None:
-    name = os.environ.get(MAX_ISA_VARIABLE)
-    if not name:
-        return None
-    try:
-        return isa_of(name)
-    except InvalidArguments:
-        names = ", ".join(level.name for level in LEVELS)
-        message = f"{MAX_ISA_VARIABLE}={name} is not an ISA level: set it to one of {names}, or unset it"
-        raise InvalidArguments(message) from None
 
 
 def _cache_leaf() -> int:

@@ -8,6 +8,8 @@ import platform
 from functools import cache
 from typing import Any, Final
 
+from asmdnn.forking import importing
+
 # void cpuid(int64_t *frame): leaf frame[0], subleaf frame[1]; eax, ebx, ecx, edx into frame[2..5]
 CPUID_CODE: Final = bytes.fromhex("538b078b4f080fa24889471048895f1848894f20488957285bc3")
 # void xgetbv(int64_t *frame): register frame[0]; eax, edx into frame[1..2]
@@ -41,14 +43,16 @@ def is_x86_64() -> bool:
 
 @cache
 def _memory() -> Any:
-    from asmdnn.jit.executable import ExecutableMemory
+    with importing():
+        from asmdnn.jit.executable import ExecutableMemory
 
     return ExecutableMemory(_STUBS)
 
 
 def _run(code: bytes, arguments: tuple[int, ...], results: int) -> list[int]:
     """Executes a stub on a frame of the arguments followed by room for the results."""
-    from asmdnn.jit.native import ffi
+    with importing():
+        from asmdnn.jit.native import ffi
 
     address = _memory().addresses[_STUBS.index(code)]
     frame: Any = ffi.new("int64_t[]", [*arguments, *[0] * results])

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.operands import Register
+from asmdnn.notebook import html_of
 
 POOL_ALIGNMENT_BYTES: Final = 64  # kernels start at multiples of 64, so no constant can be aligned more strictly
 SHORT_BYTES, NEAR_BYTES = 1, 4  # of a jump's distance, the last field of its encoding
@@ -61,6 +62,9 @@ class Code:
 
     data: bytes
     listing: tuple[Line, ...] | None
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
 
 @dataclass(slots=True, eq=False)

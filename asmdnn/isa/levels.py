@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.types import IsaName
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,7 @@ class Isa:
     avx2_vnni.
     """
 
-    name: str
+    name: IsaName
     rank: int
     vector_bytes: int
     features: frozenset[str]
@@ -42,6 +43,6 @@ LEVELS: Final = (
 def isa_of(name: str) -> Isa:
     """The level of that name.  Raises InvalidArguments listing the names."""
     for level in LEVELS:
-        if level.name == name:
+        if isinstance(name, str) and level.name == name:
             return level
-    raise InvalidArguments(f"isa {name!r} is not one of {', '.join(level.name for level in LEVELS)}")
+    raise InvalidArguments(f"isa {shown(name)} is not one of {', '.join(level.name for level in LEVELS)}")

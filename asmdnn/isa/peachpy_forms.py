@@ -15,13 +15,14 @@ import importlib.util
 import inspect
 import shutil
 import sys
-import sysconfig
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
 from asmdnn.errors import Unimplemented
+from asmdnn.forking import importing
 from asmdnn.isa import encoding
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
 from asmdnn.isa.operands import Register, Rounding
@@ -40,26 +41,20 @@ _PEACHPY_KINDS: Final = {
 def peachpy_status() -> tuple[bool, str]:
     """(usable, one line): whether PeachPy can be imported in the right version, else the command that installs it."""
     if importlib.util.find_spec("peachpy") is None:
-        return False, f"PeachPy is not installed, and generating a kernel needs it: run  {install_command()}"
+        return False, f"PeachPy is not installed, and generating a kernel needs it: run  {setup_command()}"
     if importlib.util.find_spec("six") is None:
         return False, f"six is not installed, and PeachPy needs it: run  {sys.executable} -m pip install six"
     found = importlib.import_module("peachpy").__version__
     if found != PEACHPY_VERSION:
-        return False, f"PeachPy {found} is installed but {PEACHPY_VERSION} is needed: run  {install_command()}"
+        return False, f"PeachPy {found} is installed but {PEACHPY_VERSION} is needed: run  {setup_command()}"
     return True, f"PeachPy {PEACHPY_VERSION}"
 
 
-def install_command() -> str:
-    """The shell command that installs PeachPy for this Python on this machine; the package index has no usable one."""
-    python, site = sys.executable, sysconfig.get_path("purelib")
-    if shutil.which("apt-get") and shutil.which("dpkg-deb"):
-        return (
-            "cd $(mktemp -d) && apt-get download python3-peachpy && dpkg-deb -x python3-peachpy_*.deb . && "
-            f"cp -r usr/lib/python3/dist-packages/peachpy usr/lib/python3/dist-packages/PeachPy-*.egg-info {site}/ && "
-            f"{python} -m pip install six && {python} -W ignore -m compileall -q {site}/peachpy"
-        )
-    constrained = "f=$(mktemp) && echo 'setuptools<80' > $f && PIP_CONSTRAINT=$f"  # its build needs pkg_resources
-    return f"{constrained} {python} -m pip install git+https://github.com/Maratyszcza/PeachPy@349e8f8"
+def setup_command() -> str:
+    """The command that gets PeachPy for this Python; the package index has no usable one."""
+    found = shutil.which("asmdnn")
+    is_ours = found is not None and Path(found).parent == Path(sys.executable).parent
+    return "asmdnn setup" if is_ours else f"{sys.executable} -m asmdnn setup"
 
 
 def require_peachpy() -> None:
@@ -69,11 +64,13 @@ def require_peachpy() -> None:
 
 @cache
 def _library() -> Any:
-    usable, text = peachpy_status()
-    if not usable:
-        raise Unimplemented(text)
-    modules = {name: importlib.import_module(f"peachpy.x86_64.{name}") for name in ("operand", "registers", "pseudo")}
-    return SimpleNamespace(table=vars(importlib.import_module("peachpy.x86_64")), **modules)
+    with importing():
+        usable, text = peachpy_status()
+        if not usable:
+            raise Unimplemented(text)
+        names = ("operand", "registers", "pseudo")
+        modules = {name: importlib.import_module(f"peachpy.x86_64.{name}") for name in names}
+        return SimpleNamespace(table=vars(importlib.import_module("peachpy.x86_64")), **modules)
 
 
 def is_known(mnemonic: str) -> bool:

@@ -5,7 +5,6 @@ A generator asks `vector_of(isa, asm)` and then speaks of registers by purpose, 
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from struct import pack
 from typing import ClassVar
 
 from asmdnn.isa.assembler import Assembler, Pointer, Register
@@ -76,25 +75,11 @@ class Vector(Lanes):
     def broadcast(self, dst: Register, src: Memory) -> None:
         self.asm.VBROADCASTSS(dst, src)
 
-    def constant(self, dst: Register, value: float) -> None:
-        """Every lane = value, from the constant pool."""
-        element = self.asm.const(pack("<f", value), 4, size=4)
-        self.asm.call_it(element, f"{value:g}")
-        self.broadcast(dst, element)
-
     def add(self, dst: Register, a: Register, b: Register | Memory) -> None:
         self.asm.VADDPS(dst, a, b)
 
     def mul(self, dst: Register, a: Register, b: Register | Memory) -> None:
         self.asm.VMULPS(dst, a, b)
-
-    def max(self, dst: Register, a: Register, b: Register) -> None:
-        """Lane-wise maximum; where either is NaN, b (the instruction's rule)."""
-        self.asm.VMAXPS(dst, a, b)
-
-    def min(self, dst: Register, a: Register, b: Register) -> None:
-        """Lane-wise minimum; where either is NaN, b (the instruction's rule)."""
-        self.asm.VMINPS(dst, a, b)
 
     def fma(self, acc: Register, a: Register, b: Register | Memory) -> None:
         """acc += a * b, rounded once."""

@@ -6,15 +6,15 @@ from asmdnn.isa.avx2 import Avx2
 from asmdnn.isa.avx512 import Avx512
 from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vector import Vector
+from asmdnn.types import IsaName
 
 VECTORS = {"avx2": Avx2, "avx512_core": Avx512}
 
 
-def f32_level(isa: str) -> str:
+def f32_level(isa: str) -> IsaName:
     """The level whose f32 code is the best for a CPU of level `isa`: levels above it add nothing to f32."""
-    return max(
-        (name for name in VECTORS if isa_of(name).features <= isa_of(isa).features), key=lambda n: isa_of(n).rank
-    )
+    levels = (isa_of(name) for name in VECTORS)
+    return max((level for level in levels if level.features <= isa_of(isa).features), key=lambda level: level.rank).name
 
 
 def lanes_of(isa: str) -> int:

@@ -6,11 +6,9 @@ The sha256 covers every byte of the file but itself.  It guards against damage, 
 pack can have it execute anything, as with a shared library.
 """
 
-import contextlib
 import hashlib
 import json
 import os
-import secrets
 import stat
 import struct
 from collections.abc import Mapping, Sequence
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.files import opened, replace_file
 
 MAGIC = b"asmdnnPK"
 FORMAT_VERSION = 1
@@ -77,16 +76,12 @@ def image_of(facts: Mapping[str, Any], blobs: Sequence[tuple[str, str, str, str,
 
 def write(path: Path, image: bytes) -> None:
     """Put `image` at `path` in one step: readers see the old file or the new one.  Raises InvalidArguments."""
-    if path.is_dir():
+    if os.path.isdir(path):
         raise InvalidArguments(f"the pack cannot be written to {path}, which is a directory: name a file")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        temporary.write_bytes(image)
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        reason = f"the pack cannot be written to {path} ({error.strerror})"
+        replace_file(path, image)
+    except (OSError, ValueError) as error:  # ValueError: a null character, or one that no file name can have
+        reason = f"the pack cannot be written to {str(path)!r} ({getattr(error, 'strerror', None) or error})"
         raise InvalidArguments(f"{reason}: name a file in a folder that you may write to") from None
 
 
@@ -111,8 +106,10 @@ def read(path: Path) -> PackFile:
     blobs = memoryview(image)[_HEADER_BYTES + manifest_bytes :]
     try:
         manifest = json.loads(image[_HEADER_BYTES : _HEADER_BYTES + manifest_bytes])
-        entries = tuple(Entry(**entry) for entry in manifest["entries"])
-        found = PackFile(dict(manifest["facts"]), entries, blobs, digest.hexdigest())
+        entries = tuple(_entry(**entry) for entry in manifest["entries"])
+        facts = dict(manifest["facts"])
+        facts["isas"] = [str(name) for name in facts.get("isas", ())]
+        found = PackFile(facts, entries, blobs, digest.hexdigest())
         intact = all(hashlib.sha256(found.blob(entry)).hexdigest() == entry.sha256 for entry in entries)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise _refusal(path, "has a manifest that cannot be read", "make it again with asmdnn pack") from None
@@ -121,10 +118,18 @@ def read(path: Path) -> PackFile:
     return found
 
 
+def _entry(offset: int, size_bytes: int, **words: str) -> Entry:
+    """Raises ValueError or TypeError for an entry that is none."""
+    if not all(isinstance(word, str) for word in words.values()):
+        raise TypeError(words)
+    if type(offset) is not int or type(size_bytes) is not int or min(offset, size_bytes) < 0:
+        raise ValueError(offset, size_bytes)
+    return Entry(offset=offset, size_bytes=size_bytes, **words)
+
+
 def _content(path: Path) -> bytes:
     try:  # O_NONBLOCK: a FIFO in the place of a pack must not hang the reader
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
+        with opened(path, os.O_RDONLY | os.O_NONBLOCK) as fd, open(fd, "rb", closefd=False) as file:
             info = os.fstat(fd)
             if not stat.S_ISREG(info.st_mode):
                 raise _refusal(path, "is not a regular file", "name the file that asmdnn pack has written")

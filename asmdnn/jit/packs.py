@@ -1,6 +1,6 @@
 """The packs that this process has loaded: where the kernel cache and the planners look before they work."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,11 @@ class Pack:
         index = {(entry.kind, entry.key): entry for entry in file.entries}
         return cls(path, counts[0], counts[1], isas, file.facts, file.sha256, file, index)
 
+    @property
+    def size_bytes(self) -> int:
+        """Of what the file holds, in memory as long as the pack is loaded."""
+        return self._file.blobs.nbytes
+
     def entries(self) -> "tuple[Entry, ...]":
         """What is in it, kernels and plans, in the order of the file."""
         return self._file.entries
@@ -37,6 +42,7 @@ class Pack:
         return (entry, self._file.blob(entry)) if entry else None
 
 
+PLANS = ("plan", "common")  # for the machine that it was packed for, and for any
 # The newest first.  Inserting into a list is atomic, and a fork()ed child keeps it.
 _loaded: list[Pack] = []
 
@@ -57,13 +63,12 @@ def loaded() -> tuple[Pack, ...]:
 
 def find_kernel(key: str, name: str) -> bytes | None:
     """The code under a key of the kernel cache, or None."""
-    return next((bytes(blob) for entry, blob in _found("kernel", key) if entry.name == name), None)
+    hits = (pack.find("kernel", key) for pack in tuple(_loaded))
+    return next((bytes(hit[1]) for hit in hits if hit and hit[0].name == name), None)
 
 
-def find_plan(key: str) -> memoryview | None:
-    """The stored plan under a key of the planners, or None."""
-    return next((blob for _, blob in _found("plan", key)), None)
-
-
-def _found(kind: str, key: str) -> "Iterator[tuple[Entry, memoryview]]":
-    return (hit for hit in (pack.find(kind, key) for pack in tuple(_loaded)) if hit)
+def find_plan(keys: Iterable[str]) -> tuple[str, memoryview] | None:
+    """The path of a pack, and the plan that it has under the first of the planners' keys that there is; or None."""
+    loaded = tuple(_loaded)
+    hits = ((pack.path, pack.find(kind, key)) for key in keys for kind in PLANS for pack in loaded)
+    return next(((path, hit[1]) for path, hit in hits if hit), None)

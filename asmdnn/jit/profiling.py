@@ -10,18 +10,18 @@ fork()ed child writes files of its own.
 """
 
 import os
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from asmdnn import verbose
+from asmdnn import environment
+from asmdnn.files import replace_file, temporary_directory
+from asmdnn.forking import importing
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
 
-VARIABLE: Final = "ASMDNN_JIT_PROFILE"
 WORDS: Final = ("perf_map", "jitdump", "gdb")
 
 Add = Callable[[str, int, bytes], None]
@@ -44,15 +44,15 @@ _session: _Session | None = None
 
 def wanted() -> frozenset[str]:
     """The words of the variable, read now."""
-    text = os.environ.get(VARIABLE)
-    return verbose.words_of(VARIABLE, text, WORDS) if text else frozenset()
+    return environment.words(environment.JIT_PROFILE, WORDS)
 
 
 def tail(names: frozenset[str], code: bytes) -> bytes:
     """What has to be mapped behind a kernel for those who are asked for."""
     if "jitdump" not in names:
         return b""
-    from asmdnn.jit import jitdump
+    with importing():
+        from asmdnn.jit import jitdump
 
     return jitdump.tail(code)
 
@@ -69,7 +69,7 @@ def announce(names: frozenset[str], kernels: Sequence[tuple[str, int, int]], mem
 
 def directory() -> str:
     """Where jitdump and gdb files go."""
-    return os.environ.get("JITDUMPDIR") or tempfile.gettempdir()
+    return str(environment.path("JITDUMPDIR") or temporary_directory())
 
 
 def symbol_path() -> str:
@@ -79,15 +79,16 @@ def symbol_path() -> str:
 def _current() -> _Session:
     global _session
     if _session is None:
-        _session = _Session()
         os.register_at_fork(after_in_child=_start_again)
+        _session = _Session()
     return _session
 
 
 def _start_again() -> None:
     """In a fork()ed child: the kernels are there, the files are the parent's."""
     global _session
-    assert _session is not None
+    if _session is None:  # forked in the moment between the registration and the first session
+        return
     _session = _Session(True, _session.kernels, _session.memories)
     _write(_session, wanted(), list(_session.kernels))
 
@@ -107,8 +108,8 @@ def _write(session: _Session, names: frozenset[str], addresses: Sequence[int]) -
         except OSError as error:
             session.writers[word] = _ignore
             warnings.warn(
-                f"{VARIABLE}={word}: its file cannot be written ({error}), so kernels will have no names there: "
-                "set JITDUMPDIR to a directory that you can write to, or leave the word out.",
+                f"{environment.JIT_PROFILE}={word}: its file cannot be written ({error}), so kernels have no names "
+                "there: set JITDUMPDIR to a directory that you can write to, or leave the word out.",
                 RuntimeWarning,
                 stacklevel=5,
             )
@@ -116,12 +117,14 @@ def _write(session: _Session, names: frozenset[str], addresses: Sequence[int]) -
 
 def _open(word: str, session: _Session) -> Add:
     if word == "perf_map":
-        from asmdnn.jit import perf_map  # here and below: only who asks for them needs these
+        with importing():  # here and below: only who asks for them needs these
+            from asmdnn.jit import perf_map
 
         add_name = perf_map.writer(session.forked)
         return lambda name, address, code: add_name(name, address, len(code))
     if word == "jitdump":
-        from asmdnn.jit.jitdump import Jitdump
+        with importing():
+            from asmdnn.jit.jitdump import Jitdump
 
         return Jitdump(directory()).write
     return lambda name, address, code: session.symbols.append((name, address, code))
@@ -129,13 +132,10 @@ def _open(word: str, session: _Session) -> Add:
 
 def _write_symbols(session: _Session) -> None:
     """gdb reads the whole file at once, so it is written anew, in one step."""
-    from asmdnn.jit.symbol_file import Symbol, symbol_file
+    with importing():
+        from asmdnn.jit.symbol_file import Symbol, symbol_file
 
-    temporary = f"{symbol_path()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(temporary, flags, 0o600), "wb") as file:
-        file.write(symbol_file([Symbol(*symbol) for symbol in session.symbols]))
-    os.replace(temporary, symbol_path())
+    replace_file(symbol_path(), symbol_file([Symbol(*symbol) for symbol in session.symbols]), mode=0o600)
 
 
 def _ignore(name: str, address: int, code: bytes) -> None:

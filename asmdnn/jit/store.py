@@ -15,16 +15,22 @@ import re
 import secrets
 import stat
 import struct
-import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from asmdnn import environment
+from asmdnn.files import opened, replace_file, temporary_directory
+from asmdnn.jit.pruning import StoredFile, size_limit, surplus
+
 MAGIC = b"asmdnnKC"
 FORMAT_VERSION = 1
 MAX_FILE_BYTES = 1 << 26  # a kernel has kilobytes; what is larger is not one of ours and not worth reading
 SUFFIX = ".kernel"
+LOOKS = 16  # at the whole directory, while as much as its limit is written
+ABANDONED_S = 3600  # a temporary file of this age belongs to nobody any more
 
 _PREFIX = struct.Struct("<8sIIQ")
 _DIGEST_BYTES = hashlib.sha256().digest_size
@@ -35,7 +41,7 @@ _warned: dict[str, object] = {}  # directories whose one warning has been given
 
 
 class Entry(NamedTuple):
-    """A stored kernel: its name, its key, the file's size in bytes and modification time in seconds of the epoch."""
+    """A stored kernel: its name, its key, the file's size in bytes, its last use in seconds of the epoch."""
 
     name: str
     key: str
@@ -47,17 +53,27 @@ class DiskStore:
     """Kernel code by key (64 hexadecimal digits) in one directory, which is created with mode 0700 when first needed.
 
     No method raises because of the file system: what cannot be read is absent, and a directory that cannot be used (or
-    must not be: other owner, writable by others, a symbolic link) costs one warning a process, after which `get` finds
-    nothing and `put` stores nothing.  Any number of threads and processes may use the directory at once.
+    must not be: other owner, writable by others, behind a symbolic link of somebody else) costs one warning a process,
+    after which `get` finds nothing and `put` stores nothing.  Any number of threads and processes may use the directory
+    at once.
+
+    limit_bytes: what the kernels may have together; None: anything.  Whoever writes looks at the directory the first
+    time, and whenever it has written 1/16 of the limit since; if it has become too large, those that were not used for
+    longest go, until nine tenths are left.
     """
 
-    def __init__(self, directory: str | os.PathLike[str]) -> None:
+    def __init__(self, directory: str | os.PathLike[str], limit_bytes: int | None = None) -> None:
         self.directory = os.path.abspath(directory)
+        self.limit_bytes = limit_bytes
+        self._unseen_bytes: float = float("inf")  # written since the directory was looked at
 
     def get(self, key: str, name: str) -> bytes | None:
-        """The code stored under `key` by that name, or None."""
+        """The code stored under `key` by that name, or None.  It counts as used now."""
         with self._open() as fd:
             found = _read(fd, key)
+            if found:
+                with contextlib.suppress(OSError):  # of a file system that can only be read
+                    os.utime(key + SUFFIX, dir_fd=fd, follow_symlinks=False)
         return found[1] if found and found[0] == name else None
 
     def put(self, key: str, name: str, data: bytes) -> None:
@@ -66,11 +82,29 @@ class DiskStore:
             if fd is None:
                 return
             try:
-                _replace(fd, key, _pack(key, name, data))
+                image = _pack(key, name, data)
+                temporary = f".{key}.{secrets.token_hex(8)}.tmp"
+                replace_file(key + SUFFIX, image, temporary=temporary, mode=0o600, dir_fd=fd)
+                self._keep_to_limit(fd, len(image))
             except FileNotFoundError:  # the cache was cleared while this was written: there is no harm in a miss
                 pass
             except OSError as error:
                 self._warn(f"cannot be written ({error})")
+
+    def prune(self, limit_bytes: int) -> tuple[int, int]:
+        """Remove the kernels that were not used for longest, until the rest has at most so many bytes; and temporary
+        files that were left behind.  Returns how many kernels went, and their bytes."""
+        with self._open() as fd:
+            return (0, 0) if fd is None else _prune(fd, limit_bytes)
+
+    def _keep_to_limit(self, fd: int, written_bytes: int) -> None:
+        if self.limit_bytes is None:
+            return
+        self._unseen_bytes += written_bytes
+        if self._unseen_bytes * LOOKS > self.limit_bytes:
+            self._unseen_bytes = 0
+            if sum(file.size_bytes for file in _stored(fd, _KERNEL_FILE)) > self.limit_bytes:
+                _prune(fd, self.limit_bytes * 9 // 10)
 
     def list(self) -> tuple[Entry, ...]:
         """The intact kernels of the directory, by name."""
@@ -97,22 +131,28 @@ class DiskStore:
     @contextlib.contextmanager
     def _open(self, create: bool = False) -> Iterator[int | None]:
         """A descriptor of the directory, so that nobody exchanges it between check and use; None if unusable."""
+        directory = self._opened(create)
+        try:
+            yield directory.fd if directory else None
+        finally:
+            if directory:
+                directory.close()
+
+    def _opened(self, create: bool) -> opened | None:
         try:
             if create:
                 os.makedirs(self.directory, mode=0o700, exist_ok=True)
-            fd = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            reason = _distrust_link(os.lstat(self.directory))
+            directory = opened(self.directory, os.O_RDONLY | os.O_DIRECTORY)
+            reason = reason or _distrust(os.fstat(directory.fd))
         except OSError as error:
             if create or not isinstance(error, FileNotFoundError):
                 self._warn(f"cannot be used ({error})")
-            yield None
-            return
-        try:
-            reason = _distrust(os.fstat(fd))
-            if reason:
-                self._warn(f"is not used, because it {reason}")
-            yield None if reason else fd
-        finally:
-            os.close(fd)
+            return None
+        if reason:
+            self._warn(f"is not used, because it {reason}")
+            return None
+        return directory
 
     def _warn(self, problem: str) -> None:
         token = object()
@@ -127,25 +167,32 @@ class DiskStore:
 
 def default_directory() -> Path:
     """ASMDNN_CACHE_DIR, else XDG_CACHE_HOME/asmdnn, else ~/.cache/asmdnn; without any home, asmdnn-UID in /tmp."""
-    if directory := os.environ.get("ASMDNN_CACHE_DIR"):
-        return Path(directory)
-    xdg = os.environ.get("XDG_CACHE_HOME", "")
+    if directory := environment.path(environment.CACHE_DIR):
+        return directory
+    xdg = environment.text("XDG_CACHE_HOME")
     if os.path.isabs(xdg):  # the XDG specification: a relative path is invalid and to be ignored
         return Path(xdg, "asmdnn")
     home = os.path.expanduser("~")
     if os.path.isabs(home):
         return Path(home, ".cache", "asmdnn")
-    return Path(tempfile.gettempdir(), f"asmdnn-{os.getuid()}")
+    return Path(temporary_directory(), f"asmdnn-{os.getuid()}")
 
 
 def enabled() -> bool:
-    """Whether kernels are to be kept on disk: yes, unless ASMDNN_CACHE=0."""
-    return os.environ.get("ASMDNN_CACHE") != "0"
+    """Whether kernels are to be kept on disk: yes, unless ASMDNN_CACHE says no."""
+    return environment.flag(environment.CACHE, default=True)
 
 
 def default_store() -> DiskStore | None:
     """The store that the environment asks for, None if it asks for none."""
-    return DiskStore(default_directory()) if enabled() else None
+    return DiskStore(default_directory(), size_limit()) if enabled() else None
+
+
+def _distrust_link(info: os.stat_result) -> str | None:
+    """Somebody else's link in a directory that all may write to, such as /tmp, could lead anywhere."""
+    if stat.S_ISLNK(info.st_mode) and info.st_uid not in (os.geteuid(), 0):
+        return f"is a symbolic link of user {info.st_uid}"
+    return None
 
 
 def _distrust(info: os.stat_result) -> str | None:
@@ -166,32 +213,33 @@ def _read(directory_fd: int | None, key: str) -> tuple[str, bytes] | None:
     """Name and payload of an intact, trustworthy file, else None."""
     if directory_fd is None:
         return None
-    try:  # O_NONBLOCK: a FIFO in the place of a kernel must not hang the reader
-        fd = os.open(key + SUFFIX, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory_fd)
-    except OSError:
-        return None
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a FIFO in the place of a kernel must not hang the reader
     try:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode) or _distrust(info) or info.st_size > MAX_FILE_BYTES:
-            return None
-        return _unpack(key, os.read(fd, info.st_size))
+        with opened(key + SUFFIX, flags, dir_fd=directory_fd) as fd:
+            info = os.fstat(fd)
+            if not stat.S_ISREG(info.st_mode) or _distrust(info) or info.st_size > MAX_FILE_BYTES:
+                return None
+            return _unpack(key, os.read(fd, info.st_size))
     except OSError:
         return None
-    finally:
-        os.close(fd)
 
 
-def _replace(directory_fd: int, key: str, image: bytes) -> None:
-    temporary = f".{key}.{secrets.token_hex(8)}.tmp"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=directory_fd)
-    try:  # no fsync: a file that a crash leaves incomplete fails its checksum and is generated again
-        with open(fd, "wb") as file:
-            file.write(image)
-        os.replace(temporary, key + SUFFIX, src_dir_fd=directory_fd, dst_dir_fd=directory_fd)
-    except BaseException:
+def _stored(directory_fd: int, pattern: re.Pattern[str]) -> Iterator[StoredFile]:
+    for file, _ in _matching(directory_fd, pattern):
+        with contextlib.suppress(OSError):  # removed by somebody else since it was listed
+            info = os.stat(file, dir_fd=directory_fd, follow_symlinks=False)
+            yield StoredFile(info.st_mtime, info.st_size, file)
+
+
+def _prune(directory_fd: int, limit_bytes: int) -> tuple[int, int]:
+    """Kernels that went, and their bytes."""
+    kernels = surplus(_stored(directory_fd, _KERNEL_FILE), limit_bytes)
+    latest = time.time() - ABANDONED_S
+    abandoned = (file for file in _stored(directory_fd, _TEMPORARY_FILE) if file.last_used < latest)
+    for file in (*kernels, *abandoned):
         with contextlib.suppress(OSError):
-            os.unlink(temporary, dir_fd=directory_fd)
-        raise
+            os.unlink(file.name, dir_fd=directory_fd)
+    return len(kernels), sum(file.size_bytes for file in kernels)
 
 
 def _digest(key: str, prefix: bytes, body: bytes) -> bytes:
@@ -211,6 +259,6 @@ def _unpack(key: str, image: bytes) -> tuple[str, bytes] | None:
     magic, version, name_bytes, data_bytes = _PREFIX.unpack(prefix)
     if (magic, version, name_bytes + data_bytes) != (MAGIC, FORMAT_VERSION, len(body)):
         return None
-    if _digest(key, prefix, body) != digest:
+    if _digest(key, prefix, body) != digest or not data_bytes:
         return None
-    return body[:name_bytes].decode(), body[name_bytes:]
+    return body[:name_bytes].decode(errors="replace"), body[name_bytes:]

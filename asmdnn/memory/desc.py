@@ -9,11 +9,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.layout import checked_blocks, naturals, place_anywhere, place_by_strides, place_by_tag
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS, alias_of, tag_of
 from asmdnn.memory.views import inverse_permutation, reshaped, submemory_offset
-from asmdnn.types import DataType
+from asmdnn.notebook import html_of
+from asmdnn.types import DataType, FormatTag
 
 MAX_BYTES = 1 << 46  # a tensor beyond half of the address space is a mistake, and offsets below it cannot overflow
 
@@ -56,7 +57,7 @@ class MemoryDesc:
         self,
         dims: Sequence[int],
         dtype: DataType,
-        tag: str | None = None,
+        tag: FormatTag | None = None,
         *,
         strides: Sequence[int] | None = None,
         inner_blocks: Sequence[Sequence[int]] = (),
@@ -67,24 +68,24 @@ class MemoryDesc:
         if not 1 <= ndims <= MAX_NDIMS:
             raise InvalidArguments(f"dims {dims} has {ndims} dims: a tensor has 1 to {MAX_NDIMS}")
         if not isinstance(dtype, DataType):
-            raise InvalidArguments(f"dtype {dtype!r} is not a DataType: use one of asmdnn.types, such as f32")
+            raise InvalidArguments(f"dtype {shown(dtype)} is not a DataType: use one of asmdnn.types, such as f32")
         if (tag is None) == (strides is None):
-            raise InvalidArguments(f"tag {tag!r} and strides {strides!r}: give exactly one of the two")
-        if offset0:
+            raise InvalidArguments(f"tag {shown(tag)} and strides {shown(strides)}: give exactly one of the two")
+        if type(offset0) is not int or offset0:
             (offset0,) = naturals("offset0", (offset0,))
         if not isinstance(inner_blocks, tuple) or inner_blocks:
             inner_blocks = checked_blocks(inner_blocks, ndims)
 
+        if tag is not None and not isinstance(tag, str):
+            raise InvalidArguments(f"tag {shown(tag)} is not a string: use a tag such as 'nchw', 'aBcd8b' or 'any'")
         if strides is not None:
             place = place_by_strides(dims, strides, inner_blocks)
         elif inner_blocks:
-            raise InvalidArguments(f"inner_blocks {inner_blocks!r} needs strides: or use a tag, such as 'aBcd8b'")
+            raise InvalidArguments(f"inner_blocks {shown(inner_blocks)} needs strides: or use a tag, such as 'aBcd8b'")
         elif tag == "any":
             place = place_anywhere(dims)
-        elif isinstance(tag, str):
-            place = place_by_tag(dims, tag)
         else:
-            raise InvalidArguments(f"tag {tag!r} is not a string: use a tag such as 'nchw', 'aBcd8b' or 'any'")
+            place = place_by_tag(dims, tag or "")
 
         reach = max(place.extent, max(place.strides, default=0)) + offset0
         if reach * dtype.size_bytes > MAX_BYTES:
@@ -122,6 +123,9 @@ class MemoryDesc:
             layout = f"strides {'x'.join(map(str, self.strides))}{blocks and ' blocks ' + blocks}"
         offset = f" offset {self.offset0}" if self.offset0 else ""
         return f"{self.dtype} {'x'.join(map(str, self.dims))} {layout}{offset}"
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
 
     @property
     def ndims(self) -> int:
@@ -195,6 +199,8 @@ class MemoryDesc:
         return False
 
     def nelems(self, with_padding: bool = False) -> int:
+        if not isinstance(with_padding, bool):
+            raise InvalidArguments(f"with_padding must be True or False, not {shown(with_padding)}")
         return prod(self.padded_dims if with_padding else self.dims)
 
     def offset(self, index: Sequence[int]) -> int:
@@ -208,6 +214,8 @@ class MemoryDesc:
     def offsets(self, with_padding: bool = False) -> NDArray[np.int64]:
         """`offset` of every element: int64 shaped `dims`, or `padded_dims` with the padding."""
         self._require_layout("offset")
+        if not isinstance(with_padding, bool):
+            raise InvalidArguments(f"with_padding must be True or False, not {shown(with_padding)}")
         shape = self.padded_dims if with_padding else self.dims
         tables = [self.dim_offsets(dim)[:n] for dim, n in enumerate(shape)]
         tables[0] += self.offset0
@@ -219,6 +227,8 @@ class MemoryDesc:
         int64[padded_dims[dim]]: what schedules broadcast.
         """
         self._require_layout("offset")
+        if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or not 0 <= dim < self.ndims:
+            raise InvalidArguments(f"dim must be a dim of {self}, from 0 to {self.ndims - 1}, not {shown(dim)}")
         return self._along(dim, np.arange(self.padded_dims[dim], dtype=np.int64))
 
     def submemory(self, dims: Sequence[int], offsets: Sequence[int]) -> "MemoryDesc":
@@ -255,6 +265,8 @@ class MemoryDesc:
         dims = naturals("dims", dims)
         if dims == self.dims:
             return self
+        if not 1 <= len(dims) <= MAX_NDIMS:
+            raise InvalidArguments(f"dims {shown(dims)} has {len(dims)} dims: a tensor has 1 to {MAX_NDIMS}")
         if self.is_any and prod(dims) == self.nelems():
             return MemoryDesc(dims, self.dtype, "any", offset0=self.offset0)
         self._require_layout("other dims of as many elements")

@@ -107,16 +107,26 @@ def import_array(producer: object) -> tuple[Array, DataType]:
     return np.asarray(_Borrowed(address, managed.deleter, interface)), dtype
 
 
-def _capsule_from(producer: object) -> object:
-    if not (hasattr(producer, "__dlpack__") and hasattr(producer, "__dlpack_device__")):
+def _capsule_from(producer: Any) -> object:
+    if not all(callable(getattr(type(producer), name, None)) for name in ("__dlpack__", "__dlpack_device__")):
         raise InvalidArguments(f"producer of type {type(producer).__name__} has no __dlpack__: use numpy.asarray")
-    device = tuple(map(int, producer.__dlpack_device__()))
-    if device[0] != CPU_DEVICE[0]:
+    try:
+        device = tuple(map(int, producer.__dlpack_device__()))
+    except Exception as error:  # whatever the producer does
+        what = f"producer of type {type(producer).__name__} does not tell where it lies ({type(error).__name__})"
+        raise InvalidArguments(f"{what}: use numpy.asarray") from error
+    if device[:1] == () or device[0] != CPU_DEVICE[0]:
         raise InvalidArguments(f"producer lies on the DLPack device {device}, not on the CPU, (1, 0): copy it there")
     try:
-        return producer.__dlpack__(max_version=VERSION)
-    except TypeError:  # from before versions
-        return producer.__dlpack__()
+        try:
+            return producer.__dlpack__(max_version=VERSION)
+        except TypeError:  # from before versions
+            return producer.__dlpack__()
+    except BufferError:
+        raise
+    except Exception as error:  # whatever the producer does
+        what = f"producer of type {type(producer).__name__} gives no tensor ({type(error).__name__}: {error})"
+        raise InvalidArguments(f"{what}: use numpy.asarray") from error
 
 
 def _interface(tensor: _Tensor, read_only: bool) -> tuple[DataType, dict[str, object]]:

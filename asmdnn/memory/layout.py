@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.tags import MAX_INNER_BLOCKS, parse_tag
 
+MAX_NATURAL = 2**63 - 1
 Blocks = tuple[tuple[int, int], ...]  # (dim, block size), outermost first
 
 
@@ -66,13 +67,15 @@ def naturals(name: str, values: Sequence[int]) -> tuple[int, ...]:
     """`values` as a tuple of Python ints >= 0; numpy's integers are welcome, bools are not."""
     try:
         given = tuple(values)
-    except TypeError:
-        raise InvalidArguments(f"{name} {values!r} must be a sequence of integers") from None
+    except Exception:  # whatever the caller's object does when it is iterated over
+        raise InvalidArguments(f"{name} {shown(values)} must be a sequence of integers") from None
     for value in given:
         if type(value) is not int:
             return naturals(name, tuple(_integer(name, given, value) for value in given))
         if value < 0:
-            raise InvalidArguments(f"{name} {given} has {value}: must be 0 or more")
+            raise InvalidArguments(f"{name} {shown(given)} has {shown(value)}: must be 0 or more")
+        if value > MAX_NATURAL:
+            raise InvalidArguments(f"{name} {shown(given)} has {shown(value)}: the largest tensor has 2**46 bytes")
     return given
 
 
@@ -80,17 +83,19 @@ def _integer(name: str, given: tuple[object, ...], value: object) -> int:
     if not isinstance(value, (bool, np.bool_)):
         try:
             return int(as_index(value))  # type: ignore[arg-type]
-        except TypeError:
+        except Exception:  # whatever the caller's object does
             pass
-    raise InvalidArguments(f"{name} {given!r} has {value!r}: must be integers")
+    raise InvalidArguments(f"{name} {shown(given)} has {shown(value)}: must be integers")
 
 
 def checked_blocks(given: Sequence[Sequence[int]], ndims: int) -> Blocks:
     """`given` as pairs of Python ints: dims of the tensor and positive sizes.  Raises InvalidArguments."""
     try:
         pairs = [naturals("inner_blocks", pair) for pair in given]
-    except TypeError:
-        raise InvalidArguments(f"inner_blocks {given!r} must be pairs of a dim and a size: such as [(1, 8)]") from None
+    except InvalidArguments:
+        raise
+    except Exception:
+        raise InvalidArguments(f"inner_blocks {shown(given)} must be pairs of dim and size: such as [(1, 8)]") from None
     if len(pairs) > MAX_INNER_BLOCKS:
         raise InvalidArguments(f"inner_blocks has {len(pairs)} entries: use at most {MAX_INNER_BLOCKS}")
     blocks = []

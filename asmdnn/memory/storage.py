@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, OutOfMemory, shown
 from asmdnn.memory import dlpack
 from asmdnn.memory.arrays import data_type_of, element_strides, is_stored_as, way_to
 from asmdnn.memory.blocks import Array, blocked_view, padding_views
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.memory.views import plain_strides
+from asmdnn.notebook import html_of
 from asmdnn.types import DataType
 
 ALIGNMENT_BYTES = 64
@@ -39,7 +40,7 @@ class Memory:
 
     def __init__(self, desc: MemoryDesc, buffer: object = None, *, padding_is_zero: bool = False) -> None:
         if not isinstance(desc, MemoryDesc):
-            raise InvalidArguments(f"desc {desc!r} is not a MemoryDesc: use MemoryDesc(dims, f32, 'nchw') or such")
+            raise InvalidArguments(f"desc {shown(desc)} is not a MemoryDesc: use MemoryDesc(dims, f32, 'nchw') or such")
         size_bytes = desc.size_bytes
         raw = _allocate(size_bytes) if buffer is None else _attach(desc, buffer)
         self._set(desc, raw[:size_bytes].view(desc.dtype.numpy))
@@ -56,6 +57,8 @@ class Memory:
         if not isinstance(array, np.ndarray):
             raise InvalidArguments(f"array of type {type(array).__name__} is not a numpy array: use numpy.asarray")
         array = np.asarray(array)  # a subclass may reshape by rules of its own
+        if dtype is not None and not isinstance(dtype, DataType):
+            raise InvalidArguments(f"dtype {shown(dtype)} is not a DataType: use one of asmdnn.types, such as bf16")
         if dtype is None:
             dtype = data_type_of(array.dtype)
         elif not is_stored_as(array.dtype, dtype):
@@ -80,7 +83,13 @@ class Memory:
 
         Index by index and exact, in numpy: the reference for reorders, not a fast one.
         """
-        array = np.asarray(array)
+        if not isinstance(desc, MemoryDesc):
+            raise InvalidArguments(f"desc {shown(desc)} is not a MemoryDesc: use MemoryDesc(dims, f32, 'nchw') or such")
+        try:
+            array = np.asarray(array)
+        except Exception as error:  # whatever the caller's object does
+            what = f"array of type {type(array).__name__} cannot be read ({type(error).__name__})"
+            raise InvalidArguments(f"{what}: pass a numpy array") from error
         if array.shape != desc.dims:
             raise InvalidArguments(f"array has shape {array.shape}, but desc has dims {desc.dims}: make them equal")
         if not is_stored_as(array.dtype, desc.dtype):
@@ -144,7 +153,7 @@ class Memory:
         Raises BufferError for blocked and padded formats, other devices, and read-only memory in a legacy capsule.
         """
         if stream is not None:
-            raise BufferError(f"stream {stream!r} must be None: the memory is the CPU's")
+            raise BufferError(f"stream {shown(stream)} must be None: the memory is the CPU's")
         return dlpack.export_array(self.view(), self.desc.dtype, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -172,12 +181,15 @@ class Memory:
         """For example "Memory f32 1x64x56x56 nChw16c at 0x7f0c8c0d1000"."""
         return f"Memory {self.desc} at {self.address:#x}{'' if self.writable else ', read-only'}"
 
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
     def __reduce__(self) -> "tuple[Callable[[MemoryDesc, Array], Memory], tuple[MemoryDesc, Array]]":
         # The default would copy `address` into a process or an object where it points nowhere.
         return _copy_of, (self.desc, self.array)
 
     def _set(self, desc: MemoryDesc, storage: Array) -> None:
-        address = storage.ctypes.data
+        address = storage.__array_interface__["data"][0]
         if address % desc.dtype.size_bytes:
             raise InvalidArguments(
                 f"buffer at address {address:#x} is not aligned to the element's {desc.dtype.size_bytes} bytes: copy it"
@@ -198,8 +210,25 @@ class Memory:
             )
 
 
+def placed(desc: MemoryDesc, storage: Array, address: int) -> Memory:
+    """A Memory of `storage`, flat, writable, of desc's element type and all of it, padding included, at `address`.
+
+    For who has made and filled it: nothing is checked.
+    """
+    memory = Memory.__new__(Memory)
+    put = object.__setattr__
+    put(memory, "desc", desc)
+    put(memory, "array", storage)
+    put(memory, "address", address)
+    put(memory, "writable", True)
+    return memory
+
+
 def _allocate(size_bytes: int) -> Array:
-    raw = np.zeros(size_bytes + ALIGNMENT_BYTES - 1, np.uint8)
+    try:
+        raw = np.zeros(size_bytes + ALIGNMENT_BYTES - 1, np.uint8)
+    except MemoryError:
+        raise OutOfMemory(f"a tensor of {size_bytes} bytes does not fit: free memory, or make it smaller") from None
     start = -raw.ctypes.data % ALIGNMENT_BYTES
     return raw[start : start + size_bytes]
 

@@ -2,8 +2,9 @@
 
     length of the JSON u64 | JSON, padded to 8 | arrays, each padded to 8
 
-Specs are frozen dataclasses, named tuples, enumerations and plain values.  Decoding builds only classes that this
-package has imported already and imports nothing, so that no text of a file decides what code is loaded.
+Specs are frozen dataclasses, named tuples, enumerations and plain values.  Decoding builds only classes of generators
+that this package has imported already and imports nothing, so that no text of a file decides what code is loaded; it
+inflates no more than LARGEST_PLAN_BYTES; and what it returns has passed decoded.py.
 """
 
 import json
@@ -18,13 +19,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.errors import AsmdnnError
+from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.jit.kernels import spec_text
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Phase, Plan
+from asmdnn.planning.decoded import Nonsense, check_decoded, require
+from asmdnn.planning.phase import FLAGS, Phase, Repeat, View
+from asmdnn.planning.plan import Plan
 from asmdnn.types import DATA_TYPES
 
 COMPRESSION = 6
+LARGEST_PLAN_BYTES = 1 << 28  # inflated; a record has some 64 bytes
+SPEC_PACKAGES = ("generators", "isa", "types")  # of the classes that specs consist of
 
 _LENGTH = struct.Struct("<Q")
 _ALIGNMENT_BYTES = 8
@@ -42,15 +47,19 @@ def encode_plan(plan: Plan, extra: Any = None) -> bytes:
         arrays.append(np.ascontiguousarray(array))
         return {"dtype": array.dtype.str, "shape": list(array.shape)}
 
+    number = {spec: i for i, spec in enumerate(plan.specs)}
     text = {
         "implementation": plan.implementation,
         "specs": [_encode(spec) for spec in plan.specs],
         "phases": [
             {
+                "kernels": [number[spec] for spec in phase.kernels],
                 "arguments": phase.arguments,
                 "records": shelve(phase.records),
                 "cycles": shelve(phase.cycles),
-                "continues": phase.continues,
+                "groups": [] if phase.groups is None else [shelve(phase.groups)],
+                "repeats": phase.repeats,
+                **{name: getattr(phase, name) for name in FLAGS},
             }
             for phase in plan.phases
         ],
@@ -59,43 +68,84 @@ def encode_plan(plan: Plan, extra: Any = None) -> bytes:
         "scratch_bytes": dict(plan.scratch_bytes),
         "outputs": plan.outputs,
         "in_place": plan.in_place,
+        "per_part": plan.per_part,
         "extra": extra,
     }
     head = json.dumps(text).encode()
     parts = [_LENGTH.pack(len(head)), head, bytes(-len(head) % _ALIGNMENT_BYTES)]
     for array in arrays:
         parts += [array.tobytes(), bytes(-array.nbytes % _ALIGNMENT_BYTES)]
-    data = zlib.compress(b"".join(parts), COMPRESSION)
-    _compare(plan, decode_plan(data)[0])
+    raw = b"".join(parts)
+    if len(raw) > LARGEST_PLAN_BYTES:
+        raise NotPackable(f"the plan {plan.implementation} has {len(raw)} bytes, packs take {LARGEST_PLAN_BYTES}")
+    data = zlib.compress(raw, COMPRESSION)
+    try:
+        copy, _ = decode_plan(data)
+    except InvalidArguments as error:
+        raise NotPackable(f"the plan {plan.implementation} cannot be packed: {error}") from None
+    _compare(plan, copy)
     return data
 
 
-def decode_plan(data: bytes | memoryview) -> tuple[Plan, Any]:
-    """The plan, its arrays read-only, and what was stored beside it.  For bytes whose checksum holds."""
-    raw = zlib.decompress(data)
+def decode_plan(data: bytes | memoryview, source: str = "bytes") -> tuple[Plan, Any]:
+    """The plan, its arrays read-only, and what was stored beside it.  For bytes whose checksum holds.
+
+    Raises InvalidArguments, which names the source, for anything that is no plan.
+    """
+    try:
+        plan, extra = _decode_plan(data)
+        check_decoded(plan)
+    except Exception as error:  # nonsense makes any constructor fail in any way
+        what = str(error) if isinstance(error, Nonsense | NotPackable) else f"{type(error).__name__}: {error}"
+        raise InvalidArguments(f"a plan in {source} makes no sense ({what}): make it again with asmdnn pack") from None
+    return plan, extra
+
+
+def _inflated(data: bytes | memoryview) -> bytes:
+    inflater = zlib.decompressobj()
+    raw = inflater.decompress(data, LARGEST_PLAN_BYTES)
+    require(inflater.eof, f"it is cut off, or has more than {LARGEST_PLAN_BYTES} bytes")
+    return raw
+
+
+def _decode_plan(data: bytes | memoryview) -> tuple[Plan, Any]:
+    raw = _inflated(data)
     (head_bytes,) = _LENGTH.unpack_from(raw)
+    require(head_bytes <= len(raw), "its text is longer than the whole")
     text = json.loads(raw[_LENGTH.size : _LENGTH.size + head_bytes])
     at = _LENGTH.size + head_bytes + -head_bytes % _ALIGNMENT_BYTES
 
     def take(described: dict[str, Any]) -> npt.NDArray[Any]:
         nonlocal at
         dtype, shape = np.dtype(described["dtype"]), tuple(described["shape"])
+        require(dtype in (np.int64, np.int32) and min(shape, default=0) >= 0, "an array is not of int64 or int32")
         array = np.frombuffer(raw, dtype, int(np.prod(shape, dtype=np.int64)), at).reshape(shape)
         at += array.nbytes + -array.nbytes % _ALIGNMENT_BYTES
         return array
 
-    phases = tuple(
-        Phase(tuple(p["arguments"]), take(p["records"]), take(p["cycles"]), p["continues"]) for p in text["phases"]
-    )
+    specs = tuple(_decode(spec) for spec in text["specs"])
+
+    def phase(p: dict[str, Any]) -> Phase:
+        require(all(0 <= k < len(specs) for k in p["kernels"]), "a phase has kernels that do not exist")
+        return Phase(
+            tuple(specs[k] for k in p["kernels"]),
+            tuple(View(*view) for view in p["arguments"]),
+            take(p["records"]),
+            take(p["cycles"]),
+            groups=take(p["groups"][0]) if p["groups"] else None,
+            repeats=tuple(Repeat(times, tuple(strides)) for times, strides in p["repeats"]),
+            **{name: p[name] for name in FLAGS},
+        )
+
     plan = Plan(
         implementation=text["implementation"],
-        specs=tuple(_decode(spec) for spec in text["specs"]),
-        phases=phases,
+        phases=tuple(map(phase, text["phases"])),
         tensors={name: _decode(desc) for name, desc in text["tensors"].items()},
         constants={name: take(array) for name, array in text["constants"].items()},
         scratch_bytes=text["scratch_bytes"],
         outputs=tuple(text["outputs"]),
         in_place=tuple(text["in_place"]),
+        per_part=tuple(text["per_part"]),
     )
     return plan, text["extra"]
 
@@ -133,7 +183,8 @@ def _decode(value: Any) -> Any:
 
 def _class(name: str) -> Any:
     module, _, qualname = name.partition(":")
-    ours = module.startswith(f"{__name__.split('.')[0]}.")
+    package, *rooms = module.split(".")
+    ours = package == __name__.split(".")[0] and rooms[:1] and rooms[0] in SPEC_PACKAGES
     cls = getattr(sys.modules.get(module), qualname, None) if ours else None
     if not isinstance(cls, type) or not (is_dataclass(cls) or issubclass(cls, Enum) or hasattr(cls, "_fields")):
         raise NotPackable(f"a plan holds a {name}, which this process does not know")
@@ -155,7 +206,7 @@ def _compare(plan: Plan, copy: Plan) -> None:
     same = (
         [spec_text(spec) for spec in plan.specs] == [spec_text(spec) for spec in copy.specs]
         and _arrays(plan) == _arrays(copy)
-        and [(p.arguments, p.continues) for p in plan.phases] == [(p.arguments, p.continues) for p in copy.phases]
+        and list(map(_values, plan.phases)) == list(map(_values, copy.phases))
         and all(
             getattr(plan, f.name) == getattr(copy, f.name)
             for f in fields(plan)
@@ -167,6 +218,12 @@ def _compare(plan: Plan, copy: Plan) -> None:
 
 
 def _arrays(plan: Plan) -> Sequence[tuple[str, tuple[int, ...], bytes]]:
-    arrays = [array for phase in plan.phases for array in (phase.records, phase.cycles)]
+    arrays = [array for phase in plan.phases for array in (phase.records, phase.cycles, phase.groups)]
     arrays += [plan.constants[name] for name in sorted(plan.constants)]
-    return [(array.dtype.str, array.shape, array.tobytes()) for array in arrays]
+    return [(array.dtype.str, array.shape, array.tobytes()) for array in arrays if array is not None]
+
+
+def _values(phase: Phase) -> tuple[Any, ...]:
+    """What a phase says beside its arrays."""
+    kernels = [spec_text(spec) for spec in phase.kernels]
+    return (kernels, phase.arguments, phase.repeats, *(getattr(phase, name) for name in FLAGS))

@@ -3,9 +3,9 @@
 For finding a defect, of asmdnn or of a caller that writes into the padding; a call takes many times longer.
 """
 
-import os
 from collections.abc import Callable, Mapping
 
+from asmdnn import environment
 from asmdnn.errors import AsmdnnError
 from asmdnn.memory import Memory
 from asmdnn.planning.plan import Plan
@@ -16,8 +16,8 @@ class PaddingError(AsmdnnError):
 
 
 def is_checking() -> bool:
-    """Whether ASMDNN_CHECK asks for it: anything but 0 or nothing does."""
-    return os.environ.get("ASMDNN_CHECK", "0") not in ("", "0")
+    """Whether ASMDNN_CHECK asks for it."""
+    return environment.flag(environment.CHECK, default=False)
 
 
 def check_padding(plan: Plan, memories: Mapping[str, Memory]) -> None:

@@ -1,40 +1,70 @@
-"""Engine: the ISA level, the threads and the cache that plans are made for; Stream: in-order execution."""
+"""Engine: the machine, the ISA level, the threads and the cache that plans are made for; Stream: in-order execution."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from asmdnn.errors import InvalidArguments
-from asmdnn.isa.cpu import cache_sizes, effective_isa
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.levels import isa_of
+from asmdnn.planning.host import best_isa, host, setting
+from asmdnn.planning.machine import machine_of
 from asmdnn.runtime.threads import check_thread_count, max_threads
-
-USUAL_L2_BYTES = 1 << 19  # where the CPU does not tell
+from asmdnn.types import IsaName
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
     """What plans are made for; a frozen value.
 
-    kind: "cpu".  isa: the name of a level, default the best that this machine has and ASMDNN_MAX_CPU_ISA allows.
+    kind: "cpu".  isa: the name of a level, default the best that the machine has and ASMDNN_MAX_CPU_ISA allows.
     threads: default the OpenMP runtime's count.  l2_bytes: the cache that a thread's working set should stay in,
-    default this machine's.  Plans can be made for levels that this machine lacks; only execution asks for the real one.
-    Raises InvalidArguments for an unknown kind, ISA or count, Unimplemented without AVX2 or an OpenMP runtime.
+    default the machine's.  machine: a CPU class, such as "sapphire_rapids", whose level, L2 and tuning are the
+    defaults; the default is the machine at hand, or that of ASMDNN_MACHINE.  Plans can be made for machines and levels
+    that are not at hand; only execution asks for the real one.
+    Raises InvalidArguments for an unknown kind, ISA, machine or count, Unimplemented without AVX2 or an OpenMP runtime.
     """
 
     kind: str = "cpu"
-    isa: str = ""
+    isa: IsaName | Literal[""] = ""
     threads: int = 0
     l2_bytes: int = field(default=0, repr=False)
+    machine: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
-        if self.kind != "cpu":
-            raise InvalidArguments(f"kind must be 'cpu', not {self.kind!r}")
-        isa = isa_of(self.isa) if self.isa else effective_isa()
+        if not isinstance(self.kind, str) or self.kind != "cpu":
+            raise InvalidArguments(f"kind must be 'cpu', not {shown(self.kind)}")
+        machine = host() if isinstance(self.machine, str) and not self.machine else machine_of(self.machine)
+        isa = best_isa(machine) if isinstance(self.isa, str) and not self.isa else isa_of(self.isa)
+        object.__setattr__(self, "machine", machine.name)
         object.__setattr__(self, "isa", isa.name)
-        object.__setattr__(self, "threads", check_thread_count(self.threads) if self.threads != 0 else max_threads())
+        default = type(self.threads) is int and self.threads == 0
+        object.__setattr__(self, "threads", max_threads() if default else check_thread_count(self.threads))
         if isinstance(self.l2_bytes, bool) or not isinstance(self.l2_bytes, int) or self.l2_bytes < 0:
-            raise InvalidArguments(f"l2_bytes must be a number of bytes, not {self.l2_bytes!r}")
-        object.__setattr__(self, "l2_bytes", self.l2_bytes or cache_sizes().l2_bytes or USUAL_L2_BYTES)
+            raise InvalidArguments(f"l2_bytes must be a number of bytes, not {shown(self.l2_bytes)}")
+        object.__setattr__(self, "l2_bytes", self.l2_bytes or machine.caches.l2_bytes)
+
+
+EngineKey = tuple[object, ...]
+_defaults: dict[EngineKey, Engine] = {}  # a few: one for each machine, cap and thread count that was met
+
+
+def engine_key(engine: Engine | None) -> EngineKey:
+    """What a call with this engine, or the default one, depends on: machine, caps, threads; cheap to hash.
+
+    Raises InvalidArguments for anything else than an engine.
+    """
+    if engine is None:
+        return (*setting(), max_threads())
+    return (*setting(), engine_or_default(engine))
+
+
+def engine_or_default(engine: Engine | None) -> Engine:
+    """`engine`, or the default one: Engine(), without asking the machine again.  Raises InvalidArguments."""
+    if engine is None:
+        key = engine_key(None)
+        return _defaults.get(key) or _defaults.setdefault(key, Engine())
+    if not isinstance(engine, Engine):
+        raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
+    return engine
 
 
 class Stream:

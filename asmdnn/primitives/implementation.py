@@ -2,17 +2,21 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.forking import importing
+from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
+from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
+from asmdnn.runtime.caches import Cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,41 +30,85 @@ class Refusal:
         return f"{self.implementation}: {self.reason}"
 
 
-KEPT_PLANS = 256
+PLANS_LIMIT_BYTES = 64 << 20
+OBJECTS_BYTES = 8_000  # what Python keeps of a plan and its request beside the schedule, about
+ANY_MACHINE = ""  # in the place of a name: what is packed for a machine serves others, if there is nothing better
 PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
 Desc = TypeVar("Desc")
 Planner = Callable[[Desc, Attr, Engine], Plan | Refusal]
 
 
+class Planned:
+    """What the implementation list answered."""
+
+    __slots__ = ("kept_bytes", "plan", "refusals", "used")
+
+    def __init__(self, plan: Plan, refusals: tuple[Refusal, ...]) -> None:
+        self.plan, self.refusals, self.used = plan, refusals, False
+        self.kept_bytes: int = plan.nbytes + OBJECTS_BYTES
+
+
+plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], Planned] = Cache(PLANS_LIMIT_BYTES)
+
+
 def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """What each implementation says, best first, lazily."""
-    return (planner(desc, attr, engine) for planner in planners)
+    return (with_denormals(planner(desc, attr, engine), attr) for planner in planners)
 
 
-@lru_cache(KEPT_PLANS)
-def first_plan(
-    planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine
-) -> tuple[Plan, tuple[Refusal, ...]]:
+def with_denormals(answer: Plan | Refusal, attr: Attr) -> Plan | Refusal:
+    """The plan with subnormal numbers flushed or kept, if the attributes say which."""
+    if isinstance(answer, Refusal) or attr.denormals is None:
+        return answer
+    return replace(answer, phases=flushing(answer.phases, attr.denormals == "flush"))
+
+
+def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> Planned:
     """The first plan and the refusals before it; Unimplemented with every reason if there is none.
 
-    A plan of a loaded pack comes before all planners.  All arguments are values, so that equal requests share one plan:
-    a network repeats its layers.
+    All arguments are values, so that equal requests share one plan: a network repeats its layers.
     """
-    if packs.loaded() and (stored := packs.find_plan(plan_key(planners, desc, attr, engine))):
-        return _unpacked(stored)
+    key = planners, desc, attr, engine
+    return plans.get(key) or plans.put(key, Planned(*_find_plan(*key)))
+
+
+def _find_plan(
+    planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine
+) -> tuple[Plan, tuple[Refusal, ...]]:
+    """As first_plan; a plan of a loaded pack comes before all planners."""
+    if packs.loaded() and (stored := packs.find_plan(plan_keys(planners, desc, attr, engine))):
+        return _unpacked(*stored)
     refusals: list[Refusal] = []
     for answer in try_all(planners, desc, attr, engine):
         if isinstance(answer, Plan):
             return answer, tuple(refusals)
         refusals.append(answer)
-    raise Unimplemented(f"no implementation takes {desc}: {'; '.join(map(str, refusals))}")
+    raise Unimplemented(f"no implementation takes {desc}: {reasons_of(refusals)}")
 
 
-def plan_key(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> str:
+def reasons_of(refusals: Sequence[Refusal]) -> str:
+    """Every reason once, behind all implementations that give it."""
+    names: dict[str, list[str]] = {}
+    for refusal in refusals:
+        names.setdefault(refusal.reason, []).append(refusal.implementation)
+    return "; ".join(f"{', '.join(given_by)}: {reason}" for reason, given_by in names.items())
+
+
+def plan_keys(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> list[str]:
+    """What a plan is looked for under: as it is packed for this engine, for any machine, and so for the levels below
+    that have the same vectors, the best first."""
+    wanted = isa_of(engine.isa)
+    below = [isa for isa in LEVELS if isa.features < wanted.features and isa.vector_bytes == wanted.vector_bytes]
+    isas = (wanted, *reversed(below))
+    machines = (engine.machine, ANY_MACHINE)
+    return [plan_key(planners, desc, attr, isa.name, machine) for machine in machines for isa in isas]
+
+
+def plan_key(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, isa: str, machine: str) -> str:
     """What a plan is packed under: a sha256 of the request, without threads and L2, and of the planners' sources."""
     names = ", ".join(f"{planner.__module__}.{planner.__qualname__}" for planner in planners)
-    text = "\n".join((names, repr(desc), repr(attr), engine.isa, plan_digest()))
+    text = "\n".join((names, repr(desc), repr(attr), isa, machine, plan_digest()))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -71,8 +119,12 @@ def plan_digest() -> str:
     return digest_of(path for name in PLAN_PACKAGES for path in (package / name).rglob("*.py"))
 
 
-def _unpacked(stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
-    from asmdnn.planning.codec import decode_plan  # most processes load no pack
+def _unpacked(path: str, stored: memoryview) -> tuple[Plan, tuple[Refusal, ...]]:
+    with importing():
+        from asmdnn.planning.codec import decode_plan  # most processes load no pack
 
-    plan, refusals = decode_plan(stored)
-    return plan, tuple(Refusal(*refusal) for refusal in refusals)
+    plan, refusals = decode_plan(stored, f"the pack {path!r}")
+    try:
+        return plan, tuple(Refusal(str(implementation), str(reason)) for implementation, reason in refusals)
+    except (TypeError, ValueError):
+        raise InvalidArguments(f"the pack {path!r} has refusals that make no sense: make it again") from None

@@ -1,8 +1,8 @@
 """Kernel packs: plans and kernels made ahead, so that another process, or machine, needs neither planner nor PeachPy.
 
-Kernels are keyed as in the disk cache.  A plan is keyed by its description, attributes, ISA level and implementation
-list, but not by the size of L2: a pack is made for one target, and on a machine with another L2 the planners would ask
-for kernels that the pack does not have.
+Kernels are keyed as in the disk cache.  A plan is keyed by its description, attributes, ISA level, implementation list
+and machine, and the first one of a description also without the machine: on a machine that the pack was not made for
+the planners would ask for kernels that it does not have.  For the same reason the size of L2 is in no key.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,14 +11,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.forking import importing
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import source_digest
 from asmdnn.jit.packs import Pack
 from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.primitives.implementation import plan_digest, plan_key
+from asmdnn.primitives.implementation import ANY_MACHINE, plan_digest, plan_key
 from asmdnn.primitives.registry import kind_of
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.version import __version__
@@ -34,7 +35,8 @@ def load_pack(path: str | PathLike[str]) -> Pack:
     one again changes nothing.  Primitives that exist already, and plans that were made before, stay as they are.  Any
     thread may call this at any time.  Only load packs that you trust: they are code.
     """
-    from asmdnn.jit import pack_file  # in functions, here and below: most processes need neither packs nor JSON
+    with importing():  # here and below: most processes need neither packs nor JSON
+        from asmdnn.jit import pack_file
 
     where = _path(path)
     file = pack_file.read(where)
@@ -42,7 +44,7 @@ def load_pack(path: str | PathLike[str]) -> Pack:
         theirs = file.facts.get(name)
         if theirs != mine:
             raise InvalidArguments(
-                f"the pack {str(where)!r} was made with {name} {_short(theirs)}, this is {_short(mine)}: "
+                f"the pack {shown(str(where))} was made with {name} {_short(theirs)}, this is {_short(mine)}: "
                 "make it again with this version."
             )
     return packs.add(Pack.of(str(where), file))
@@ -50,7 +52,8 @@ def load_pack(path: str | PathLike[str]) -> Pack:
 
 def read_pack(path: str | PathLike[str]) -> Pack:
     """What the intact pack at `path` holds, whatever version made it; it is not used.  Raises InvalidArguments."""
-    from asmdnn.jit import pack_file
+    with importing():
+        from asmdnn.jit import pack_file
 
     where = _path(path)
     return Pack.of(str(where), pack_file.read(where))
@@ -62,28 +65,39 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
     `facts` are added to the manifest.  Raises InvalidArguments if the file cannot be written, what generating raises,
     and NotPackable for a plan with values that the format does not know.
     """
-    from asmdnn.jit import pack_file
-    from asmdnn.planning.codec import encode_plan
+    with importing():
+        from asmdnn.jit import pack_file
+        from asmdnn.planning.codec import encode_plan
 
+    where, given = _path(path), _descs(descs)
+    if not isinstance(facts, Mapping):
+        raise InvalidArguments(f"facts must map names to what JSON can say, not {shown(facts)}")
     blobs: dict[tuple[str, str], tuple[str, str, str, str, bytes]] = {}
     isas: dict[str, None] = {}
+    machines: dict[str, None] = {}
     cache = kernel_cache()
-    for pd in descs:
-        isas[pd.engine.isa] = None
+    for pd in given:
+        isas[pd.engine.isa] = machines[pd.engine.machine] = None
         specs: list[Any] = [*pd.plan.specs, ExecutorSpec(len(pd.plan.phases[0].arguments))]
         for spec in specs:
             key = cache.key(spec)
             if ("kernel", key) not in blobs:
                 code = cache.fetch(spec).code
                 blobs["kernel", key] = ("kernel", key, spec.name, getattr(spec, "isa", "x86_64"), code)
-        key = plan_key(kind_of(pd.desc).planners, pd.desc, pd.attr, pd.engine)
+        planners, isa = kind_of(pd.desc).planners, pd.engine.isa
+        own, common = (plan_key(planners, pd.desc, pd.attr, isa, m) for m in (pd.engine.machine, ANY_MACHINE))
         refusals = [[refusal.implementation, refusal.reason] for refusal in pd.refusals]
         name = f"{pd.implementation}  {pd.desc}"
-        blobs["plan", key] = ("plan", key, name, pd.engine.isa, encode_plan(pd.plan, refusals))
+        plan = encode_plan(pd.plan, refusals)
+        blobs["plan", own] = ("plan", own, name, isa, plan)
+        blobs.setdefault(("common", common), ("common", common, name, isa, plan))
     if not blobs:
         raise InvalidArguments("a pack needs at least one problem")
-    image = pack_file.image_of({**versions(), "isas": list(isas), **facts}, list(blobs.values()))
-    where = _path(path)
+    made_for = {"isas": list(isas), "machines": list(machines)}
+    try:
+        image = pack_file.image_of({**versions(), **made_for, **facts}, list(blobs.values()))
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        raise InvalidArguments(f"facts must map names to what JSON can say, not {shown(facts)}") from None
     pack_file.write(where, image)
     return read_pack(where)
 
@@ -101,8 +115,19 @@ def versions() -> dict[str, str]:
 def _path(path: str | PathLike[str]) -> Path:
     try:
         return Path(path).absolute()
-    except TypeError:
-        raise InvalidArguments(f"path must be the path of a pack, not {path!r}") from None
+    except Exception:  # whatever the caller's object does
+        raise InvalidArguments(f"path must be the path of a pack, not {shown(path)}") from None
+
+
+def _descs(descs: Iterable[PrimitiveDesc]) -> list[PrimitiveDesc]:
+    try:
+        given = list(descs)
+    except Exception:  # whatever the caller's object does when it is iterated over
+        raise InvalidArguments(f"descs must be a list of PrimitiveDesc, not {shown(descs)}") from None
+    for pd in given:
+        if not isinstance(pd, PrimitiveDesc):
+            raise InvalidArguments(f"descs must be a list of PrimitiveDesc, one is {shown(pd)}")
+    return given
 
 
 def _short(version: Any) -> str:

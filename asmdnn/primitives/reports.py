@@ -12,9 +12,9 @@ from typing import Any
 
 from asmdnn import verbose
 from asmdnn.errors import AsmdnnError
-from asmdnn.isa.cpu import effective_isa
 from asmdnn.jit.kernels import CacheCounts
 from asmdnn.memory import MemoryDesc
+from asmdnn.planning.host import effective_isa
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.words import attribute_words, format_words
 from asmdnn.primitives.implementation import Refusal
@@ -54,7 +54,7 @@ def call_report(pd: Any) -> Callable[[float], None]:
 def introduce() -> None:
     """The lines about this process, before the first event."""
     try:
-        isa = effective_isa().name
+        isa = str(effective_isa())
     except AsmdnnError:
         isa = "none"
     facts = (f"info,asmdnn v{__version__}", f"info,cpu,runtime:OpenMP,nthr:{max_threads()}", f"info,cpu,isa:{isa}")

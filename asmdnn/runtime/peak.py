@@ -1,12 +1,12 @@
 """This machine's measured f32 FMA peak: what "percent of peak" is a percentage of."""
 
-from functools import lru_cache
+from functools import cache
 from time import perf_counter
 
 from asmdnn.generators.probes.peak import PeakSpec
-from asmdnn.isa.cpu import require_executable
 from asmdnn.isa.vectors import f32_level
 from asmdnn.jit.native import ffi
+from asmdnn.planning.host import require_executable
 from asmdnn.runtime.execution import kernel_cache
 from asmdnn.runtime.threads import openmp
 
@@ -14,14 +14,27 @@ PASSES = 400_000
 SAMPLES = 9
 
 
-@lru_cache
-def fma_gflops(isa: str, threads: int = 1) -> float:
+def fma_gflops(isa: str, threads: int = 1, reached: float = 0.0) -> float:
     """GFLOP/s that `threads` threads reach together on register-only multiply-adds; the best of 9 samples of some ms.
 
-    The best and not the median: a ceiling that other work on the machine lowers is none.  Raises Unimplemented for a
-    level that this machine cannot execute.
+    The best and not the median: a ceiling that other work on the machine lowers is none.  Measured once a process, and
+    again if a result has `reached` more.  Raises Unimplemented for a level that this machine cannot execute.
     """
     require_executable(isa)
+    best = _best(isa, threads)
+    if reached > best[0]:
+        best[0] = max(best[0], measured_gflops(isa, threads))
+    return best[0]
+
+
+@cache
+def _best(isa: str, threads: int) -> list[float]:
+    """The one number, which may rise."""
+    return [measured_gflops(isa, threads)]
+
+
+def measured_gflops(isa: str, threads: int) -> float:
+    """The same, measured now."""
     spec = PeakSpec(f32_level(isa))
     (kernel,) = kernel_cache().load([spec])
     frame = ffi.new("int64_t[1]", [PASSES])

@@ -1,26 +1,29 @@
 """The measured ceilings of a core: clock, multiply-adds, and the bandwidth of each cache and of memory.
 
-Measured once for a CPU and an ISA level, and kept in the cache directory as JSON, by the CPU's name.
+Measured once for a CPU and an ISA level, and kept in the cache directory as JSON, by the CPU's name; measured again
+when a result exceeds them.  How many CPUs other programs kept busy meanwhile is kept with them.
 """
 
 import json
 import math
 import os
-import tempfile
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 
+from asmdnn.files import replace_file
 from asmdnn.generators.probes.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
-from asmdnn.isa.cpu import cache_sizes, cpu_name, require_executable
+from asmdnn.isa.cpu import cache_sizes, cpu_name
 from asmdnn.isa.vectors import VECTORS, f32_level
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_directory, enabled
-from asmdnn.runtime.execution import aligned_bytes, kernel_cache
+from asmdnn.planning.host import require_executable
+from asmdnn.runtime.execution import kernel_cache
 from asmdnn.runtime.peak import fma_gflops
+from asmdnn.runtime.scratch import aligned_bytes
 
 FILE = "rates.json"
 SAMPLES = 7
@@ -28,11 +31,15 @@ CLOCK_PASSES = 100_000
 BYTES_OF_SAMPLE = 1 << 28  # read in one sample: some ms at any rate
 USUAL_L3_BYTES = 32 << 20
 LARGEST_BUFFER_BYTES = 1 << 29
+QUIET_CPUS = 0.2  # what a machine at rest does beside a measurement
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """One core's ceilings.  gbs: 10^9 bytes per second, read only; the best samples, like every ceiling."""
+    """One core's ceilings.  gbs: 10^9 bytes per second, read only; the best samples, like every ceiling.
+
+    busy_cpus: how many CPUs other programs kept busy while these were measured, on average.
+    """
 
     cpu: str
     isa: str
@@ -42,39 +49,71 @@ class Rates:
     l2_gbs: float
     l3_gbs: float
     dram_gbs: float
+    busy_cpus: float = 0.0
 
     @property
     def roofs(self) -> tuple[tuple[str, float], ...]:
         """Memory levels from the core outwards, in GB/s."""
         return ("L1", self.l1_gbs), ("L2", self.l2_gbs), ("L3", self.l3_gbs), ("DRAM", self.dram_gbs)
 
+    @property
+    def disturbance(self) -> str:
+        """A sentence if these were taken under load, else ""."""
+        if self.busy_cpus < QUIET_CPUS:
+            return ""
+        return f"measured while other programs kept {self.busy_cpus:.1f} CPUs busy, so these may be too low"
 
-def rates(isa: str, again: bool = False) -> Rates:
-    """The kept rates of this CPU, measured now if there are none or `again`.  Raises Unimplemented for an ISA level
-    that this machine cannot execute."""
+
+def rates(isa: str, again: bool = False, exceeded: Rates | None = None) -> Rates:
+    """The kept rates of this CPU, measured now if there are none or `again`; or if a result has `exceeded` those, which
+    then only rise.  Raises Unimplemented for an ISA level that this machine cannot execute."""
     require_executable(isa)
     level = f32_level(isa)
-    kept = None if again or not enabled() else _kept(level)
+    kept = None if again or exceeded or not enabled() else _kept(level)
     if kept:
         return kept
     measured = measure(level)
+    if exceeded:
+        higher = {f.name: max(getattr(measured, f.name), getattr(exceeded, f.name)) for f in fields(Rates)[2:-1]}
+        measured = replace(measured, **higher)
     if enabled():
         _keep(measured)
     return measured
+
+
+def forget() -> bool:
+    """Remove what is kept; whether there was anything."""
+    with suppress(OSError):
+        _path().unlink()
+        return True
+    return False
 
 
 def measure(isa: str) -> Rates:
     """Some seconds of work on the calling thread."""
     sizes = cache_sizes()
     l1, l2, l3 = sizes.l1d_bytes or 32 << 10, sizes.l2_bytes or 512 << 10, sizes.l3_bytes or USUAL_L3_BYTES
+    start, busy_before = perf_counter(), _busy_seconds()
     within = (l1 // 2, (l1 + l2) // 2, min((l2 + l3) // 2, 4 * l2), min(4 * l3, LARGEST_BUFFER_BYTES))
-    return Rates(
+    found = Rates(
         cpu_name(),
         isa,
         round(clock_ghz(), 3),
         round(fma_gflops(isa), 1),
         *(round(bandwidth_gbs(isa, size), 1) for size in within),
     )
+    busy = (_busy_seconds() - busy_before) / (perf_counter() - start)
+    return replace(found, busy_cpus=round(max(0.0, busy), 1))
+
+
+def _busy_seconds() -> float:
+    """What all CPUs have worked for others than this process, as far as the system tells; they may lie outside of a
+    container, where they share caches and memory all the same."""
+    with suppress(OSError, ValueError, IndexError), open("/proc/stat", encoding="ascii") as file:
+        user, nice, system, _, _, irq, soft_irq, steal = map(int, file.readline().split()[1:9])
+        ticks = user + nice + system + irq + soft_irq + steal
+        return ticks / os.sysconf("SC_CLK_TCK") - process_time()
+    return 0.0
 
 
 def clock_ghz() -> float:
@@ -113,8 +152,9 @@ def _kept(isa: str) -> Rates | None:
     with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
         entry = json.loads(_path().read_text(encoding="utf-8"))[cpu_name()][isa]
         values = [entry[f.name] for f in fields(Rates)]
-        numbers = values[2:]
-        if values[:2] == [cpu_name(), isa] and all(type(x) in (int, float) and 0 < x < math.inf for x in numbers):
+        *numbers, busy = values[2:]
+        sane = all(type(x) in (int, float) and 0 < x < math.inf for x in (*numbers, 1 + busy))
+        if values[:2] == [cpu_name(), isa] and sane:
             return Rates(*values)
     return None
 
@@ -129,19 +169,7 @@ def _keep(measured: Rates) -> None:
     table[measured.cpu] = {**(of_cpu if isinstance(of_cpu, dict) else {}), measured.isa: asdict(measured)}
     with suppress(OSError):
         _path().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _replace(_path(), json.dumps(table, indent=1))
-
-
-def _replace(path: Path, text: str) -> None:
-    """Readers see the old file or the new one."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".rates")
-    try:
-        with open(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.replace(temporary, path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        replace_file(_path(), json.dumps(table, indent=1).encode())
 
 
 def _path() -> Path:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.jit.native import address, function, open_library
 
 _RUNTIME = re.compile(r".*/lib(gomp|iomp5|omp)\b[^/]*\.so[^/]*")  # torch's wheel has libgomp-a34b3233.so.1
@@ -61,8 +61,10 @@ def threads_usable() -> bool:
 
 def max_threads() -> int:
     """How many threads the calling thread's next parallel region gets by default; 1 if threads are not usable."""
-    runtime = openmp()
-    return max(1, runtime.get_max_threads()) if runtime and threads_usable() else 1
+    if not threads_usable():
+        return 1
+    runtime = _search()
+    return max(1, runtime.get_max_threads()) if isinstance(runtime, OpenMP) else 1
 
 
 def runtime_path() -> str | None:
@@ -86,9 +88,9 @@ def check_thread_count(threads: int) -> int:
     In a fork()ed child every count is accepted, because plans made for a team run there too, on one thread.
     """
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise InvalidArguments(f"threads must be an integer of at least 1, got {threads!r}.")
+        raise InvalidArguments(f"threads must be an integer of at least 1, got {shown(threads)}.")
     if threads > MAX_THREADS:
-        raise InvalidArguments(f"threads={threads} is more than a team can have, ask for at most {MAX_THREADS}.")
+        raise InvalidArguments(f"threads={shown(threads)} is more than a team can have, ask for at most {MAX_THREADS}.")
     if threads > 1 and openmp() is None:
         raise Unimplemented(f"threads={threads} needs an OpenMP runtime: {_search()}")
     return threads
@@ -103,7 +105,7 @@ def _search() -> OpenMP | str:
             return _load(name)
         except (OSError, AttributeError):
             tried.append(name)
-    return f"none of {', '.join(tried)} can be loaded, so install libgomp1 (Debian, Ubuntu) or use threads=1."
+    return f"none of {', '.join(tried)} can be loaded: run asmdnn setup, which gets libgomp, or use threads=1."
 
 
 def _candidates() -> Iterator[str]:

@@ -1,6 +1,7 @@
 """A scene as a PNG file, by matplotlib, which is asked for only here."""
 
 from asmdnn.errors import Unimplemented
+from asmdnn.forking import importing
 from asmdnn.show.picture import GAP, PADDING, Box, Scene
 
 DOTS_PER_INCH = 96  # a pixel of the scene is a pixel of the file
@@ -11,8 +12,9 @@ _HATCHED = {PADDING: ("#f1f2f5", "////"), GAP: ("#ffffff", "...")}
 def write_png(scene: Scene, path: str) -> None:
     """Raises Unimplemented without matplotlib, OSError if the file cannot be written."""
     try:
-        from matplotlib.figure import Figure
-        from matplotlib.patches import Rectangle
+        with importing():
+            from matplotlib.figure import Figure
+            from matplotlib.patches import Rectangle
     except ImportError:
         raise Unimplemented("PNG needs matplotlib: pip install 'asmdnn[demo]', or write a .svg") from None
     figure = Figure((scene.width / DOTS_PER_INCH, scene.height / DOTS_PER_INCH), dpi=DOTS_PER_INCH, facecolor="white")

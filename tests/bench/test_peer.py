@@ -21,7 +21,7 @@ from asmdnn.bench.options import Reader
 from asmdnn.bench.peers import onednn_library
 from asmdnn.cli.main import main
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
-from asmdnn.isa.cpu import effective_isa
+from asmdnn.planning.host import effective_isa
 
 PROBLEM = "mb1ic16ih6oc16kh3ph1"
 ANY = ("any", "any", "any")

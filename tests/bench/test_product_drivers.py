@@ -18,7 +18,7 @@ from asmdnn.bench.own import Own
 from asmdnn.bench.peers import mkl_library, onednn_library
 from asmdnn.cli.main import main
 from asmdnn.errors import AsmdnnError, InvalidArguments
-from asmdnn.isa.cpu import effective_isa
+from asmdnn.planning.host import effective_isa
 from tests.bench.test_command import run
 from tests.bench.test_drivers import read
 

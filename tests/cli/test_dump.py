@@ -13,8 +13,8 @@ from asmdnn.bench import descriptors
 from asmdnn.cli import progress
 from asmdnn.cli.main import main
 from asmdnn.corpus.families import corpus
-from asmdnn.isa.cpu import cache_sizes, supported_isas
 from asmdnn.isa.levels import LEVELS
+from asmdnn.planning.host import host, supported_isas
 from asmdnn.runtime.execution import generate
 
 PROBLEM = "mb1ic8ih6oc20kh3ph1"
@@ -103,7 +103,7 @@ def test_the_corpus_in_all_formats(tmp_path: Path) -> None:
 def test_l2_is_that_of_the_machine_or_of_one_with_the_level(tmp_path: Path) -> None:
     lacking = [level.name for level in LEVELS if level not in supported_isas()]
     for name, size in (("avx512_core", 1 << 20), ("avx512_core_amx", 2 << 20)):
-        wanted = size if name in lacking else cache_sizes().l2_bytes
+        wanted = size if name in lacking else host().caches.l2_bytes
         assert descriptors.planning_engine(name).l2_bytes == wanted
     assert descriptors.planning_engine("avx2").l2_bytes == dnn.Engine(isa="avx2").l2_bytes
     assert main(["dump", "--l2-bytes=300000", "--isa=avx2", "--format=h", f"--output={tmp_path}", PROBLEM]) == 0
@@ -127,7 +127,7 @@ def test_a_bar_on_a_terminal_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             return True
 
     terminal = Terminal()
-    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: progress.shutil.os.terminal_size((100, 24)))
+    monkeypatch.setattr(progress, "columns_of", lambda stream: 100)
     monkeypatch.setattr("sys.stderr", terminal)
     assert main(["dump", "--isa=avx2", f"--output={tmp_path}", PROBLEM]) == 0
     assert "] 0/" in terminal.getvalue()

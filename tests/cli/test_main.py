@@ -13,8 +13,9 @@ PROBLEM = "mb1ic3ih4oc4kh1"
 
 
 def test_as_a_process() -> None:
-    done = subprocess.run([*COMMAND, "--version"], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"asmdnn {asmdnn.__version__}\n", "")
+    for option in ("--version", "-V"):
+        done = subprocess.run([*COMMAND, option], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"asmdnn {asmdnn.__version__}\n", "")
     done = subprocess.run([*COMMAND, "bench", "ic3oc4"], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
@@ -35,11 +36,17 @@ def test_no_command_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("frobnicate",), "no command 'frobnicate'"),
+        (("frobnicate",), "no command 'frobnicate'; these are info, setup, doctor"),
+        (("bnech",), "no command 'bnech'; did you mean bench?"),
+        (("Dump",), "no command 'Dump'; did you mean dump?"),
+        (("bench", "--mamtul", "8x8:8x8"), "--mamtul: no such option; did you mean --matmul"),
+        (("bench", "--batch=resnet50"), "did you mean resnet_50?"),
+        (("bench", "resnet_50"), "resnet_50: a problem set is written --batch=resnet_50"),
+        (("bench", "matmul", "8x8:8x8"), "matmul: a driver is written --matmul"),
         (("info", "x"), "info: expected no arguments, not 'x'"),
         (("doctor", "x"), "doctor: expected no arguments, not 'x'"),
-        (("cache",), "cache: expected list or clear, not ''"),
-        (("cache", "list", "all"), "cache: expected list or clear, not 'list all'"),
+        (("cache",), "cache: expected list, prune [SIZE] or clear, not ''"),
+        (("cache", "list", "all"), "cache: expected list, prune [SIZE] or clear, not 'list all'"),
         (("bench", "--mode=L"), "bench: no problem is given"),
         (("bench", "--mode=L", "ic3oc4"), "problem 'ic3oc4': a spatial size is missing"),
         (("bench", "--json=/nonexistent/file", PROBLEM), "--json=/nonexistent/file: No such file or directory"),

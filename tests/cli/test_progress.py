@@ -1,15 +1,30 @@
 """The bar is drawn on a terminal only, within its width, and leaves nothing behind."""
 
 import io
+import os
 
 import pytest
 
-from asmdnn.cli.progress import Progress
+from asmdnn.cli.progress import WIPE, Progress
 
 
 class Terminal(io.StringIO):
+    """A terminal with so many columns, as its device would say."""
+
+    columns = 60
+
     def isatty(self) -> bool:
         return True
+
+    def fileno(self) -> int:
+        return 12345
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    found = Terminal()
+    monkeypatch.setattr("os.get_terminal_size", lambda file: os.terminal_size((found.columns, 24)))
+    return found
 
 
 def test_nothing_in_a_pipe() -> None:
@@ -20,23 +35,30 @@ def test_nothing_in_a_pipe() -> None:
     assert stream.getvalue() == ""
 
 
-def test_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    stream = Terminal()
-    with Progress(4, stream) as bar:
+def test_bar_on_a_terminal(terminal: Terminal) -> None:
+    with Progress(4, terminal) as bar:
         bar.update(1, "a label that is much longer than the rest of the line has room for")
-        drawn = stream.getvalue()
+        drawn = terminal.getvalue()
         bar.update(4, "end")
-    assert "\n" not in stream.getvalue()
-    assert drawn.startswith("\r[###...........] 1/4 0:00 a label")
-    assert len(drawn) == 60  # the carriage return and one column less than the terminal has
-    assert stream.getvalue().endswith("\r" + " " * 59 + "\r")
+    assert "\n" not in terminal.getvalue()
+    assert drawn.startswith("[###...........] 1/4 0:00 a label")
+    assert len(drawn) == 59  # one column less than the terminal has
+    assert terminal.getvalue().endswith(WIPE)
 
 
-@pytest.mark.parametrize(("total", "columns"), [(0, "80"), (3, "20")])
-def test_no_bar_without_work_or_room(monkeypatch: pytest.MonkeyPatch, total: int, columns: str) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    stream = Terminal()
-    with Progress(total, stream) as bar:
+def test_the_bar_follows_a_resized_terminal(terminal: Terminal) -> None:
+    with Progress(2, terminal) as bar:
+        for columns in (100, 40, 20, 80):
+            terminal.columns = columns
+            before = len(terminal.getvalue())
+            bar.update(1, "label " * 30)
+            drawn = terminal.getvalue()[before:].removeprefix(WIPE)
+            assert len(drawn) == (columns - 1 if columns > 20 else 0)
+
+
+@pytest.mark.parametrize(("total", "columns"), [(0, 80), (3, 20)])
+def test_no_bar_without_work_or_room(terminal: Terminal, total: int, columns: int) -> None:
+    terminal.columns = columns
+    with Progress(total, terminal) as bar:
         bar.update(0, "x")
-    assert stream.getvalue() == ""
+    assert terminal.getvalue() == ""

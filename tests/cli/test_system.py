@@ -8,8 +8,8 @@ import pytest
 from asmdnn.cli import doctor, info
 from asmdnn.cli.main import main
 from asmdnn.errors import AsmdnnError
-from asmdnn.isa.cpu import effective_isa
 from asmdnn.jit.store import DiskStore
+from asmdnn.planning.host import effective_isa
 
 
 @pytest.fixture(autouse=True)

@@ -28,6 +28,7 @@ class Odd:
     """A name that is no identifier, nor one word."""
 
     name = "9 odd*/name-relu0.25__avx2"
+    frame = ("nothing",)
 
     def generate(self, asm: Assembler) -> None:
         asm.ret()
@@ -134,7 +135,7 @@ def test_a_name_that_is_no_identifier(tmp_path: Path) -> None:
     assert f"void {kernel.symbol}(const struct {kernel.symbol}_frame *frame);" in header(kernel)
 
 
-def test_arguments_without_names() -> None:
-    assert listed(Odd()).arguments == ("argument0",)
+def test_arguments_are_the_frame_of_the_spec() -> None:
+    assert listed(Odd()).arguments == ("nothing",)
     assert listed(ExecutorSpec(7)).arguments[:2] == ("thread_num", "num_threads")
     assert listed(AVX512).arguments == ("src", "weights", "bias", "dst", "taps", "ahead")

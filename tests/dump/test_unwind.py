@@ -27,6 +27,10 @@ class EarlyReturn:
     def __init__(self, moves: int = 100) -> None:
         self.moves = moves
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        return ()
+
     def generate(self, asm: Assembler) -> None:
         late = asm.new_label("late")
         for register_ in (RBX, R12):

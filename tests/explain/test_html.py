@@ -159,3 +159,11 @@ def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.endswith(f"explained in {target}\n")
     parsed = Page(target.read_text())
     assert {i.split("-")[0] for i in parsed.ids() if re.match(r"i\d", i)} == {"i0"}
+
+
+def test_a_narrow_screen_has_rules_for_what_is_wide() -> None:
+    """The listing breaks its lines, the head does not cover the page, and long names break."""
+    style = page(LAYER)[0]
+    narrow = style.partition("@media (max-width: 700px) {")[2].partition("@media print")[0]
+    for rule in ("header { position: static", ".i { display: grid", "min-width: 0 }", "td code { overflow-wrap"):
+        assert rule in narrow

@@ -11,7 +11,7 @@ from asmdnn.generators.dot import conv_shape
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.functions import quotient
-from asmdnn.generators.functions.chain import is_written_out, operands_of
+from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.elementwise import ElementwiseSpec
 from asmdnn.generators.functions.postops import (
     OLD_DST,
@@ -19,6 +19,7 @@ from asmdnn.generators.functions.postops import (
     EltwiseOp,
     GradientOp,
     PostOp,
+    ReluOp,
     SumOp,
 )
 from asmdnn.generators.functions.quotient import QuotientSpec
@@ -26,7 +27,7 @@ from asmdnn.generators.move import compensation, convert_block
 from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_rows import ElementsSpec
-from asmdnn.planning.plan import Int64
+from asmdnn.planning.phase import Int64
 from tests.generators.matmul_reference import arguments_of as arguments_of_matmul
 from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of
 from tests.generators.reference import LANES, Memory, Taps, conv_tile, mapped, operand_name
@@ -70,14 +71,19 @@ def case_of(spec: KernelSpec, integers: bool = True) -> Case:
     return conv_case(spec, random, integers) if isinstance(spec, ConvTileSpec) else reorder_case(spec, random)
 
 
+def keeps_integers(chain: tuple[PostOp, ...]) -> bool:
+    """Whether all steps are exact on small integers, so that nothing but equality will do."""
+    return all(isinstance(op, SumOp | ReluOp) for op in chain)
+
+
 def matmul_case(spec: ProductSpec, random: np.random.Generator, integers: bool) -> Case:
     memory = matmul_memory(spec, random, integers)
     compute(spec, memory)
     tolerance: Doubles | float = 0.0
-    written_out = not isinstance(spec, MatmulTileSpec) or is_written_out(spec.post_ops)
-    if not integers or not written_out:
-        tolerance = tolerance_of(spec if written_out else replace(spec, post_ops=(SumOp(1.0),)), memory)
-    if not written_out:
+    is_exact = not isinstance(spec, MatmulTileSpec) or keeps_integers(spec.post_ops)
+    if not integers or not is_exact:
+        tolerance = tolerance_of(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), memory)
+    if not is_exact:
         dst = buffer_of(memory["dst"])
         assert dst is not None
         tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
@@ -115,9 +121,12 @@ def map_case(spec: ElementwiseSpec, random: np.random.Generator, integers: bool)
             memory[name].initial[:] = memory[name].values[:] = np.abs(memory[name].values) + 1
     mapped(spec, memory)
     buffers = {name: buffer_of(memory[name]) for name in memory}
-    dst = buffers["dst"]
-    assert dst is not None
-    return Case(spec, buffers, {"dst": MOST_SLOPE * UNIT_ROUNDOFF * (1 + np.abs(dst.wanted))})
+    tolerances = {}
+    for name in spec.frame[1 : 1 + len(spec.results)]:
+        dst = buffers[name]
+        assert dst is not None
+        tolerances[name] = MOST_SLOPE * UNIT_ROUNDOFF * (1 + np.abs(dst.wanted))
+    return Case(spec, buffers, tolerances)
 
 
 def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -131,15 +140,15 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
     buffers = {name: buffer_of(memory[name]) for name in memory}
     tap_list = constant_buffer(words) if len(words) else None
     tolerance: Doubles | float = 0.0
-    written_out = is_written_out(spec.post_ops)
-    if not integers or not written_out:
+    is_exact = keeps_integers(spec.post_ops)
+    if not integers or not is_exact:
         sizes = magnitudes(memory)
-        conv_tile(spec if written_out else replace(spec, post_ops=(SumOp(1.0),)), taps, sizes)
+        conv_tile(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), taps, sizes)
         terms = sum(g.channels * len(t) for g, t in zip(spec.groups, taps, strict=True)) + 1 + 2 * len(spec.post_ops)
         size = buffer_of(sizes["dst"])
         assert size is not None
         tolerance = size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
-        if not written_out:
+        if not is_exact:
             dst = buffers["dst"]
             assert dst is not None
             tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
@@ -186,7 +195,7 @@ def arguments_of(spec: KernelSpec) -> tuple[str, ...]:
     if isinstance(spec, ProductSpec):
         return arguments_of_matmul(spec)
     if isinstance(spec, ElementwiseSpec):
-        return ("src", "dst", *names_of_operands(spec.chain))
+        return (*spec.frame[: 1 + len(spec.results)], *names_of_operands(spec.together))
     if isinstance(spec, ConvTileSpec):
         return (*conv_shape.ARGUMENTS, *names_of_operands(spec.post_ops))
     if isinstance(spec, QuotientSpec):

@@ -75,15 +75,12 @@ def operand_name(argument: int) -> str:
 
 
 def mapped(spec: ElementwiseSpec, memory: Memory) -> None:
-    """dst[r, c] = chain(src[r, c])."""
+    """result[r, c] = chain(src[r, c]) for every result; a sum reads what dst held."""
+    read = {o for result in spec.results for o in operands_read(result.chain)}
     for r in range(spec.rows):
         x = np.zeros(spec.elements)
         x[:] = memory["src"].load(r * spec.src.row_bytes, 1 if spec.src.element else spec.elements)
-        at = r * spec.dst_row_bytes
-        old = memory["dst"].load(at, spec.elements) if OLD_DST in operands_read(spec.chain) else None
-        operands = {
-            o: operand(o, r, 0, spec.elements, spec.elements, memory)
-            for o in operands_read(spec.chain)
-            if o is not OLD_DST
-        }
-        memory["dst"].store(at, functions.apply(spec.chain, x, old, operands))
+        old = memory["dst"].load(r * spec.dst_row_bytes, spec.elements) if OLD_DST in read else None
+        operands = {o: operand(o, r, 0, spec.elements, spec.elements, memory) for o in read if o is not OLD_DST}
+        for name, result in zip(spec.frame[1:], spec.results, strict=False):
+            memory[name].store(r * result.row_bytes, functions.apply(result.chain, x, old, operands))

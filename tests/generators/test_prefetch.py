@@ -36,7 +36,7 @@ def test_streaming_functions(spec: ElementwiseSpec) -> None:
     assert listing is not None
     found = [match for line in listing if (match := READ_AHEAD.fullmatch(line.text))]
     assert len(found) == sum("prefetch" in line.text for line in listing)
-    tensors = len(spec.frame_names) - 1 if spec.prefetches else 0  # all but dst
+    tensors = len(spec.frame) - 1 if spec.prefetches else 0  # all but dst
     lines = [AHEAD_BYTES + offset for offset in range(0, 4 * INTERLEAVED * lanes_of(spec.isa), LINE_BYTES)]
     assert len({match[1] for match in found}) == tensors
     assert sorted(int(match[2]) for match in found) == sorted(2 * tensors * lines)  # streaming, and in place

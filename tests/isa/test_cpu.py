@@ -1,24 +1,12 @@
-import asyncio
-import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa import cpu
 from asmdnn.isa.assembler import Assembler, mem
-from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_AMX, AVX512_CORE_BF16, LEVELS
+from asmdnn.isa.levels import LEVELS
 
 LINUX_NAMES = {"avx512_fp16", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_int8", "amx_bf16", "avx_vnni"}
-Pretend = Callable[[frozenset[str]], None]
-
-
-@pytest.fixture
-def pretend(monkeypatch: pytest.MonkeyPatch) -> Pretend:
-    """Makes the machine one with exactly these features, and without a cap."""
-    monkeypatch.delenv(cpu.MAX_ISA_VARIABLE, raising=False)
-    return lambda features: monkeypatch.setattr(cpu, "cpu_features", lambda: features)
 
 
 def test_features_equal_those_of_the_system() -> None:
@@ -29,6 +17,17 @@ def test_features_equal_those_of_the_system() -> None:
     flags = set(next(line for line in lines if line.startswith("flags")).split(":")[1].split())
     known = {feature.name for feature in cpu._FEATURES}
     assert cpu.cpu_features() == flags & known
+
+
+def test_the_signature_equals_that_of_the_system() -> None:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        pytest.skip("no /proc/cpuinfo")
+    said = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    wanted = (said["vendor_id"], int(said["cpu family"]), int(said["model"]), int(said["stepping"]))
+    found = cpu.signature()
+    assert (found.vendor, found.family, found.model, found.stepping) == wanted
 
 
 @pytest.mark.parametrize(
@@ -47,79 +46,7 @@ def test_another_architecture_has_no_features(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     assert cpu.cpu_features.__wrapped__() == frozenset()
     assert cpu.cache_sizes.__wrapped__() == cpu.CacheSizes(0, 0, 0)
-
-
-def test_the_best_level_is_used(pretend: Pretend) -> None:
-    pretend(AVX512_CORE_BF16.features)
-    assert cpu.effective_isa() is AVX512_CORE_BF16
-    assert AVX2_VNNI not in cpu.supported_isas()
-    pretend(AVX2.features | {"avx_vnni"})
-    assert cpu.effective_isa() is AVX2_VNNI
-
-
-def test_without_avx2_the_library_refuses(pretend: Pretend) -> None:
-    pretend(AVX2.features - {"avx2", "fma"})
-    with pytest.raises(Unimplemented, match="this CPU cannot run avx2, the lowest level there is: it lacks avx2, fma"):
-        cpu.effective_isa()
-
-
-def test_a_cap_ends_with_its_block_and_nests(pretend: Pretend) -> None:
-    pretend(AVX512_CORE_AMX.features)
-    with cpu.max_cpu_isa("avx512_core_bf16"):
-        assert cpu.effective_isa() is AVX512_CORE_BF16
-        with cpu.max_cpu_isa("avx2"):
-            assert cpu.effective_isa() is AVX2
-            with cpu.max_cpu_isa("avx512_core_amx"):
-                assert cpu.effective_isa() is AVX2  # a cap only ever lowers
-        assert cpu.effective_isa() is AVX512_CORE_BF16
-    assert cpu.effective_isa() is AVX512_CORE_AMX
-
-
-def test_a_cap_below_a_level_that_is_missing(pretend: Pretend) -> None:
-    pretend(AVX512_CORE.features)
-    with cpu.max_cpu_isa("avx2_vnni"):
-        assert cpu.effective_isa() is AVX2
-
-
-def test_a_cap_holds_in_its_thread_and_task_only(pretend: Pretend) -> None:
-    pretend(AVX512_CORE.features)
-    seen = []
-    with cpu.max_cpu_isa("avx2"):
-        thread = threading.Thread(target=lambda: seen.append(cpu.effective_isa()))
-        thread.start()
-        thread.join()
-    assert seen == [AVX512_CORE]
-
-    async def capped(name: str, entered: asyncio.Event, go_on: asyncio.Event) -> str:
-        with cpu.max_cpu_isa(name):
-            entered.set()
-            await go_on.wait()
-            return cpu.effective_isa().name
-
-    async def both() -> list[str]:
-        first, second = asyncio.Event(), asyncio.Event()
-        return await asyncio.gather(capped("avx2", first, second), capped("avx512_core", second, first))
-
-    assert asyncio.run(both()) == ["avx2", "avx512_core"]
-
-
-def test_the_variable_is_read_at_every_call(pretend: Pretend, monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(AVX512_CORE_AMX.features)
-    monkeypatch.setenv("ASMDNN_MAX_CPU_ISA", "avx512_core")
-    assert cpu.effective_isa() is AVX512_CORE
-    with cpu.max_cpu_isa("avx2"):
-        assert cpu.effective_isa() is AVX2
-    monkeypatch.setenv("ASMDNN_MAX_CPU_ISA", "")
-    assert cpu.effective_isa() is AVX512_CORE_AMX
-
-
-def test_a_wrong_variable_is_named_with_the_choice(pretend: Pretend, monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(AVX2.features)
-    monkeypatch.setenv("ASMDNN_MAX_CPU_ISA", "avx3")
-    with pytest.raises(InvalidArguments, match=r"ASMDNN_MAX_CPU_ISA=avx3 is not an ISA level.*avx2, .*avx512_core_amx"):
-        cpu.effective_isa()
-    with pytest.raises(InvalidArguments, match="isa 'avx3' is not one of"), cpu.max_cpu_isa("avx3"):
-        pass
+    assert cpu.signature.__wrapped__() == cpu.Signature("", 0, 0, 0)
 
 
 def test_cache_sizes_equal_those_of_the_system() -> None:

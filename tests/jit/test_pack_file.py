@@ -129,7 +129,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 def test_writing_replaces_in_one_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(b"old")
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fail)
@@ -149,7 +149,7 @@ def test_the_newest_pack_is_asked_first(path: Path, monkeypatch: pytest.MonkeyPa
     assert packs.find_kernel("b" * 64, "second__avx2") == BLOBS[1][4]
     assert packs.find_kernel("b" * 64, "another name") is None
     assert packs.find_kernel("c" * 64, "a plan") is None, "a plan is no kernel"
-    assert bytes(packs.find_plan("c" * 64) or b"") == b"plan"
+    assert packs.find_plan("c" * 64) == (str(path), b"plan")
     assert packs.find_plan("e" * 64) is None
     again = packs.add(Pack.of("elsewhere", pack_file.read(path)))
     assert again is packs.loaded()[0]

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from asmdnn import environment
+from asmdnn.jit import pruning
 from asmdnn.jit.store import DiskStore, default_directory, default_store, enabled
 
 KEY, OTHER_KEY = "a" * 64, "b" * 64
@@ -191,7 +193,106 @@ def test_directory_that_others_may_only_read(store: DiskStore) -> None:
 def test_directory_behind_a_symbolic_link(store: DiskStore, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(store.directory)
-    assert_unusable(DiskStore(link), "cannot be used")
+    assert recorded(lambda: DiskStore(link).put(OTHER_KEY, NAME, CODE)) == []
+    assert store.get(OTHER_KEY, NAME) == DiskStore(link).get(KEY, NAME) == CODE
+    assert DiskStore(link).clear() == 2
+    assert link.is_symlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give links away")
+def test_directory_behind_a_symbolic_link_of_somebody_else(store: DiskStore, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(store.directory)
+    os.chown(link, 12345, -1, follow_symlinks=False)
+    assert_unusable(DiskStore(link), "a symbolic link of user 12345")
+
+
+def test_a_symbolic_link_to_a_directory_that_others_can_write(store: DiskStore, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(store.directory)
+    os.chmod(store.directory, 0o777)
+    assert_unusable(DiskStore(link), "mode 0777")
+
+
+# its size
+
+
+def filled(directory: Path, limit_bytes: int | None, kernels: int) -> DiskStore:
+    """Kernels of 1000 bytes, the first one used longest ago."""
+    store = DiskStore(directory, limit_bytes)
+    for number in range(kernels):
+        key = f"{number:064x}"
+        store.put(key, "k", bytes(1000))
+        if file_of(store, key).exists():
+            os.utime(file_of(store, key), (number, number))
+    return store
+
+
+def kept(store: DiskStore) -> list[int]:
+    return [int(entry.key, 16) for entry in sorted(store.list(), key=lambda entry: entry.key)]
+
+
+def test_the_size_is_kept_to(directory: Path) -> None:
+    store = filled(directory, 20_000, 100)
+    assert 15_000 < sum(entry.size for entry in store.list()) <= 20_000 + 20_000 // 16 + 1100
+    assert kept(filled(directory, None, 100)) == list(range(100)), "without a limit there is none"
+
+
+def test_what_was_used_longest_ago_goes_first(directory: Path) -> None:
+    store = filled(directory, None, 10)
+    size = store.list()[0].size
+    assert store.get(f"{2:064x}", "k")
+    assert store.prune(4 * size) == (6, 6 * size)
+    assert kept(store) == [2, 7, 8, 9]
+    assert store.prune(4 * size) == (0, 0)
+    assert store.prune(0) == (4, 4 * size)
+
+
+def test_the_first_write_of_a_process_prunes_what_others_left(directory: Path) -> None:
+    filled(directory, None, 50)
+    store = DiskStore(directory, 10_000)
+    store.put(KEY, NAME, CODE)
+    assert sum(entry.size for entry in store.list()) <= 9_000
+    assert store.get(KEY, NAME) == CODE
+
+
+def test_pruning_removes_what_was_abandoned_and_nothing_else(directory: Path) -> None:
+    store = filled(directory, None, 1)
+    old, new = (Path(store.directory, f".{KEY}.{digit * 16}.tmp") for digit in "01")
+    for path in (old, new, Path(store.directory, "README")):
+        path.touch()
+    os.utime(old, (0, 0))
+    assert store.prune(0)[0] == 1
+    assert sorted(os.listdir(store.directory)) == sorted([new.name, "README"])
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("0", 0), ("1000", 1000), ("64K", 1 << 16), ("3m", 3 << 20), ("1GiB", 1 << 30), (" 2 GB ", 2 << 30)],
+)
+def test_sizes(text: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(environment.CACHE_SIZE, text)
+    assert pruning.size_limit() == size
+    assert (default_store() or DiskStore("")).limit_bytes == size
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "1.5G", "9" * 40, "1P"])
+def test_a_word_that_is_no_size_costs_a_warning(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pruning._limit_of.cache_clear()
+    monkeypatch.setenv(environment.CACHE_SIZE, text)
+    (message,) = recorded(lambda: [pruning.size_limit() for _ in range(3)])
+    assert f"ASMDNN_CACHE_SIZE={text} is not a size" in message
+    assert pruning.size_limit() == 256 << 20
+
+
+@pytest.mark.parametrize("name", [b"\xff\xfe", b""])
+def test_nonsense_with_a_valid_checksum(name: bytes, store: DiskStore) -> None:
+    for data in (CODE, b""):
+        prefix = b"asmdnnKC" + struct.pack("<IIQ", 1, len(name), len(data))
+        digest = hashlib.sha256(KEY.encode() + prefix + name + data).digest()
+        file_of(store).write_bytes(prefix + digest + name + data)
+        assert store.get(KEY, NAME) is None
+        assert len(store.list()) == bool(data)
 
 
 # directories that cannot be written

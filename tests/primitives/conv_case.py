@@ -1,4 +1,4 @@
-"""A convolution to test, in words: benchdnn's problem string, layouts, post-ops.
+"""A convolution to test, in words: benchdnn's problem string, layouts, post-ops, and the layout of the weights.
 
 A layout is a tag, or a tag with "~3" (3 elements of nothing behind every row, image, ...) or "+5" (offset0).
 A post-op is relu, relu:0.25, sum or sum:0.5.
@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 import asmdnn as dnn
 from asmdnn.bench.problems import ConvProblem, parse_problem
+from asmdnn.memory.tags import parse_tag
 
 PROBLEMS = Path(__file__).with_name("conv_problems.txt")
 
@@ -22,6 +25,7 @@ class ConvCase:
     bias: bool
     post_ops: tuple[str, ...]
     l2_bytes: int = 0
+    weights: str = "any"
 
     def __str__(self) -> str:
         words = [
@@ -30,6 +34,7 @@ class ConvCase:
             self.dst,
             "bias" if self.bias else "-",
             "+".join(self.post_ops) or "-",
+            self.weights,
         ]
         return " ".join(words + [f"l2={self.l2_bytes}"] * bool(self.l2_bytes))
 
@@ -37,13 +42,13 @@ class ConvCase:
         p = self.problem
         return dnn.ConvolutionForward(
             src=layout(p.src_dims, self.src),
-            weights=dnn.MemoryDesc(p.weights_dims, dnn.f32, "any"),
+            weights=layout(p.weights_dims, self.weights),
             dst=layout(p.dst_dims, self.dst),
             bias=dnn.MemoryDesc((p.oc,), dnn.f32, "a") if self.bias else None,
-            strides=two(p.strides),
-            dilations=two(p.dilations),
-            padding_l=two(p.padding_l),
-            padding_r=two(p.padding_r),
+            strides=p.strides,
+            dilations=p.dilations,
+            padding_l=p.padding_l,
+            padding_r=p.padding_r,
         )
 
     def attr(self) -> dnn.Attr:
@@ -56,16 +61,25 @@ class ConvCase:
         src_fits = self.problem.ic <= 16 or not channels_apart(desc.src)
         dst_fits = self.problem.oc == 1 or not channels_apart(desc.dst)
         dst_fits &= all(block % lanes == 0 for _, block in desc.dst.inner_blocks)
-        return f"{'direct' if src_fits and dst_fits else 'reorder+direct'}:{isa}"
+        words = ["pack"] * (self.weights != "any") + ["reorder"] * (not (src_fits and dst_fits)) + ["direct"]
+        return f"{'product' if 'pack' in words and self.is_product() else '+'.join(words)}:{isa}"
+
+    def is_product(self) -> bool:
+        """Whether pixels of dst are those of src, and all tensors are matrices of pixels."""
+        pointwise = all((axis.k, axis.s, axis.p, axis.i) == (1, 1, 0, axis.o) for axis in self.problem.axes)
+        desc = self.desc()
+        return pointwise and not desc.weights.inner_blocks and equally_apart(desc.src) and equally_apart(desc.dst)
 
 
 def channels_apart(desc: dnn.MemoryDesc) -> bool:
     return not desc.is_any and not desc.inner_blocks and desc.strides[1] != 1
 
 
-def two(sizes: tuple[int, ...]) -> tuple[int, int]:
-    height, width = sizes
-    return height, width
+def equally_apart(desc: dnn.MemoryDesc) -> bool:
+    """Whether all pixels of an image lie at one distance."""
+    if desc.is_any or desc.inner_blocks:
+        return desc.is_any
+    return len(set(np.diff(desc.offsets()[0, 0].ravel()).tolist())) <= 1
 
 
 def layout(dims: tuple[int, ...], word: str) -> dnn.MemoryDesc:
@@ -74,9 +88,9 @@ def layout(dims: tuple[int, ...], word: str) -> dnn.MemoryDesc:
     if not gap:
         return dnn.MemoryDesc(dims, dnn.f32, tag, offset0=int(offset0 or 0))
     strides, step = [0] * len(dims), 1
-    for name in reversed(tag):
-        strides["nchw".index(name)] = step
-        step = step * dims["nchw".index(name)] + int(gap)
+    for dim in reversed(parse_tag(tag, len(dims)).order):
+        strides[dim] = step
+        step = step * dims[dim] + int(gap)
     return dnn.MemoryDesc(dims, dnn.f32, strides=strides, offset0=int(offset0 or 0))
 
 
@@ -86,9 +100,9 @@ def post_op(word: str) -> dnn.Sum | dnn.Eltwise:
 
 
 def case_of(line: str) -> ConvCase:
-    problem, src, dst, bias, post_ops = line.split()
+    problem, src, dst, bias, post_ops, *weights = line.split()
     chain = () if post_ops == "-" else tuple(post_ops.split("+"))
-    return ConvCase(parse_problem(problem), src, dst, bias == "bias", chain)
+    return ConvCase(parse_problem(problem), src, dst, bias == "bias", chain, 0, *weights)
 
 
 def cases_of_file() -> list[ConvCase]:
@@ -101,6 +115,9 @@ def proven(case: ConvCase, isa: str, threads: int = 1) -> dnn.PrimitiveDesc:
     """The plan of a case, which is the right implementation's and has passed its proof."""
     engine = dnn.Engine("cpu", isa=isa, threads=threads, l2_bytes=case.l2_bytes)
     pd = dnn.primitive_desc(case.desc(), case.attr(), engine)
-    assert pd.implementation == case.implementation(isa)
+    if case.implementation(isa) == f"product:{isa}":
+        assert pd.implementation.startswith("product+")
+    else:
+        assert pd.implementation == case.implementation(isa)
     pd.plan.check()
     return pd

@@ -54,23 +54,29 @@ def make_data(case: ConvCase, integers: bool, seed: int = 7) -> Data:
 def sums(case: ConvCase, src: Doubles, weights: Doubles) -> Doubles:
     """The sum of products of every output element."""
     p = case.problem
-    h, w = p.axes
     behind = [max(0, (axis.o - 1) * axis.s + axis.kernel_extent - axis.i - axis.p) for axis in p.axes]
-    padded = np.pad(src, ((0, 0), (0, 0), (h.p, behind[0]), (w.p, behind[1])))
+    sides = [(axis.p, after) for axis, after in zip(p.axes, behind, strict=True)]
+    padded = np.pad(src, ((0, 0), (0, 0), *sides))
     total = np.zeros(p.dst_dims)
-    for r in range(h.k):
-        for s in range(w.k):
-            top, left = r * (h.d + 1), s * (w.d + 1)
-            moved = padded[:, :, top : top + (h.o - 1) * h.s + 1 : h.s, left : left + (w.o - 1) * w.s + 1 : w.s]
-            total += np.einsum("nchw,oc->nohw", moved, weights[:, :, r, s], optimize=True)
+    for tap in np.ndindex(*(axis.k for axis in p.axes)):
+        moved = padded
+        for number, (at, axis) in enumerate(zip(tap, p.axes, strict=True), 2):
+            read = at * (axis.d + 1) + axis.s * np.arange(axis.o)
+            moved = np.take(moved, read, axis=number)
+        total += np.einsum("nc...,oc->no...", moved, weights[(..., *tap)], optimize=True)
     return total
+
+
+def by_channel(case: ConvCase, values: Floats) -> Floats:
+    """A vector of channels, to be broadcast to images."""
+    return values.reshape(-1, *[1] * len(case.problem.axes))
 
 
 def expected(case: ConvCase, data: Data) -> Doubles:
     """dst of the documentation's formula."""
     result = sums(case, data.src.astype(np.float64), data.weights.astype(np.float64))
     if data.bias is not None:
-        result += data.bias[:, None, None]
+        result += by_channel(case, data.bias)
     for word in case.post_ops:
         name, _, number = word.partition(":")
         if name == "sum":
@@ -86,7 +92,7 @@ def tolerance(case: ConvCase, data: Data) -> Doubles:
     """The most by which an f32 result may differ; post-ops here have factors of at most 1."""
     size = sums(case, np.abs(data.src, dtype=np.float64), np.abs(data.weights, dtype=np.float64))
     if data.bias is not None:
-        size += np.abs(data.bias)[:, None, None]
+        size += by_channel(case, np.abs(data.bias))
     if data.old is not None:
         size += sum(word.startswith("sum") for word in case.post_ops) * np.abs(data.old)
     n = case.problem.reduction + 1 + 2 * len(case.post_ops)

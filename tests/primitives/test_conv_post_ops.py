@@ -108,9 +108,21 @@ def test_data_comes_with_the_post_op(isa: str) -> None:
         np.testing.assert_allclose(y, swirl(convolve(x, w, np.zeros(8), 0), c, 1.0), 1e-4, 1e-4)
 
 
-def test_what_no_tile_can_read() -> None:
+def test_what_no_tile_can_read_is_copied(isa: str) -> None:
+    """Pixels at distances that vary, channels apart, other blocks than dst's: into the format that tiles read."""
     layer = Layer("acdb", 3, 7)
-    for shape, message in (((1, OC, 1, 7), "has pixels at distances that vary"), ((1, OC, 7, 7), "channels apart")):
-        tensor = dnn.MemoryDesc(shape, dnn.f32, "abcd")
-        with pytest.raises(dnn.Unimplemented, match=f"direct:.*binary_0.*{message}.*reorder"):
-            dnn.primitive_desc(layer.desc, dnn.Attr([dnn.Binary("add", tensor)]))
+    for shape, tag in (
+        ((1, OC, 1, 7), "abcd"),
+        ((1, OC, 7, 7), "abcd"),
+        ((MB, 1, 7, 1), "abcd"),
+        ((1, OC, 7, 7), "aBcd5b"),
+    ):
+        tensor = dnn.MemoryDesc(shape, dnn.f32, tag)
+        pd = dnn.primitive_desc(layer.desc, dnn.Attr([dnn.Binary("add", tensor)]), dnn.Engine(isa=isa))
+        assert pd.implementation == f"reorder+direct:{isa}"
+        pd.plan.check()
+        arrays = layer.arrays | {"binary_0": numbers(11, *shape)}
+        memories = {name: dnn.Memory.from_numpy(arrays[name], desc) for name, desc in pd.plan.tensors.items()}
+        dnn.Primitive(pd).execute(**memories)
+        sums = convolve(arrays["src"], arrays["weights"], arrays["bias"], 1)
+        np.testing.assert_allclose(memories["dst"].numpy(), sums + arrays["binary_0"], 1e-5, 1e-5)

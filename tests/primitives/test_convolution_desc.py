@@ -36,18 +36,24 @@ def test_a_value() -> None:
     ("changes", "message"),
     [
         # ranks and kinds
-        ({"src": shaped(2, 16, 9)}, r"src must have 4 dims, not 3"),
-        ({"weights": shaped(32, 16, 3)}, r"weights must have 4 dims, not 3"),
+        ({"src": shaped(2, 16)}, r"src must have 3, 4 or 5 dims, not 2"),
+        ({"src": shaped(2, 16, 9, 9, 9, 9)}, r"src must have 3, 4 or 5 dims, not 6"),
+        ({"src": shaped(2, 16, 9)}, r"dst must have 3 dims, not 4"),
+        ({"weights": shaped(32, 16, 3)}, r"weights must have 4 or 5 dims, not 3"),
+        ({"weights": shaped(2, 1, 32, 16, 3, 3)}, r"weights must have 4 or 5 dims, not 6"),
         ({"dst": shaped(2, 32, 9, 11, 1)}, r"dst must have 4 dims, not 5"),
         ({"bias": shaped(1, 32)}, r"bias must have 1 dims, not 2"),
         ({"src": (2, 16, 9, 11)}, r"src must be a MemoryDesc, not \(2, 16"),
         ({"weights": None}, r"weights must be a MemoryDesc, not None"),
         ({"bias": 3}, r"bias must be a MemoryDesc, not 3"),
-        ({"src": shaped(0, 16, 9, 11)}, r"src has an empty dim"),
+        ({"src": shaped(0, 16, 9, 11)}, r"dst has a batch of 2, src has 0"),
+        ({"dst": shaped(2, 0, 9, 11)}, r"dst has 0 channels"),
         ({"weights": shaped(32, 16, 0, 3)}, r"weights has an empty dim"),
         # channels and batch
         ({"weights": shaped(32, 8, 3, 3)}, r"weights has 8 input channels, src has 16"),
         ({"dst": shaped(2, 33, 9, 11)}, r"dst has 33 channels, weights makes 32"),
+        ({"weights": shaped(2, 16, 16, 3, 3)}, r"weights has 32 input channels in 2 groups, src has 16"),
+        ({"weights": shaped(2, 8, 8, 3, 3)}, r"dst has 32 channels, weights makes 16 in 2 groups"),
         ({"dst": shaped(3, 32, 9, 11)}, r"dst has a batch of 3, src has 2"),
         ({"bias": shaped(16)}, r"bias has 16 elements, weights makes 32"),
         # sizes
@@ -58,8 +64,13 @@ def test_a_value() -> None:
         ({"padding_l": (1, 2)}, r"dst's width is 11, .* make it 12"),
         ({"weights": shaped(32, 16, 12, 3)}, r"weights' height of 12 .* exceeds the padded src's 11"),
         ({"dilations": (5, 0)}, r"weights' height of 13 .* exceeds the padded src's 11"),
-        ({"padding_l": (4, 1)}, r"padding_l of 4 is larger than the kernel's height of 3"),
-        ({"padding_r": (1, 4)}, r"padding_r of 4 is larger than the kernel's width of 3"),
+        ({"padding_l": (4, 1)}, r"dst's height is 9, .* make it 12"),
+        ({"padding_r": (1, -1)}, r"padding_r of -1 is too small, it must be larger than -stride, -1"),
+        ({"src": shaped(2, 16, 0, 11)}, r"weights' height of 3 .* exceeds the padded src's 2"),
+        (
+            {"src": shaped(2, 16, 0, 11), "dst": shaped(2, 32, 0, 11), "padding_l": (0, 1), "padding_r": (0, 1)},
+            r"weights' height of 3 .* exceeds the padded src's 0",
+        ),
         # pairs
         ({"strides": (0, 1)}, r"strides must be two integers from 1 to 2\*\*31 - 1, not \(0, 1\)"),
         ({"strides": (-1, 1)}, r"strides must be"),
@@ -72,7 +83,7 @@ def test_a_value() -> None:
         ({"strides": None}, r"strides must be"),
         ({"dilations": (-1, 0)}, r"dilations must be two integers from 0 "),
         ({"padding_l": (-1, 1)}, r"padding_l must be two integers from 0 "),
-        ({"padding_r": (1, -1)}, r"padding_r must be two integers from 0 "),
+        ({"padding_r": (1, -(2**31))}, r"padding_r must be two integers from -2\*\*31 \+ 1 "),
         ({"padding_r": (2**70, 1)}, r"padding_r must be"),
         # words
         ({"prop_kind": "forward"}, r"prop_kind must be PropKind\.forward_training or .*, not 'forward'"),
@@ -91,6 +102,20 @@ def test_what_is_unusual_but_fits() -> None:
     dnn.ConvolutionForward(**{**GOOD, "strides": [1, 1]})
     dnn.ConvolutionForward(**{**GOOD, "padding_l": (3, 1), "dst": shaped(2, 32, 11, 11)})
     dnn.ConvolutionForward(**{**GOOD, "strides": (2**31 - 1, 1), "dst": shaped(2, 32, 1, 11)})
+    dnn.ConvolutionForward(**{**GOOD, "padding_l": (50, 1), "dst": shaped(2, 32, 58, 11)})
+    dnn.ConvolutionForward(**{**GOOD, "strides": (2, 1), "padding_r": (-1, 1), "dst": shaped(2, 32, 4, 11)})
+    grouped = dnn.ConvolutionForward(**{**GOOD, "weights": shaped(2, 16, 8, 3, 3)})
+    assert (grouped.groups, grouped.kernel) == (2, (3, 3))
+    dnn.ConvolutionForward(**{**GOOD, "src": shaped(0, 16, 9, 11), "dst": shaped(0, 32, 9, 11)})
+    dnn.ConvolutionForward(**{**GOOD, "src": shaped(2, 16, 0, 11), "padding_l": (2, 1), "dst": shaped(2, 32, 1, 11)})
+    dnn.ConvolutionForward(**{**GOOD, "src": shaped(2, 16, 0, 11), "dst": shaped(2, 32, 0, 11)})
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_every_number_of_axes_has_defaults(axes: int) -> None:
+    src, dst = (shaped(2, 8, *[n] * axes) for n in (9, 7))
+    desc = dnn.ConvolutionForward(src, shaped(8, 8, *[3] * axes), dst)
+    assert (desc.strides, desc.dilations, desc.padding_l, desc.padding_r) == ((1,) * axes, *[(0,) * axes] * 3)
 
 
 def test_numpy_integers() -> None:

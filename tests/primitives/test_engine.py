@@ -1,13 +1,17 @@
 """Engine and Stream: what they default to, what caps do, and what they refuse."""
 
-from dataclasses import FrozenInstanceError
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import pytest
 
 import asmdnn as dnn
 from asmdnn.isa import cpu
-from asmdnn.isa.cpu import effective_isa
+from asmdnn.isa.levels import LEVELS, isa_of
+from asmdnn.planning.host import as_machine, effective_isa
+from asmdnn.planning.machine import Machine, machine_of
 from asmdnn.runtime.threads import max_threads
 from tests.primitives.conv_case import case_of, proven
 
@@ -40,6 +44,8 @@ def test_a_frozen_value() -> None:
         ({"threads": True}, "threads must be"),
         ({"threads": 1.5}, "threads must be"),
         ({"threads": "2"}, "threads must be"),
+        ({"machine": ["zen3"]}, "is not one of generic_avx512, "),
+        ({"machine": "z80"}, "machine 'z80' is not one of generic_avx512, "),
         ({"l2_bytes": -1}, "l2_bytes must be a number of bytes, not -1"),
         ({"l2_bytes": 1e6}, "l2_bytes must be"),
     ],
@@ -62,7 +68,7 @@ def test_the_variable_caps_from_now_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dnn.Engine().isa == effective_isa().name
 
 
-@pytest.mark.parametrize("name", ["avx3", "AVX2", "avx2 ", "2"])
+@pytest.mark.parametrize("name", ["avx3", "avx2,", "2"])
 def test_a_variable_that_names_no_level(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("ASMDNN_MAX_CPU_ISA", name)
     with pytest.raises(dnn.InvalidArguments, match=rf"ASMDNN_MAX_CPU_ISA={name} is not an ISA level.* avx2, .*unset"):
@@ -78,18 +84,27 @@ def test_the_context_caps_and_nests() -> None:
         pass
 
 
-def test_a_cpu_without_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "cpu_features", lambda: frozenset({"avx", "f16c"}))
-    with pytest.raises(dnn.Unimplemented, match=r"this CPU cannot run avx2.*lacks avx2, bmi1, bmi2, fma"):
-        dnn.Engine()
-    with pytest.raises(dnn.Unimplemented, match="cannot"):
-        dnn.Primitive(proven(CASE, "avx2"))
+def has(features: frozenset[str]) -> AbstractContextManager[Machine]:
+    """The library on a machine with these features."""
+    return as_machine(replace(machine_of("generic_avx2"), features=features))
+
+
+def test_a_cpu_without_avx2() -> None:
+    with has(frozenset({"avx", "f16c"})):
+        with pytest.raises(dnn.Unimplemented, match=r"this CPU cannot run avx2.*lacks avx2, bmi1, bmi2, fma"):
+            dnn.Engine()
+        with pytest.raises(dnn.Unimplemented, match="cannot"):
+            dnn.Primitive(proven(CASE, "avx2"))
 
 
 @pytest.fixture
-def avx512_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def avx512_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A CPU that has, as far as detection says, AVX-512; nothing is executed."""
-    monkeypatch.setattr(cpu, "cpu_features", lambda: cpu.isa_of("avx512_core").features)
+    features = isa_of("avx512_core").features
+    monkeypatch.setattr(cpu, "cpu_features", lambda: features)
+    monkeypatch.delenv("ASMDNN_MAX_CPU_ISA", raising=False)
+    with has(features):
+        yield
 
 
 @pytest.mark.usefixtures("avx512_machine")
@@ -99,31 +114,40 @@ def test_a_cap_forbids_what_the_cpu_has(monkeypatch: pytest.MonkeyPatch) -> None
     dnn.Primitive(pd)
     with dnn.max_cpu_isa("avx2"):
         assert dnn.Engine().isa == "avx2"
-        with pytest.raises(dnn.Unimplemented, match="isa avx512_core cannot be executed here, use avx2"):
+        with pytest.raises(dnn.Unimplemented, match=r"isa avx512_core cannot be executed here.*, use avx2"):
             dnn.Primitive(pd)
     monkeypatch.setenv("ASMDNN_MAX_CPU_ISA", "avx2")
-    with pytest.raises(dnn.Unimplemented, match="isa avx512_core cannot be executed here, use avx2"):
+    with pytest.raises(dnn.Unimplemented, match=r"isa avx512_core cannot be executed here.*, use avx2"):
         dnn.Primitive(pd)
 
 
-def test_planning_needs_no_machine_but_execution_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "cpu_features", lambda: cpu.isa_of("avx2").features)
-    pd = dnn.primitive_desc(CASE.desc(), CASE.attr(), dnn.Engine(isa="avx512_core"))
-    pd.plan.check()
-    assert pd.implementation == "direct:avx512_core"
-    with pytest.raises(dnn.Unimplemented, match="isa avx512_core cannot be executed here, use avx2"):
-        dnn.Primitive(pd)
+def test_planning_needs_no_machine_but_execution_does() -> None:
+    with has(isa_of("avx2").features):
+        pd = dnn.primitive_desc(CASE.desc(), CASE.attr(), dnn.Engine(isa="avx512_core"))
+        pd.plan.check()
+        assert pd.implementation == "direct:avx512_core"
+        with pytest.raises(dnn.Unimplemented, match=r"isa avx512_core cannot be executed here.*, use avx2"):
+            dnn.Primitive(pd)
 
 
-@pytest.mark.parametrize("isa", [level.name for level in cpu.LEVELS])
+@pytest.mark.parametrize("isa", [level.name for level in LEVELS])
 def test_the_default_engine_of_every_cpu_has_kernels(monkeypatch: pytest.MonkeyPatch, isa: str) -> None:
     """A better CPU must not make the default fail."""
-    monkeypatch.setattr(cpu, "cpu_features", lambda: cpu.isa_of(isa).features)
-    assert dnn.Engine().isa == isa
-    pd = dnn.primitive_desc(CASE.desc(), CASE.attr())
-    pd.plan.check()
-    assert pd.plan.specs == dnn.primitive_desc(CASE.desc(), CASE.attr(), dnn.Engine(isa=isa)).plan.specs
+    monkeypatch.delenv("ASMDNN_MAX_CPU_ISA", raising=False)
+    with has(isa_of(isa).features):
+        assert dnn.Engine().isa == isa
+        pd = dnn.primitive_desc(CASE.desc(), CASE.attr())
+        pd.plan.check()
+        assert pd.plan.specs == dnn.primitive_desc(CASE.desc(), CASE.attr(), dnn.Engine(isa=isa)).plan.specs
     assert pd.implementation == f"direct:{'avx512_core' if 'avx512' in isa else 'avx2'}"
+
+
+def test_engines_of_two_machines_differ() -> None:
+    """Also where level, threads and L2 agree: plans of one are no plans of the other."""
+    zen, haswell = (dnn.Engine(isa="avx2", threads=1, l2_bytes=1 << 18, machine=name) for name in ("zen3", "haswell"))
+    assert zen != haswell
+    assert zen == dnn.Engine(isa="avx2", threads=1, l2_bytes=1 << 18, machine="zen3")
+    assert dnn.Engine(machine="haswell", threads=1).l2_bytes == 256 << 10
 
 
 def test_stream() -> None:

@@ -250,7 +250,6 @@ def test_what_is_no_tensor() -> None:
     ("dst", "message"),
     [
         (dnn.MemoryDesc((2, 4), dnn.f32, strides=(1, 1)), "elements of dst overlap"),
-        (dnn.MemoryDesc((2, 4), dnn.f32, "aB8b"), "blocked"),
         (dnn.MemoryDesc((2, 4), dnn.s32, "ab"), "dst is s32"),
     ],
     ids=str,

@@ -120,7 +120,6 @@ PLAIN = {n: dnn.MemoryDesc(d, dnn.f32, "ab") for n, d in (("src", (4, 16)), ("we
 @pytest.mark.parametrize(
     ("attr", "message"),
     [
-        (dnn.Attr([dnn.Binary("add", dnn.MemoryDesc((4, 8), dnn.f32, "aB8b"))]), "binary_0 aB8b is blocked"),
         (dnn.Attr(zero_points={"src": 0}), "zero points are for integer types, which are not implemented"),
         (
             dnn.Attr(scales={"weights": 4}),

@@ -15,7 +15,7 @@ from asmdnn.bench.driver import TensorData
 from asmdnn.bench.options import Reader
 from asmdnn.bench.peers import onednn_library
 from asmdnn.errors import AsmdnnError
-from asmdnn.isa.cpu import effective_isa
+from asmdnn.planning.host import effective_isa
 from tests.primitives.raw import Bits
 from tests.primitives.reorder_case import TYPES, prepared, run
 from tests.primitives.reorder_numbers import bits, decoded, encoded, telling

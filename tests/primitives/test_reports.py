@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import asmdnn as dnn
-from asmdnn import verbose
+from asmdnn import environment, verbose
 from asmdnn.bench.descriptors import primitive_desc_of
 from asmdnn.bench.options import Reader
 from asmdnn.errors import Unimplemented
@@ -21,7 +21,7 @@ AVX2 = dnn.Engine(isa="avx2", threads=1)
 
 @pytest.fixture(autouse=True)
 def _everything(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv(verbose.VARIABLE, "all")
+    monkeypatch.setenv(environment.VERBOSE, "all")
     verbose.introduce.cache_clear()
     yield
     verbose.introduce.cache_clear()
@@ -87,11 +87,11 @@ def test_bound_calls_and_executions(capsys: pytest.CaptureFixture[str]) -> None:
 def test_decided_when_the_primitive_is_made(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(verbose.VARIABLE)
+    monkeypatch.delenv(environment.VERBOSE)
     pd = dnn.primitive_desc(conv(), engine=AVX2)
     memories = {name: dnn.Memory(desc) for name, desc in pd.plan.tensors.items()}
     silent = dnn.Primitive(pd)
-    monkeypatch.setenv(verbose.VARIABLE, "exec")
+    monkeypatch.setenv(environment.VERBOSE, "exec")
     silent.execute(**memories)
     silent.bind(**memories)()
     assert capsys.readouterr().out == ""

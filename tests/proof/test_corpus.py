@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pytest
 
 from asmdnn.corpus.families import Spec, corpus
-from asmdnn.errors import InvalidArguments
 from asmdnn.proof.contracts import contract_of, kernel_of
 from asmdnn.proof.kernel import Kernel
 from asmdnn.proof.prove import prove
@@ -39,11 +38,3 @@ def test_contracts(spec: Spec) -> None:
     contract = contract_of(spec)
     assert contract.level is not None and contract.level.name == spec.isa  # type: ignore[union-attr]
     assert not contract.calls
-
-
-def test_a_module_without_arguments_is_said() -> None:
-    class Odd:
-        isa, name = "avx2", "odd"
-
-    with pytest.raises(InvalidArguments, match=r"odd: .*test_corpus has no ARGUMENTS"):
-        contract_of(Odd())  # type: ignore[arg-type]

@@ -2,13 +2,17 @@
 
 import json
 import os
-from dataclasses import asdict
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.cpu import cpu_features, cpu_name
+from asmdnn.runtime import peak
 from asmdnn.runtime import rates as module
 from asmdnn.runtime.rates import FILE, Rates, bandwidth_gbs, clock_ghz, rates
 
@@ -94,3 +98,48 @@ def test_real_measurements_are_plausible(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_cpu_has_a_name() -> None:
     assert "(family " in cpu_name()
     assert cpu_name().isprintable()
+
+
+def test_rates_that_a_result_exceeds_are_measured_again_and_only_rise(measured: list[str]) -> None:
+    first = rates("avx2")
+    higher = replace(first, fma_gflops=97.0, l1_gbs=1.0)
+    again = rates("avx2", exceeded=higher)
+    assert measured == ["avx2", "avx2"]
+    assert (again.fma_gflops, again.l1_gbs, again.dram_gbs) == (97.0, 200.0, 22.0)
+    assert rates("avx2") == again
+
+
+def test_rates_are_forgotten(measured: list[str], tmp_path: Path) -> None:
+    rates("avx2")
+    assert module.forget()
+    assert not module.forget()
+    assert os.listdir(tmp_path) == []
+    rates("avx2")
+    assert measured == ["avx2", "avx2"]
+
+
+def test_load_is_kept_and_told(measured: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = Rates(cpu_name(), "avx2", 3.0, 96.0, 200.0, 100.0, 50.0, 20.0, 0.1)
+    assert quiet.disturbance == ""
+    busy = replace(quiet, busy_cpus=1.5)
+    assert "other programs kept 1.5 CPUs busy" in busy.disturbance
+    monkeypatch.setattr(module, "measure", lambda isa: busy)
+    assert rates("avx2") == rates("avx2") == busy
+
+
+def test_the_work_of_others_is_seen() -> None:
+    before, own = module._busy_seconds(), time.process_time()
+    script = "import time; t = time.process_time()\nwhile time.process_time() - t < 0.5: pass"
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    assert module._busy_seconds() - before > 0.3
+    assert time.process_time() - own < 0.3
+
+
+def test_a_peak_that_a_result_exceeds_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = iter((100.0, 90.0, 120.0))
+    peak._best.cache_clear()
+    monkeypatch.setattr(peak, "measured_gflops", lambda isa, threads: next(found))
+    monkeypatch.setattr(peak, "require_executable", lambda isa: None)
+    reached = (0.0, 99.0, 101.0, 105.0, 110.0)
+    assert [peak.fma_gflops("avx2", 1, reached=r) for r in reached] == [100.0, 100.0, 100.0, 120.0, 120.0]
+    peak._best.cache_clear()

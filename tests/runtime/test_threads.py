@@ -65,7 +65,7 @@ def python(script: str, **environment: str) -> str:
 def libgomp() -> str:
     path = threads.runtime_path()
     if path is None or "libgomp" not in path:
-        pytest.fail("these tests need libgomp.so.1: install libgomp1")
+        pytest.fail("these tests need libgomp.so.1: run asmdnn setup")
     return path
 
 
@@ -128,7 +128,7 @@ except Unimplemented as error:
     assert state == "None False 1 None"
     for text in (reason, error):
         assert "libnone.so.1" in text
-        assert "install libgomp1" in text
+        assert "run asmdnn setup" in text
     assert error.startswith("threads=2 ")
 
 

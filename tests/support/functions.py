@@ -86,7 +86,8 @@ def evaluate(program: Program, inputs: Sequence[Doubles]) -> Doubles:
             values.append(np.where(relations[Predicate(step.immediate)](args[0], args[1]), args[2], args[3]))
         else:
             values.append(operations[step.op](*args))
-    return np.asarray(values[program.result], np.float64)
+    (result,) = program.results
+    return np.asarray(values[result], np.float64)
 
 
 def apply(chain: Sequence[PostOp], x: Doubles, old: Doubles | None, operands: Mapping[Operand, Doubles]) -> Doubles:

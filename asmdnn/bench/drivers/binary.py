@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from asmdnn.bench.peers.onednn_numbers import BINARY as BINARY_NUMBERS
 from asmdnn.bench.values import poison
 from asmdnn.bench.words import Option, boolean, data_type, one_of, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.types import BinaryAlgorithm
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -65,7 +66,7 @@ class BinaryWork(Work[TensorData]):
         return sum(4 * math.prod(desc.padded_dims) for desc in self.descs.values())
 
     def describe(self) -> tuple[dnn.BinaryForward, dnn.Attr]:
-        return dnn.BinaryForward(self.settings.alg, *self.descs.values()), self.attr
+        return dnn.BinaryForward(cast(BinaryAlgorithm, self.settings.alg), *self.descs.values()), self.attr
 
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-"""`--conv`: forward convolutions in f32."""
+"""`--conv`: forward convolutions in f32, of 1, 2 and 3 spatial axes."""
 
 import math
 from dataclasses import dataclass, replace
@@ -95,18 +95,16 @@ class ConvWork(Work[ConvData]):
 
     def describe(self) -> tuple[dnn.ConvolutionForward, dnn.Attr]:
         problem, wanted = self.problem, self.layouts
-        sides = (problem.strides, problem.dilations, problem.padding_l, problem.padding_r)
-        strides, dilations, padding_l, padding_r = ((height, width) for height, width in sides)
         training = self.settings.dir != "FWD_I"
         desc = dnn.ConvolutionForward(
             src=wanted.src,
             weights=wanted.weights,
             bias=wanted.bias,
             dst=wanted.dst,
-            strides=strides,
-            dilations=dilations,
-            padding_l=padding_l,
-            padding_r=padding_r,
+            strides=problem.strides,
+            dilations=problem.dilations,
+            padding_l=problem.padding_l,
+            padding_r=problem.padding_r,
             prop_kind=dnn.PropKind.forward_training if training else dnn.PropKind.forward_inference,
         )
         return desc, self.attr
@@ -153,17 +151,11 @@ def _work(case: ConvCase) -> ConvWork:
     problem = case.problem
     if problem.groups > 1:
         raise Unimplemented(f"{problem.groups} groups: grouped convolutions are not implemented yet")
-    if len(problem.axes) != 2:
-        raise Unimplemented(f"{len(problem.axes)}D: only 2D convolutions are implemented yet")
     return ConvWork(case)
 
 
 def _completed(settings: ConvSettings, problem: ConvProblem) -> tuple[ConvSettings, ConvProblem]:
     return replace(settings, mb=0), replace(problem, mb=settings.mb or problem.mb)
-
-
-def _tag(word: str) -> str:
-    return {"abx": "abcd", "axb": "acdb"}.get(word, tag(word))
 
 
 def _alg(word: str) -> str:
@@ -184,9 +176,9 @@ DRIVER = Driver(
         "dt": Option("dt", data_types, "data types of src, weights and dst: f32, or f32:f32:f32", True),
         "cfg": Option("dt", configuration, "the same in older words", True, describes=False),
         "bia-dt": Option("bia_dt", bias_type, "f32: a bias in every direction; undef (default)", True),
-        "stag": Option("stag", _tag, "layout of src: any (default), nchw, nhwc, nChw8c, nChw16c, abx, axb, ...", True),
-        "wtag": Option("wtag", _tag, "layout of weights: any (default), oihw, hwio, ...", True),
-        "dtag": Option("dtag", _tag, "layout of dst, as --stag", True),
+        "stag": Option("stag", tag, "layout of src: any (default), nchw, nhwc, nChw8c, ncw, ndhwc, axb, ...", True),
+        "wtag": Option("wtag", tag, "layout of weights: any (default), oihw, hwio, abx, xba, ...", True),
+        "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
         **scaled_options(),
         "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
         "alg": Option("alg", _alg, "direct or auto, which are the same", True),

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from asmdnn.bench.values import poison
 from asmdnn.bench.words import Option, boolean, data_type, direction, number, one_of, tag
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, FORWARD_ALGS, USE_DST
+from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -73,9 +74,10 @@ class EltwiseWork(Work[TensorData]):
     def describe(self) -> tuple[dnn.EltwiseForward | dnn.EltwiseBackward, dnn.Attr]:
         settings, tensor, numbers = self.settings, self.tensor, (self.settings.alpha, self.settings.beta)
         if self.is_backward:
-            alg = self.alg + USE_DST * self.of_dst
+            alg = cast(EltwiseBackwardAlgorithm, self.alg + USE_DST * self.of_dst)
             return dnn.EltwiseBackward(alg, tensor, tensor, tensor, *numbers), self.attr
-        return dnn.EltwiseForward(PROP_KINDS[settings.dir], self.alg, tensor, tensor, *numbers), self.attr
+        forward = cast(EltwiseAlgorithm, self.alg)
+        return dnn.EltwiseForward(PROP_KINDS[settings.dir], forward, tensor, tensor, *numbers), self.attr
 
     def data(self, exact: bool) -> TensorData:
         random, dims = np.random.default_rng(1), self.tensor.dims

@@ -1,6 +1,7 @@
 """`--gemm`: c = alpha * op(a) * op(b) + beta * c in f32, row-major, operands plain or packed."""
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from asmdnn.bench.quantization import real
 from asmdnn.bench.words import Option, Settings, one_of
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.products.gemm import Gemm, packed_desc
+from asmdnn.types import IsaName
 
 EXACT_SCALES = (0.0, 0.5, 1.0, -1.0)
 SCALE_ROUNDINGS = 4
@@ -49,7 +51,7 @@ class GemmWork(Work[TensorData]):
         return sum(rows * columns for rows, columns in self.dims.values()) * FLOAT_BYTES
 
     def describe(self) -> tuple[Gemm, dnn.Attr]:
-        settings, isa = self.settings, dnn.Engine(isa=self.settings.isa).isa
+        settings, isa = self.settings, dnn.Engine(isa=cast(IsaName, self.settings.isa)).isa
         descs = {}
         for name, trans in (("a", settings.transa), ("b", settings.transb)):
             descs[name] = dnn.MemoryDesc(self.dims[name], dnn.f32, "ab" if trans == "N" else "ba")

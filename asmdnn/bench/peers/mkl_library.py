@@ -1,6 +1,5 @@
 """Loading Intel's MKL: its packed gemm through cffi, the cap of its ISA, and its thread count."""
 
-import os
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -8,7 +7,9 @@ from typing import Any
 
 from cffi import FFI
 
+from asmdnn import environment
 from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.isa.vectors import f32_level
 
 CDEF = """
 int MKL_Set_Threading_Layer(int code);
@@ -24,7 +25,7 @@ void cblas_sgemm(int layout, int transa, int transb, int m, int n, int k, float 
     const float *b, int ldb, float beta, float *c, int ldc);
 """
 GNU_THREADING = 3  # the OpenMP runtime that asmdnn uses: two pools that spin would slow each other down
-INSTRUCTIONS = {"avx2": 2, "avx512_core": 4}
+INSTRUCTIONS = {"avx2": 2, "avx512_core": 4}  # the peer computes in f32, to which the levels above add nothing
 VERSION_LENGTH = 200
 
 ffi = FFI()
@@ -41,16 +42,15 @@ class Mkl:
 
     def cap_isa(self, name: str) -> None:
         """Allow instructions up to `name`; MKL takes this once.  What it uses of them on this CPU is its choice."""
-        if self._isa and self._isa != name:
+        level = f32_level(name)
+        if self._isa and self._isa != level:
             raise InvalidArguments(
                 f"--isa={name}: the peer mkl is already held to {self._isa}, which is final within a process; "
                 "use one process for each ISA"
             )
-        if name not in INSTRUCTIONS:
-            raise InvalidArguments(f"--isa={name}: the peer mkl can only be held to {', '.join(INSTRUCTIONS)}")
         if not self._isa:
-            self.lib.MKL_Enable_Instructions(INSTRUCTIONS[name])
-        self._isa = name
+            self.lib.MKL_Enable_Instructions(INSTRUCTIONS[level])
+        self._isa = level
 
     @property
     def version(self) -> str:
@@ -62,9 +62,9 @@ class Mkl:
 @lru_cache(maxsize=1)
 def load_mkl() -> Mkl:
     """MKL from $MKL_LIB, else from this Python environment.  Raises AsmdnnError that names the extra to install."""
-    chosen = os.environ.get("MKL_LIB")
+    chosen = environment.path("MKL_LIB")
     found = sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*"))
-    path = chosen or (str(found[-1]) if found else "libmkl_rt.so.3")
+    path = str(chosen) if chosen else (str(found[-1]) if found else "libmkl_rt.so.3")
     try:
         return Mkl(ffi.dlopen(path))
     except (OSError, AttributeError) as error:

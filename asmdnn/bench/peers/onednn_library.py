@@ -1,6 +1,5 @@
 """Loading oneDNN 3.x: its C interface through cffi, the cap of its ISA, and its OpenMP thread count."""
 
-import os
 import sys
 from functools import lru_cache
 from itertools import count
@@ -9,6 +8,7 @@ from typing import Any
 
 from cffi import FFI
 
+from asmdnn import environment
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 
 CDEF = """
@@ -164,8 +164,8 @@ def load() -> Onednn:
 
     Raises AsmdnnError that names the extra to install.
     """
-    chosen = os.environ.get("ONEDNN_LIB")
-    candidates = [chosen] if chosen else [str(Path(sys.prefix, "lib", "libdnnl.so.3")), "libdnnl.so.3"]
+    chosen = environment.path("ONEDNN_LIB")
+    candidates = [str(chosen)] if chosen else [str(Path(sys.prefix, "lib", "libdnnl.so.3")), "libdnnl.so.3"]
     problem: object = None
     for path in candidates:
         try:

@@ -18,15 +18,12 @@ The register block is the outer product of Goto and van de Geijn's GEBP kernel (
 multiplication", 2008); the batch of taps is the batch-reduce of Georganas et al. (2019).
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.dot.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS, ConvTile, TapGroup
-from asmdnn.generators.functions.chain import apply_chain, apply_composed, is_written_out, operands_of
-from asmdnn.generators.functions.postops import OLD_DST
-from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.generators.dot.ending import TileEnding
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
@@ -153,41 +150,7 @@ def multiply_tap(
 
 
 def finish_tile(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
-    """Post-ops and stores.  Padding is stored as zero whatever the source holds: 0 * inf would be NaN."""
+    """Post-ops and stores."""
     asm.role("finish")
-    spare = v.registers.take("post-ops", 2)
-    slots = Slots(v)
-
-    def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
-        x = acc[p][j]
-        if is_written_out(spec.post_ops):
-            apply_chain(spec.post_ops, v, x, at, stored, spare)
-        else:
-            others = v.registers.take("post-ops", v.registers.available)  # what a tail has left
-            with sources_of(spec, asm, p, j, Source(at, stored), real) as sources:
-                apply_composed(spec.post_ops, v, x, sources, [*spare, *others], slots)
-            v.registers.free(*others)
-        if stored is not real:
-            real.clear_rest(x)
-        stored.store(at, x)
-
-    walk_dst(spec, asm, v, finish)
-
-
-@contextmanager
-def sources_of(spec: ConvTile, asm: Assembler, p: int, j: int, old: Source, real: Lanes) -> Iterator[list[Source]]:
-    """Where vector j of pixel p finds the operands of the post-ops: pointers are loaded here, and given back."""
-    pointers = []
-    sources = []
-    for operand in operands_of(spec.post_ops):
-        if operand is OLD_DST:
-            sources.append(old)
-            continue
-        pointer = asm.gp.take("post-op's operand")
-        asm.MOV(pointer, mem(asm.frame, 8 * operand.argument))
-        size, lanes = (4, None) if operand.element else (old.at.size, real)
-        place = p * operand.row_bytes + j * operand.vector_bytes
-        sources.append(Source(mem(pointer, place, size=size), lanes))
-        pointers.append(pointer)
-    yield sources
-    asm.gp.free(*pointers)
+    ending = TileEnding(v, spec.post_ops)
+    walk_dst(spec, asm, v, lambda p, j, at, stored, real: ending.finish(acc[p][j], p, j, at, stored, real))

@@ -48,7 +48,7 @@ class ConvTile:
         return f"conv_f32_{'_'.join(words)}__{self.isa}"
 
     @property
-    def frame_names(self) -> tuple[str, ...]:
+    def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return (*ARGUMENTS, *names_of_operands(self.post_ops))
 

@@ -39,6 +39,11 @@ class DotsSpec:
     def name(self) -> str:
         return f"dots_f32_{self.rows}x{self.depth}_{crc32(repr(self).encode()):08x}__{self.isa}"
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def footprint(self) -> Footprint:
         size = 4 * self.depth
         src = (Range(SRC, r * self.src_row_bytes, r * self.src_row_bytes + size) for r in range(self.rows))

@@ -40,6 +40,11 @@ class GemvSpec:
     def name(self) -> str:
         return f"gemv_f32_{self.columns}x{self.depth}_{crc32(repr(self).encode()):08x}__{self.isa}"
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def footprint(self) -> Footprint:
         src = [Range(SRC, k * self.src_depth_bytes, k * self.src_depth_bytes + 4) for k in range(self.depth)]
         rows = [k * self.weights_row_bytes for k in range(self.depth)]

@@ -20,12 +20,12 @@ The register block is the outer product of Goto and van de Geijn's GEBP kernel (
 multiplication", 2008).  dst is not read where it need not be: BLAS demands that beta = 0 overwrites NaN.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.dot.conv import BROADCASTS, LINE_BYTES
+from asmdnn.generators.dot.ending import TileEnding
 from asmdnn.generators.dot.matmul_shape import (
     AHEAD,
     ARGUMENTS,
@@ -38,9 +38,6 @@ from asmdnn.generators.dot.matmul_shape import (
     Bias,
     MatmulTile,
 )
-from asmdnn.generators.functions.chain import apply_chain, apply_composed, is_written_out, operands_of
-from asmdnn.generators.functions.postops import OLD_DST
-from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
@@ -55,7 +52,7 @@ class MatmulTileSpec(MatmulTile):
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[7])."""
         v = vector_of(self.isa, asm)
-        tile = Tile(self, asm, v)
+        tile = TileCode(self, asm, v)
         if self.items.count == 1:
             tile.compute()
         else:
@@ -70,7 +67,7 @@ class MatmulTileSpec(MatmulTile):
 Visit = Callable[[int, int, Pointer, Lanes], None]
 
 
-class Tile:
+class TileCode:
     """The code of one tile; pointers stay in registers from item to item."""
 
     def __init__(self, spec: MatmulTileSpec, asm: Assembler, v: Vector) -> None:
@@ -194,9 +191,8 @@ class Tile:
         """Scale, post-ops and stores."""
         spec, v = self.spec, self.v
         self.asm.role("finish")
-        spare = v.registers.take("post-ops", 2)
-        old, factor = spare
-        slots = Slots(v)
+        ending = TileEnding(v, spec.post_ops)
+        old, factor = ending.spare
 
         def scale(x: Any, at: Pointer, part: Lanes) -> None:
             v.mul(x, x, factor)
@@ -211,14 +207,7 @@ class Tile:
             x = self.acc[r][j]
             if spec.scaled:
                 scale(x, at, part)
-            if is_written_out(spec.post_ops):
-                apply_chain(spec.post_ops, v, x, at, part, spare)
-            else:
-                others = v.registers.take("post-ops", v.registers.available)  # what a tail has left
-                with self.sources(r, j, Source(at, part)) as sources:
-                    apply_composed(spec.post_ops, v, x, sources, [*spare, *others], slots)
-                v.registers.free(*others)
-            part.store(at, x)
+            ending.finish(x, r, j, at, part, part)
 
         if spec.scaled:
             v.broadcast(factor, mem(self.pointers[SCALE], 0, size=4))
@@ -226,23 +215,9 @@ class Tile:
                 self.beta = v.registers.take("beta")
                 v.broadcast(self.beta, mem(self.pointers[SCALE], 4, size=4))
         self.walk_dst(visit)
-        v.registers.free(*spare, *([self.beta] if spec.beta else []))
-
-    @contextmanager
-    def sources(self, r: int, j: int, old: Source) -> Iterator[list[Source]]:
-        """Where vector j of row r finds the operands of the post-ops; pointers are loaded here, and given back."""
-        asm, pointers, sources = self.asm, [], []
-        for operand in operands_of(self.spec.post_ops):
-            if operand is OLD_DST:
-                sources.append(old)
-                continue
-            pointers.append(asm.gp.take("post-op's operand"))
-            asm.MOV(pointers[-1], mem(asm.frame, 8 * operand.argument))
-            size, lanes = (4, None) if operand.element else (old.at.size, old.lanes)
-            place = r * operand.row_bytes + j * operand.vector_bytes
-            sources.append(Source(mem(pointers[-1], place, size=size), lanes))
-        yield sources
-        asm.gp.free(*pointers)
+        ending.release()
+        if spec.beta:
+            v.registers.free(self.beta)
 
     def walk_dst(self, visit: Visit) -> None:
         """visit(row, vector, memory, lanes) for the whole tile."""

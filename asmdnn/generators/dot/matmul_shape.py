@@ -77,7 +77,7 @@ class MatmulTile:
         return f"matmul_f32_{'_'.join(words)}__{self.isa}"
 
     @property
-    def frame_names(self) -> tuple[str, ...]:
+    def frame(self) -> tuple[str, ...]:
         """The words of the frame."""
         return (*ARGUMENTS, *names_of_operands(self.post_ops))
 

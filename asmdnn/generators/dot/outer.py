@@ -60,6 +60,11 @@ class OuterSpec:
         words += ["ahead"] * self.ahead + ["streaming"] * self.streaming + [f"{crc32(repr(self).encode()):08x}"]
         return f"outer_f32_{'_'.join(words)}__{self.isa}"
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def footprint(self) -> Footprint:
         width, bias = 4 * self.columns, self.bias
         reads = [*self._src(), *self._weights()]

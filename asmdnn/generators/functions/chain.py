@@ -1,18 +1,15 @@
-"""Chains of post-ops: composed into one expression, and compiled for the registers that the kernel has left.
-
-Chains of sum and relu alone, the usual ends of a convolution, are written out.
-"""
+"""Chains of post-ops: composed into one expression, and compiled for the registers that the kernel has left."""
 
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from asmdnn.generators.functions.code import apply_program
-from asmdnn.generators.functions.expression import Builder
-from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp, ReluOp, SumOp
+from asmdnn.generators.functions.expression import MAX_STEPS, Builder
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vector import Vector
 
 MOST_WORDS = 4  # of a chain in a kernel's name
 
@@ -21,18 +18,6 @@ def words_of(chain: Sequence[PostOp]) -> list[str]:
     """The chain in a kernel's name, which is a file name: of a long one the beginning."""
     names = [op.name for op in chain]
     return names if len(names) <= MOST_WORDS else [*names[: MOST_WORDS - 1], f"and{len(names) - MOST_WORDS + 1}"]
-
-
-def is_written_out(chain: Sequence[PostOp]) -> bool:
-    """Whether `apply_chain` takes it."""
-    return all(isinstance(op, SumOp | ReluOp) for op in chain)
-
-
-def apply_chain(chain: Sequence[PostOp], v: Vector, x: Any, dst: Any, lanes: Lanes, spare: Sequence[Any]) -> None:
-    """x = chain(x), in order of appending; `dst` is where x will be stored, `spare` two registers to overwrite."""
-    for op in chain:
-        assert isinstance(op, SumOp | ReluOp)
-        op.apply(v, x, dst, lanes, spare)
 
 
 def operands_of(chain: Sequence[PostOp]) -> tuple[Operand | None, ...]:
@@ -49,13 +34,22 @@ def names_of_operands(chain: Sequence[PostOp]) -> tuple[str, ...]:
 @lru_cache
 def compose(chain: tuple[PostOp, ...]) -> Program:
     """The chain as one function of x and operands_of(chain)."""
-    operands = operands_of(chain)
+    return compose_all((chain,))
+
+
+@lru_cache
+def compose_all(chains: tuple[tuple[PostOp, ...], ...]) -> Program:
+    """Several functions of one x as one, with a result for each; what they have in common is computed once."""
+    operands = operands_of([op for chain in chains for op in chain])
     build = Builder(1 + len(operands))
     value = dict(zip(operands, build.inputs[1:], strict=True))
-    x = build.inputs[0]
-    for op in chain:
-        x = op.build(build, x, *(value[operand] for operand in op.operands))
-    return build.finish(x)
+    results = []
+    for chain in chains:
+        x = build.inputs[0]
+        for op in chain:
+            x = op.build(build, x, *(value[operand] for operand in op.operands))
+        results.append(x)
+    return build.finish(*results, most_steps=sum(map(len, chains)) * MAX_STEPS + 1)
 
 
 def operands_read(chain: tuple[PostOp, ...]) -> tuple[Operand | None, ...]:

@@ -17,17 +17,25 @@ before: a CPU's own prefetchers stop at the end of a page, and computing fills t
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.footprint import Footprint, Range
-from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, operands_read, words_of
+from asmdnn.generators.functions.chain import (
+    compose,
+    compose_all,
+    names_of_operands,
+    operands_of,
+    operands_read,
+    words_of,
+)
 from asmdnn.generators.functions.code import apply_to_each
+from asmdnn.generators.functions.pointers import OperandPointers, all_fit
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.move.shuffle_body import if_aligned
-from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -37,7 +45,16 @@ INTERLEAVED = 6  # 4 are slower, since too many multiplications wait, and 8 need
 LINE_BYTES = 64
 AHEAD_BYTES = 2048
 LONG = 12  # steps of a function that computes for longer than a vector takes from memory
-MOST_OPERANDS = 8  # each has a pointer in a register
+OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a kernel stores: chain(src), in rows of argument number `argument`, row_bytes apart."""
+
+    argument: int
+    row_bytes: int
+    chain: tuple[PostOp, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +75,20 @@ class ElementwiseSpec:
         return f"map_f32_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
     @property
-    def frame_names(self) -> tuple[str, ...]:
+    def results(self) -> tuple[Result, ...]:
+        """What is stored, the first in dst."""
+        return (Result(DST, self.dst_row_bytes, self.chain),)
+
+    @property
+    def together(self) -> tuple[PostOp, ...]:
+        """The post-ops of all results."""
+        return tuple(op for result in self.results for op in result.chain)
+
+    @property
+    def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
-        return ("src", "dst", *names_of_operands(self.chain))
+        more = (f"dst{result.argument}" for result in self.results[1:])
+        return ("src", "dst", *more, *names_of_operands(self.together))
 
     @property
     def prefetches(self) -> bool:
@@ -68,11 +96,13 @@ class ElementwiseSpec:
         return self.streaming and compose(self.chain).size >= LONG
 
     def footprint(self) -> Footprint:
-        dst = tuple(
-            Range(DST, r * self.dst_row_bytes, r * self.dst_row_bytes + 4 * self.elements) for r in range(self.rows)
+        dst, *more = (
+            tuple(Range(x.argument, r * x.row_bytes, r * x.row_bytes + 4 * self.elements) for r in range(self.rows))
+            for x in self.results
         )
-        reads = [r for operand in (self.src, *operands_read(self.chain)) for r in self.reads(operand, dst)]
-        return Footprint(tuple(dict.fromkeys(reads)), dst)
+        operands = dict.fromkeys(operand for result in self.results for operand in operands_read(result.chain))
+        reads = [r for operand in (self.src, *operands) for r in self.reads(operand, dst)]
+        return Footprint(tuple(dict.fromkeys(reads)), (*dst, *(r for ranges in more for r in ranges)))
 
     def reads(self, operand: Operand | None, dst: tuple[Range, ...]) -> tuple[Range, ...]:
         if operand is OLD_DST:
@@ -97,24 +127,54 @@ class ElementwiseSpec:
         asm.ret()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class SeveralResultsSpec(ElementwiseSpec):
+    """A map with more results than dst, such as the state and the output of an LSTM's cell: argument 2, 3 and so on.
+
+    What the chains have in common is computed once.  A sum reads what dst held, whichever result it is of; operands
+    come behind the results.
+    """
+
+    more: tuple[Result, ...] = ()
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """What is stored, the first in dst."""
+        return (Result(DST, self.dst_row_bytes, self.chain), *self.more)
+
+
 class MapCode:
-    """The emission of a kernel: a pointer for each argument, and the place in a row."""
+    """The emission of a kernel: pointers to src, the results and the operands, and the place in a row."""
 
-    spec: ElementwiseSpec
-    v: Vector
-    slots: Slots = field(init=False)
-    pointers: dict[int, Register] = field(init=False)
-    at: Register = field(init=False)
+    def __init__(self, spec: ElementwiseSpec, v: Vector) -> None:
+        asm = v.asm
+        self.spec, self.v, self.slots = spec, v, Slots(v)
+        self.operands_read = operands_of(spec.together)
+        self.steps = {operand.argument: operand.row_bytes for operand in self.operands_read if operand}
+        self.program = compose_all(tuple(result.chain for result in spec.results))
+        self.at_once = max(1, INTERLEAVED // len(spec.results))
+        self.pointers: dict[int, Register] = {}
+        for argument in (SRC, *(result.argument for result in spec.results)):
+            self.pointers[argument] = asm.gp.take(f"argument {argument}")
+            asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
+        homes = {argument: mem(asm.frame, 8 * argument, size=8) for argument in sorted(self.steps)}
+        self.in_registers = all_fit(asm, len(homes), OTHER_REGISTERS)
+        if spec.rows > 1 and not self.in_registers:
+            homes = {argument: self.on_stack(word) for argument, word in homes.items()}
+        self.operands = OperandPointers(asm, homes, OTHER_REGISTERS)
+        self.at = asm.gp.take("bytes into the row")
 
-    def __post_init__(self) -> None:
-        asm, spec = self.v.asm, self.spec
-        arguments = {SRC, DST, *(operand.argument for operand in operands_of(spec.chain) if operand is not OLD_DST)}
-        object.__setattr__(self, "slots", Slots(self.v))
-        object.__setattr__(self, "pointers", {a: asm.gp.take(f"argument {a}") for a in sorted(arguments)})
-        object.__setattr__(self, "at", asm.gp.take("bytes into the row"))
-        for argument, pointer in self.pointers.items():
-            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+    def on_stack(self, word: Pointer) -> Pointer:
+        """A copy of a word of the frame, which a kernel may not write, to be moved from row to row."""
+        asm = self.v.asm
+        copy, pointer = asm.stack(8), asm.gp.take("post-op's operand")
+        asm.MOV(pointer, word)
+        asm.MOV(copy, pointer)
+        asm.gp.free(pointer)
+        return copy
+
+    def pointer(self, argument: int) -> Register:
+        return self.pointers[argument] if argument in self.pointers else self.operands.register(argument)
 
     def all_rows(self, left: Register, store: Store) -> None:
         if self.spec.rows == 1:
@@ -129,7 +189,7 @@ class MapCode:
         """Full vectors some at a time in a loop, then the rest, then the tail."""
         asm, v, elements = self.v.asm, self.v, self.spec.elements
         vectors, tail = divmod(elements, v.lanes)
-        groups, rest = divmod(vectors, INTERLEAVED)
+        groups, rest = divmod(vectors, self.at_once)
         if groups:
             asm.role("vectors")
             start = asm.new_label("vectors")
@@ -137,12 +197,12 @@ class MapCode:
             asm.bind(start)
             if self.spec.prefetches:
                 self.prefetch()
-            self.vectors([v] * INTERLEAVED, 0, self.at, store)
+            self.vectors([v] * self.at_once, 0, self.at, store)
             if groups > 1:
-                asm.ADD(self.at, INTERLEAVED * v.bytes)
-                asm.CMP(self.at, groups * INTERLEAVED * v.bytes)
+                asm.ADD(self.at, self.at_once * v.bytes)
+                asm.CMP(self.at, groups * self.at_once * v.bytes)
                 asm.JB(start)
-        done = groups * INTERLEAVED * v.bytes
+        done = groups * self.at_once * v.bytes
         if rest:
             asm.role("rest")
             self.vectors([v] * rest, done, None, store)
@@ -154,41 +214,44 @@ class MapCode:
     def vectors(self, parts: Sequence[Lanes], offset_bytes: int, index: Register | None, store: Store) -> None:
         """Consecutive vectors from a place in the row on."""
         v, spec = self.v, self.spec
+        self.operands.forget()
         at = [offset_bytes + j * v.bytes for j in range(len(parts))]
         registers = v.registers.take("map", v.registers.available)
         sources = [
             [self.source(operand, part, start, index) for part, start in zip(parts, at, strict=True)]
-            for operand in (spec.src, *operands_of(spec.chain))
+            for operand in (spec.src, *self.operands_read)
         ]
-        results = apply_to_each(compose(spec.chain), v, sources, registers, self.slots)
-        for part, start, result in zip(parts, at, results, strict=True):
-            at_dst = mem(self.pointers[DST], start, size=v.bytes, index=index)
-            (store if part is v else part.store)(at_dst, result)
+        values = apply_to_each(self.program, v, sources, registers, self.slots)
+        for result, of_vectors in zip(spec.results, values, strict=True):
+            for part, start, value in zip(parts, at, of_vectors, strict=True):
+                at_dst = mem(self.pointers[result.argument], start, size=v.bytes, index=index)
+                (store if part is v else part.store)(at_dst, value)
         v.registers.free(*registers)
 
     def prefetch(self) -> None:
         """What the loop's vectors read, of src and operands, AHEAD_BYTES on."""
         v = self.v
-        tensors = [operand for operand in operands_of(self.spec.chain) if operand is not OLD_DST]
+        self.operands.forget()
+        tensors = [operand for operand in self.operands_read if operand is not OLD_DST]
         for operand in dict.fromkeys((self.spec.src, *tensors)):
-            for line in range(0, INTERLEAVED * v.bytes, LINE_BYTES):
+            for line in range(0, self.at_once * v.bytes, LINE_BYTES):
                 if not operand.element:
-                    v.asm.PREFETCHT0(mem(self.pointers[operand.argument], AHEAD_BYTES + line, index=self.at))
+                    v.asm.PREFETCHT0(mem(self.pointer(operand.argument), AHEAD_BYTES + line, index=self.at))
 
     def source(self, operand: Operand | None, part: Lanes, at: int, index: Register | None) -> Source:
         v = self.v
         if operand is OLD_DST:
-            return Source(mem(self.pointers[DST], at, size=v.bytes, index=index), part)
-        pointer = self.pointers[operand.argument]
+            return Source(lambda: mem(self.pointers[DST], at, size=v.bytes, index=index), part)
+        argument = operand.argument
         if operand.element:
-            return Source(mem(pointer, size=4), None)
-        return Source(mem(pointer, at, size=v.bytes, index=index), part)
+            return Source(lambda: mem(self.pointer(argument), size=4), None)
+        return Source(lambda: mem(self.pointer(argument), at, size=v.bytes, index=index), part)
 
     def next_row(self) -> None:
-        steps: dict[int, int] = {SRC: self.spec.src.row_bytes, DST: self.spec.dst_row_bytes}
-        for operand in operands_of(self.spec.chain):
-            if operand is not OLD_DST:
-                steps[operand.argument] = operand.row_bytes
-        for argument, step in steps.items():
+        asm = self.v.asm
+        rows = {result.argument: result.row_bytes for result in self.spec.results}
+        for argument, step in {SRC: self.spec.src.row_bytes, **rows, **self.steps}.items():
             if step:
-                self.v.asm.ADD(self.pointers[argument], step)
+                asm.ADD(self.pointer(argument), step)
+                if argument in self.steps and not self.in_registers:
+                    asm.MOV(self.operands.homes[argument], self.pointer(argument))

@@ -28,26 +28,26 @@ class Value:
     def __init__(self, builder: "Builder", number: int) -> None:
         self.builder, self.number = builder, number
 
-    def __add__(self, other: "Operand") -> "Value":
+    def __add__(self, other: "Operable") -> "Value":
         return self.builder.op("add", self, other)
 
     __radd__ = __add__
 
-    def __sub__(self, other: "Operand") -> "Value":
+    def __sub__(self, other: "Operable") -> "Value":
         return self.builder.op("sub", self, other)
 
-    def __rsub__(self, other: "Operand") -> "Value":
+    def __rsub__(self, other: "Operable") -> "Value":
         return self.builder.op("sub", other, self)
 
-    def __mul__(self, other: "Operand") -> "Value":
+    def __mul__(self, other: "Operable") -> "Value":
         return self.builder.op("mul", self, other)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: "Operand") -> "Value":
+    def __truediv__(self, other: "Operable") -> "Value":
         return self.builder.op("div", self, other)
 
-    def __rtruediv__(self, other: "Operand") -> "Value":
+    def __rtruediv__(self, other: "Operable") -> "Value":
         return self.builder.op("div", other, self)
 
     def __neg__(self) -> "Value":
@@ -56,22 +56,22 @@ class Value:
     def __abs__(self) -> "Value":
         return self.builder.op("and", self, self.builder.bits(0x7FFFFFFF))
 
-    def __lt__(self, other: "Operand") -> "Condition":
+    def __lt__(self, other: "Operable") -> "Condition":
         return Condition(Predicate.less, self, self.builder.value(other))
 
-    def __le__(self, other: "Operand") -> "Condition":
+    def __le__(self, other: "Operable") -> "Condition":
         return Condition(Predicate.less_equal, self, self.builder.value(other))
 
-    def __gt__(self, other: "Operand") -> "Condition":
+    def __gt__(self, other: "Operable") -> "Condition":
         return Condition(Predicate.greater, self, self.builder.value(other))
 
-    def __ge__(self, other: "Operand") -> "Condition":
+    def __ge__(self, other: "Operable") -> "Condition":
         return Condition(Predicate.greater_equal, self, self.builder.value(other))
 
-    def __eq__(self, other: "Operand") -> "Condition":  # type: ignore[override]
+    def __eq__(self, other: "Operable") -> "Condition":  # type: ignore[override]
         return Condition(Predicate.equal, self, self.builder.value(other))
 
-    def __ne__(self, other: "Operand") -> "Condition":  # type: ignore[override]
+    def __ne__(self, other: "Operable") -> "Condition":  # type: ignore[override]
         return Condition(Predicate.not_equal, self, self.builder.value(other))
 
     __hash__ = None  # type: ignore[assignment]
@@ -108,7 +108,7 @@ class Value:
     __array_ufunc__ = None  # numpy's operators give way to those above
 
 
-Operand = Value | float
+Operable = Value | float
 
 
 class Condition:
@@ -154,7 +154,7 @@ class Builder:
         """The constant with these bits."""
         return self._add(Step("constant", (), bits))
 
-    def value(self, operand: Operand) -> Value:
+    def value(self, operand: Operable) -> Value:
         """A value of this builder, or a number as a constant; TraceError for anything else."""
         if isinstance(operand, Value):
             if operand.builder is not self:
@@ -170,25 +170,25 @@ class Builder:
             f"an operand is a {what}: use numbers, arguments of the function, and what is computed from these"
         )
 
-    def op(self, op: str, *args: Operand, immediate: int = 0) -> Value:
+    def op(self, op: str, *args: Operable, immediate: int = 0) -> Value:
         return self._add(Step(op, tuple(self.value(a).number for a in args), immediate))
 
-    def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
+    def fma(self, a: Operable, b: Operable, c: Operable) -> Value:
         """a * b + c, rounded once."""
         return self.op("fma", a, b, c)
 
-    def fnma(self, a: Operand, b: Operand, c: Operand) -> Value:
+    def fnma(self, a: Operable, b: Operable, c: Operable) -> Value:
         """c - a * b, rounded once."""
         return self.op("fnma", a, b, c)
 
-    def horner(self, x: Operand, coefficients: Sequence[float]) -> Value:
+    def horner(self, x: Operable, coefficients: Sequence[float]) -> Value:
         """The polynomial with these coefficients, lowest first."""
         total = self.value(coefficients[-1])
         for c in coefficients[-2::-1]:
             total = self.fma(total, x, c)
         return total
 
-    def where(self, condition: Condition, then: Operand, otherwise: Operand) -> Value:
+    def where(self, condition: Condition, then: Operable, otherwise: Operable) -> Value:
         """`then` where the condition holds, else `otherwise`."""
         left, right = condition.left, condition.right
         if isinstance(left, Condition) and isinstance(right, Condition):
@@ -201,28 +201,32 @@ class Builder:
         return self.op("select", left, right, then, otherwise, immediate=condition.predicate)
 
     def insert(self, program: Program, inputs: Sequence[Value]) -> Value:
-        """The value of a program of these inputs."""
+        """The value of a program of these inputs that has one result."""
         numbers: list[int] = []
         for step in program.steps:
             if step.op == "input":
                 numbers.append(inputs[step.immediate].number)
             else:
                 numbers.append(self._add(Step(step.op, tuple(numbers[a] for a in step.args), step.immediate)).number)
-        return Value(self, numbers[program.result])
+        (result,) = program.results
+        return Value(self, numbers[result])
 
-    def finish(self, result: Operand) -> Program:
-        """The program, without the steps that the result does not need.  Raises TraceError if it is too long."""
-        last = self.value(result).number
+    def finish(self, *results: Operable, most_steps: int = MAX_STEPS) -> Program:
+        """The program, without the steps that no result needs.  Raises TraceError if it is too long."""
+        wanted = [self.value(result).number for result in results]
         steps = list(self._steps)
-        needed = {last}
-        for i in range(last, -1, -1):
+        needed = set(wanted)
+        for i in range(max(wanted), -1, -1):
             if i in needed:
                 needed.update(steps[i].args)
         number = {old: new for new, old in enumerate(sorted(needed))}
-        if len(number) > MAX_STEPS:
-            raise TraceError(f"the function has {len(number)} steps, at most {MAX_STEPS} fit into a kernel")
+        if len(number) > most_steps:
+            raise TraceError(f"the function has {len(number)} steps, at most {most_steps} fit into a kernel")
         kept = (steps[i] for i in number)
-        return Program(tuple(Step(s.op, tuple(number[a] for a in s.args), s.immediate) for s in kept), number[last])
+        return Program(
+            tuple(Step(s.op, tuple(number[a] for a in s.args), s.immediate) for s in kept),
+            tuple(number[i] for i in wanted),
+        )
 
     def _add(self, step: Step) -> Value:
         return Value(self, self._steps.setdefault(step, len(self._steps)))

@@ -1,20 +1,19 @@
 """Post-ops on registers: what every kernel family applies to a vector of results before it is stored.
 
-Each is a function of the result and of its operands, in the steps of program.py; chains of them are in
-postop_chain.py.  Sum and relu alone can also be written out: they need two registers beside the vector.
+Each is a function of the result and of its operands, in the steps of program.py; chains of them are in chain.py.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from asmdnn.exact import exact
 from asmdnn.generators.functions.eltwise import simple
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS, scaled
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.expression import Builder, Value
 from asmdnn.generators.functions.program import Program
-from asmdnn.isa.vector import Lanes, Vector
 
 MAX_POST_OPS = 32  # in a chain, as in oneDNN
 
@@ -41,6 +40,7 @@ class Operand:
 OLD_DST = None  # in a list of operands: what the destination held
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class SumOp:
     """x + scale * dst, dst being what the destination held before the call."""
@@ -58,16 +58,8 @@ class SumOp:
     def build(self, build: Builder, x: Value, old: Value) -> Value:
         return x + old if self.scale == 1.0 else build.fma(old, self.scale, x)
 
-    def apply(self, v: Vector, x: Any, dst: Any, lanes: Lanes, spare: Sequence[Any]) -> None:
-        old, scale = spare
-        lanes.load(old, dst)
-        if self.scale == 1.0:
-            v.add(x, x, old)
-        else:
-            v.constant(scale, self.scale)
-            v.fma(x, scale, old)
 
-
+@exact
 @dataclass(frozen=True, slots=True)
 class ReluOp:
     """x if x > 0, else alpha * x; NaN stays NaN (MAXPS and MINPS return their second source then)."""
@@ -85,18 +77,8 @@ class ReluOp:
     def build(self, build: Builder, x: Value) -> Value:
         return simple.relu(build, x, self.alpha)
 
-    def apply(self, v: Vector, x: Any, dst: Any, lanes: Lanes, spare: Sequence[Any]) -> None:
-        negative, constant = spare
-        v.zero(constant)
-        if self.alpha == 0.0:
-            v.max(x, constant, x)
-            return
-        v.min(negative, constant, x)
-        v.max(x, constant, x)
-        v.constant(constant, self.alpha)
-        v.fma(x, constant, negative)
 
-
+@exact
 @dataclass(frozen=True, slots=True)
 class OffsetSumOp:
     """x + scale * (dst - zero_point)."""
@@ -116,6 +98,7 @@ class OffsetSumOp:
         return build.fma(old - self.zero_point, self.scale, x)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class EltwiseOp:
     """scale * f(x)."""
@@ -137,6 +120,7 @@ class EltwiseOp:
         return scaled(ALGORITHMS[self.alg].forward(build, x, self.alpha, self.beta), self.scale)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class GradientOp:
     """x * f'(data), data being the source of f or, with from_dst, its result."""

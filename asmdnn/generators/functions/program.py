@@ -54,10 +54,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Steps in an order in which they can be computed; `result` is the number of the last value."""
+    """Steps in an order in which they can be computed; `results` are the numbers of the values that are asked for."""
 
     steps: tuple[Step, ...]
-    result: int
+    results: tuple[int, ...]
 
     @property
     def inputs(self) -> int:
@@ -85,7 +85,7 @@ class Program:
                 elif step.op in ("input", "shl", "shr", "sar", "round"):
                     words.append(str(step.immediate))
                 lines.append(f"v{i} = {step.op}({', '.join(words)})")
-        return "\n".join([*lines, f"return {text(self.result)}"])
+        return "\n".join([*lines, f"return {', '.join(map(text, self.results))}"])
 
 
 def bits_of(number: float) -> int:

@@ -10,7 +10,7 @@ of every vector would cost as much as multiplying.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from asmdnn.generators.functions.program import Step
@@ -23,9 +23,12 @@ NEVER = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an argument behind the first is read: a vector of lanes, or one element for all of them."""
+    """Where an argument behind the first is read: a vector of lanes, or one element for all of them.
 
-    at: Pointer
+    `locate` gives the place; it may emit the load of a pointer, which the next two instructions find in its register.
+    """
+
+    locate: Callable[[], Pointer]
     lanes: Lanes | None  # None for one element
 
 
@@ -43,7 +46,12 @@ class Slots:
 class Values:
     """The values of steps.  Inputs are registers, which are overwritten, or sources; `registers` include the former.
 
-    keeps: whether what memory holds may stay in a register between uses.
+    Between two steps every value that a later step, or a result, needs is in one register of `where`, or else on the
+    stack (`spilled`), or in memory that it can be read from again (constants and sources).  A value that was spilled
+    and loaded again is in both.  No register holds two values; what holds none is in `free`.
+
+    keeps: whether what memory holds may stay in a register between uses.  home: where the last value is wanted, so that
+    it need not be moved there.
     """
 
     def __init__(
@@ -55,9 +63,10 @@ class Values:
         registers: Sequence[Register],
         slots: Slots,
         keeps: bool = False,
+        home: Register | None = None,
     ) -> None:
         assert len(registers) >= FEWEST_REGISTERS, "a program needs three registers"
-        self.steps, self.v, self.inputs, self.slots, self.keeps = steps, v, inputs, slots, keeps
+        self.steps, self.v, self.inputs, self.slots, self.keeps, self.home = steps, v, inputs, slots, keeps, home
         self.free = [*registers]
         self.where: dict[int, Register] = {}
         self.spilled: dict[int, Pointer] = {}
@@ -77,13 +86,21 @@ class Values:
     def result(self, args: Sequence[int], prefer: Register | None = None) -> Register:
         """A register for the step's value, after its arguments are released."""
         self.release(args)
-        if prefer is not None and prefer in self.free:
-            self.free.remove(prefer)
-            self.define(prefer)
-            return prefer
-        target = self.take_register()
+        target = prefer if prefer in self.free and not self.goes_home() else self.take_result()
+        self.take(target)
         self.define(target)
         return target
+
+    def goes_home(self) -> bool:
+        """Whether the step's value is the last one, and its register is free."""
+        return self.now == len(self.steps) - 1 and self.home in self.free
+
+    def take_result(self, *keep: Register) -> Register:
+        """A register for the step's value: the one where it is wanted if that is free."""
+        if self.home is not None and self.goes_home():
+            self.free.remove(self.home)
+            return self.home
+        return self.take_register(*keep)
 
     def define(self, register: Register) -> None:
         self.where[self.now] = register
@@ -103,7 +120,7 @@ class Values:
         if step.op == "constant":
             return self.v.splat(step.immediate)
         source = self.source(step)
-        return source.at if source.lanes is self.v else None
+        return source.locate() if source.lanes is self.v else None
 
     def source(self, step: Step) -> Source:
         source = self.inputs[step.immediate]
@@ -130,9 +147,9 @@ class Values:
         else:
             source = self.source(step)
             if source.lanes is None:
-                self.v.broadcast(target, source.at)
+                self.v.broadcast(target, source.locate())
             else:
-                source.lanes.load(target, source.at)
+                source.lanes.load(target, source.locate())
 
     def last_use(self, value: int) -> int:
         return self.uses[value][-1] if self.uses[value] else -1

@@ -75,6 +75,11 @@ class CompensationSpec:
     def at(self, repeat: int, output: int) -> int:
         return repeat * self.repeat_step + output * self.src_step
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def footprint(self) -> Footprint:
         outputs, size = range(self.outputs), self.dense
         if self.src_step == self.dense:

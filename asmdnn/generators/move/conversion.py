@@ -15,6 +15,7 @@ from enum import IntEnum
 from struct import pack
 from typing import Any
 
+from asmdnn.exact import exact
 from asmdnn.generators.move.pieces import Place, load_elements, store_elements
 from asmdnn.isa.assembler import Assembler, mem
 
@@ -42,6 +43,7 @@ class Argument(IntEnum):
     DST_ZERO_POINT = 4
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Conversion:
     """The types, and which terms of the formula there are; sum 0 leaves dst unread.

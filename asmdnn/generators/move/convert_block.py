@@ -55,7 +55,7 @@ class Block:
         return f"{self.conversion}_{self.rows}x{self.columns}{steps}__{self.isa}"
 
     @property
-    def frame_names(self) -> tuple[str, ...]:
+    def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return ARGUMENTS
 

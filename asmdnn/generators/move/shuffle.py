@@ -44,6 +44,11 @@ class ShuffleSpec:
         block = f"{self.pixels}x{units * self.unit_bytes}"
         return f"shuffle_b{8 * self.element_bytes}_{block}_{crc32(repr(self).encode()):08x}__{self.isa}"
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def footprint(self) -> Footprint:
         return Footprint(
             self._ranges(SRC, ((p.src, p.src_step, p.count, p.tile.windows) for p in self.parts)),

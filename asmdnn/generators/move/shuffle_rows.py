@@ -45,6 +45,11 @@ class RowsSpec:
         streaming = "_streaming" * self.streaming
         return f"rows_{self.rows}x{self.row_bytes}_{source}_d{self.dst_step}{streaming}__{self.isa}"
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def footprint(self) -> Footprint:
         reads, writes = (
             tuple(Range(argument, r * step, r * step + self.row_bytes) for r in range(self.rows))
@@ -132,6 +137,11 @@ class ElementsSpec:
     def name(self) -> str:
         block = f"{self.count}x{len(self.moves)}"
         return f"elements_b{8 * self.element_bytes}_{block}_{crc32(repr(self).encode()):08x}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         size, steps = self.element_bytes, [i * self.step for i in range(self.count)]

@@ -47,6 +47,11 @@ class TransposeSpec:
         block = f"{self.rows}{zeros}x{self.columns}_s{self.src_row_bytes}_d{self.dst_row_bytes}"
         return f"transpose_b{8 * self.unit_bytes}_{block}{'_streaming' * self.streaming}__{self.isa}"
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def footprint(self) -> Footprint:
         def rows_of(argument: int, rows: int, row_bytes: int, width: int) -> tuple[Range, ...]:
             width *= self.unit_bytes

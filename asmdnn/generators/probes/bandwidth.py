@@ -27,6 +27,11 @@ class BandwidthSpec:
     def block_bytes(vector_bytes: int) -> int:
         return UNROLLED * vector_bytes
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ("start", "blocks", "passes")
+
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
         data = v.registers.take("data", UNROLLED)
@@ -64,6 +69,11 @@ class ClockSpec:
     @property
     def name(self) -> str:
         return "clock_add__x86_64"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ("passes",)
 
     def generate(self, asm: Assembler) -> None:
         passes, total, one = (asm.gp.take(name) for name in ("passes", "total", "one"))

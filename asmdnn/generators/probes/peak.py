@@ -24,6 +24,11 @@ class PeakSpec:
         """Floating-point operations of one pass."""
         return 2 * CHAINS * lanes_of(self.isa)
 
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
         acc, factor = v.registers.take("chains", CHAINS), v.registers.take("factor")

@@ -3,18 +3,22 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.exact import exact
 from asmdnn.generators.functions import postops
 from asmdnn.generators.functions.postops import EltwiseOp, OffsetSumOp, Operand, PReluOp, ReluOp, SumOp
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm, ScratchpadMode
 
 MAX_POST_OPS = postops.MAX_POST_OPS
 SCRATCHPAD_MODES = ("library", "user")
+DENORMALS = ("flush", "keep")
 QUANTIZED = ("src", "weights", "dst")
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Sum:
     """dst = op + scale * (dst - zero_point), dst being what the destination held before the call."""
@@ -35,11 +39,12 @@ class Sum:
         return OffsetSumOp(self.scale, self.zero_point) if self.zero_point else SumOp(self.scale)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Eltwise:
     """dst = scale * f(op), f one of oneDNN's algorithms; docs/eltwise.md lists them, with alpha, beta and errors."""
 
-    alg: str
+    alg: EltwiseAlgorithm
     alpha: float = 0.0
     beta: float = 0.0
     scale: float = 1.0
@@ -68,7 +73,7 @@ class Binary:
     Every dim of src1 is dst's or 1.  As the chain's number i it is the argument "binary_i" of the primitive.
     """
 
-    alg: str
+    alg: BinaryAlgorithm
     src1: MemoryDesc
     kind = "binary"
 
@@ -108,12 +113,12 @@ AnyPostOp = Sum | Eltwise | Binary | PReLU | PostOp
 def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """The masks by tensor, sorted; InvalidArguments names the field."""
     if not isinstance(masks, Mapping):
-        raise InvalidArguments(f"{field} must map tensors to masks, such as {{'src': 0}}, not {masks!r}")
+        raise InvalidArguments(f"{field} must map tensors to masks, such as {{'src': 0}}, not {shown(masks)}")
     for name, mask in masks.items():
         if name not in QUANTIZED:
-            raise InvalidArguments(f"{field} has the tensor {name!r}, it must be one of {', '.join(QUANTIZED)}")
+            raise InvalidArguments(f"{field} has the tensor {shown(name)}, it must be one of {', '.join(QUANTIZED)}")
         if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
-            raise InvalidArguments(f"{field}[{name!r}] must be a mask of dims, an integer >= 0, not {mask!r}")
+            raise InvalidArguments(f"{field}[{shown(name)}] must be a mask of dims, an integer >= 0, not {shown(mask)}")
     return tuple(sorted(masks.items()))
 
 
@@ -130,38 +135,51 @@ class Attr:
     scratchpad_mode: "library", the primitive has a pool of temporary memory, or "user", every call passes it.
     deterministic: ask for results that are bitwise equal in every run and for every number of threads.  All kernels
     here are, so it changes nothing; a request that says so stays true when others come.
+    denormals: "flush", subnormal numbers count as zeros, as operands and as results; "keep", they are computed with,
+    which may be slow; None: convolutions and products flush, all others keep.  Copies keep bits in any case.
     Raises InvalidArguments.
     """
 
     post_ops: tuple[AnyPostOp, ...] = ()
     scales: tuple[tuple[str, int], ...] = ()
     zero_points: tuple[tuple[str, int], ...] = ()
-    scratchpad_mode: str = "library"
+    scratchpad_mode: ScratchpadMode = "library"
     deterministic: bool = False
+    denormals: str | None = None
 
     def __init__(
         self,
         post_ops: AnyPostOp | Iterable[AnyPostOp] = (),
         scales: Mapping[str, int] | None = None,
         zero_points: Mapping[str, int] | None = None,
-        scratchpad_mode: str = "library",
+        scratchpad_mode: ScratchpadMode = "library",
         deterministic: bool = False,
+        denormals: str | None = None,
     ) -> None:
-        chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
+        try:
+            chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
+        except Exception:  # whatever the caller's object does when it is iterated over
+            chain = (post_ops,)  # type: ignore[assignment]
         for i, op in enumerate(chain):
             if not isinstance(op, AnyPostOp):
-                raise InvalidArguments(f"post_ops[{i}] must be a Sum, Eltwise, Binary, PReLU or PostOp, not {op!r}")
+                found = shown(op)
+                raise InvalidArguments(f"post_ops[{i}] must be a Sum, Eltwise, Binary, PReLU or PostOp, not {found}")
         if len(chain) > MAX_POST_OPS:
             raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
         object.__setattr__(self, "post_ops", chain)
-        object.__setattr__(self, "scales", checked_masks("scales", scales or {}))
-        object.__setattr__(self, "zero_points", checked_masks("zero_points", zero_points or {}))
-        if scratchpad_mode not in SCRATCHPAD_MODES:
-            raise InvalidArguments(f"scratchpad_mode must be 'library' or 'user', not {scratchpad_mode!r}")
+        object.__setattr__(self, "scales", checked_masks("scales", {} if scales is None else scales))
+        object.__setattr__(
+            self, "zero_points", checked_masks("zero_points", {} if zero_points is None else zero_points)
+        )
+        if not isinstance(scratchpad_mode, str) or scratchpad_mode not in SCRATCHPAD_MODES:
+            raise InvalidArguments(f"scratchpad_mode must be 'library' or 'user', not {shown(scratchpad_mode)}")
         object.__setattr__(self, "scratchpad_mode", scratchpad_mode)
         if not isinstance(deterministic, bool):
-            raise InvalidArguments(f"deterministic must be True or False, not {deterministic!r}")
+            raise InvalidArguments(f"deterministic must be True or False, not {shown(deterministic)}")
         object.__setattr__(self, "deterministic", deterministic)
+        if denormals not in (None, *DENORMALS):
+            raise InvalidArguments(f"denormals must be 'flush', 'keep' or None for the default, not {denormals!r}")
+        object.__setattr__(self, "denormals", denormals)
 
     @property
     def quantizes(self) -> bool:

@@ -15,6 +15,7 @@ from asmdnn.generators.functions.postops import Operand
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Sum
+from asmdnn.primitives.formats import dense_like
 from asmdnn.types import f32
 
 BIAS = "bias"
@@ -57,16 +58,15 @@ class Chain:
         return BIAS in self.names
 
     def operands(self, dst: MemoryDesc) -> dict[str, MemoryDesc]:
-        """What is read beside a result like dst, as tensors that broadcast to it: `any` becomes dst's format, or a
-        plain one.  Raises InvalidArguments if one cannot be broadcast to dst."""
+        """What is read beside a result like dst, as tensors that broadcast to it: `any` becomes dst's format, or one
+        in its order.  Raises InvalidArguments if one cannot be broadcast to dst."""
         found = {}
         for link in self.links:
             for name, desc in zip(link.names, link.op.tensors.values(), strict=True):
                 if desc.ndims != dst.ndims or any(n not in (1, m) for n, m in zip(desc.dims, dst.dims, strict=True)):
                     raise InvalidArguments(f"{name} has dims {desc.dims}, each must be 1 or that of dst: {dst.dims}")
                 if desc.is_any and not dst.is_any:
-                    like = desc.dims == dst.dims
-                    desc = dst if like else MemoryDesc(desc.dims, desc.dtype, LETTERS[: dst.ndims])
+                    desc = dst if desc.dims == dst.dims else dense_like(dst, desc)
                 found[name] = desc
         return found
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from numbers import Real
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.memory import MemoryDesc
 from asmdnn.types import PropKind, f32
@@ -15,20 +15,20 @@ FLOAT32_MAX = float.fromhex("0x1.fffffep127")
 def finite(name: str, value: float) -> float:
     """`value` as a float that f32 can hold, or InvalidArguments naming the field."""
     if isinstance(value, bool) or not isinstance(value, Real) or not -FLOAT32_MAX <= value <= FLOAT32_MAX:
-        raise InvalidArguments(f"{name} must be a finite f32 number, not {value!r}")
+        raise InvalidArguments(f"{name} must be a finite f32 number, not {shown(value)}")
     return float(value)
 
 
 def check_alg(name: str, alg: str, known: Collection[str]) -> str:
     if not isinstance(alg, str) or alg not in known:
-        raise InvalidArguments(f"{name} must be one of {', '.join(known)}, not {alg!r}")
+        raise InvalidArguments(f"{name} must be one of {', '.join(known)}, not {shown(alg)}")
     return alg
 
 
 def check_prop_kind(prop_kind: PropKind, known: Collection[PropKind]) -> None:
     """Raises InvalidArguments for what the description does not compute."""
     if not isinstance(prop_kind, PropKind) or prop_kind not in known:
-        raise InvalidArguments(f"prop_kind must be {' or '.join(map(str, known))}, not {prop_kind!r}")
+        raise InvalidArguments(f"prop_kind must be {' or '.join(map(str, known))}, not {shown(prop_kind)}")
 
 
 def check_eltwise(owner: str, alg: str, alpha: float, beta: float) -> tuple[float, float]:
@@ -37,9 +37,9 @@ def check_eltwise(owner: str, alg: str, alpha: float, beta: float) -> tuple[floa
     numbers = {name: finite(f"{owner}.{name}", value) for name, value in (("alpha", alpha), ("beta", beta))}
     for name, value in numbers.items():
         if value and name not in ALGORITHMS[alg].parameters:
-            raise InvalidArguments(f"{owner}.{name} must be 0 for {alg}, not {value!r}")
+            raise InvalidArguments(f"{owner}.{name} must be 0 for {alg}, not {shown(value)}")
     if alg in ("clip", "clip_v2") and numbers["alpha"] > numbers["beta"]:
-        raise InvalidArguments(f"{owner}.alpha is {alpha!r}, for {alg} it must not be above beta, {beta!r}")
+        raise InvalidArguments(f"{owner}.alpha is {shown(alpha)}, for {alg} it must not be above beta, {shown(beta)}")
     if alg == "soft_relu" and not numbers["alpha"]:
         raise InvalidArguments(f"{owner}.alpha must not be 0 for soft_relu, which divides by it; 1 is the usual one")
     return numbers["alpha"], numbers["beta"]

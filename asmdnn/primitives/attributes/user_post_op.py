@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions import postops
 from asmdnn.generators.functions.expression import Builder, TraceError, Value
 from asmdnn.generators.functions.postops import ExpressionOp, Operand
@@ -38,11 +38,12 @@ class PostOp:
     function: Callable[..., Any] = field(compare=False, repr=False)
     numbers: dict[str, float] = field(compare=False, repr=False)
     data: dict[str, Memory] = field(compare=False, repr=False)
+    _hash: int = field(compare=False, repr=False)  # of a program, too long to be computed with every call
     kind = "user"
 
     def __init__(self, function: Callable[..., Any], **arguments: Any) -> None:
         if not callable(function):
-            raise InvalidArguments(f"PostOp's function must be callable, not {function!r}")
+            raise InvalidArguments(f"PostOp's function must be callable, not {shown(function)}")
         numbers: dict[str, float] = {}
         descs: dict[str, MemoryDesc] = {}
         data: dict[str, Memory] = {}
@@ -59,10 +60,13 @@ class PostOp:
         program = trace(function, tuple(descs), numbers)
         fields = {
             "program": program, "names": tuple(descs), "descs": tuple(descs.values()), "function": function,
-            "numbers": numbers, "data": data,
+            "numbers": numbers, "data": data, "_hash": hash((program, *descs.items())),
         }  # fmt: skip
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def tensors(self) -> dict[str, MemoryDesc]:
@@ -86,7 +90,7 @@ def trace(function: Callable[..., Any], tensors: tuple[str, ...], numbers: dict[
     try:
         result = function(build.inputs[0], **dict(zip(tensors, build.inputs[1:], strict=True)), **numbers)
         if not isinstance(result, Value):
-            raise TraceError(f"the function returns {result!r}, it must return what it computes from x")
+            raise TraceError(f"the function returns {shown(result)}, it must return what it computes from x")
         program = build.finish(result)
     except Exception as error:  # whatever the user's code raises
         what = str(error) if isinstance(error, TraceError) else f"{type(error).__name__}: {error}"

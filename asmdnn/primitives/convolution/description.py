@@ -4,58 +4,84 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.types import Algorithm, PropKind
 
 MAX_SIZE = 2**31 - 1
+AXES = ("depth", "height", "width")
+COUNTS = {1: "one integer", 2: "two integers", 3: "three integers"}
+FIELDS = {"strides": (1, 1), "dilations": (0, 0), "padding_l": (0, 0), "padding_r": (-MAX_SIZE, 0)}  # least, default
 
 
-def pair(name: str, value: Sequence[int], least: int) -> tuple[int, int]:
-    """Two integers (height, width) of at least `least`, or InvalidArguments naming the field."""
+def sizes_of(name: str, value: Sequence[int], count: int, least: int) -> tuple[int, ...]:
+    """`count` integers of at least `least`, one for each axis, or InvalidArguments naming the field."""
     try:
         numbers = tuple(index(n) for n in value if not isinstance(n, bool))  # numpy's integers too
-    except TypeError:
+    except Exception:  # whatever the caller's object does when it is iterated over
         numbers = ()
-    if len(numbers) != 2 or not all(least <= n <= MAX_SIZE for n in numbers):
-        raise InvalidArguments(f"{name} must be two integers from {least} to 2**31 - 1, not {value!r}")
-    return numbers[0], numbers[1]
+    if len(numbers) != count or not all(least <= n <= MAX_SIZE for n in numbers):
+        low = "-2**31 + 1" if least == -MAX_SIZE else least
+        raise InvalidArguments(f"{name} must be {COUNTS[count]} from {low} to 2**31 - 1, not {shown(value)}")
+    return numbers
 
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionForward:
     """dst[n, o, y, x] = bias[o] + sum over c, r, s of weights[o, c, r, s] * src[n, c, i, j]
 
-    with i = y*sh + r*(dh+1) - pt and j = x*sw + s*(dw+1) - pl.
+    with i = y*sh + r*(dh+1) - pt and j = x*sw + s*(dw+1) - pl; with 1, 2 or 3 spatial axes alike.
 
-    src: (n, c, h, w); weights: (o, c, kh, kw); bias: (o,) or None; dst: (n, o, oh, ow); every format may be "any".
-    strides (sh, sw) >= 1; dilations (dh, dw) >= 0, 0 being dense; padding_l (top, left) and padding_r (bottom, right)
-    >= 0; elements outside src count as zero.  Raises InvalidArguments if sizes do not fit together.
-    The fields are oneDNN's (convolution_forward::primitive_desc).
+    src: (n, c, [d, [h,]] w); weights: (o, c, [kd, [kh,]] kw), or (g, o / g, c / g, ...) for g groups of channels; bias:
+    (o,) or None; dst: (n, o, [od, [oh,]] ow); every format may be "any".  n and the sizes of axes of src and dst may be
+    0: a dst without elements is not written.
+    For each axis, outermost first: strides >= 1 (default 1); dilations >= 0, 0 being dense (default); padding_l >= 0
+    and padding_r > -stride, before and behind src (default 0), each as large as you like.  Elements outside src count
+    as zero.  Raises InvalidArguments if sizes do not fit together.
+    The fields and their limits are oneDNN's (convolution_forward::primitive_desc).
     """
 
     src: MemoryDesc
     weights: MemoryDesc
     dst: MemoryDesc
     bias: MemoryDesc | None = None
-    strides: tuple[int, int] = (1, 1)
-    dilations: tuple[int, int] = (0, 0)
-    padding_l: tuple[int, int] = (0, 0)
-    padding_r: tuple[int, int] = (0, 0)
+    strides: tuple[int, ...] = ()
+    dilations: tuple[int, ...] = ()
+    padding_l: tuple[int, ...] = ()
+    padding_r: tuple[int, ...] = ()
     prop_kind: PropKind = PropKind.forward_inference
     algorithm: Algorithm = Algorithm.convolution_direct
 
     def __post_init__(self) -> None:
-        for name, least in (("strides", 1), ("dilations", 0), ("padding_l", 0), ("padding_r", 0)):
-            object.__setattr__(self, name, pair(name, getattr(self, name), least))
+        self._check_ranks()
+        axes = self.src.ndims - 2
+        for name, (least, default) in FIELDS.items():
+            value = getattr(self, name)
+            if type(value) is tuple and not value:
+                value = (default,) * axes
+            object.__setattr__(self, name, sizes_of(name, value, axes, least))
         check_prop_kind(self.prop_kind, FORWARD)
         if not isinstance(self.algorithm, Algorithm):
-            raise InvalidArguments(f"algorithm must be an Algorithm, not {self.algorithm!r}")
-        self._check_ranks()
+            raise InvalidArguments(f"algorithm must be an Algorithm, not {shown(self.algorithm)}")
         self._check_channels()
-        for axis, name in enumerate(("height", "width")):
+        for axis, name in enumerate(AXES[-axes:]):
             self._check_axis(axis, name)
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether weights have a dim of groups."""
+        return self.weights.ndims > self.src.ndims
+
+    @property
+    def groups(self) -> int:
+        """Of channels; a group of output channels is computed from its group of input channels alone."""
+        return self.weights.dims[0] if self.has_groups else 1
+
+    @property
+    def kernel(self) -> tuple[int, ...]:
+        """Positions along each axis."""
+        return self.weights.dims[2 + self.has_groups :]
 
     def tensors(self) -> dict[str, MemoryDesc]:
         """The descriptors by argument name; without "bias" if there is none."""
@@ -73,43 +99,48 @@ class ConvolutionForward:
         return f"convolution forward of {tensors}, {window}"
 
     def _check_ranks(self) -> None:
-        for name, rank in (("src", 4), ("weights", 4), ("dst", 4), ("bias", 1)):
+        for name in ("src", "weights", "dst", "bias"):
             desc = getattr(self, name)
-            if desc is None and name == "bias":
-                continue
-            if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
-            if len(desc.dims) != rank:
-                raise InvalidArguments(f"{name} must have {rank} dims, not {len(desc.dims)}: {desc.dims}")
-            if min(desc.dims) < 1:
-                raise InvalidArguments(f"{name} has an empty dim, every one must be at least 1: {desc.dims}")
+            if not isinstance(desc, MemoryDesc) and not (desc is None and name == "bias"):
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+        rank = self.src.ndims
+        if not 3 <= rank <= 5:
+            raise InvalidArguments(f"src must have 3, 4 or 5 dims, not {rank}: {self.src.dims}")
+        ranks = {"weights": (rank, rank + 1), "dst": (rank,), "bias": (1,)}
+        for name, allowed in ranks.items():
+            desc = getattr(self, name)
+            if desc is not None and desc.ndims not in allowed:
+                words = " or ".join(map(str, allowed))
+                raise InvalidArguments(f"{name} must have {words} dims, not {desc.ndims}: {desc.dims}")
+        if min(self.weights.dims) < 1:
+            raise InvalidArguments(f"weights has an empty dim, every one must be at least 1: {self.weights.dims}")
 
     def _check_channels(self) -> None:
-        (mb, ic, _, _), (oc, wic, _, _), (dmb, doc, _, _) = self.src.dims, self.weights.dims, self.dst.dims
+        (mb, ic), (oc, wic), (dmb, doc) = self.src.dims[:2], self.weights.dims[self.has_groups :][:2], self.dst.dims[:2]
+        of_groups = f" in {self.groups} groups" if self.has_groups else ""
+        oc, wic = self.groups * oc, self.groups * wic
         if ic != wic:
-            raise InvalidArguments(f"weights has {wic} input channels, src has {ic}: dims[1] of both must be equal")
+            raise InvalidArguments(
+                f"weights has {wic} input channels{of_groups}, src has {ic}: src.dims[1] must be as many"
+            )
         if oc != doc:
-            raise InvalidArguments(f"dst has {doc} channels, weights makes {oc}: dst.dims[1] must be weights.dims[0]")
+            raise InvalidArguments(f"dst has {doc} channels, weights makes {oc}{of_groups}: they must be equal")
         if mb != dmb:
             raise InvalidArguments(f"dst has a batch of {dmb}, src has {mb}: dims[0] of both must be equal")
         if self.bias is not None and self.bias.dims[0] != oc:
             raise InvalidArguments(f"bias has {self.bias.dims[0]} elements, weights makes {oc} channels")
 
     def _check_axis(self, axis: int, name: str) -> None:
-        size, kernel, out = (desc.dims[2 + axis] for desc in (self.src, self.weights, self.dst))
+        size, out, kernel = self.src.dims[2 + axis], self.dst.dims[2 + axis], self.kernel[axis]
         before, after, stride = self.padding_l[axis], self.padding_r[axis], self.strides[axis]
         extent = (kernel - 1) * (self.dilations[axis] + 1) + 1
-        for field, pad in (("padding_l", before), ("padding_r", after)):
-            if pad > extent:
-                raise InvalidArguments(
-                    f"{field} of {pad} is larger than the kernel's {name} of {extent}, it may not be"
-                )
+        if after <= -stride:
+            raise InvalidArguments(f"padding_r of {after} is too small, it must be larger than -stride, {-stride}")
         room = size + before + after - extent
-        if room < 0:
+        made = room // stride + 1
+        if room < 0 and (out or made < 0):
             raise InvalidArguments(
                 f"weights' {name} of {extent} (dilated) exceeds the padded src's {size + before + after}"
             )
-        if room // stride + 1 != out:
-            raise InvalidArguments(
-                f"dst's {name} is {out}, src, weights, strides and padding make it {room // stride + 1}"
-            )
+        if made != out:
+            raise InvalidArguments(f"dst's {name} is {out}, src, weights, strides and padding make it {made}")

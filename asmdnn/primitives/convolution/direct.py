@@ -1,27 +1,33 @@
 """Direct convolution, f32, forward: tiles of the output, each a sum over taps, from and to the user's own layout."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+
+import numpy as np
 
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.description import ConvolutionForward
-from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
-from asmdnn.primitives.convolution.operands import tile_operands
+from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.schedule import schedule_tiles
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import BLOCKS, choose_tiling
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 NAME = "direct"
 PLANAR_CHANNELS = 16  # with more, channels a whole plane apart cost more than a reorder of the source
 SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
-MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
+SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of one group, the group
 
 
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
@@ -30,6 +36,8 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     name = f"{NAME}:{engine.isa}"
     lanes = lanes_of(engine.isa)
     resolved = resolve_activations(desc, lanes)
+    if 0 in resolved.dst.dims:
+        return nothing(resolved, attr, engine)
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)
     if src is None or dst is None:
         return Refusal(name, "src and dst must be plain, or blocked once and by channels")
@@ -37,30 +45,52 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     if reason:
         return Refusal(name, reason)
     geometry = make_geometry(resolved, src, dst).flattened()
-    tiling = choose_tiling(geometry, engine.isa, panel_widths(resolved.dst, lanes))
-    weights = panels_desc(resolved.weights, tiling.vectors * lanes)
+    tiling = choose_tiling(geometry, engine.isa, panel_widths(resolved, engine.isa))
+    weights = panels_desc(resolved.weights, tiling.vectors * lanes, resolved.has_groups)
     if not desc.weights.is_any and desc.weights != weights:
         return Refusal(name, f"weights must be any or {weights.tag}, not {desc.weights.tag}")
-    chain = chain_of(attr, resolved.tensors(), SCALED, channels_of_dst(resolved.bias))
+    chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved))
     if isinstance(chain, str):
         return Refusal(name, chain)
     others = chain.operands(resolved.dst)
-    operands = tile_operands(others, resolved.dst, len(ARGUMENTS), geometry, tiling.vectors * lanes, lanes)
-    if isinstance(operands, str):
-        return Refusal(name, operands)
-    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(others)}
-    return schedule_tiles(name, tensors, operands, geometry, tiling, chain, engine)
+    for operand, tensor in others.items():
+        if tensor.dtype != f32:
+            return Refusal(name, f"{operand} is {tensor.dtype}, only f32 is implemented")
+    width = tiling.vectors * lanes
+    read = {operand: readable(tensor, resolved.dst, geometry, width, lanes) for operand, tensor in others.items()}
+    operands = tile_operands(read, resolved.dst, len(ARGUMENTS), geometry, width, lanes)
+    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read)}
+    plan = schedule_tiles(name, tensors, operands, geometry, tiling, chain, engine)
+    return between_reorders(plan, chain.arguments(others))
 
 
-def channels_of_dst(bias: MemoryDesc | None) -> MemoryDesc | None:
+def nothing(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
+    """The plan for a dst without elements, whatever the formats; weights that are `any` become panels."""
+    name, weights = f"nothing:{engine.isa}", desc.weights
+    chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
+    if isinstance(chain, str):
+        return Refusal(name, chain)
+    if weights.is_any:
+        weights = panels_desc(weights, 2 * lanes_of(engine.isa), desc.has_groups)
+    empty = Phase((), views(("dst",)), np.zeros((0, 2), np.int64), np.zeros(0, np.int32))
+    tensors = {**desc.tensors(), "weights": weights, **chain.arguments(chain.operands(desc.dst))}
+    return Plan(name, (empty,), tensors, {}, {}, ("dst",))
+
+
+def scaled_dims(desc: ConvolutionForward) -> Mapping[str, Mapping[int, int]]:
+    return SCALED_GROUPS if desc.has_groups else SCALED
+
+
+def channels_of_dst(desc: ConvolutionForward) -> MemoryDesc | None:
     """A dense bias as a tensor that broadcasts to dst."""
-    return bias and MemoryDesc((1, *bias.dims, 1, 1), bias.dtype, "abcd")
+    ones = (1,) * (desc.dst.ndims - 2)
+    return desc.bias and MemoryDesc((1, *desc.bias.dims, *ones), desc.bias.dtype, LETTERS[: desc.dst.ndims])
 
 
 def resolve_activations(desc: ConvolutionForward, lanes: int) -> ConvolutionForward:
     """`any` becomes what kernels read and write best: channels blocked by the vector, few source channels planar."""
-    src = f"aBcd{lanes}b" if desc.src.dims[1] >= TAP_CHANNELS else "abcd"
-    wanted = {"src": src, "bias": "a", "dst": f"aBcd{lanes}b"}
+    src = f"aBx{lanes}b" if desc.src.dims[1] >= TAP_CHANNELS else "abx"
+    wanted = {"src": src, "bias": "a", "dst": f"aBx{lanes}b"}
     return desc.with_formats(
         {
             name: MemoryDesc(d.dims, d.dtype, wanted[name])
@@ -73,6 +103,8 @@ def resolve_activations(desc: ConvolutionForward, lanes: int) -> ConvolutionForw
 def why_not(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, isa: str) -> str | None:
     """The reason why no tile kernel can address these tensors, None if one can."""
     lanes = lanes_of(isa)
+    if desc.groups > 1:
+        return f"weights have {desc.groups} groups, only 1 is implemented"
     for name, tensor in desc.tensors().items():
         if tensor.dtype != f32:
             return f"{name} is {tensor.dtype}, only f32 is implemented"
@@ -86,28 +118,32 @@ def why_not(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, isa: s
         return f"dst {desc.dst.tag} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}"
     if desc.dst.may_overlap:
         return "elements of dst overlap"
-    tile = max(BLOCKS[isa].values())
-    reach = tile * max(src.row_bytes * desc.strides[0], src.pixel_bytes * desc.strides[1], dst.pixel_bytes)
-    if max(reach + src.channel_bytes * TAP_CHANNELS, dst.block_bytes) > MAX_OFFSET:
-        return "the pixels of a tile are more than 2 GiB apart"
     return None
 
 
-def panel_widths(dst: MemoryDesc, lanes: int) -> tuple[int, ...]:
-    """How many vectors a panel may have so that they lie at one constant distance in dst and fill its blocks."""
-    block = dst.inner_blocks[0][1] if dst.inner_blocks else lanes
-    return (block // lanes,) if block > lanes else (1, 2, 3, 4)
+def panel_widths(desc: ConvolutionForward, isa: str) -> tuple[int, ...]:
+    """How many vectors a panel may have: those that lie at one constant distance in dst and fill its blocks, and of
+    these the one that the weights are packed in, if they are."""
+    lanes = lanes_of(isa)
+    block = desc.dst.inner_blocks[0][1] if desc.dst.inner_blocks else lanes
+    widths = (block // lanes,) if block > lanes else tuple(BLOCKS[isa])
+    packed = desc.weights.inner_blocks[-1:]
+    given = tuple(width for width in widths if packed == ((int(desc.has_groups), width * lanes),))
+    return given or widths
 
 
 def make_geometry(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
-    (mb, ic, ih, iw), (_, oc, oh, ow) = desc.src.dims, desc.dst.dims
-    kh, kw = desc.weights.dims[2:]
-    (dh, dw), (pt, pl) = desc.dilations, desc.padding_l
-    return ConvGeometry(
-        mb, ic, ih, iw, oc, desc.dst.padded_dims[1], oh, ow, kh, kw, *desc.strides, dh + 1, dw + 1, pt, pl, src, dst
+    (mb, ic, *inputs), (_, oc, *outputs) = desc.src.dims, desc.dst.dims
+    sizes = zip(
+        inputs, outputs, desc.kernel, desc.strides, (d + 1 for d in desc.dilations), desc.padding_l, strict=True
     )
+    axes = tuple(Axis(*axis) for axis in sizes)
+    return ConvGeometry(mb, ic, oc, desc.dst.padded_dims[1], axes, src, dst)
 
 
-def panels_desc(weights: MemoryDesc, panel_channels: int) -> MemoryDesc:
+def panels_desc(weights: MemoryDesc, panel_channels: int, has_groups: bool) -> MemoryDesc:
     """Panels of output channels, in each a row of the panel for every input channel: OIhw8i16o and the like."""
-    return MemoryDesc(weights.dims, weights.dtype, f"ABcd{min(TAP_CHANNELS, weights.dims[1])}b{panel_channels}a")
+    ic = weights.dims[1 + has_groups]
+    (group, out, into), rows = (("a", "b", "c") if has_groups else ("", "a", "b")), min(TAP_CHANNELS, ic)
+    tag = f"{group}{out.upper()}{into.upper()}x{rows}{into}{panel_channels}{out}"
+    return MemoryDesc(weights.dims, weights.dtype, tag)

@@ -1,15 +1,17 @@
-"""A 2D convolution as strides in bytes: what is left of descriptors and formats once a kernel can address them."""
+"""A convolution as sizes of axes and strides in bytes: what is left of descriptors once a kernel can address them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from asmdnn.memory import MemoryDesc
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLayout:
-    """Where pixel (n, c, y, x) of an activation tensor lies, in bytes from the buffer's start.
+    """Where pixel (n, c, *position) of an activation tensor lies, in bytes from the buffer's start.
 
     Channel c is at (c // block) * block_bytes + (c % block) * channel_bytes; a plain format is one block.
+    axis_bytes: one step along each spatial axis, the innermost one last.
     """
 
     start_bytes: int
@@ -17,59 +19,100 @@ class ImageLayout:
     block: int
     block_bytes: int
     channel_bytes: int
-    row_bytes: int
-    pixel_bytes: int
+    axis_bytes: tuple[int, ...]
+
+    @property
+    def pixel_bytes(self) -> int:
+        """From a pixel to the next one in its row."""
+        return self.axis_bytes[-1]
 
     def channel(self, c: int) -> int:
         return c // self.block * self.block_bytes + c % self.block * self.channel_bytes
 
+    def rows_touch(self, sizes: tuple[int, ...]) -> bool:
+        """Whether all pixels of an image of these sizes, in raster order, lie at one distance."""
+        inner = zip(sizes[1:], self.axis_bytes[1:], strict=True)
+        return all(step == size * below for step, (size, below) in zip(self.axis_bytes, inner, strict=False))
+
 
 def image_layout(desc: MemoryDesc) -> ImageLayout | None:
-    """The layout of a 4D f32 activation (n, c, h, w); None if a dim other than c is blocked, or c is more than once."""
+    """The layout of an f32 activation (n, c, *positions); None if a dim other than c is blocked, or c is more than
+    once."""
     if len(desc.inner_blocks) > 1 or any(dim != 1 for dim, _ in desc.inner_blocks):
         return None
-    n, c, h, w = (stride * desc.dtype.size_bytes for stride in desc.strides)
+    n, c, *axes = (stride * desc.dtype.size_bytes for stride in desc.strides)
     block, channel = (desc.inner_blocks[0][1], desc.dtype.size_bytes) if desc.inner_blocks else (desc.dims[1], c)
-    return ImageLayout(desc.offset0 * desc.dtype.size_bytes, n, max(block, 1), c, channel, h, w)
+    return ImageLayout(desc.offset0 * desc.dtype.size_bytes, n, max(block, 1), c, channel, tuple(axes))
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One spatial axis, in oneDNN's letters: input and output size, kernel positions, stride, dilation (1 is dense
+    here), padding before the first element."""
+
+    i: int
+    o: int
+    k: int
+    s: int
+    d: int
+    p: int
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether output x reads input x alone."""
+        return self.k == self.s == 1 and self.p == 0 and self.i == self.o
 
 
 @dataclass(frozen=True, slots=True)
 class ConvGeometry:
-    """Sizes of a forward convolution, oneDNN's names; dilation 1 means dense here."""
+    """Sizes of a forward convolution, oneDNN's names; `axes` are its spatial axes, outermost first, one or more.
+
+    A row is what lies along the last axis; an image has `rows` of them, in the raster order of the other axes.
+    """
 
     mb: int
     ic: int
-    ih: int
-    iw: int
     oc: int
     oc_stored: int  # oc and the zero padding of dst
-    oh: int
-    ow: int
-    kh: int
-    kw: int
-    sh: int
-    sw: int
-    dh: int
-    dw: int
-    pt: int
-    pl: int
+    axes: tuple[Axis, ...]
     src: ImageLayout
     dst: ImageLayout
 
-    def rows_are_contiguous(self) -> bool:
-        """Whether output pixels in raster order read source pixels at one distance (1x1, stride 1, no padding)."""
-        return (
-            self.kh == self.kw == self.sh == self.sw == 1
-            and self.pt == self.pl == 0
-            and (self.ih, self.iw) == (self.oh, self.ow)
-            and self.src.row_bytes == self.iw * self.src.pixel_bytes
-        )
+    @property
+    def width(self) -> int:
+        """Output pixels of a row."""
+        return self.axes[-1].o
+
+    @property
+    def rows(self) -> int:
+        """Output rows of an image."""
+        return prod(axis.o for axis in self.axes[:-1])
+
+    @property
+    def src_pixels(self) -> int:
+        """Of an image."""
+        return prod(axis.i for axis in self.axes)
+
+    @property
+    def positions(self) -> int:
+        """Of the kernel."""
+        return prod(axis.k for axis in self.axes)
 
     def flattened(self) -> "ConvGeometry":
-        """The same convolution with all pixels of an image in one row, where both layouts allow it."""
-        if not (self.rows_are_contiguous() and self.dst.row_bytes == self.ow * self.dst.pixel_bytes):
-            return self
-        pixels = self.oh * self.ow
-        return ConvGeometry(
-            self.mb, self.ic, 1, pixels, self.oc, self.oc_stored, 1, pixels, 1, 1, 1, 1, 1, 1, 0, 0, self.src, self.dst
-        )
+        """The same convolution with neighbouring axes merged into one, where both are pointwise and both layouts allow
+        it: all pixels of a 1x1 convolution become one row."""
+        axes, src, dst = list(self.axes[-1:]), [self.src.pixel_bytes], [self.dst.pixel_bytes]
+        for axis, src_step, dst_step in zip(
+            self.axes[-2::-1], self.src.axis_bytes[-2::-1], self.dst.axis_bytes[-2::-1], strict=True
+        ):
+            inner = axes[0]
+            touch = src_step == inner.i * src[0] and dst_step == inner.o * dst[0]
+            if axis.is_pointwise and inner.is_pointwise and touch:
+                pixels = axis.o * inner.o
+                axes[0] = Axis(pixels, pixels, 1, 1, 1, 0)
+            else:
+                axes.insert(0, axis)
+                src.insert(0, src_step)
+                dst.insert(0, dst_step)
+        layouts = (replace(self.src, axis_bytes=tuple(src)), replace(self.dst, axis_bytes=tuple(dst)))
+        return replace(self, axes=tuple(axes), src=layouts[0], dst=layouts[1])

@@ -1,6 +1,6 @@
 """Convolution, as a kind of primitive."""
 
-from asmdnn.primitives.convolution import direct, reordered
+from asmdnn.primitives.convolution import direct, pointwise, reordered
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.kind import Kind, Words
 
@@ -9,14 +9,16 @@ def words(desc: ConvolutionForward) -> Words:
     """`mb1_ic64oc64_ih56oh56kh3sh1dh0ph1_iw56...`"""
     (mb, ic), oc = desc.src.dims[:2], desc.dst.dims[1]
     axes = []
-    for i, axis in enumerate("hw"):
+    for i, axis in enumerate("dhw"[5 - desc.src.ndims :]):
         sizes = {
-            "i": desc.src.dims[2 + i], "o": desc.dst.dims[2 + i], "k": desc.weights.dims[2 + i],
+            "i": desc.src.dims[2 + i], "o": desc.dst.dims[2 + i], "k": desc.kernel[i],
             "s": desc.strides[i], "d": desc.dilations[i], "p": desc.padding_l[i],
         }  # fmt: skip
         axes.append("".join(f"{kind}{axis}{size}" for kind, size in sizes.items()))
-    problem = f"mb{mb}_ic{ic}oc{oc}_{'_'.join(axes)}"
+    groups = f"g{desc.groups}" if desc.has_groups else ""
+    problem = f"{groups}mb{mb}_ic{ic}oc{oc}_{'_'.join(axes)}"
     return Words("convolution", f"alg:{desc.algorithm.value}", problem, desc.prop_kind.value)
 
 
-KINDS = (Kind(ConvolutionForward, (direct.plan, reordered.plan), words),)
+PLANNERS = (direct.plan, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
+KINDS = (Kind(ConvolutionForward, PLANNERS, words),)

@@ -1,4 +1,7 @@
-"""Where the tensors of post-ops lie for the tiles of a convolution: an Operand, and offsets of records."""
+"""Where the tensors of post-ops lie for the tiles of a convolution: an Operand, and offsets of records.
+
+Tiles read channels that are dense, or one for all, of pixels at one distance; others are copied.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,8 +11,10 @@ import numpy as np
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.tiles import Int64, Tiles
-from asmdnn.types import f32
+
+MOST_PIXELS = 24  # of a tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +24,8 @@ class TileOperand:
     operand: Operand
     layout: ImageLayout
 
-    def of_tiles(self, mb: int, tiles: Tiles) -> Int64:
-        """The byte offset of every tile of the batch, for the first channels."""
-        image = np.arange(mb)[:, None]
+    def of_tiles(self, image: Int64, tiles: Tiles) -> Int64:
+        """The byte offset of every tile of the images, int64[n, 1], for the first channels."""
         offsets = self.layout.start_bytes + image * self.layout.image_bytes + tiles.first * self.layout.pixel_bytes
         return offsets.ravel()
 
@@ -34,39 +38,45 @@ class TileOperand:
 
 def tile_operands(
     tensors: Mapping[str, MemoryDesc], dst: MemoryDesc, first_argument: int, g: ConvGeometry, width: int, lanes: int
-) -> dict[str, TileOperand] | str:
-    """An operand for each tensor, in order; or the reason why one cannot be read.  `g` may be flattened, dst is not."""
+) -> dict[str, TileOperand]:
+    """An operand for each tensor, in order, all of which are `readable`.  `g` may be flattened, dst is not."""
     found = {}
     for argument, (name, desc) in enumerate(tensors.items(), first_argument):
-        layout = broadcast_layout(desc, dst.dims[3])
-        if desc.dtype != f32:
-            return f"{name} is {desc.dtype}, only f32 is implemented"
-        if layout is None:
-            return f"{name} {desc} must be plain, or blocked once and by channels"
-        if not steps_in_raster_order(layout, *dst.dims[2:]):
-            return f"{name} {desc} has pixels at distances that vary, it must be dense or constant in height and width"
+        layout = broadcast_layout(desc, dst.dims[2:])
+        assert layout is not None
         element = desc.dims[1] == 1
-        if not element and not vectors_are_apart_equally(layout, g, width, lanes):
-            return f"{name} {desc} has its channels apart, or in blocks that {lanes} do not divide"
         vector_bytes = 0 if element else layout.channel(lanes)
         found[name] = TileOperand(Operand(argument, layout.pixel_bytes, vector_bytes, element), layout)
     return found
 
 
-def broadcast_layout(desc: MemoryDesc, width: int) -> ImageLayout | None:
-    """The layout, with strides of 0 along dims of 1; in rows of one pixel, the next pixel is the next row's."""
+def readable(desc: MemoryDesc, dst: MemoryDesc, g: ConvGeometry, width: int, lanes: int) -> MemoryDesc:
+    """`desc`, or what to copy it to so that tiles can address it: dense, with all pixels if it has more than one."""
+    layout = broadcast_layout(desc, dst.dims[2:])
+    if layout is not None and layout.rows_touch(dst.dims[2:]):
+        near = MOST_PIXELS * layout.pixel_bytes + layout.channel(width) <= NEAR_BYTES
+        if near and (desc.dims[1] == 1 or vectors_are_apart_equally(layout, g, width, lanes)):
+            return desc
+    images, channels, *pixels = desc.dims
+    dims = (images, channels, *(dst.dims[2:] if max(pixels) > 1 else pixels))
+    blocked = f"aBx{dst.blocks[1]}b" if dst.blocks[1] > 1 else "axb"
+    return MemoryDesc(dims, desc.dtype, blocked if channels > 1 else "abx")
+
+
+def broadcast_layout(desc: MemoryDesc, sizes: tuple[int, ...]) -> ImageLayout | None:
+    """The layout in images of these sizes, with strides of 0 along dims of 1; an axis of one pixel counts on from the
+    axis inside it, whatever its stride, so that one distance may serve all pixels."""
     layout = image_layout(desc)
     if layout is None:
         return None
-    n, _, h, w = (size > 1 for size in desc.dims)
-    row_bytes = layout.row_bytes * h
-    pixel_bytes = layout.pixel_bytes * w if width > 1 else row_bytes
-    return replace(layout, image_bytes=layout.image_bytes * n, row_bytes=row_bytes, pixel_bytes=pixel_bytes)
-
-
-def steps_in_raster_order(layout: ImageLayout, height: int, width: int) -> bool:
-    """Whether pixel i of an image lies i steps of pixel_bytes behind the first one."""
-    return height == 1 or layout.row_bytes == width * layout.pixel_bytes
+    n, _, *along = (size > 1 for size in desc.dims)
+    steps = [step * moves for step, moves in zip(layout.axis_bytes, along, strict=True)]
+    real = [a for a, size in enumerate(sizes) if size > 1]
+    last = len(sizes) - 1
+    steps[last] = steps[real[-1]] if real else 0
+    for a in range(last - 1, -1, -1):
+        steps[a] = steps[a] if a in real[:-1] else sizes[a + 1] * steps[a + 1]
+    return replace(layout, image_bytes=layout.image_bytes * n, axis_bytes=tuple(steps))
 
 
 def vectors_are_apart_equally(layout: ImageLayout, g: ConvGeometry, width: int, lanes: int) -> bool:

@@ -8,8 +8,9 @@ import numpy as np
 
 from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.tiles import Int64, Pattern
+from asmdnn.primitives.convolution.tiles import Int64, Pattern, Position
 
+NEAR_BYTES = 2**30 - 1  # twice as far, from pixel to pixel and then from channel to channel, fits a displacement
 TAP_CHANNELS = 8  # input channels unrolled in a tap: code of a 28-register block stays below 3 KiB a group
 
 
@@ -21,24 +22,25 @@ def weights_rows(g: ConvGeometry) -> int:
 def rows_of_panel(g: ConvGeometry) -> int:
     """Rows of a weights panel: kernel positions times padded input channels."""
     rows = weights_rows(g)
-    return g.kh * g.kw * rows * -(-g.ic // rows)
+    return g.positions * rows * -(-g.ic // rows)
 
 
 def channel_runs(g: ConvGeometry, begin: int, end: int) -> list[tuple[int, int]]:
-    """(first, count) of the channels in [begin, end) that one tap takes: dense in a block of source and of weights."""
-    cuts = sorted(
-        {begin, end, *(c for step in (TAP_CHANNELS, g.src.block) for c in range(0, g.ic, step) if begin < c < end)}
-    )
+    """(first, count) of the channels in [begin, end) that one tap takes: dense in a block of source and of weights, and
+    near enough for displacements in code."""
+    near = 1 + NEAR_BYTES // max(1, g.src.channel_bytes)
+    steps = (min(TAP_CHANNELS, near), TAP_CHANNELS, g.src.block)
+    cuts = sorted({begin, end, *(c for step in steps for c in range(0, g.ic, step) if begin < c < end)})
     return [(first, stop - first) for first, stop in pairwise(cuts)]
 
 
 @dataclass(frozen=True, slots=True)
 class Taps:
-    """The taps of a group: runs of channels that start at `first`, each at every kernel position (r, s)."""
+    """The taps of a group: runs of channels that start at `first`, each at every one of the kernel positions."""
 
     group: TapGroup
     first: tuple[int, ...]
-    positions: tuple[tuple[int, int], ...]
+    positions: tuple[Position, ...]
 
     @property
     def count(self) -> int:
@@ -78,7 +80,8 @@ def tap_offsets(g: ConvGeometry, taps: Taps, row_bytes: int) -> Int64:
     """int64[channel runs, positions, 2]: bytes from the tile's source pixel, and from the panel's start."""
     rows = weights_rows(g)
     c = np.array(taps.first)[:, None]
-    r, s = np.array(taps.positions).T
-    channel = np.array([[g.src.channel(first)] for first in taps.first])
-    src = channel + r * (g.dh * g.src.row_bytes) + s * (g.dw * g.src.pixel_bytes)
-    return np.stack((src, row_bytes * (((c // rows * g.kh + r) * g.kw + s) * rows + c % rows)), axis=2)
+    block, src = c // rows, np.array([[g.src.channel(first)] for first in taps.first])
+    for axis, step, at in zip(g.axes, g.src.axis_bytes, np.array(taps.positions).T, strict=True):
+        src = src + at * (axis.d * step)
+        block = block * axis.k + at
+    return np.stack((src, row_bytes * (block * rows + c % rows)), axis=2)

@@ -5,14 +5,18 @@ size.  Tiles that differ only by where they lie share a *pattern*: the distances
 every kernel position the pixels that it reaches inside the image.  Padding exists only here: an edge is a pattern.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry
 
 Int64 = npt.NDArray[np.int64]
+Position = tuple[int, ...]  # of the kernel, along each axis
+Positions = tuple[tuple[tuple[int, ...], tuple[Position, ...]], ...]  # (pixels, the positions that reach exactly these)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +24,11 @@ class Pattern:
     """What tiles have in common.
 
     src_pixel_bytes: each pixel's source, relative to the first pixel's.  positions: for every set of pixels, the kernel
-    positions (r, s) that reach exactly these.
+    positions that reach exactly these; a pixel that lies in the padding with all of its window is in none.
     """
 
     src_pixel_bytes: tuple[int, ...]
-    positions: tuple[tuple[tuple[int, ...], tuple[tuple[int, int], ...]], ...]
+    positions: Positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,53 +55,57 @@ def make_tiles(g: ConvGeometry, pixels: int, strip_rows: int) -> Tiles:
     """Cut an image into tiles of at most `pixels` output pixels; numpy throughout, Python only for each new pattern."""
     first, size = cut_strips(g, pixels, strip_rows)
     raster = first[:, None] + np.minimum(np.arange(size.max()), size[:, None] - 1)
-    y, x = np.divmod(raster, g.ow)
-    src = y * (g.sh * g.src.row_bytes) + x * (g.sw * g.src.pixel_bytes)
-    reach_y, reach_x = reach(g.oh, g.sh, g.pt, g.kh, g.dh, g.ih)[y], reach(g.ow, g.sw, g.pl, g.kw, g.dw, g.iw)[x]
-    signature = np.concatenate(
-        [size[:, None], src - src[:, :1], *np.moveaxis(reach_y, 2, 0), *np.moveaxis(reach_x, 2, 0)], 1
-    )
-    example, pattern = unique_rows(signature)
+    index = np.unravel_index(raster, tuple(axis.o for axis in g.axes))
+    steps = list(zip(g.axes, index, g.src.axis_bytes, strict=True))
+    src = sum_of([at * (axis.s * step) for axis, at, step in steps])
+    reaches = [reach(axis)[at] for axis, at, _ in steps]
+    edges = [edge for along in reaches for edge in np.moveaxis(along, 2, 0)]
+    example, pattern = unique_rows(np.concatenate([size[:, None], src - src[:, :1], *edges], 1))
     patterns = tuple(
         Pattern(
-            tuple(map(int, src[i, : size[i]] - src[i, 0])),
-            group_positions(reach_y[i, : size[i]], reach_x[i, : size[i]]),
+            tuple(map(int, src[i, : size[i]] - src[i, 0])), group_positions([along[i, : size[i]] for along in reaches])
         )
         for i in example
     )
     return Tiles(
         patterns,
         pattern,
-        src[:, 0] - g.pt * g.src.row_bytes - g.pl * g.src.pixel_bytes,
-        y[:, 0] * g.dst.row_bytes + x[:, 0] * g.dst.pixel_bytes,
+        src[:, 0] - sum(axis.p * step for axis, _, step in steps),
+        sum_of([at[:, 0] * step for at, step in zip(index, g.dst.axis_bytes, strict=True)]),
         first,
     )
 
 
+def sum_of(parts: Sequence[Int64]) -> Int64:
+    total: Int64 = np.sum(parts, axis=0, dtype=np.int64)
+    return total
+
+
 def cut_strips(g: ConvGeometry, pixels: int, strip_rows: int) -> tuple[Int64, Int64]:
     """The first output pixel, in raster order, and the size of every tile of an image."""
-    strips = [(y, min(strip_rows, g.oh - y)) for y in range(0, g.oh, strip_rows)]
-    sizes = {rows: np.array(balanced(rows * g.ow, pixels)) for rows in {rows for _, rows in strips}}
-    first = [y * g.ow + np.cumsum(sizes[rows]) - sizes[rows] for y, rows in strips]
+    strips = [(y, min(strip_rows, g.rows - y)) for y in range(0, g.rows, strip_rows)]
+    sizes = {rows: np.array(balanced(rows * g.width, pixels)) for rows in {rows for _, rows in strips}}
+    first = [y * g.width + np.cumsum(sizes[rows]) - sizes[rows] for y, rows in strips]
     return np.concatenate(first), np.concatenate([sizes[rows] for _, rows in strips])
 
 
-def reach(outputs: int, stride: int, pad: int, kernel: int, dilation: int, inputs: int) -> Int64:
-    """int64[outputs, 2]: kernel positions [low, high) that lie inside the image, along one axis."""
-    start = np.arange(outputs) * stride - pad
-    low = np.clip(-(start // dilation), 0, kernel)
-    high = np.clip(-((start - inputs) // dilation), 0, kernel)
+def reach(axis: Axis) -> Int64:
+    """int64[outputs, 2]: kernel positions [low, high) that lie inside the image; low = high if none does."""
+    start = np.arange(axis.o, dtype=np.int64) * axis.s - axis.p
+    low = np.clip(-(start // axis.d), 0, axis.k)
+    high = np.clip(-((start - axis.i) // axis.d), 0, axis.k)
     return np.stack((low, np.maximum(low, high)), 1)
 
 
-def group_positions(reach_y: Int64, reach_x: Int64) -> tuple[tuple[tuple[int, ...], tuple[tuple[int, int], ...]], ...]:
-    """Kernel positions by the pixels that they reach; int64[pixels, 2] each."""
-    groups: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-    for r in range(int(reach_y[:, 0].min()), int(reach_y[:, 1].max())):
-        for s in range(int(reach_x[:, 0].min()), int(reach_x[:, 1].max())):
-            inside = (reach_y[:, 0] <= r) & (r < reach_y[:, 1]) & (reach_x[:, 0] <= s) & (s < reach_x[:, 1])
-            if inside.any():
-                groups.setdefault(tuple(map(int, np.flatnonzero(inside))), []).append((r, s))
+def group_positions(reaches: Sequence[Int64]) -> Positions:
+    """Kernel positions by the pixels that they reach; `reaches` is int64[pixels, 2] for each axis."""
+    groups: dict[tuple[int, ...], list[Position]] = {}
+    for position in product(*(range(int(along[:, 0].min()), int(along[:, 1].max())) for along in reaches)):
+        inside = np.ones(len(reaches[0]), bool)
+        for at, along in zip(position, reaches, strict=True):
+            inside &= (along[:, 0] <= at) & (at < along[:, 1])
+        if inside.any():
+            groups.setdefault(tuple(map(int, np.flatnonzero(inside))), []).append(position)
     return tuple((pixels, tuple(positions)) for pixels, positions in sorted(groups.items()))
 
 

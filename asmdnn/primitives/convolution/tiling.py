@@ -12,7 +12,7 @@ from itertools import count, takewhile
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.taps import TAP_CHANNELS
+from asmdnn.primitives.convolution.taps import NEAR_BYTES, TAP_CHANNELS
 from asmdnn.primitives.convolution.tiles import balanced
 
 # The most pixels for each number of vectors: accumulators, a weights row and a broadcast register must fit the file.
@@ -48,10 +48,11 @@ def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int]) -> Tiling:
     Depends on the shape and the ISA alone, never on the threads: the order of additions follows from it.
     """
     lanes = lanes_of(isa)
+    pixel_bytes = max(g.src.pixel_bytes * g.axes[-1].s, g.dst.pixel_bytes, 1)
     candidates = [
-        Tiling(pixels, vectors, rows)
+        Tiling(min(pixels, 1 + NEAR_BYTES // pixel_bytes), vectors, rows)
         for vectors, pixels in BLOCKS[isa].items()
-        if vectors in widths
+        if vectors in widths and (vectors == 1 or g.dst.channel(lanes) <= NEAR_BYTES)
         for rows in strip_heights(g)
     ]
     return min(candidates, key=lambda t: image_cycles(g, t, lanes) * (WORTH_A_KERNEL if t.strip_rows == 1 else 1))
@@ -59,19 +60,27 @@ def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int]) -> Tiling:
 
 def strip_heights(g: ConvGeometry) -> list[int]:
     """Heights to consider: one row, and if rows of dst touch, as many as keep the number of kernels small."""
-    if g.dst.row_bytes != g.ow * g.dst.pixel_bytes:
+    if not g.dst.rows_touch(tuple(axis.o for axis in g.axes)):
         return [1]
-    return [1] + [rows for rows in range(2, g.oh + 1) if rows * g.ow <= FEW_PIXELS]
+    heights = range(2, min(g.rows, FEW_PIXELS // g.width if g.width else 1) + 1)
+    return [1, *(rows for rows in heights if reach_bytes(g, rows) <= NEAR_BYTES)]
+
+
+def reach_bytes(g: ConvGeometry, rows: int) -> int:
+    """How far apart the source pixels of a strip may lie."""
+    *outer, last = (axis.s * step for axis, step in zip(g.axes, g.src.axis_bytes, strict=True))
+    across = sum(min(rows, axis.o) * step for axis, step in zip(g.axes, outer, strict=False))
+    return across + g.width * last
 
 
 def image_cycles(g: ConvGeometry, t: Tiling, lanes: int) -> float:
     """Expected cycles of an image, edges counted as if they were inside."""
-    depth = g.ic * g.kh * g.kw
+    depth = g.ic * g.positions
     panels, last = divmod(-(-g.oc_stored // lanes), t.vectors)
-    strips, rest = divmod(g.oh, t.strip_rows)
+    strips, rest = divmod(g.rows, t.strip_rows)
     total = 0.0
     for times, rows in ((strips, t.strip_rows), (1, rest)):
-        for pixels in balanced(rows * g.ow, t.pixels) if rows else ():
+        for pixels in balanced(rows * g.width, t.pixels) if rows else ():
             full = panels * (depth * step_cycles(pixels, t.vectors, lanes) + CALL_CYCLES)
             total += times * (full + bool(last) * (depth * step_cycles(pixels, last, lanes) + CALL_CYCLES))
     return total
@@ -84,7 +93,7 @@ def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int) -> list[tuple[
     with physical pages; a smaller one makes partial sums travel more often.
     """
     rows = max(l2_bytes // PANEL_SHARE // row_bytes, LEAST_DEPTH)
-    most = max(TAP_CHANNELS, rows // (g.kh * g.kw) // TAP_CHANNELS * TAP_CHANNELS)
+    most = max(TAP_CHANNELS, rows // g.positions // TAP_CHANNELS * TAP_CHANNELS)
     parts = balanced(-(-g.ic // TAP_CHANNELS), most // TAP_CHANNELS)
     ends = [min(g.ic, TAP_CHANNELS * sum(parts[: i + 1])) for i in range(len(parts))]
     return list(zip([0, *ends], ends, strict=False))
@@ -116,7 +125,7 @@ def choose_order(src_bytes: int, panel_bytes: int, panels: int, tiles: int, l2_b
     budget = l2_bytes // 2
     room = max(1, budget - 2 * panel_bytes if budget > 4 * panel_bytes else budget // 2)
     best, least = Order(panels, 1), float("inf")
-    for chunk_bytes in (max(src_bytes, 1), room, l2_bytes // 8):
+    for chunk_bytes in (max(src_bytes, 1), room, max(1, l2_bytes // 8)):
         chunks = min(max(1, -(-src_bytes // chunk_bytes)), tiles)
         for group in (*takewhile(lambda n: n < panels, (2**k for k in count())), panels):
             traffic = order_traffic(src_bytes, panel_bytes, panels, Order(group, chunks), budget)

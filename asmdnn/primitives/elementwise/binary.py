@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.postops import BINARY, BinaryOp
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg
-from asmdnn.primitives.elementwise.eltwise import like
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import dense_like, like
 from asmdnn.primitives.implementation import Refusal
+from asmdnn.types import BinaryAlgorithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class BinaryForward:
     Raises InvalidArguments.
     """
 
-    alg: str
+    alg: BinaryAlgorithm
     src0: MemoryDesc
     src1: MemoryDesc
     dst: MemoryDesc
@@ -33,7 +33,7 @@ class BinaryForward:
         for name in ("src0", "src1", "dst"):
             desc = getattr(self, name)
             if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
         dims = self.dst.dims
         for name, desc in (("src0", self.src0), ("src1", self.src1)):
             if len(desc.dims) != len(dims) or any(n not in (1, m) for n, m in zip(desc.dims, dims, strict=True)):
@@ -45,18 +45,10 @@ class BinaryForward:
 
 def plan(desc: BinaryForward, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan a binary operation, or say why not."""
-    dst = like(desc.src0 if desc.src0.dims == desc.dst.dims else desc.src1, desc.dst)
-    if dst.dims != desc.dst.dims:
-        dst = MemoryDesc(desc.dst.dims, dst.dtype, LETTERS[: dst.ndims])
-    src0, src1 = (plain_unless(dst, source) for source in (desc.src0, desc.src1))
+    model = desc.src0 if desc.src0.dims == desc.dst.dims and not desc.src0.is_any else desc.src1
+    dst = like(model, desc.dst)
+    src0, src1 = (dense_like(dst, source) if source.is_any else source for source in (desc.src0, desc.src1))
     request = Request(
         "binary", ("src0", src0), ("dst", dst), {"src1": src1}, lambda operands: BinaryOp(desc.alg, operands["src1"])
     )
     return schedule(request, attr, engine)
-
-
-def plain_unless(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
-    """`desc`; if its format is any, the model's if it has the same dims, else a plain one."""
-    if not desc.is_any or model.dims == desc.dims:
-        return like(model, desc)
-    return MemoryDesc(desc.dims, desc.dtype, LETTERS[: desc.ndims])

@@ -2,19 +2,20 @@
 
 from dataclasses import dataclass
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.exact import exact
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.postops import EltwiseOp, GradientOp
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_eltwise, check_prop_kind
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import like
 from asmdnn.primitives.implementation import Refusal
-from asmdnn.types import PropKind
+from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm, PropKind
 
 NAME = "eltwise"
 USE_DST = "_use_dst_for_bwd"
@@ -25,25 +26,17 @@ BACKWARD_ALGS = (
 )
 
 
-def like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
-    """`desc`; if its format is any, that of the model, or a plain one if the model has none for it."""
-    if not desc.is_any:
-        return desc
-    if not model.is_any and model.dtype == desc.dtype:
-        return model
-    return MemoryDesc(desc.dims, desc.dtype, LETTERS[: desc.ndims])
-
-
 def check_tensors(tensors: dict[str, MemoryDesc]) -> None:
     """Descriptors of one shape.  Raises InvalidArguments."""
     first = next(iter(tensors))
     for name, desc in tensors.items():
         if not isinstance(desc, MemoryDesc):
-            raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+            raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
         if desc.dims != tensors[first].dims:
             raise InvalidArguments(f"{name} has dims {desc.dims}, {first} has {tensors[first].dims}: make them equal")
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class EltwiseForward:
     """dst = f(src), f being algorithm `alg` with alpha and beta (docs/eltwise.md).
@@ -52,7 +45,7 @@ class EltwiseForward:
     """
 
     prop_kind: PropKind
-    alg: str
+    alg: EltwiseAlgorithm
     src: MemoryDesc
     dst: MemoryDesc
     alpha: float = 0.0
@@ -69,6 +62,7 @@ class EltwiseForward:
         return f"eltwise {self.alg} alpha {self.alpha:g} beta {self.beta:g} of {self.src} to {self.dst}"
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class EltwiseBackward:
     """diff_src = diff_dst f'(data): data is f's source, or for an `alg` that ends in _use_dst_for_bwd its result.
@@ -76,7 +70,7 @@ class EltwiseBackward:
     The arguments are diff_dst, diff_src, and src or dst.  Same dims, any formats.  Raises InvalidArguments.
     """
 
-    alg: str
+    alg: EltwiseBackwardAlgorithm
     data: MemoryDesc
     diff_dst: MemoryDesc
     diff_src: MemoryDesc
@@ -87,7 +81,7 @@ class EltwiseBackward:
         check_alg(f"{type(self).__name__}.alg", self.alg, BACKWARD_ALGS)
         alpha, beta = check_eltwise(type(self).__name__, self.function, self.alpha, self.beta)
         if self.uses_dst and self.function in ("relu", "elu") and alpha < 0:
-            raise InvalidArguments(f"EltwiseBackward.alpha must not be negative for {self.alg}, not {alpha!r}")
+            raise InvalidArguments(f"EltwiseBackward.alpha must not be negative for {self.alg}, not {shown(alpha)}")
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)
         check_tensors({"data": self.data, "diff_dst": self.diff_dst, "diff_src": self.diff_src})

@@ -1,22 +1,27 @@
 """The plan of an element-wise primitive: kernels for the rows of every box, zeros for the padding of dst."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from asmdnn.generators.functions.chain import compose, operands_of
-from asmdnn.generators.functions.elementwise import DST, MOST_OPERANDS, SRC, ElementwiseSpec
+from asmdnn.generators.functions.elementwise import DST, SRC, ElementwiseSpec
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.move.shuffle_rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Int64, Phase, Plan
+from asmdnn.planning.phase import Int64, Phase, View, views
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.rounds import MANY, apart, in_loops
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise.loops import Box, Loop, boxes
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import dense_like
 from asmdnn.primitives.implementation import Refusal
+from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 RECORD_ELEMENTS = 4096  # 16 KiB of each tensor: stays in L1, and balances threads
@@ -50,32 +55,77 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan | Refusal:
     isa = f32_level(engine.isa)
     name = f"{request.name}:{isa}"
     chain = post_ops_of(attr)
-    tensors = dict([request.src, request.dst, *request.others.items(), *chain.operands(request.dst[1]).items()])
-    reason = "scales and zero points are not implemented" if attr.quantizes else why_not(tensors, request.dst[0])
-    nests = None if reason else boxes(list(tensors.values()), DST)
-    if nests is None:
-        return Refusal(name, reason or "blocks that do not nest, such as 16 and 24, are not implemented")
+    passed = dict([request.src, request.dst, *request.others.items(), *chain.operands(request.dst[1]).items()])
+    reason = "scales and zero points are not implemented" if attr.quantizes else why_not(passed, request.dst[0])
+    if reason:
+        return Refusal(name, reason)
+    tensors, nests = addressable(passed, request.dst[0])
     index: dict[Spec, int] = {}
-    records, cycles = [np.empty((0, 1 + len(tensors)), np.int64)], [np.empty(0, np.int32)]
+    calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
     for box in nests:
-        along = next((loop for loop in box.loops if loop.strides[DST] == 1), Loop(1, (1,) * len(tensors)))
-        strided = [tensor for tensor, s in zip(tensors, along.strides, strict=True) if s > 1]
-        if strided:
-            return Refusal(
-                name, f"{strided[0]} and {request.dst[0]} are not dense in the same dim: reorder one of them"
-            )
-        for piece, row, rows in cut(box, along):
+        for piece, row, rows in cut(box, along_dst(box, DST)):
             spec = spec_of(tuple(tensors), piece, row, rows, request.main, chain, isa)
             if isinstance(spec, ElementwiseSpec) and tensors[request.dst[0]].size_bytes >= STREAMING_BYTES:
                 aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
-            number = index.setdefault(spec, len(index))
-            starts = grid(piece, (row, rows))
-            records.append(np.concatenate((np.full((len(starts), 1), number), 4 * starts), 1).astype(np.int64))
-            cycles.append(np.full(len(starts), cost(spec), np.int32))
-    phase = Phase(tuple(tensors), np.ascontiguousarray(np.concatenate(records)), np.concatenate(cycles))
+            index.setdefault(spec, len(index))
+            calls.append((spec, piece, tuple(x for x in piece.loops if x is not row and x is not rows)))
     in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
-    return Plan(name, tuple(index), (phase,), tensors, {}, {}, (request.dst[0],), in_place)
+    phases = phases_of(calls, index, views(tuple(tensors)))
+    plan = Plan(name, phases, tensors, {}, {}, (request.dst[0],), in_place)
+    return between_reorders(plan, passed)
+
+
+def phases_of(
+    calls: Sequence[tuple[Spec, Box, tuple[Loop, ...]]], index: Mapping[Spec, int], arguments: tuple[View, ...]
+) -> tuple[Phase, ...]:
+    """One phase of all records, or, where there are many, rounds of each box apart from the others."""
+    kernels = tuple(index)
+    if sum(prod(loop.extent for loop in outer) for _, _, outer in calls) > MANY:
+        found: list[Phase] = []
+        for spec, box, outer in calls:
+            record = np.array([(index[spec], *(4 * start for start in box.starts))], np.int64)
+            loops = [(loop.extent, tuple(4 * s for s in loop.strides)) for loop in outer]
+            made = in_loops(kernels, arguments, record, np.array([cost(spec)], np.int32), loops)
+            found += apart(made) if found else made
+        return tuple(found)
+    records, cycles = [np.empty((0, 1 + len(arguments)), np.int64)], [np.empty(0, np.int32)]
+    for spec, box, outer in calls:
+        starts = grid(box, outer)
+        records.append(np.concatenate((np.full((len(starts), 1), index[spec]), 4 * starts), 1).astype(np.int64))
+        cycles.append(np.full(len(starts), cost(spec), np.int32))
+    together = np.ascontiguousarray(np.concatenate(records))
+    return (Phase(kernels, arguments, together, np.concatenate(cycles)),)
+
+
+def addressable(passed: Mapping[str, MemoryDesc], dst: str) -> tuple[Mapping[str, MemoryDesc], list[Box]]:
+    """The tensors in formats that kernels read beside dst: as they are passed, or dense ones in dst's order; and the
+    boxes of them all."""
+    nests = read_along(passed.values(), DST)
+    if nests is not None:
+        return passed, nests
+    found = {dst: passed[dst]}
+    for name, desc in passed.items():
+        if name != dst:
+            is_read = read_along((*found.values(), desc), 0) is not None
+            found[name] = desc if is_read else dense_like(passed[dst], desc)
+    tensors = {name: found[name] for name in passed}
+    nests = read_along(tensors.values(), DST)
+    assert nests is not None, "what is dense in dst's order is read along"
+    return tensors, nests
+
+
+def read_along(tensors: Iterable[MemoryDesc], dst: int) -> list[Box] | None:
+    """The boxes of the tensors; None if some blocks do not nest, or a row that is dense in dst is neither dense nor a
+    single number elsewhere."""
+    nests = boxes(list(tensors), dst)
+    are_dense = nests is not None and all(max(along_dst(box, dst).strides) <= 1 for box in nests)
+    return nests if are_dense else None
+
+
+def along_dst(box: Box, dst: int) -> Loop:
+    """The loop whose elements are dense in dst; a single element if there is none."""
+    return next((loop for loop in box.loops if loop.strides[dst] == 1), Loop(1, (1,) * len(box.starts)))
 
 
 def why_not(tensors: Mapping[str, MemoryDesc], dst: str) -> str:
@@ -83,17 +133,14 @@ def why_not(tensors: Mapping[str, MemoryDesc], dst: str) -> str:
     for name, desc in tensors.items():
         if desc.dtype != f32:
             return f"{name} is {desc.dtype}, only f32 is implemented"
-        if max(desc.strides, default=0) > MAX_STEP:
-            return f"{name} has elements of one dim 2 GiB apart"
-    if len(tensors) > 2 + MOST_OPERANDS:
-        return f"there are {len(tensors)} tensors, at most {2 + MOST_OPERANDS} are implemented"
     return "elements of dst overlap" if tensors[dst].may_overlap else ""
 
 
 def cut(box: Box, along: Loop) -> Iterator[tuple[Box, Loop, Loop]]:
     """Boxes of which one loop is a row and one its repetition, short enough for a record; the others make records."""
     for piece, row in cut_loop(box, along, RECORD_ELEMENTS):
-        longest = max((loop for loop in piece.loops if loop is not row), key=lambda x: x.extent, default=None)
+        others = (loop for loop in piece.loops if loop is not row and max(loop.strides) <= MAX_STEP)
+        longest = max(others, key=lambda x: x.extent, default=None)
         rows = longest or Loop(1, (0,) * len(row.strides))
         most = max(1, min(MOST_ROWS, RECORD_ELEMENTS // row.extent))
         for part, some in cut_loop(piece, rows, most):
@@ -113,13 +160,12 @@ def cut_loop(box: Box, loop: Loop, most: int) -> Iterator[tuple[Box, Loop]]:
         yield Box(starts, (*others, inner), box.padding), inner
 
 
-def grid(box: Box, inside: tuple[Loop, ...]) -> Int64:
-    """int64[records, tensors]: where each record starts, in elements."""
+def grid(box: Box, outer: tuple[Loop, ...]) -> Int64:
+    """int64[records, tensors]: where each record starts, in elements; the loops outside of kernels make them."""
     starts = np.array([box.starts], np.int64)
-    for loop in box.loops:
-        if not any(loop is x for x in inside):
-            steps = np.arange(loop.extent)[:, None] * np.array(loop.strides, np.int64)
-            starts = (starts[:, None] + steps).reshape(-1, len(box.starts))
+    for loop in outer:
+        steps = np.arange(loop.extent)[:, None] * np.array(loop.strides, np.int64)
+        starts = (starts[:, None] + steps).reshape(-1, len(box.starts))
     return starts
 
 

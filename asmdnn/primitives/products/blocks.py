@@ -11,6 +11,7 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.convolution.tiles import balanced
 from asmdnn.primitives.convolution.tiling import CALL_CYCLES, LEAST_DEPTH, step_cycles
 from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.rounds import runs_of
 
 # The most rows for each number of vectors: accumulators, a weights row, a broadcast register and a tail mask must fit.
 BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
@@ -71,9 +72,9 @@ def block_cycles(p: Product, b: Block, lanes: int) -> float:
     """Expected cycles of one matrix of the batch."""
     groups, last = divmod(-(-p.n // lanes), b.vectors)
     total = 0.0
-    for rows in balanced(p.m, b.rows):
-        total += groups * (p.k * step_cycles(rows, b.vectors, lanes) + CALL_CYCLES)
-        total += bool(last) * (p.k * step_cycles(rows, last, lanes) + CALL_CYCLES)
+    for rows, times in runs_of(p.m, b.rows):
+        total += times * groups * (p.k * step_cycles(rows, b.vectors, lanes) + CALL_CYCLES)
+        total += times * bool(last) * (p.k * step_cycles(rows, last, lanes) + CALL_CYCLES)
     return total
 
 

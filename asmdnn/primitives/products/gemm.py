@@ -1,8 +1,9 @@
 """gemm as a primitive: c = alpha * a * b + beta * c, transposes being strides; and gemm on packed operands."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
@@ -10,9 +11,11 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.products.blocks import panel_columns
+from asmdnn.primitives.products.matmul_tiles import is_panels, plain, why_not
 from asmdnn.primitives.products.plan import ALIAS_BYTES, plan_product
 from asmdnn.primitives.products.product import Product, matrix_of, panels_of, panels_tag
 from asmdnn.primitives.products.schedule import Ending
+from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 BETAS = ("zero", "one", "any")
@@ -23,7 +26,7 @@ class Gemm:
     """c[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n]
 
     beta: "zero" (c is not read), "one", or "any".  Unless alpha is one (`unit_alpha`) and beta zero or one, a fourth
-    argument `scale`, f32[2], holds alpha and beta, so that their values make no kernel.  b may be in panels.
+    argument `scale`, f32[2], holds alpha and beta, so that their values make no kernel.  Any formats, `any` too.
     Raises InvalidArguments if sizes do not fit together.
     """
 
@@ -35,6 +38,8 @@ class Gemm:
 
     def __post_init__(self) -> None:
         for name in ("a", "b", "c"):
+            if not isinstance(getattr(self, name), MemoryDesc):
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {getattr(self, name)!r}")
             if len(getattr(self, name).dims) != 2:
                 raise InvalidArguments(f"{name} has {len(getattr(self, name).dims)} dims, a matrix has 2")
         (m, k), (kb, n) = self.a.dims, self.b.dims
@@ -43,7 +48,7 @@ class Gemm:
         if self.c.dims != (m, n):
             raise InvalidArguments(f"c has dims {self.c.dims}, a and b make it {(m, n)}")
         if self.beta not in BETAS:
-            raise InvalidArguments(f"beta must be one of {', '.join(BETAS)}, not {self.beta!r}")
+            raise InvalidArguments(f"beta must be one of {', '.join(BETAS)}, not {shown(self.beta)}")
 
     @property
     def scaled(self) -> bool:
@@ -53,6 +58,11 @@ class Gemm:
         scale = {"scale": MemoryDesc((2,), f32, "a")} if self.scaled else {}
         return {"a": self.a, "b": self.b, "c": self.c, **scale}
 
+    def with_formats(self, tensors: Mapping[str, MemoryDesc]) -> "Gemm":
+        """The same product with other formats of some tensors."""
+        every = {"a": self.a, "b": self.b, "c": self.c, **tensors}
+        return Gemm(every["a"], every["b"], every["c"], self.unit_alpha, self.beta)
+
     def __str__(self) -> str:
         alpha = "" if self.unit_alpha else "alpha * "
         return f"gemm of c {self.c} = {alpha}a {self.a} * b {self.b}, beta {self.beta}"
@@ -60,16 +70,23 @@ class Gemm:
 
 def plan(desc: Gemm, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan a gemm, or say why not."""
-    name = f"tiles:{f32_level(engine.isa)}"
+    isa = f32_level(engine.isa)
+    name = f"tiles:{isa}"
     if attr.post_ops or attr.quantizes:
         return Refusal(name, "gemm has neither post-ops nor scales, use MatMul")
-    if desc.c.may_overlap:
-        return Refusal(name, "elements of c overlap")
+    free = ((tensor, d.dims) for tensor, d in desc.tensors().items() if d.is_any)
+    passed = desc.with_formats({tensor: packed_desc(tensor.upper(), m, n, isa) for tensor, (m, n) in free})
+    reason = why_not(passed.tensors(), ("c",))
+    if reason:
+        return Refusal(name, reason)
+    b = passed.b if is_panels(passed.b, lanes_of(isa)) else plain(passed.b)
+    desc = replace(passed, a=plain(passed.a), b=b, c=plain(passed.c))
     (m, n), k = desc.c.dims, desc.a.dims[1]
-    a, c = (matrix_of(name, d) for name, d in (("a", desc.a), ("c", desc.c)))
+    a, c = (matrix_of(tensor, d) for tensor, d in (("a", desc.a), ("c", desc.c)))
     p = Product((), m, n, k, a, panels_of("b", desc.b) or matrix_of("b", desc.b), c)
     ending = Ending(scaled=desc.scaled, beta={"zero": "", "one": "one", "any": "any"}[desc.beta])
-    return plan_product(p, ending, desc.tensors(), engine, ("c",))
+    plan = plan_product(p, ending, desc.tensors(), engine, ("c",))
+    return plan if isinstance(plan, Refusal) else between_reorders(plan, passed.tensors(), ("c",) * ending.reads_dst)
 
 
 def packed_desc(identifier: str, rows: int, columns: int, isa: str) -> MemoryDesc:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.types import PropKind
@@ -45,7 +45,7 @@ def check(description: _InnerProduct, src: str, weights: str, dst: str, bias: st
     """Raise InvalidArguments unless the tensors of these names fit together."""
     for name in (src, weights, dst, *[bias] * bool(bias and getattr(description, bias) is not None)):
         if not isinstance(getattr(description, name), MemoryDesc):
-            raise InvalidArguments(f"{name} must be a MemoryDesc, not {getattr(description, name)!r}")
+            raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(getattr(description, name))}")
     tensors = description.tensors()
     s, w, d = (tensors[name].dims for name in (src, weights, dst))
     if not 2 <= len(s) <= MOST_DIMS:

@@ -14,10 +14,12 @@ import numpy as np
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.planning.plan import Int64, Plan
+from asmdnn.planning.phase import Int64
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain, chain_of
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.inner_product import (
@@ -25,12 +27,12 @@ from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardWeights,
     InnerProductForward,
 )
-from asmdnn.primitives.products.matmul_tiles import why_not_read
+from asmdnn.primitives.products.matmul_tiles import is_panels, plain, why_not
 from asmdnn.primitives.products.partial import sum_of_rows
 from asmdnn.primitives.products.plan import Assembly, Refused
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of
 from asmdnn.primitives.products.schedule import Ending
-from asmdnn.types import f32
+from asmdnn.primitives.reorder.copies import between_reorders
 
 Description = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights
 
@@ -46,7 +48,7 @@ def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Plan 
     if desc.weights.is_any:
         width = panel_columns(desc.weights.dims[0], lanes_of(f32_level(engine.isa)))
         desc = desc.with_formats({"weights": weights_like(desc.src, desc.weights, width)})
-
+    passed, desc = desc, with_plain_tensors(desc, "dst", "bias")
     chain = chain_of(attr, desc.tensors(), SCALED, desc.bias and row_of_dst(desc.bias))
 
     def multiply(assembly: Assembly) -> None:
@@ -57,10 +59,10 @@ def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Plan 
             bias = None
         mb, oc = desc.dst.dims
         factors = src.rows(), weights.panels() or weights.rows().transposed
-        others = tuple(matrix_of(*other) for other in chain.operands(desc.dst).items())
+        others = tuple(matrix_of(name, plain(tensor)) for name, tensor in chain.operands(passed.dst).items())
         assembly.product(Product((), mb, oc, src.size, *factors, rows_of("dst", desc.dst), bias, None, others))
 
-    return planned(desc, chain, engine, multiply, ("dst",))
+    return planned(passed, desc, chain, engine, multiply, ("dst",))
 
 
 def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) -> Plan | Refusal:
@@ -73,10 +75,12 @@ def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engin
         if not plain:
             weights = MemoryDesc(desc.weights.dims, desc.weights.dtype, f"Ba{width}b")
         desc = desc.with_formats({"weights": weights})
+    passed, desc = desc, with_plain_tensors(desc, "diff_dst")
 
     def multiply(assembly: Assembly) -> None:
         mb, oc = desc.diff_dst.dims
-        panels = panels_of("weights", desc.weights) if desc.weights.ndims == 2 else None
+        is_read = desc.weights.ndims == 2 and is_panels(desc.weights, assembly.lanes)
+        panels = panels_of("weights", desc.weights) if is_read else None
         tensors = {"diff_src": desc.diff_src} | ({} if panels else {"weights": desc.weights})
         diff_src, *others = aligned(assembly, tensors, output="diff_src")
         weights = panels or others[0].rows()
@@ -84,7 +88,7 @@ def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engin
         assembly.product(Product((), mb, diff_src.size, oc, src, weights, diff_src.rows()))
         copy_back(assembly, diff_src, desc.diff_src, "diff_src")
 
-    return planned(desc, backward_chain(attr), engine, multiply, ("diff_src",))
+    return planned(passed, desc, backward_chain(attr), engine, multiply, ("diff_src",))
 
 
 def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Plan | Refusal:
@@ -92,6 +96,7 @@ def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine:
     desc = with_plain_formats(desc, but="diff_weights")
     if desc.diff_weights.is_any:
         desc = desc.with_formats({"diff_weights": weights_like(desc.src, desc.diff_weights, 0)})
+    passed, desc = desc, with_plain_tensors(desc, "diff_dst", "diff_bias")
 
     def multiply(assembly: Assembly) -> None:
         tensors = {"src": desc.src, "diff_weights": desc.diff_weights}
@@ -106,7 +111,7 @@ def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine:
             assembly.product(sum_of_rows(assembly, diff_dst, mb, oc, bias))
 
     outputs = ("diff_weights",) + ("diff_bias",) * (desc.diff_bias is not None)
-    return planned(desc, backward_chain(attr), engine, multiply, outputs)
+    return planned(passed, desc, backward_chain(attr), engine, multiply, outputs)
 
 
 def backward_chain(attr: Attr) -> Chain | str:
@@ -120,42 +125,43 @@ def row_of_dst(bias: MemoryDesc) -> MemoryDesc:
 
 
 def planned(
+    passed: Description,
     desc: Description,
     chain: Chain | str,
     engine: Engine,
     multiply: Callable[[Assembly], None],
     outputs: tuple[str, ...],
 ) -> Plan | Refusal:
-    """The plan that `multiply` puts together, or why it cannot; `chain` is what follows the sums, or why it cannot."""
-    name, tensors = f"tiles:{f32_level(engine.isa)}", desc.tensors()
-    for tensor, d in tensors.items():
-        if d.dtype != f32:
-            return Refusal(name, f"{tensor} is {d.dtype}, only f32 is implemented")
-        if tensor in outputs and d.may_overlap:
-            return Refusal(name, f"elements of {tensor} overlap")
-    if isinstance(chain, str):
-        return Refusal(name, chain)
-    if chain.links:
-        others = chain.operands(tensors["dst"])
-        if reason := why_not_read(others):
-            return Refusal(name, reason)
-        tensors |= chain.arguments(others)
+    """The plan that `multiply` puts together for `desc`, for tensors as they are `passed`; or why it cannot.
+
+    `chain` is what follows the sums, or why it cannot.
+    """
+    name = f"tiles:{f32_level(engine.isa)}"
+    reason = chain if isinstance(chain, str) else why_not(passed.tensors(), outputs)
+    if reason or isinstance(chain, str):
+        return Refusal(name, reason or "")
+    others = chain.operands(passed.tensors()["dst"]) if chain.links else {}
+    if reason := why_not(others):
+        return Refusal(name, reason)
     assembly = Assembly(engine, Ending(chain))
     try:
         multiply(assembly)
-    except Refused as reason:
-        return Refusal(name, str(reason))
-    return assembly.plan(tensors, outputs)
+    except Refused as refused:
+        return Refusal(name, str(refused))
+    read = {operand: plain(tensor) for operand, tensor in others.items()}
+    plan = assembly.plan(desc.tensors() | chain.arguments(read), outputs)
+    return between_reorders(plan, passed.tensors() | chain.arguments(others), ("dst",) * chain.reads_dst)
+
+
+def with_plain_tensors(desc: Kind, *names: str) -> Kind:
+    """Tensors of these names that are blocked, or far apart, become row-major: the plan has copies of them."""
+    return desc.with_formats({name: plain(d) for name, d in desc.tensors().items() if name in names})
 
 
 def with_plain_formats(desc: Kind, but: str) -> Kind:
     """`any` becomes row-major, except for one tensor."""
-    formats = {n: row_major(d) for n, d in desc.tensors().items() if d.is_any and n != but}
+    formats = {n: row_major(d.dims, d) for n, d in desc.tensors().items() if d.is_any and n != but}
     return desc.with_formats(formats)
-
-
-def row_major(desc: MemoryDesc) -> MemoryDesc:
-    return MemoryDesc(desc.dims, desc.dtype, LETTERS[: desc.ndims])
 
 
 def weights_like(src: MemoryDesc, weights: MemoryDesc, panel: int) -> MemoryDesc:
@@ -170,9 +176,7 @@ def weights_like(src: MemoryDesc, weights: MemoryDesc, panel: int) -> MemoryDesc
 
 
 def rows_of(name: str, desc: MemoryDesc) -> Matrix:
-    """A plain matrix, as dst and diff_dst must be."""
-    if desc.inner_blocks:
-        raise Refused(f"{name} {desc.tag} is blocked, it must be plain")
+    """A plain matrix."""
     row, column = (4 * stride if n != 1 else 0 for stride, n in zip(desc.strides, desc.dims, strict=True))
     return Matrix(name, 4 * desc.offset0, (), row, column)
 
@@ -195,7 +199,8 @@ class Flat:
         if all(dim for dim, _ in self.desc.inner_blocks):
             return None
         columns = self.desc.inner_blocks[-1][1]
-        return Panels(self.buffer, 4 * self.desc.offset0, (), 4 * self.step, 4 * self.desc.strides[0], columns)
+        row = self.step if self.size > 1 else columns  # a single row has no distance from the next
+        return Panels(self.buffer, 4 * self.desc.offset0, (), 4 * row, 4 * self.desc.strides[0], columns)
 
 
 def aligned(assembly: Assembly, tensors: Mapping[str, MemoryDesc], output: str = "", panels: str = "") -> list[Flat]:
@@ -209,7 +214,9 @@ def aligned(assembly: Assembly, tensors: Mapping[str, MemoryDesc], output: str =
             return None
         if name == output and desc.has_padding:
             return None  # it must become zero, whatever the other operands hold
-        return flat(name, desc, order)
+        found = flat(name, desc, order)
+        gaps = has_panels(desc) and found is not None and found.size > 1 and found.step != desc.inner_blocks[-1][1]
+        return None if gaps else found
 
     order = np.argsort(inner_offsets(next(iter(tensors.values()))), kind="stable")
     flats = [flattened(name, desc, order) for name, desc in tensors.items()]
@@ -218,10 +225,10 @@ def aligned(assembly: Assembly, tensors: Mapping[str, MemoryDesc], output: str =
         return [x for x in flats if x]
     copies = []
     for name, desc in tensors.items():
-        plain = np.arange(len(inner_offsets(desc)))
-        found = None if desc.padded_dims[1:] != desc.dims[1:] else flattened(name, desc, plain)
+        in_order = np.arange(len(inner_offsets(desc)))
+        found = None if desc.padded_dims[1:] != desc.dims[1:] else flattened(name, desc, in_order)
         if found is None:
-            target = row_major(desc)
+            target = row_major(desc.dims, desc)
             buffer = assembly.room(f"row-major {name}", target.size_bytes)
             if name != output:
                 assembly.reorder(name, desc, buffer, target, f"pack_{name}")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 
 
@@ -26,7 +26,7 @@ class MatMul:
         for name in ("src", "weights", "dst", "bias"):
             desc = getattr(self, name)
             if not isinstance(desc, MemoryDesc) and not (name == "bias" and desc is None):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
         for name, desc in self.tensors().items():
             if desc.ndims < 2 or desc.ndims != self.dst.ndims:
                 raise InvalidArguments(f"{name} has {desc.ndims} dims, dst {self.dst.ndims}: all need as many, 2 to 12")

@@ -6,12 +6,12 @@ tiles have 1 to 6 rows (24 under AVX-512), and a sample of row counts at creatio
 
 from functools import lru_cache
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
-from asmdnn.primitives.engine import Engine, Stream
+from asmdnn.primitives.engine import Engine, Stream, engine_or_default
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.runtime.execution import kernel_cache
@@ -36,13 +36,14 @@ class MatMulRows:
         engine: Engine | None = None,
     ) -> None:
         if not isinstance(weights, MemoryDesc) or weights.ndims != 2:
-            raise InvalidArguments(f"weights must be a MemoryDesc of 2 dims, not {weights!r}")
+            raise InvalidArguments(f"weights must be a MemoryDesc of 2 dims, not {shown(weights)}")
         if bias is not None and (not isinstance(bias, MemoryDesc) or bias.dims != (1, weights.dims[1])):
-            raise InvalidArguments(f"bias must be a MemoryDesc of dims (1, {weights.dims[1]}), not {bias!r}")
-        self._weights, self._bias, self._attr, self._engine = weights, bias, attr, engine or Engine()
+            raise InvalidArguments(f"bias must be a MemoryDesc of dims (1, {weights.dims[1]}), not {shown(bias)}")
+        self._weights, self._bias, self._attr, self._engine = weights, bias, attr, engine_or_default(engine)
         self.weights_desc: MemoryDesc = self.primitive_desc(1).plan.tensors["weights"]
         self._weights = self.weights_desc
-        kernel_cache().load(list(dict.fromkeys(s for m in SAMPLED_ROWS for s in self.primitive_desc(m).plan.specs)))
+        specs = dict.fromkeys(spec for m in SAMPLED_ROWS for spec in self.primitive_desc(m).plan.specs)
+        self._kernels = kernel_cache().load(list(specs))  # held, so that no row count has to load one
         self._primitive = lru_cache(KEPT_ROW_COUNTS)(lambda m: Primitive(self.primitive_desc(m)))
 
     def primitive_desc(self, rows: int) -> PrimitiveDesc:
@@ -55,5 +56,5 @@ class MatMulRows:
         """Run on as many rows as `src` has; see Primitive.execute."""
         src = memories.get("src")
         if not isinstance(src, Memory) or src.desc.ndims != 2:
-            raise InvalidArguments(f"src must be a Memory of 2 dims, not {src!r}")
+            raise InvalidArguments(f"src must be a Memory of 2 dims, not {shown(src)}")
         self._primitive(src.desc.dims[0]).execute(stream, scratchpad, **memories)

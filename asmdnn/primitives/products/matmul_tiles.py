@@ -1,6 +1,6 @@
 """Matrix products by tiles, f32: formats that are `any` resolved, descriptors turned into strides."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from asmdnn.isa.vectors import f32_level, lanes_of
@@ -10,32 +10,39 @@ from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.products.plan import plan_product
+from asmdnn.primitives.products.plan import MAX_OFFSET, TILE_ROWS, plan_product
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of, panels_tag
 from asmdnn.primitives.products.schedule import Ending
+from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 
 def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan a product, or say why not."""
     name, lanes = f"tiles:{f32_level(engine.isa)}", lanes_of(f32_level(engine.isa))
-    desc = resolve(desc, lanes)
-    reason = why_not(desc, lanes)
+    passed = resolve(desc, lanes)
+    reason = why_not(passed.tensors(), ("dst",))
     if reason:
         return Refusal(name, reason)
+    desc = resolve(passed.with_formats(unreadable(passed, lanes)), lanes)
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc.dst.ndims), desc.bias)
     if isinstance(chain, str):
         return Refusal(name, chain)
-    others = chain.operands(desc.dst)
-    reason = why_not_read(others)
+    others = chain.operands(passed.dst)
+    reason = why_not(others)
     if reason:
         return Refusal(name, reason)
+    read = {operand: plain(tensor) for operand, tensor in others.items()}
     p = product_of(replace(desc, bias=None) if chain.adds_bias else desc)
-    p = replace(p, others=tuple(matrix_of(*other) for other in others.items()))
-    return plan_product(p, Ending(chain), desc.tensors() | chain.arguments(others), engine)
+    p = replace(p, others=tuple(matrix_of(*other) for other in read.items()))
+    plan = plan_product(p, Ending(chain), desc.tensors() | chain.arguments(read), engine)
+    if isinstance(plan, Refusal):
+        return plan
+    return between_reorders(plan, passed.tensors() | chain.arguments(others), ("dst",) * chain.reads_dst)
 
 
 def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:
@@ -55,30 +62,36 @@ def resolve(desc: MatMul, lanes: int) -> MatMul:
     return desc.with_formats(formats)
 
 
-def why_not(desc: MatMul, lanes: int) -> str | None:
-    """The reason why no tile kernel can address these tensors, None if one can."""
-    for name, tensor in desc.tensors().items():
+def why_not(tensors: Mapping[str, MemoryDesc], outputs: Container[str] = ()) -> str | None:
+    """The reason why these are no tensors of a product, None if they are."""
+    for name, tensor in tensors.items():
         if tensor.dtype != f32:
             return f"{name} is {tensor.dtype}, only f32 is implemented"
-        if tensor.inner_blocks and (name != "weights" or not is_panels(tensor, lanes)):
-            return f"{name} {tensor.tag} is blocked, only weights may be, by {lanes} or {2 * lanes} columns"
-    if desc.dst.may_overlap:
-        return "elements of dst overlap"
+        if name in outputs and tensor.may_overlap:
+            return f"elements of {name} overlap"
     return None
 
 
-def why_not_read(operands: Mapping[str, MemoryDesc]) -> str | None:
-    """The reason why a chain's operands cannot be read, None if they can."""
-    for name, tensor in operands.items():
-        if tensor.inner_blocks:
-            return f"{name} {tensor.tag} is blocked, it must be plain"
-    return None
+def unreadable(desc: MatMul, lanes: int) -> dict[str, MemoryDesc]:
+    """The tensors that tiles do not address, for which they get copies: in any format."""
+    apart = {
+        name: tensor
+        for name, tensor in desc.tensors().items()
+        if plain(tensor) != tensor and not (name == "weights" and is_panels(tensor, lanes))
+    }
+    return {name: MemoryDesc(tensor.dims, tensor.dtype, "any") for name, tensor in apart.items()}
+
+
+def plain(desc: MemoryDesc) -> MemoryDesc:
+    """`desc` if it has no blocks, and the rows of a tile are in reach of each other; else a dense tensor."""
+    far = max(desc.strides[-2:], default=0) * desc.dtype.size_bytes * TILE_ROWS > MAX_OFFSET
+    return row_major(desc.dims, desc) if desc.inner_blocks or far else desc
 
 
 def is_panels(weights: MemoryDesc, lanes: int) -> bool:
     """Whether the format is one of panels that blocks of registers can be made of."""
     panels = panels_of("weights", weights)
-    return panels is not None and panels.columns in (lanes, 2 * lanes)
+    return panels is not None and panels.columns in (lanes, 2 * lanes) and panels.row_bytes == 4 * panels.columns
 
 
 def product_of(desc: MatMul) -> Product:

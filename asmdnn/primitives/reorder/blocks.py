@@ -30,6 +30,7 @@ STRIDED_BYTES = 131072
 MOST_ROW_BYTES = 256  # of a transpose: unrolled code
 PAGE_BYTES, LINES = 4096, 4
 CONVERT_ROWS = 16  # unrolled side of a transpose that converts
+ROWS_UNROLLED = 64  # of one element; of longer rows fewer
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE_BYTES = 4
 SINGLE = Loop(1, 0, 0)
@@ -92,7 +93,7 @@ class Blocks:
             near = [x for x in others if 2 * max(x.src, x.dst) <= MAX_OFFSET]
             inner = min(near, key=lambda x: (max(x.src // src, x.dst // dst), x.dst), default=SINGLE)
             others = [x for x in others if x is not inner]
-        near = [x for x in others if max(x.src, x.dst) <= MAX_OFFSET]
+        near = [x for x in others if min(x.extent, ROWS_UNROLLED) * max(x.src, x.dst) <= MAX_OFFSET]
         # Rows that touch in dst before longer loops: a long row that was cut stays in one piece.
         rows = max(near, key=lambda x: (x.dst == inner.extent * inner.dst, x.extent), default=SINGLE)
         return Shape(False, rows, inner)

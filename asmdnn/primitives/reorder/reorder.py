@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass, replace
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Plan, concatenate
+from asmdnn.planning.phase import of_one_width
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.compensation import compensation_desc, compensation_phase
-from asmdnn.primitives.reorder.quantization import quantization_of, reorder_phases
+from asmdnn.primitives.reorder.quantization import quantization_of, quantized_phases
 from asmdnn.types import s8
 
 
@@ -42,7 +43,7 @@ class Reorder:
     def __post_init__(self) -> None:
         for name, desc in (("src", self.src), ("dst", self.dst)):
             if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
             if desc.is_any:
                 raise InvalidArguments(f"{name} has the format any, a reorder needs a real one")
         if self.src.dims != self.dst.dims:
@@ -52,9 +53,11 @@ class Reorder:
 
     def check_compensation(self, mask: int) -> None:
         if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
-            raise InvalidArguments(f"compensation must be a mask of dims, an integer >= 0, or None, not {mask!r}")
+            raise InvalidArguments(f"compensation must be a mask of dims, an integer >= 0, or None, not {shown(mask)}")
         if mask >> self.dst.ndims:
-            raise InvalidArguments(f"compensation has the mask {mask}, which is for more than {self.dst.ndims} dims")
+            raise InvalidArguments(
+                f"compensation has the mask {shown(mask)}, which is for more than {self.dst.ndims} dims"
+            )
         if self.dst.dtype != s8:
             raise InvalidArguments(f"compensation needs an s8 dst, this one is {self.dst.dtype}")
 
@@ -71,20 +74,18 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan | Refusal:
     quantization = quantization_of(desc.src, desc.dst, attr)
     if isinstance(quantization, str):
         return Refusal(name, quantization)
-    specs, phases = reorder_phases(desc.src, desc.dst, quantization)
+    phases = quantized_phases(desc.src, desc.dst, quantization)
     tensors = {"src": desc.src, "dst": desc.dst, **quantization.tensors}
-    whole = Plan(name, specs, phases, tensors, {}, quantization.scratch_bytes, ("dst",))
+    whole = Plan(name, phases, tensors, {}, quantization.scratch_bytes, ("dst",))
     return whole if desc.compensation is None else compensated(whole, desc.dst, desc.compensation)
 
 
 def compensated(before: Plan, dst: MemoryDesc, mask: int) -> Plan:
     """The plan with a further phase and result."""
-    specs, phase, constants = compensation_phase(dst, mask)
-    width = max(len(x.arguments) for x in (*before.phases, phase))
+    phase, constants = compensation_phase(dst, mask)
     return replace(
         before,
-        specs=(*before.specs, *specs),
-        phases=concatenate([*((x, 0) for x in before.phases), (phase, len(before.specs))], width),
+        phases=of_one_width((*before.phases, phase)),
         tensors={**before.tensors, "compensation": compensation_desc(dst, mask)},
         constants=constants,
         outputs=(*before.outputs, "compensation"),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
@@ -45,7 +45,7 @@ class Shuffle:
     def __post_init__(self) -> None:
         for name, desc in (("src", self.src), ("dst", self.dst)):
             if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {desc!r}")
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
             if desc.is_any:
                 raise InvalidArguments(f"{name} has the format any, a shuffle needs a real one")
         if self.src != self.dst:
@@ -54,14 +54,16 @@ class Shuffle:
         for name in ("axis", "group_size"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
-                raise InvalidArguments(f"{name} must be an integer, not {value!r}")
+                raise InvalidArguments(f"{name} must be an integer, not {shown(value)}")
             object.__setattr__(self, name, int(value))
         ndims = self.src.ndims
         if not -ndims <= self.axis < ndims:
-            raise InvalidArguments(f"axis is {self.axis}, src has {ndims} dims: use {-ndims} to {ndims - 1}")
+            raise InvalidArguments(f"axis is {shown(self.axis)}, src has {ndims} dims: use {-ndims} to {ndims - 1}")
         object.__setattr__(self, "axis", self.axis % ndims)
         if self.group_size < 1 or self.size % self.group_size:
-            raise InvalidArguments(f"group_size is {self.group_size}, it must divide axis {self.axis} of {self.size}")
+            raise InvalidArguments(
+                f"group_size is {shown(self.group_size)}, it must divide axis {self.axis} of {self.size}"
+            )
 
     @property
     def size(self) -> int:
@@ -87,5 +89,5 @@ def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan | Refusal:
         return Refusal(name, "elements of dst overlap")
     if desc.src.size_bytes > MAX_SPAN_BYTES and desc.src.strides[desc.axis] * desc.src.dims[desc.axis] > MAX_SPAN_BYTES:
         return Refusal(name, "the shuffled axis spans more than 2 GiB")
-    specs, phase = schedule(desc.src, desc.axis, desc.rows)
-    return Plan(name, specs, (phase,), {"src": desc.src, "dst": desc.dst}, {}, {}, ("dst",))
+    phases = schedule(desc.src, desc.axis, desc.rows)
+    return Plan(name, tuple(phases), {"src": desc.src, "dst": desc.dst}, {}, {}, ("dst",))

@@ -13,7 +13,7 @@ takes the result multiplies by LOWERED in the end.  Either way a result is round
 from dataclasses import dataclass
 from math import copysign
 
-from asmdnn.generators.functions.expression import Builder, Operand, Value
+from asmdnn.generators.functions.expression import Builder, Operable, Value
 from asmdnn.generators.functions.program import bits_of
 
 LOG2_E = float.fromhex("0x1.715476p+0")
@@ -46,7 +46,7 @@ class Reduced:
     integer: Value
     unit: float
 
-    def power(self, build: Builder, low: Operand | None) -> Value:
+    def power(self, build: Builder, low: Operable | None) -> Value:
         """e^((r + low) unit)."""
         r = self.r if low is None else self.r + low
         return build.horner(r, [c * self.unit**k for k, c in enumerate((1.0, 1.0, *Q))])
@@ -73,7 +73,7 @@ def exp_of_negative(build: Builder, x: Value, scale: float = 1.0, factor: float 
 
 
 def exp_between(
-    build: Builder, x: Value, *, low: Operand | None = None, factor: Operand | None = None, scale: float = 1.0
+    build: Builder, x: Value, *, low: Operable | None = None, factor: Operable | None = None, scale: float = 1.0
 ) -> Value:
     """factor e^(scale (x + low)) where the exponent is between -FURTHEST_SCALED and FURTHEST_SCALED; NaN stays.
 

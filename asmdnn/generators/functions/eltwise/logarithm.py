@@ -20,7 +20,7 @@ from asmdnn.generators.functions.eltwise.exponential import (
     lifted_exp,
     negative_size,
 )
-from asmdnn.generators.functions.expression import Builder, Operand, Value
+from asmdnn.generators.functions.expression import Builder, Operable, Value
 from asmdnn.generators.functions.program import bits_of, float_of
 
 P = tuple(
@@ -93,7 +93,7 @@ def power(build: Builder, x: Value, beta: float, factor: float = 1.0) -> Value:
     e^(beta log x) in extra precision.  beta may need two f32 numbers.  A factor of 0 makes NaN of an infinite power."""
     scaled = x if factor == 1.0 else x * factor
     root = build.op("sqrt", x)
-    simple: dict[float, Operand] = {
+    simple: dict[float, Operable] = {
         0.0: factor, 1.0: scaled, 2.0: scaled * x, 0.5: root if factor == 1.0 else root * factor, -1.0: factor / x,
     }  # fmt: skip
     if beta in simple:

@@ -1,0 +1,110 @@
+"""The environment variables that asmdnn reads, all of them here: their names, and one meaning for each kind of value.
+
+Everything is read when it is asked for, so that a variable may change at any time.  A value that means nothing costs
+one warning a process and counts as unset, as does a variable ASMDNN_... that nobody reads: it is most likely misspelt.
+Names of CPUs and ISA levels are the exception: whoever asks for one refuses what it does not know.
+"""
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+PREFIX: Final = "ASMDNN_"
+MACHINE: Final = "ASMDNN_MACHINE"
+MAX_CPU_ISA: Final = "ASMDNN_MAX_CPU_ISA"
+CACHE: Final = "ASMDNN_CACHE"
+CACHE_DIR: Final = "ASMDNN_CACHE_DIR"
+CACHE_SIZE: Final = "ASMDNN_CACHE_SIZE"
+CHECK: Final = "ASMDNN_CHECK"
+DUMP: Final = "ASMDNN_DUMP"
+VERBOSE: Final = "ASMDNN_VERBOSE"
+JIT_PROFILE: Final = "ASMDNN_JIT_PROFILE"
+REQUIRE_ISA: Final = "ASMDNN_REQUIRE_ISA"  # of the tests
+KNOWN: Final = (MACHINE, MAX_CPU_ISA, CACHE, CACHE_DIR, CACHE_SIZE, CHECK, DUMP, VERBOSE, JIT_PROFILE, REQUIRE_ISA)
+
+YES: Final = ("1", "yes", "on", "true")
+NO: Final = ("0", "no", "off", "false")
+NO_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
+
+# os.environ keeps encoded names and values in `_data`, since Python 3.2; should it not, os.environb is the slow way.
+_values: Mapping[bytes, bytes] = getattr(os.environ, "_data", os.environb)
+_encoded = cache(os.fsencode)
+
+
+def raw(name: str) -> bytes | None:
+    """The bytes of the value, to compare; None if it is unset.  0.1 us, where os.environ takes 1."""
+    value: bytes | None = _values.get(_encoded(name))
+    return value
+
+
+def text(name: str) -> str:
+    """The value without the blanks around it; "" if it is unset."""
+    _warn_of_unknown_names()
+    return os.fsdecode(raw(name) or b"").strip()
+
+
+def shown(name: str) -> str:
+    """The variable as one would write it, NAME=VALUE."""
+    return f"{name}={text(name)}"
+
+
+def word(name: str) -> str:
+    """The value as one word in lower case: a name of a machine or of an ISA level; "" if it is unset."""
+    return text(name).lower()
+
+
+def flag(name: str, default: bool) -> bool:
+    """Whether a yes-or-no variable says yes; `default` if it is unset, or says neither."""
+    value = word(name)
+    if value in YES or value in NO:
+        return value in YES
+    if value:
+        _warn(f"{name}={value} is neither yes nor no and is ignored: use 1, yes, on, true, or 0, no, off, false.")
+    return default
+
+
+def path(name: str) -> Path | None:
+    """The value as a path, with ~ for a home directory; None if it is unset."""
+    value = text(name)
+    return Path(os.path.expanduser(value)) if value else None
+
+
+def words(name: str, known: Sequence[str], synonyms: Mapping[str, tuple[str, ...]] = NO_SYNONYMS) -> frozenset[str]:
+    """The words of a comma-separated variable, synonyms replaced; "all" is all of them, and what says no is none."""
+    value = text(name)
+    return _words(name, value, tuple(known), tuple(synonyms.items())) if value else frozenset()
+
+
+@cache
+def _words(
+    name: str, value: str, known: tuple[str, ...], synonyms: tuple[tuple[str, tuple[str, ...]], ...]
+) -> frozenset[str]:
+    meanings = {name: words for name, words in synonyms if set(words) <= set(known)}
+    meanings |= dict.fromkeys((*NO, "none"), ()) | {"all": known} | {word: (word,) for word in known}
+    given = [word.strip().lower() for word in value.split(",") if word.strip()]
+    unknown = [word for word in given if word not in meanings]
+    if unknown:
+        _warn(f"{name}={value}: there is no word {' or '.join(map(repr, unknown))}: use {', '.join(known)}, all.")
+    return frozenset(meaning for word in given for meaning in meanings.get(word, ()))
+
+
+def everything() -> dict[str, str]:
+    """A copy of all variables, sorted by name, for a bug report."""
+    return dict(sorted(os.environ.items()))
+
+
+@cache
+def _warn_of_unknown_names() -> None:
+    for name in everything():
+        if name.startswith(PREFIX) and name not in KNOWN:
+            _warn(f"{name} is no variable of asmdnn and is ignored: there are {', '.join(KNOWN)}.")
+
+
+@cache
+def _warn(message: str) -> None:
+    """Once a process, in the name of whoever called the library's entry point."""
+    warnings.warn(message, RuntimeWarning, stacklevel=5)

@@ -1,0 +1,58 @@
+"""What happens to the accumulators of a tile behind the sums: post-ops, then the stores.
+
+Of a convolution's tile and of a matrix product's alike: a row is a pixel there, a column a channel.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from asmdnn.generators.functions.chain import apply_composed, operands_of
+from asmdnn.generators.functions.pointers import OperandPointers
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.vector import Lanes, Vector
+
+
+class TileEnding:
+    """The code for one accumulator after the other; `spare` are two registers to overwrite."""
+
+    def __init__(self, v: Vector, chain: tuple[PostOp, ...]) -> None:
+        self.v, self.chain, self.slots = v, chain, Slots(v)
+        self.spare: list[Register] = v.registers.take("post-ops", 2)
+
+    def finish(self, x: Register, row: int, vector: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
+        """dst's vector of a row, which lies `at`, is what x becomes.
+
+        Of the `stored` lanes those that are not `real` are padding, stored as zero whatever the source holds: 0 * inf
+        would be NaN.
+        """
+        if self.chain:
+            # What a tail has left; the last ones are taken first, and those of low numbers have shorter encodings.
+            others = self.v.registers.take("post-ops", self.v.registers.available)
+            with self.sources(row, vector, Source(lambda: at, stored), real) as sources:
+                apply_composed(self.chain, self.v, x, sources, [*reversed(others), *self.spare], self.slots)
+            self.v.registers.free(*others)
+        if stored is not real:
+            real.clear_rest(x)
+        stored.store(at, x)
+
+    @contextmanager
+    def sources(self, row: int, vector: int, old: Source, real: Lanes) -> Iterator[Sequence[Source]]:
+        """Where a vector of a row finds the operands; pointers are loaded here, or when needed, and given back."""
+        asm = self.v.asm
+        operands = operands_of(self.chain)
+        homes = {x.argument: mem(asm.frame, 8 * x.argument, size=8) for x in operands if x is not OLD_DST}
+        pointers = OperandPointers(asm, homes)
+
+        def source(operand: Operand) -> Source:
+            place = row * operand.row_bytes + vector * operand.vector_bytes
+            size, lanes = (4, None) if operand.element else (self.v.bytes, real)
+            return Source(lambda: mem(pointers.register(operand.argument), place, size=size), lanes)
+
+        yield [old if operand is OLD_DST else source(operand) for operand in operands]
+        pointers.release()
+
+    def release(self) -> None:
+        """Give the registers back."""
+        self.v.registers.free(*self.spare)

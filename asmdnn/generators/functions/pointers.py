@@ -1,0 +1,52 @@
+"""Pointers to what a chain reads: in registers where all fit, else loaded from memory when an instruction needs them.
+
+A chain of 32 post-ops can read more tensors than there are general-purpose registers.
+"""
+
+from collections.abc import Mapping
+
+from asmdnn.isa.assembler import Assembler, Pointer, Register
+
+WINDOW = 4  # registers in turn for pointers that do not all fit: an instruction, and the load before it, need two
+
+
+class OperandPointers:
+    """The pointers that lie at `homes`, by argument: words of the frame, or of the stack.
+
+    spare: how many general-purpose registers to leave to others.  What registers hold is known from the code emitted so
+    far, so that `forget` is called where other code can jump to.
+    """
+
+    def __init__(self, asm: Assembler, homes: Mapping[int, Pointer], spare: int = 0) -> None:
+        self.asm, self.homes = asm, homes
+        count = len(homes) if all_fit(asm, len(homes), spare) else WINDOW
+        self.registers: list[Register] = asm.gp.take("post-op's operand", count)
+        self.loaded: dict[int, Register] = {}  # the one not asked for longest comes first
+        self.unused = [*self.registers]
+        if count == len(homes):
+            for argument in homes:
+                self.register(argument)
+
+    def register(self, argument: int) -> Register:
+        """A register with the pointer, which stays there while the next WINDOW - 1 others are asked for."""
+        register = self.loaded.pop(argument, None)
+        if register is None:
+            register = self.unused.pop(0) if self.unused else self.loaded.pop(next(iter(self.loaded)))
+            self.asm.MOV(register, self.homes[argument])
+        self.loaded[argument] = register
+        return register
+
+    def forget(self) -> None:
+        """Nothing is known of what the registers hold."""
+        if len(self.registers) < len(self.homes):
+            self.loaded.clear()
+            self.unused = [*self.registers]
+
+    def release(self) -> None:
+        """Give the registers back."""
+        self.asm.gp.free(*self.registers)
+
+
+def all_fit(asm: Assembler, count: int, spare: int = 0) -> bool:
+    """Whether so many pointers can stay in registers of their own."""
+    return count + spare <= asm.gp.available

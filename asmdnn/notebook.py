@@ -1,0 +1,14 @@
+"""What a notebook shows of a value.
+
+`_repr_html_` of Memory, MemoryDesc, PrimitiveDesc, Primitive and Code asks here.  Whoever can draw one registers how,
+so that memory and isa need not know who draws them; the API loads the drawings, in asmdnn/show/notebook.py.
+"""
+
+from functools import singledispatch
+from html import escape
+
+
+@singledispatch
+def html_of(value: object) -> str:
+    """The value as HTML; its repr, where nobody has registered anything better."""
+    return f"<pre>{escape(repr(value))}</pre>"

@@ -1,0 +1,30 @@
+"""Formats that planners choose: for tensors whose format is left to them, and for copies."""
+
+from collections.abc import Sequence
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS, tag_of
+
+
+def row_major(dims: Sequence[int], desc: MemoryDesc) -> MemoryDesc:
+    """A dense tensor of these dims, of desc's type."""
+    return MemoryDesc(tuple(dims), desc.dtype, LETTERS[: len(dims)])
+
+
+def like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
+    """`desc`; if its format is any, that of the model, or a plain one if the model has none for it."""
+    if not desc.is_any:
+        return desc
+    if model.dims == desc.dims and model.dtype == desc.dtype and not model.is_any:
+        return model
+    return row_major(desc.dims, desc)
+
+
+def dense_like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
+    """A dense format for a tensor that broadcasts to `model`: its dims in the order of the model's memory, in the same
+    blocks where they are not 1.  A single number or a vector is plain."""
+    if sum(n > 1 for n in desc.dims) < 2:
+        return row_major(desc.dims, desc)
+    blocks = tuple((dim, size) for dim, size in model.inner_blocks if desc.dims[dim] > 1)
+    order = sorted(range(model.ndims), key=lambda dim: (-model.strides[dim], dim))
+    return MemoryDesc(desc.dims, desc.dtype, tag_of(tuple(order), blocks))

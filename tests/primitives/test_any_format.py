@@ -1,0 +1,147 @@
+"""Whatever formats tensors and operands of post-ops have, whichever dims are 1 or 0, there is a plan, and it is right.
+
+And no plan refuses its own choice: asked again with the formats that it has chosen for `any`, it is the same plan.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import asmdnn as dnn
+from asmdnn.primitives.products.gemm import Gemm
+from tests.primitives.formats import RandomChain, broadcast, chains, check, formats, integers, quick, thorough
+
+SIZES = st.sampled_from((0, 1, 1, 2, 3, 5, 8, 9, 17))
+pytestmark = pytest.mark.isa("avx2")
+
+
+def by_name(*names: str) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+@st.composite
+def matmuls(draw: st.DrawFn) -> tuple[Any, ...]:
+    batch = tuple(draw(st.lists(st.sampled_from((0, 1, 2, 3)), max_size=2)))
+    m, n, k = draw(SIZES), draw(SIZES), draw(SIZES)
+    src_batch = draw(broadcast(batch))
+    weights_batch = tuple(b if s == 1 else draw(st.sampled_from((1, b))) for s, b in zip(src_batch, batch, strict=True))
+    dims = {"src": (*src_batch, m, k), "weights": (*weights_batch, k, n), "dst": (*batch, m, n)}
+    if draw(st.booleans()):
+        dims["bias"] = draw(broadcast(dims["dst"]))
+    chain = draw(chains(dims["dst"]))
+    desc = dnn.MatMul(**{name: draw(formats(shape)) for name, shape in dims.items()})
+    arrays = {name: integers(i, shape) for i, (name, shape) in enumerate(dims.items())}
+    sums = np.matmul(arrays["src"], arrays["weights"]) + arrays.get("bias", 0)
+    answer = chain.answer(np.broadcast_to(sums, dims["dst"]), arrays["dst"])
+    return desc, chain, arrays, {"dst": answer}, by_name(*dims)
+
+
+@st.composite
+def gemms(draw: st.DrawFn) -> tuple[Any, ...]:
+    m, n, k = draw(SIZES), draw(SIZES), draw(SIZES)
+    a, b, c = integers(0, (m, k)), integers(1, (k, n)), integers(2, (m, n))
+    beta = draw(st.sampled_from(("zero", "one", "any")))
+    desc = Gemm(*(draw(formats(x.shape)) for x in (a, b, c)), unit_alpha=draw(st.booleans()), beta=beta)
+    alpha = 2.0 if desc.scaled else 1.0
+    wanted = alpha * (a @ b) + {"zero": 0.0, "one": 1.0, "any": 3.0}[beta] * c
+    arrays = {"a": a, "b": b, "c": c, "scale": np.float32([2, 3])}
+    return desc, RandomChain(), arrays, {"c": wanted}, by_name("a", "b", "c")
+
+
+def flat(x: Any) -> Any:
+    return x.reshape(x.shape[0], int(np.prod(x.shape[1:])))
+
+
+@st.composite
+def inner_products(draw: st.DrawFn) -> tuple[Any, ...]:
+    n, o = draw(SIZES), draw(SIZES)
+    rest = tuple(draw(st.lists(st.sampled_from((0, 1, 1, 2, 3, 8, 9)), min_size=1, max_size=3)))
+    src, weights, dst, bias = (integers(i, dims) for i, dims in enumerate(((n, *rest), (o, *rest), (n, o), (o,))))
+    s, w, d = (draw(formats(x.shape)) for x in (src, weights, dst))
+    b = draw(st.sampled_from((None, draw(formats(bias.shape)))))
+    kind = draw(st.sampled_from(("forward", "backward data", "backward weights")))
+    chain = draw(chains(dst.shape)) if kind == "forward" else RandomChain()
+    wanted = {}
+    if kind == "forward":
+        desc: Any = dnn.InnerProductForward(s, w, d, b)
+        arrays = {"src": src, "weights": weights, "dst": dst, "bias": bias}
+        wanted["dst"] = chain.answer(flat(src) @ flat(weights).T + (0 if b is None else bias), dst)
+    elif kind == "backward data":
+        desc = dnn.InnerProductBackwardData(s, w, d)
+        arrays = {"diff_src": src, "weights": weights, "diff_dst": dst}
+        wanted["diff_src"] = (dst @ flat(weights)).reshape(src.shape)
+    else:
+        desc = dnn.InnerProductBackwardWeights(s, w, d, b)
+        arrays = {"src": src, "diff_weights": weights, "diff_dst": dst, "diff_bias": bias}
+        wanted["diff_weights"] = (dst.T @ flat(src)).reshape(weights.shape)
+        wanted |= {} if b is None else {"diff_bias": dst.sum(0)}
+    return desc, chain, arrays, wanted, by_name(*desc.tensors())
+
+
+@st.composite
+def eltwises(draw: st.DrawFn) -> tuple[Any, ...]:
+    dims = tuple(draw(st.lists(SIZES, min_size=1, max_size=4)))
+    x, y = integers(0, dims), integers(1, dims)
+    if draw(st.booleans()):
+        desc: Any = dnn.EltwiseBackward("square", *(draw(formats(dims)) for _ in range(3)))
+        fields = {"src": "data", "diff_dst": "diff_dst", "diff_src": "diff_src"}
+        return desc, RandomChain(), {"src": x, "diff_dst": y, "diff_src": y}, {"diff_src": 2 * x * y}, fields
+    chain = draw(chains(dims))
+    kind = dnn.PropKind.forward_inference
+    desc = dnn.EltwiseForward(kind, "linear", draw(formats(dims)), draw(formats(dims)), alpha=2.0, beta=1.0)
+    return desc, chain, {"src": x, "dst": y}, {"dst": chain.answer(2 * x + 1, y)}, by_name("src", "dst")
+
+
+@st.composite
+def binaries(draw: st.DrawFn) -> tuple[Any, ...]:
+    dims = tuple(draw(st.lists(SIZES, min_size=1, max_size=4)))
+    shapes = {"src0": draw(broadcast(dims)), "src1": draw(broadcast(dims)), "dst": dims}
+    chain = draw(chains(dims))
+    desc = dnn.BinaryForward("mul", *(draw(formats(shape)) for shape in shapes.values()))
+    arrays = {name: integers(i, shape) for i, (name, shape) in enumerate(shapes.items())}
+    product = np.broadcast_to(arrays["src0"] * arrays["src1"], dims)
+    return desc, chain, arrays, {"dst": chain.answer(product, arrays["dst"])}, by_name(*shapes)
+
+
+@st.composite
+def convolutions(draw: st.DrawFn) -> tuple[Any, ...]:
+    """Operands of post-ops in any format; src and dst in those that are usual."""
+    choices = ((1, 2), (1, 3, 9), (1, 3, 8, 19), (1, 3, 5), (1, 4, 6), (1, 3))
+    mb, ic, oc, height, width, kernel = (draw(st.sampled_from(sizes)) for sizes in choices)
+    pad = kernel // 2
+    dims = (mb, oc, height, width)
+    src, weights, dst = integers(0, (mb, ic, height, width)), integers(1, (oc, ic, kernel, kernel)), integers(2, dims)
+    chain = draw(chains(dims))
+    tags = [draw(st.sampled_from(("any", "acdb", "abcd"))), draw(st.sampled_from(("any", "acdb", "abcd", "aBcd16b")))]
+    desc = dnn.ConvolutionForward(
+        src=dnn.MemoryDesc(src.shape, dnn.f32, tags[0]),
+        weights=dnn.MemoryDesc(weights.shape, dnn.f32, "any"),
+        dst=dnn.MemoryDesc(dims, dnn.f32, tags[1]),
+        padding_l=(pad, pad),
+        padding_r=(pad, pad),
+    )
+    padded = np.pad(src, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (kernel, kernel), (2, 3))
+    sums = np.einsum("nchwrs,ocrs->nohw", windows, weights)
+    arrays = {"src": src, "weights": weights, "dst": dst}
+    return desc, chain, arrays, {"dst": chain.answer(sums, dst)}, by_name("src", "weights", "dst")
+
+
+KINDS = {
+    "matmul": matmuls(), "gemm": gemms(), "inner product": inner_products(), "eltwise": eltwises(),
+    "binary": binaries(), "convolution": convolutions(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_some(kind: str) -> None:
+    quick(given(KINDS[kind])(lambda case: check(*case)))()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_many(kind: str) -> None:
+    thorough(given(KINDS[kind])(lambda case: check(*case)))()

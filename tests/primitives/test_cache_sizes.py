@@ -1,0 +1,65 @@
+"""Every kind of primitive is planned for every size of L2 that an engine may be given, from one byte on."""
+
+import pytest
+
+import asmdnn as dnn
+from asmdnn.primitives.products.gemm import Gemm
+from asmdnn.primitives.registry import KINDS
+
+SIZES = (1, 2, 3, 7, 8, 15, 63, 64, 1000, 4096, 1 << 15, 1 << 21, 1 << 40, 1 << 62)
+
+
+def f32(*dims: int, tag: str = "any") -> dnn.MemoryDesc:
+    return dnn.MemoryDesc(dims, dnn.f32, tag)
+
+
+def convolution(*sizes: int, ic: int = 48, oc: int = 40, tag: str = "any", kernel: int = 3) -> dnn.ConvolutionForward:
+    pad = (kernel // 2,) * len(sizes)
+    src, dst = f32(2, ic, *sizes, tag=tag), f32(2, oc, *sizes, tag=tag)
+    weights = f32(oc, ic, *[kernel] * len(sizes), tag="abx" if tag != "any" else tag)
+    return dnn.ConvolutionForward(src, weights, dst, padding_l=pad, padding_r=pad)
+
+
+DESCRIPTIONS = [
+    convolution(9, 9),
+    convolution(9, 9, ic=3, oc=100),
+    convolution(40),
+    convolution(4, 4, 4),
+    convolution(9, 9, tag="abx"),
+    convolution(9, 9, tag="axb", kernel=1),
+    dnn.MatMul(f32(130, 300), f32(300, 200), f32(130, 200)),
+    dnn.MatMul(f32(130, 300, tag="ab"), f32(300, 200, tag="ba"), f32(130, 200, tag="ba")),
+    dnn.MatMul(f32(3, 7, 1024, tag="abc"), f32(1, 1024, 512, tag="abc"), f32(3, 7, 512)),
+    dnn.MatMul(f32(1, 2000, tag="ab"), f32(2000, 33, tag="ab"), f32(1, 33)),
+    dnn.InnerProductForward(f32(5, 24, 3, 3), f32(70, 24, 3, 3), f32(5, 70)),
+    dnn.InnerProductBackwardData(f32(5, 24, 3, 3), f32(70, 24, 3, 3), f32(5, 70)),
+    dnn.InnerProductBackwardWeights(f32(5, 24, 3, 3), f32(70, 24, 3, 3), f32(5, 70)),
+    Gemm(f32(60, 500, tag="ab"), f32(500, 70, tag="ab"), f32(60, 70, tag="ab")),
+    dnn.Reorder(f32(3, 40, 9, 9, tag="nchw"), f32(3, 40, 9, 9, tag="nChw16c")),
+    dnn.Shuffle(f32(2, 24, 5, 5, tag="nhwc"), f32(2, 24, 5, 5, tag="nhwc"), axis=1, group_size=4),
+    dnn.EltwiseForward(dnn.PropKind.forward_inference, "tanh", f32(9, 1000, tag="ab"), f32(9, 1000)),
+    dnn.EltwiseBackward("tanh", f32(9, 1000, tag="ab"), f32(9, 1000), f32(9, 1000)),
+    dnn.BinaryForward("add", f32(9, 1000, tag="ab"), f32(1, 1000, tag="ab"), f32(9, 1000)),
+]
+
+
+def test_all_kinds_are_here() -> None:
+    assert {type(desc) for desc in DESCRIPTIONS} == set(KINDS)
+
+
+@pytest.mark.parametrize("desc", DESCRIPTIONS, ids=lambda desc: type(desc).__name__)
+def test_shares_of_l2_never_reach_zero(planned_isa: str, desc: object) -> None:
+    for l2_bytes in SIZES:
+        engine = dnn.Engine(isa=planned_isa, threads=1, l2_bytes=l2_bytes)
+        dnn.primitive_desc(desc, engine=engine).plan.check()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("desc", DESCRIPTIONS, ids=lambda desc: type(desc).__name__)
+def test_plans_do_not_depend_on_threads(planned_isa: str, desc: object) -> None:
+    one, many = (
+        dnn.primitive_desc(desc, engine=dnn.Engine(isa=planned_isa, threads=threads, l2_bytes=1)).plan  # type: ignore[arg-type]
+        for threads in (1, 256)
+    )
+    assert one.specs == many.specs
+    assert all((a.records == b.records).all() for a, b in zip(one.phases, many.phases, strict=True))
+    assert 1 <= many.parts(256) <= 256

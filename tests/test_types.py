@@ -1,0 +1,37 @@
+"""The Literal types of signatures are the registries, and what the API exports is what type checkers see."""
+
+from typing import get_args
+
+import pytest
+
+from asmdnn import types
+from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
+from asmdnn.generators.functions.postops import BINARY
+from asmdnn.isa.levels import LEVELS
+from asmdnn.memory.desc import MemoryDesc
+from asmdnn.memory.tags import _LOGICAL_ORDERS
+from asmdnn.primitives.attributes.attr import SCRATCHPAD_MODES
+from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS
+
+TAGS = get_args(types.UsualTag)
+
+
+@pytest.mark.parametrize(
+    ("literal", "registry"),
+    [
+        (types.IsaName, [level.name for level in LEVELS]),
+        (types.EltwiseAlgorithm, ALGORITHMS),
+        (types.EltwiseBackwardAlgorithm, BACKWARD_ALGS),
+        (types.BinaryAlgorithm, BINARY),
+        (types.ScratchpadMode, SCRATCHPAD_MODES),
+    ],
+)  # fmt: skip
+def test_a_literal_is_its_registry(literal: object, registry: object) -> None:
+    assert get_args(literal) == tuple(registry)  # type: ignore[call-overload] # an iterable of names
+
+
+def test_usual_tags_have_every_name_and_nothing_that_is_no_format() -> None:
+    assert set(_LOGICAL_ORDERS.values()) <= set(TAGS)
+    for tag in TAGS:
+        ndims = len({letter for letter in tag.lower() if letter.isalpha()})
+        assert MemoryDesc((2,) * ndims, types.f32, tag).ndims == ndims
