@@ -141,17 +141,19 @@ class Cut:
             starts.append((made[key], step.begin - key.begin))
         kernels, arguments = tuple(specs), self.views(scaled)
         return [
-            Phase(kernels, self.further(arguments, begin), *laid_out, continues=i > 0)
+            Phase(kernels, self.further(arguments, begin), *laid_out, continues=i > 0, flushes=True)
             for i, (laid_out, begin) in enumerate(starts)
         ]
 
     def further(self, arguments: tuple[View, ...], steps: int) -> tuple[View, ...]:
         """The views behind so many steps of k."""
+        if not steps:
+            return arguments
         p = self.p
         moves = {"src": p.src.column_bytes, "weights": p.weights.row_bytes, "ahead": p.weights.row_bytes}
         moves |= {"packed": p.packed.row_bytes} if p.packed else {}
         return tuple(
-            view._replace(offset_bytes=steps * moves.get(name, 0)) if view != NOTHING else view
+            View(view.buffer, steps * moves[name]) if name in moves and view is not NOTHING else view
             for name, view in zip(self.arguments, arguments, strict=True)
         )
 
