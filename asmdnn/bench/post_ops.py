@@ -25,6 +25,7 @@ from asmdnn.bench.quantization import real
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
 from asmdnn.bench.words import tag
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.attr import MAX_POST_OPS, AnyPostOp
 from asmdnn.primitives.attributes.words import post_op_word
@@ -129,8 +130,10 @@ def _sum(entry: str, fields: Sequence[str]) -> dnn.Sum:
 def _eltwise(alg: str, entry: str, fields: Sequence[str]) -> dnn.Eltwise:
     if len(fields) > 3:
         raise InvalidArguments(f"has '{entry}' with too many numbers: write {alg}[:ALPHA[:BETA[:SCALE]]]")
+    numbers = dict(zip(("alpha", "beta", "scale"), map(real, fields), strict=False))
+    unused = {"alpha", "beta"}.difference(ALGORITHMS[alg].parameters)  # oneDNN's files give them, and it ignores them
     try:
-        return dnn.Eltwise(cast(EltwiseAlgorithm, alg), *map(real, fields))
+        return dnn.Eltwise(cast(EltwiseAlgorithm, alg), **{n: v for n, v in numbers.items() if n not in unused})
     except InvalidArguments as error:
         raise InvalidArguments(f"has '{entry}': {error}") from None
 

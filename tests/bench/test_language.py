@@ -45,6 +45,7 @@ def missing(words: str) -> list[str]:
         (f"--conv --attr-post-ops=eltwise_relu_dst:0.5 {CONV}", f"--conv --attr-post-ops=relu:0.5 {CONV}"),
         (f"--conv --attr-scales=src0:common:0.5:f32 {CONV}", f"--conv --attr-scales=src:common:0.5* {CONV}"),
         (f"--attr-scales=src:common:2_wei:per_oc {CONV}", f"--attr-scales=src:common:2+wei:per_oc {CONV}"),
+        (f"--conv --attr-post-ops=eltwise_logistic:1:2:3 {CONV}", f"--conv --attr-post-ops=logistic:0:0:3 {CONV}"),
         (f"--conv --attr-fpmath=bf16:true --attr-acc-mode=relaxed {CONV}", f"--conv {CONV}"),
         (f"--conv --attr-rounding-mode=dst:environment {CONV}", f"--conv {CONV}"),
         (f"--conv --allow-enum-tags-only=0 --attr-same-pd-check=true --canonical=true {CONV}", f"--conv {CONV}"),
