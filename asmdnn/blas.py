@@ -71,9 +71,7 @@ def gemm_compute(
     return multiply(transa, transb, 1.0, a, b, beta, c, engine)
 
 
-def multiply(
-    transa: str, transb: str, alpha: float, a: Any, b: Any, beta: float, c: Any, engine: Engine | None
-) -> Any:
+def multiply(transa: str, transb: str, alpha: float, a: Any, b: Any, beta: float, c: Any, engine: Engine | None) -> Any:
     first, second = operand_key("a", transa, a), operand_key("b", transb, b)
     alpha = alpha if type(alpha) is float else scalar("alpha", alpha)
     beta = beta if type(beta) is float else scalar("beta", beta)

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import Phase, views
@@ -32,7 +33,7 @@ SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of
 
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan `desc`, or say why this implementation does not take it."""
-    engine = replace(engine, isa=f32_level(engine.isa))
+    engine = replace(engine, isa=dot_level(F32, engine.isa))
     name = f"{NAME}:{engine.isa}"
     lanes = lanes_of(engine.isa)
     resolved = resolve_activations(desc, lanes)

@@ -12,7 +12,8 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, flushing, of_one_width, views
 from asmdnn.planning.plan import Plan
@@ -74,7 +75,7 @@ class Assembly:
     """Phases, kernels and scratch as they come together; the only thing here that changes."""
 
     def __init__(self, engine: Engine, ending: Ending) -> None:
-        self.engine, self.ending = replace(engine, isa=f32_level(engine.isa)), ending
+        self.engine, self.ending = replace(engine, isa=dot_level(F32, engine.isa)), ending
         self.lanes = lanes_of(self.engine.isa)
         self.words: list[str] = []
         self.phases: list[Phase] = []
