@@ -127,10 +127,7 @@ class Cut:
         return cls(p, block, lanes, sizes, groups, order.panels_at_once, -(-len(sizes) // order.chunks), items)
 
     def phases(self, steps: Sequence[Step], isa: str, scaled: bool) -> list[Phase]:
-        """A phase for each range of k.
-
-        Where there are very many, those of equal kernels share their records: only their views lie further.
-        """
+        """A phase for each range of k; where there are very many, equal ones share records, and only views differ."""
         specs: dict[MatmulTileSpec, int] = {}
         made: dict[Step, tuple[Int64, npt.NDArray[np.int32]]] = {}
         starts = []
