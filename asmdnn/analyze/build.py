@@ -12,7 +12,8 @@ from asmdnn.explain.kernels import listing_of, read_kernel
 from asmdnn.explain.model import Loop
 from asmdnn.isa.assembler import Line
 from asmdnn.planning.host import require_executable
-from asmdnn.planning.plan import Phase, Plan
+from asmdnn.planning.phase import KernelSpec, Phase
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.rates import Rates, clock_ghz, rates
 
@@ -76,19 +77,19 @@ def taken_apart(plan: Plan, number: int) -> tuple[list[Body], Trips]:
     spec = plan.specs[number]
     listing, size_bytes = listing_of(spec)
     loops = read_kernel(spec, listing, size_bytes).loops
-    return bodies_of(listing, loops), trips_of(listing, loops, spec, plan, phase_of(plan, number), number)
+    return bodies_of(listing, loops), trips_of(listing, loops, spec, plan, phase_of(plan, spec))
 
 
-def phase_of(plan: Plan, number: int) -> Phase:
+def phase_of(plan: Plan, spec: KernelSpec) -> Phase:
     """The first phase that calls the kernel."""
-    return next(phase for phase in plan.phases if (phase.records[:, 0] == number).any())
+    return next(phase for phase in plan.phases if any(used == spec for used, _ in phase.by_kernel()))
 
 
 def kernel_analysis(
     plan: Plan, number: int, bodies: Sequence[Body], trips: Trips, bounds: Sequence[Bound | None], bench: Bench | None
 ) -> KernelAnalysis:
     parts = tuple(part_of(body, trips[body.loop], bound) for body, bound in zip(bodies, bounds, strict=True))
-    uses = [use for phase in plan.phases for use in phase.uses() if use[0] == number]
+    uses = [use for phase in plan.phases for use in phase.uses() if use[0] == plan.specs[number]]
     calls, expected = sum(use[1] for use in uses), sum(use[2] for use in uses)
     measured = bench.kernel(number, clock_ghz()) if bench else None
     return KernelAnalysis(number, plan.specs[number].name, calls, parts, expected / calls, measured)
@@ -111,10 +112,11 @@ def bytes_moved(plan: Plan) -> int:
     total = sum(desc.size_bytes for desc in plan.tensors.values())
     for name in plan.outputs:
         for phase in plan.phases:
-            used = [plan.specs[number].footprint() for number, _, _ in phase.uses()]
-            touched = [r for f in used for r in (*f.reads, *f.writes) if phase.arguments[r.argument] == name]
+            used = [spec.footprint() for spec, _, _ in phase.uses()]
+            places = [view.buffer for view in phase.arguments]
+            touched = [r for f in used for r in (*f.reads, *f.writes) if places[r.argument] == name]
             if touched:
-                reads = any(phase.arguments[r.argument] == name for f in used for r in f.reads)
+                reads = any(places[r.argument] == name for f in used for r in f.reads)
                 total += plan.tensors[name].size_bytes if reads else 0
                 break
     return total

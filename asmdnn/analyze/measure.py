@@ -8,7 +8,8 @@ import numpy as np
 
 from asmdnn.analyze.model import Measured
 from asmdnn.memory import Memory
-from asmdnn.planning.plan import Int64, Plan
+from asmdnn.planning.phase import Int64, KernelSpec, Phase
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.execution import Program
 from asmdnn.types import bf16
@@ -34,26 +35,27 @@ class Bench:
 
     def kernel(self, number: int, clock_ghz: float) -> Measured:
         """Cycles of a call of one kernel; records of the first phase that has it."""
-        phase = next(phase for phase in self.plan.phases if (phase.records[:, 0] == number).any())
-        index = np.flatnonzero(phase.records[:, 0] == number)
+        spec = self.plan.specs[number]
+        phase, index = next((x, own) for x in self.plan.phases for used, own in x.by_kernel() if used == spec)
 
         def cycles(records: Int64) -> float:
-            alone = replace(phase, records=records, cycles=np.ones(len(records), np.int32), continues=False)
+            arguments, cycles = phase.arguments, np.ones(len(records), np.int32)
+            alone = Phase(phase.kernels, arguments, records, cycles, flushes=phase.flushes)
             return 1e9 * clock_ghz * self._seconds(replace(self.plan, phases=(alone,))) / len(records)
 
         own = np.ascontiguousarray(phase.records[index])
-        hot = sum(len(kind) * cycles(np.repeat(kind[:1], HOT_RECORDS, axis=0)) for kind in kinds_of(self.plan, own))
+        hot = sum(len(kind) * cycles(np.repeat(kind[:1], HOT_RECORDS, axis=0)) for kind in kinds_of(spec, own))
         return Measured(round(hot / len(own), 1), round(cycles(own), 1))
 
     def _seconds(self, plan: Plan, samples: int = SAMPLES) -> float:
         call = Program(plan, threads=1).prepare()
-        call.bind({name: memory.address for name, memory in self.memories.items()}, keep=self.memories)
+        call.bind([self.memories[name].address for name in plan.tensors], keep=self.memories)
         return seconds_of(call, samples)
 
 
-def kinds_of(plan: Plan, records: Int64) -> list[Int64]:
+def kinds_of(spec: KernelSpec, records: Int64) -> list[Int64]:
     """Records of one kernel by the tap list that they walk, since that is what the work of a call depends on."""
-    taps = plan.specs[int(records[0, 0])].footprint().taps
+    taps = spec.footprint().taps
     if taps is None:
         return [records]
     lists = records[:, 1 + taps.argument]

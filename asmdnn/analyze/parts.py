@@ -10,7 +10,8 @@ from asmdnn.explain.classes import bytes_of, class_of, flops_of
 from asmdnn.explain.model import Loop
 from asmdnn.isa.assembler import Line
 from asmdnn.isa.operands import Register
-from asmdnn.planning.plan import KernelSpec, Phase, Plan
+from asmdnn.planning.phase import KernelSpec, Phase
+from asmdnn.planning.plan import Plan
 
 OUTSIDE = Loop("", -1, -1, -1, 0)
 
@@ -46,11 +47,11 @@ def bodies_of(listing: Sequence[Line], loops: Sequence[Loop]) -> list[Body]:
 
 
 def trips_of(
-    listing: Sequence[Line], loops: Sequence[Loop], spec: KernelSpec, plan: Plan, phase: Phase, kernel: int
+    listing: Sequence[Line], loops: Sequence[Loop], spec: KernelSpec, plan: Plan, phase: Phase
 ) -> dict[Loop, float | None]:
     """Passes of each loop in a call of the phase, on average: from tap lists, or from the number that the code puts
     into the counter; None where neither says."""
-    own = list(_own_trips(listing, loops, spec, plan, phase, kernel))
+    own = list(_own_trips(listing, loops, spec, plan, phase))
     total: dict[Loop, float | None] = {OUTSIDE: 1.0}
     for loop, trips in zip(loops, own, strict=True):
         outer = [total[other] for other in loops if other.begin <= loop.begin and loop.end < other.end]
@@ -60,25 +61,27 @@ def trips_of(
 
 
 def _own_trips(
-    listing: Sequence[Line], loops: Sequence[Loop], spec: KernelSpec, plan: Plan, phase: Phase, kernel: int
+    listing: Sequence[Line], loops: Sequence[Loop], spec: KernelSpec, plan: Plan, phase: Phase
 ) -> Iterator[float | None]:
     taps = spec.footprint().taps
     if taps and len(taps.groups) == len(loops):
-        yield from mean_tap_counts(spec, plan, phase, kernel)
+        yield from mean_tap_counts(spec, plan, phase)
         return
     for loop in loops:
         yield constant_trips(listing, loop)
 
 
-def mean_tap_counts(spec: KernelSpec, plan: Plan, phase: Phase, kernel: int) -> list[float]:
+def mean_tap_counts(spec: KernelSpec, plan: Plan, phase: Phase) -> list[float]:
     """The average number of taps in each group of the lists that the kernel's records walk."""
     taps = spec.footprint().taps
     assert taps is not None
-    values = plan.constants[phase.arguments[taps.argument]]
-    starts, users = np.unique(phase.records[phase.records[:, 0] == kernel, 1 + taps.argument], return_counts=True)
+    view = phase.arguments[taps.argument]
+    values = plan.constants[view.buffer]
+    of_kernel = np.concatenate([numbers for used, numbers in phase.by_kernel() if used == spec])
+    starts, users = np.unique(phase.records[of_kernel, 1 + taps.argument], return_counts=True)
     sums = np.zeros(len(taps.groups))
     for start, records in zip(starts.tolist(), users.tolist(), strict=True):
-        at = start // 8
+        at = (view.offset_bytes + start) // 8
         for group in range(len(taps.groups)):
             count = int(values[at])
             sums[group] += records * count

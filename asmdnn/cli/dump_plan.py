@@ -11,6 +11,7 @@ from asmdnn.corpus.families import corpus
 from asmdnn.dump.kernel import ANY_CPU, Spec
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import LEVELS, isa_of
+from asmdnn.planning.phase import FLAGS
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.execution import executor_spec
 
@@ -78,14 +79,13 @@ def _entry(case: AnyCase, pd: PrimitiveDesc) -> dict[str, Any]:
         "executor": executor_spec(plan).name,
         "phases": [
             {
-                "arguments": list(phase.arguments),
-                "records": len(phase.records),
-                "cycles": int(phase.cycles.sum()),
-                "continues": phase.continues,
-                "records_of_kernel": {
-                    plan.specs[k].name: int((phase.records[:, 0] == k).sum())
-                    for k in sorted(set(phase.records[:, 0].tolist()))
-                },
+                "arguments": [str(view) for view in phase.arguments],
+                "records": phase.count,
+                "rounds": phase.rounds,
+                "groups": None if phase.groups is None else len(phase.groups) - 1,
+                "cycles": phase.total_cycles,
+                **{name: getattr(phase, name) for name in FLAGS},
+                "records_of_kernel": {spec.name: records for spec, records, _ in phase.uses()},
             }
             for phase in plan.phases
         ],

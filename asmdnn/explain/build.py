@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
+import numpy as np
+
 from asmdnn.explain.kernels import kernel_of
 from asmdnn.explain.model import Buffer, Explanation, Implementation, KernelUse, Phase, ThreadRange
 from asmdnn.explain.sources import sources_of
 from asmdnn.explain.tiles import plane_of
+from asmdnn.planning.phase import Phase as Scheduled
+from asmdnn.planning.phase import said_of
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations
 from asmdnn.primitives.implementation import Refusal
@@ -52,18 +56,35 @@ def _buffers(plan: Plan) -> Iterator[Buffer]:
 
 
 def _phases(plan: Plan, threads: int) -> Iterator[Phase]:
-    splits = plan.split(plan.parts(threads))
+    splits, number = plan.split(plan.parts(threads)), {spec: i for i, spec in enumerate(plan.specs)}
     for phase, bounds in zip(plan.phases, splits, strict=True):
         ranges = [
-            ThreadRange(thread, begin, end, int(phase.cycles[begin:end].sum()))
+            ThreadRange(thread, begin, end, cycles_of(phase, begin, end))
             for thread, (begin, end) in enumerate(pairwise(bounds.tolist()))
         ]
         yield Phase(
-            phase.arguments,
-            len(phase.records),
-            int(phase.cycles.sum()),
-            phase.continues,
-            tuple(KernelUse(*use) for use in phase.uses()),
+            tuple(map(str, phase.arguments)),
+            phase.count,
+            phase.total_cycles,
+            start_of(phase) + said_of(phase),
+            tuple(KernelUse(number[spec], calls, cycles) for spec, calls, cycles in phase.uses()),
             tuple(ranges),
             plane_of(plan, phase, bounds),
         )
+
+
+def start_of(phase: Scheduled) -> str:
+    """Whether the threads meet."""
+    if phase.continues:
+        return "continues the phase before: no barrier"
+    return "apart from the phases before: no barrier" if phase.apart else "all threads meet before it"
+
+
+def cycles_of(phase: Scheduled, begin: int, end: int) -> int:
+    """Of records [begin, end), counted through all rounds."""
+    done = np.concatenate(([0], np.cumsum(phase.cycles, dtype=np.int64)))
+    if not phase.count:
+        return 0
+    rounds, record = np.divmod((begin, end), len(phase.records))
+    first, last = rounds * done[-1] + done[record]
+    return int(last - first)

@@ -12,7 +12,7 @@ from asmdnn.isa.assembler import Assembler, Line, register
 from asmdnn.isa.memory_operand import Pointer
 from asmdnn.isa.naming import Key, key_of
 from asmdnn.isa.operands import Register
-from asmdnn.planning.plan import KernelSpec
+from asmdnn.planning.phase import KernelSpec
 
 _TARGET: Final = re.compile(r"0x([0-9a-f]+) <(.*)>$")
 

@@ -150,7 +150,7 @@ class Phase:
     arguments: tuple[str, ...]
     records: int
     cycles: int
-    continues: bool
+    start: str  # whether threads meet before it, and what is special about it
     kernels: tuple[KernelUse, ...]
     threads: tuple[ThreadRange, ...]
     plane: Plane | None

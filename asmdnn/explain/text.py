@@ -44,8 +44,7 @@ def _dispatch(explanation: Explanation, paint: Painter) -> Iterator[str]:
 
 def _schedule(explanation: Explanation) -> Iterator[str]:
     for number, phase in enumerate(explanation.phases):
-        start = "continues the one before, no barrier" if phase.continues else "all threads meet before it"
-        yield f"  phase {number}  {phase.records} records, {phase.cycles} cycles expected; {start}"
+        yield f"  phase {number}  {phase.records} records, {phase.cycles} cycles expected; {phase.start}"
         yield f"    arguments  {', '.join(phase.arguments)}"
         for use in phase.kernels:
             yield (

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.explain.model import Block, Plane, Run
-from asmdnn.planning.plan import Phase, Plan
+from asmdnn.planning.phase import Phase
+from asmdnn.planning.plan import Plan
 
 MOST_RUNS: Final = 60_000  # of a picture; beyond it nobody sees anything
 MOST_ELEMENTS: Final = 1 << 25
@@ -21,9 +22,11 @@ def plane_of(plan: Plan, phase: Phase, bounds: npt.NDArray[np.int64]) -> Plane |
 
     Of more than one image only the first is shown.  None if the phase writes no output, or more than can be shown.
     """
-    name = next((n for n in phase.arguments if n in plan.outputs and n in written(plan, phase)), "")
-    if not name:
+    outputs = written(phase).intersection(plan.outputs)
+    name = next((view.buffer for view in phase.arguments if view.buffer in outputs), "")
+    if not name or phase.count > MOST_RUNS:
         return None
+    phase = phase.written_out()
     desc = plan.tensors[name]
     if desc.size_bytes // desc.dtype.size_bytes > MOST_ELEMENTS:
         return None
@@ -45,7 +48,7 @@ def plane_of(plan: Plan, phase: Phase, bounds: npt.NDArray[np.int64]) -> Plane |
         if drawn > MOST_RUNS:
             return None
         title = block_name(begin, end, tuple(leading), letters)
-        kernels = phase.records[records, 0]
+        kernels = [plan.specs.index(phase.kernels[k]) for k in phase.records[records, 0]]
         threads = np.searchsorted(bounds, records, side="right") - 1
         blocks.append(Block(title, number, *(tuple(map(int, a)) for a in (records, kernels, threads))))
     of = f"{letters[0]} 0 of {desc.dims[0]}" if several else ""
@@ -53,10 +56,9 @@ def plane_of(plan: Plan, phase: Phase, bounds: npt.NDArray[np.int64]) -> Plane |
     return Plane(name, rows, columns, axes, tuple(shapes), tuple(blocks), of)
 
 
-def written(plan: Plan, phase: Phase) -> set[str]:
+def written(phase: Phase) -> set[str]:
     """The buffers that the records of a phase write."""
-    used = np.unique(phase.records[:, 0])
-    return {phase.arguments[access.argument] for k in used for access in plan.specs[int(k)].footprint().writes}
+    return {phase.arguments[x.argument].buffer for spec, _ in phase.by_kernel() for x in spec.footprint().writes}
 
 
 def owners(plan: Plan, phase: Phase, name: str) -> Int32:
@@ -64,11 +66,12 @@ def owners(plan: Plan, phase: Phase, name: str) -> Int32:
     desc = plan.tensors[name]
     size = desc.dtype.size_bytes
     owner = np.full(desc.size_bytes // size, -1, np.int32)
-    for kernel in np.unique(phase.records[:, 0]):
-        users = np.flatnonzero(phase.records[:, 0] == kernel)
-        for access in plan.specs[int(kernel)].footprint().writes:
-            if phase.arguments[access.argument] == name:
-                begin = (phase.records[users, 1 + access.argument] + access.begin_bytes) // size
+    for spec, users in phase.by_kernel():
+        for access in spec.footprint().writes:
+            view = phase.arguments[access.argument]
+            if view.buffer == name:
+                offsets = view.offset_bytes + phase.records[users, 1 + access.argument]
+                begin = (offsets + access.begin_bytes) // size
                 span = np.arange((access.end_bytes - access.begin_bytes) // size)
                 owner[begin[:, None] + span] = users[:, None]
     return owner

@@ -2,64 +2,48 @@
 
     void executor(context *)
 
-| context word (int64) | what it is |
-|---|---|
-| 0 THREAD_NUM  | address of int omp_get_thread_num(void); 0 to run the whole team's work on the calling thread |
-| 1 NUM_THREADS | address of int omp_get_num_threads(void) |
-| 2 BARRIER     | address of void GOMP_barrier(void) |
-| 3 KERNELS     | address of the table of kernels' addresses |
-| 4 PARTS       | number of parts that the records of every phase are split into |
-| 5 PHASES      | number of phases, > 0; then for each phase: |
-| + 0           | address of its records, int64[.., 1 + arguments]: a kernel's index, the offset of every argument |
-| + 1           | address of its bounds, int64[parts + 1]: the first record of each part, and the end |
-| + 2           | nonzero if all threads meet before the phase starts |
-| + 3 ..        | the base address of every argument |
-
-Thread t of a team of n runs parts t, t + n, ...: the team that OpenMP grants may be smaller than the one asked for.
-Kernels may overwrite every caller-saved register; the executor keeps its state in callee-saved ones.
+`generators/context.py` has the words of the context: phases, their records, and the shares of the parts.  Thread t of
+a team of n runs parts t, t + n, ...: the team that OpenMP grants may be smaller than the one asked for.  Kernels may
+overwrite every caller-saved register; the executor keeps its state in callee-saved ones, and what it needs once a part
+or a round on the stack.  MXCSR is put back as it was found.
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import NamedTuple
 
-from asmdnn.isa.assembler import Assembler, Pointer, Register, low32, mem, register, rsp
+from asmdnn.generators.context import ARGUMENTS, CONTEXT_WORDS, PHASE_WORDS, WORD, Context, PhaseWord, ShareWord
+from asmdnn.isa.assembler import Assembler, Label, Pointer, Register, low32, mem, register, rsp
 
-WORD = 8
 rax = register("r64", 0)
+STATUS_BITS = 0x3F  # of MXCSR: what happened, not what is to happen
 
 
-class Context(IntEnum):
-    """Words of the context, see above."""
+class Slots(NamedTuple):
+    """Words of the stack behind the frame and the bases of a round."""
 
-    THREAD_NUM = 0
-    NUM_THREADS = 1
-    BARRIER = 2
-    KERNELS = 3
-    PARTS = 4
-    PHASES = 5
-
-
-CONTEXT_WORDS = len(Context)
-ARGUMENTS = tuple(word.name.lower() for word in Context)
-PHASE_RECORDS, PHASE_BOUNDS, PHASE_WAITS, BASES_OF_PHASE = range(4)
-PHASE_WORDS = BASES_OF_PHASE  # and one for every argument
+    thread: Pointer
+    team: Pointer
+    context: Pointer
+    part: Pointer
+    phases_left: Pointer
+    round: Pointer
+    share: Pointer
+    found_mxcsr: Pointer
+    mxcsr: Pointer
 
 
 class State(NamedTuple):
-    """Where the executor keeps what it needs across calls: callee-saved registers, and two words behind the frame."""
+    """Where the executor keeps what it needs across calls: callee-saved registers, and slots."""
 
-    context: Register
     phase: Register
+    table: Register
     record: Register
     end: Register
-    part: Register
-    phases_left: Register
-    thread: Pointer
-    team: Pointer
+    step: Register
+    slots: Slots
 
-    def word(self, index: Context) -> Pointer:
-        return mem(self.context, WORD * index, size=WORD)
+    def word(self, index: PhaseWord) -> Pointer:
+        return mem(self.phase, WORD * index, size=WORD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,95 +62,213 @@ class ExecutorSpec:
         return ARGUMENTS
 
     def generate(self, asm: Assembler) -> None:
-        frame_words = self.arguments + self.arguments % 2  # keeps rsp a multiple of 16
-        state = State(
-            context=asm.gp.claim(register("r64", 3), "context"),
-            phase=asm.gp.claim(register("r64", 5), "phase"),
-            record=asm.gp.claim(register("r64", 12), "record"),
-            end=asm.gp.claim(register("r64", 13), "end of part"),
-            part=asm.gp.claim(register("r64", 14), "part"),
-            phases_left=asm.gp.claim(register("r64", 15), "phases left"),
-            thread=mem(rsp, WORD * frame_words, size=WORD),
-            team=mem(rsp, WORD * (frame_words + 1), size=WORD),
-        )
-        room = WORD * (frame_words + 2)
+        words = 2 * self.arguments + len(Slots._fields)
+        words += words % 2  # keeps rsp a multiple of 16
+        slots = Slots(*(mem(rsp, WORD * (2 * self.arguments + i), size=WORD) for i in range(len(Slots._fields))))
+        names = ("phase", "kernel table", "record", "end of share", "step")
+        kept = [asm.gp.claim(register("r64", n), name) for n, name in zip((3, 5, 12, 13, 14), names, strict=True)]
+        phase, table, record, end, step = kept
+        state = State(phase, table, record, end, step, slots)
         next_phase, done = asm.new_label("next phase"), asm.new_label("done")
 
-        asm.MOV(state.context, asm.frame)
-        asm.SUB(rsp, room)
-        join_team(asm, state)
-        asm.LEA(state.phase, mem(state.context, WORD * CONTEXT_WORDS))
-        asm.MOV(state.phases_left, state.word(Context.PHASES))
+        asm.SUB(rsp, WORD * words)
+        enter(asm, state)
         asm.bind(next_phase)
+        switch_mxcsr(asm, state)
+        asm.MOV(state.table, state.word(PhaseWord.KERNELS))
         self.run_parts(asm, state)
-        asm.SUB(state.phases_left, 1)
+        asm.SUB(slots.phases_left, 1)
         asm.JZ(done)
         asm.ADD(state.phase, WORD * (PHASE_WORDS + self.arguments))
         meet_if_asked(asm, state)
         asm.JMP(next_phase)
         asm.bind(done)
-        asm.ADD(rsp, room)
+        asm.LDMXCSR(half(slots.found_mxcsr))
+        asm.ADD(rsp, WORD * words)
         asm.ret()
 
     def run_parts(self, asm: Assembler, state: State) -> None:
         """The records of every part that falls to this thread."""
-        next_part, next_record, part_done, phase_done = map(
-            asm.new_label, ("next part", "next record", "part done", "phase done")
+        next_part, next_round, walk, walked, phase_done = map(
+            asm.new_label, ("next part", "next round", "walk", "walked", "phase done")
         )
-        bounds, record_bytes = asm.gp.take("bounds"), WORD * (1 + self.arguments)
-        asm.MOV(state.part, state.thread)
+        slots, part, context = state.slots, asm.gp.take("part"), asm.gp.take("context")
+        asm.MOV(part, slots.thread)
+        asm.MOV(slots.part, part)
         asm.bind(next_part)
-        asm.CMP(state.part, state.word(Context.PARTS))
+        asm.MOV(part, slots.part)
+        asm.MOV(context, slots.context)
+        asm.CMP(part, mem(context, WORD * Context.PARTS, size=WORD))
         asm.JAE(phase_done)
-        asm.MOV(bounds, mem(state.phase, WORD * PHASE_BOUNDS))
-        for pointer, offset in ((state.record, 0), (state.end, WORD)):
-            asm.IMUL(pointer, mem(bounds, offset, index=state.part, scale=8, size=WORD), record_bytes)
-            asm.ADD(pointer, mem(state.phase, WORD * PHASE_RECORDS))
-        asm.gp.free(bounds)
-        asm.bind(next_record)
-        asm.CMP(state.record, state.end)
-        asm.JAE(part_done)
-        self.call_kernel(asm, state)
-        asm.ADD(state.record, record_bytes)
-        asm.JMP(next_record)
-        asm.bind(part_done)
-        asm.ADD(state.part, state.team)
+        asm.gp.free(context)
+        self.take_share(asm, state, part)
+        asm.gp.free(part)
+        asm.CMP(state.word(PhaseWord.STARTS), 0)
+        asm.JNZ(next_round)
+        self.take_bases(asm, state)
+        asm.JMP(walk)
+
+        asm.bind(next_round)
+        self.start_round(asm, state)
+        asm.bind(walk)
+        self.walk(asm, state)
+        asm.CMP(state.word(PhaseWord.STARTS), 0)
+        asm.JZ(walked)
+        go_to_next_round(asm, state, next_round)
+        asm.bind(walked)
+        following = asm.gp.take("following part")
+        asm.MOV(following, slots.part)
+        asm.ADD(following, slots.team)
+        asm.MOV(slots.part, following)
+        asm.gp.free(following)
         asm.JMP(next_part)
         asm.bind(phase_done)
 
+    def take_share(self, asm: Assembler, state: State, part: Register) -> None:
+        """Where a part begins and ends."""
+        slots, share, value = state.slots, asm.gp.take("share"), asm.gp.take("value")
+        asm.MOV(share, part)
+        asm.SHL(share, 6)
+        asm.ADD(share, state.word(PhaseWord.SHARES))
+        asm.MOV(slots.share, share)
+        asm.MOV(value, of_share(share, ShareWord.FIRST_ROUND))
+        asm.MOV(slots.round, value)
+        asm.MOV(state.step, of_share(share, ShareWord.STEP))
+        asm.MOV(state.end, state.word(PhaseWord.RECORDS))
+        asm.MOV(state.record, state.end)
+        asm.ADD(state.record, of_share(share, ShareWord.FIRST))
+        asm.ADD(state.end, of_share(share, ShareWord.LAST_END))
+        asm.gp.free(share, value)
+
+    def take_bases(self, asm: Assembler, state: State) -> None:
+        """The bases of a phase without rounds."""
+        value = asm.gp.take("value")
+        for i in range(self.arguments):
+            asm.MOV(value, mem(state.phase, WORD * (PHASE_WORDS + i)))
+            asm.MOV(mem(rsp, WORD * (self.arguments + i)), value)
+        asm.gp.free(value)
+
+    def start_round(self, asm: Assembler, state: State) -> None:
+        """The bases of a round, and where its records end."""
+        slots, last, has_end = state.slots, asm.new_label("last round"), asm.new_label("end of round")
+        starts, strides, value = (asm.gp.take(name) for name in ("starts", "part bytes", "value"))
+        asm.MOV(starts, state.word(PhaseWord.STARTS))
+        asm.ADD(starts, slots.round)
+        asm.MOV(strides, state.word(PhaseWord.PART_BYTES))
+        for i in range(self.arguments):
+            asm.MOV(value, slots.part)
+            asm.IMUL(value, mem(strides, WORD * i, size=WORD))
+            asm.ADD(value, mem(starts, WORD * i, size=WORD))
+            asm.ADD(value, mem(state.phase, WORD * (PHASE_WORDS + i), size=WORD))
+            asm.MOV(mem(rsp, WORD * (self.arguments + i)), value)
+        share = strides
+        asm.MOV(share, slots.share)
+        asm.MOV(state.end, state.word(PhaseWord.RECORDS))
+        asm.MOV(value, slots.round)
+        asm.CMP(value, of_share(share, ShareWord.LAST_ROUND))
+        asm.JZ(last)
+        asm.ADD(state.end, of_share(share, ShareWord.END))
+        asm.JMP(has_end)
+        asm.bind(last)
+        asm.ADD(state.end, of_share(share, ShareWord.LAST_END))
+        asm.bind(has_end)
+        asm.gp.free(starts, strides, value)
+
+    def walk(self, asm: Assembler, state: State) -> None:
+        """All records from the first to the end."""
+        next_record, done = asm.new_label("next record"), asm.new_label("share done")
+        asm.CMP(state.record, state.end)
+        asm.JZ(done)
+        asm.bind(next_record)
+        self.call_kernel(asm, state)
+        asm.ADD(state.record, state.step)
+        asm.CMP(state.record, state.end)
+        asm.JNZ(next_record)
+        asm.bind(done)
+
     def call_kernel(self, asm: Assembler, state: State) -> None:
         """Offsets plus bases make the frame, at the top of the stack; the record's first word chooses the kernel."""
-        value, table = asm.gp.take("value"), asm.gp.take("table")
+        value = asm.gp.take("value")
         for i in range(self.arguments):
             asm.MOV(value, mem(state.record, WORD * (1 + i)))
-            asm.ADD(value, mem(state.phase, WORD * (BASES_OF_PHASE + i)))
+            asm.ADD(value, mem(rsp, WORD * (self.arguments + i), size=WORD))
             asm.MOV(mem(rsp, WORD * i), value)
         asm.MOV(asm.frame, rsp)
         asm.MOV(value, mem(state.record))
-        asm.MOV(table, state.word(Context.KERNELS))
-        asm.call(mem(table, index=value, scale=8, size=WORD))
-        asm.gp.free(value, table)
+        asm.call(mem(state.table, index=value, scale=8, size=WORD))
+        asm.gp.free(value)
 
 
-def join_team(asm: Assembler, state: State) -> None:
-    """thread, team = this thread's number and the team's size; 0 of 1 without OpenMP."""
-    alone = asm.new_label("alone")
-    asm.MOV(state.thread, 0)
-    asm.MOV(state.team, 1)
-    asm.CMP(state.word(Context.THREAD_NUM), 0)
+def of_share(share: Register, word: ShareWord) -> Pointer:
+    return mem(share, WORD * word, size=WORD)
+
+
+def half(slot: Pointer) -> Pointer:
+    """The low 32 bits of a slot."""
+    return mem(rsp, slot.displacement, size=4)
+
+
+def enter(asm: Assembler, state: State) -> None:
+    """The context's place, the first phase, this thread's number and the team's size (0 of 1 without OpenMP)."""
+    slots, alone = state.slots, asm.new_label("alone")
+    phases, functions = asm.gp.take("phases"), state.phase
+    asm.MOV(functions, asm.frame)
+    asm.MOV(slots.context, functions)
+    asm.MOV(phases, mem(functions, WORD * Context.PHASES))
+    asm.MOV(slots.phases_left, phases)
+    asm.gp.free(phases)
+    asm.STMXCSR(half(slots.found_mxcsr))
+    asm.STMXCSR(half(slots.mxcsr))
+    asm.MOV(slots.thread, 0)
+    asm.MOV(slots.team, 1)
+    asm.CMP(mem(functions, WORD * Context.THREAD_NUM, size=WORD), 0)
     asm.JZ(alone)
-    for function, result in ((Context.THREAD_NUM, state.thread), (Context.NUM_THREADS, state.team)):
-        asm.call(state.word(function))
+    for function, result in ((Context.THREAD_NUM, slots.thread), (Context.NUM_THREADS, slots.team)):
+        asm.call(mem(functions, WORD * function, size=WORD))
         asm.MOV(low32(rax), low32(rax))  # an int: the upper half is undefined
         asm.MOV(result, rax)
     asm.bind(alone)
+    asm.ADD(state.phase, WORD * CONTEXT_WORDS)
+
+
+def switch_mxcsr(asm: Assembler, state: State) -> None:
+    """The phase's control word, loaded if it says something else than the one in force."""
+    same, wanted, found = asm.new_label("same mode"), asm.gp.take("wanted"), asm.gp.take("in force")
+    asm.MOV(wanted, state.word(PhaseWord.MXCSR))
+    asm.MOV(low32(found), half(state.slots.mxcsr))
+    asm.XOR(found, wanted)
+    asm.AND(low32(found), 0xFFFF & ~STATUS_BITS)
+    asm.JZ(same)
+    asm.MOV(state.slots.mxcsr, wanted)
+    asm.LDMXCSR(half(state.slots.mxcsr))
+    asm.bind(same)
+    asm.gp.free(wanted, found)
+
+
+def go_to_next_round(asm: Assembler, state: State, next_round: Label) -> None:
+    """The next round of a share, unless this was its last one."""
+    slots, last = state.slots, asm.new_label("was last round")
+    share, value = asm.gp.take("share"), asm.gp.take("value")
+    asm.MOV(share, slots.share)
+    asm.MOV(value, slots.round)
+    asm.CMP(value, of_share(share, ShareWord.LAST_ROUND))
+    asm.JZ(last)
+    asm.ADD(value, of_share(share, ShareWord.NEXT))
+    asm.MOV(slots.round, value)
+    asm.MOV(state.record, state.word(PhaseWord.RECORDS))
+    asm.ADD(state.record, of_share(share, ShareWord.BEGIN))
+    asm.JMP(next_round)
+    asm.bind(last)
+    asm.gp.free(share, value)
 
 
 def meet_if_asked(asm: Assembler, state: State) -> None:
-    """All threads meet, unless the phase continues the one before or there is no team."""
-    no_wait = asm.new_label("no wait")
-    for condition in (mem(state.phase, WORD * PHASE_WAITS, size=WORD), state.word(Context.THREAD_NUM)):
+    """All threads meet, unless the phase does not wait or there is no team."""
+    no_wait, context = asm.new_label("no wait"), asm.gp.take("context")
+    asm.MOV(context, state.slots.context)
+    for condition in (state.word(PhaseWord.WAITS), mem(context, WORD * Context.THREAD_NUM, size=WORD)):
         asm.CMP(condition, 0)
         asm.JZ(no_wait)
-    asm.call(state.word(Context.BARRIER))
+    asm.call(mem(context, WORD * Context.BARRIER, size=WORD))
     asm.bind(no_wait)
+    asm.gp.free(context)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asmdnn.generators.footprint import Footprint, Range, TapList
-from asmdnn.planning.plan import Int64
+from asmdnn.planning.phase import Int64
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -23,7 +23,8 @@ from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.jit.kernels import spec_text
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.decoded import Nonsense, check_decoded, require
-from asmdnn.planning.plan import Phase, Plan
+from asmdnn.planning.phase import FLAGS, Phase, Repeat, View
+from asmdnn.planning.plan import Plan
 from asmdnn.types import DATA_TYPES
 
 COMPRESSION = 6
@@ -46,15 +47,19 @@ def encode_plan(plan: Plan, extra: Any = None) -> bytes:
         arrays.append(np.ascontiguousarray(array))
         return {"dtype": array.dtype.str, "shape": list(array.shape)}
 
+    number = {spec: i for i, spec in enumerate(plan.specs)}
     text = {
         "implementation": plan.implementation,
         "specs": [_encode(spec) for spec in plan.specs],
         "phases": [
             {
+                "kernels": [number[spec] for spec in phase.kernels],
                 "arguments": phase.arguments,
                 "records": shelve(phase.records),
                 "cycles": shelve(phase.cycles),
-                "continues": phase.continues,
+                "groups": [] if phase.groups is None else [shelve(phase.groups)],
+                "repeats": phase.repeats,
+                **{name: getattr(phase, name) for name in FLAGS},
             }
             for phase in plan.phases
         ],
@@ -63,6 +68,7 @@ def encode_plan(plan: Plan, extra: Any = None) -> bytes:
         "scratch_bytes": dict(plan.scratch_bytes),
         "outputs": plan.outputs,
         "in_place": plan.in_place,
+        "per_part": plan.per_part,
         "extra": extra,
     }
     head = json.dumps(text).encode()
@@ -117,18 +123,29 @@ def _decode_plan(data: bytes | memoryview) -> tuple[Plan, Any]:
         at += array.nbytes + -array.nbytes % _ALIGNMENT_BYTES
         return array
 
-    phases = tuple(
-        Phase(tuple(p["arguments"]), take(p["records"]), take(p["cycles"]), p["continues"]) for p in text["phases"]
-    )
+    specs = tuple(_decode(spec) for spec in text["specs"])
+
+    def phase(p: dict[str, Any]) -> Phase:
+        require(all(0 <= k < len(specs) for k in p["kernels"]), "a phase has kernels that do not exist")
+        return Phase(
+            tuple(specs[k] for k in p["kernels"]),
+            tuple(View(*view) for view in p["arguments"]),
+            take(p["records"]),
+            take(p["cycles"]),
+            groups=take(p["groups"][0]) if p["groups"] else None,
+            repeats=tuple(Repeat(times, tuple(strides)) for times, strides in p["repeats"]),
+            **{name: p[name] for name in FLAGS},
+        )
+
     plan = Plan(
         implementation=text["implementation"],
-        specs=tuple(_decode(spec) for spec in text["specs"]),
-        phases=phases,
+        phases=tuple(map(phase, text["phases"])),
         tensors={name: _decode(desc) for name, desc in text["tensors"].items()},
         constants={name: take(array) for name, array in text["constants"].items()},
         scratch_bytes=text["scratch_bytes"],
         outputs=tuple(text["outputs"]),
         in_place=tuple(text["in_place"]),
+        per_part=tuple(text["per_part"]),
     )
     return plan, text["extra"]
 
@@ -189,7 +206,7 @@ def _compare(plan: Plan, copy: Plan) -> None:
     same = (
         [spec_text(spec) for spec in plan.specs] == [spec_text(spec) for spec in copy.specs]
         and _arrays(plan) == _arrays(copy)
-        and [(p.arguments, p.continues) for p in plan.phases] == [(p.arguments, p.continues) for p in copy.phases]
+        and list(map(_values, plan.phases)) == list(map(_values, copy.phases))
         and all(
             getattr(plan, f.name) == getattr(copy, f.name)
             for f in fields(plan)
@@ -201,6 +218,12 @@ def _compare(plan: Plan, copy: Plan) -> None:
 
 
 def _arrays(plan: Plan) -> Sequence[tuple[str, tuple[int, ...], bytes]]:
-    arrays = [array for phase in plan.phases for array in (phase.records, phase.cycles)]
+    arrays = [array for phase in plan.phases for array in (phase.records, phase.cycles, phase.groups)]
     arrays += [plan.constants[name] for name in sorted(plan.constants)]
-    return [(array.dtype.str, array.shape, array.tobytes()) for array in arrays]
+    return [(array.dtype.str, array.shape, array.tobytes()) for array in arrays if array is not None]
+
+
+def _values(phase: Phase) -> tuple[Any, ...]:
+    """What a phase says beside its arrays."""
+    kernels = [spec_text(spec) for spec in phase.kernels]
+    return (kernels, phase.arguments, phase.repeats, *(getattr(phase, name) for name in FLAGS))

@@ -11,8 +11,10 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.desc import MAX_BYTES
-from asmdnn.planning.plan import Phase, Plan
+from asmdnn.planning.phase import FLAGS, NOTHING, Phase, View
+from asmdnn.planning.plan import Plan
 
+MOST_ROUNDS = 1 << 24  # of a phase: each takes some words when a program is made
 REACH_BYTES = 1 << 31  # how far from its buffer a pointer may be: kernels address by displacements of 32 bits
 
 
@@ -36,7 +38,8 @@ def check_decoded(plan: Plan) -> None:
     for number, phase in enumerate(plan.phases):
         check_records(plan, phase, f"phase {number}")
         before = plan.phases[number - 1] if number else None
-        require(isinstance(phase.continues, bool), f"phase {number} does not say whether it continues another")
+        flags = [getattr(phase, flag) for flag in FLAGS]
+        require(all(isinstance(flag, bool) for flag in flags), f"phase {number} does not say how it is run")
         if phase.continues:
             require(before is not None and len(before.records) == len(phase.records), f"phase {number} continues none")
 
@@ -55,7 +58,7 @@ def check_buffers(plan: Plan) -> None:
 
 
 def named(table: Mapping[str, Any], what: str) -> list[tuple[str, Any]]:
-    require(isinstance(table, dict) and all(isinstance(name, str) for name in table), f"its {what} have no names")
+    require(isinstance(table, Mapping) and all(isinstance(name, str) for name in table), f"its {what} have no names")
     return list(table.items())
 
 
@@ -63,7 +66,8 @@ def check_records(plan: Plan, phase: Phase, where: str) -> None:
     """Records of one width for the whole plan, kernels that exist, pointers near their buffers, costs that add up."""
     records, cycles = phase.records, phase.cycles
     width = 1 + len(plan.phases[0].arguments)
-    require(all(isinstance(name, str) for name in phase.arguments), f"{where} has arguments without names")
+    for view in phase.arguments:
+        check_view(plan, view, where)
     require(1 + len(phase.arguments) == width, f"{where} has another number of arguments than phase 0")
     require(records.dtype == np.int64 and records.shape == (len(records), width), f"{where} has misshapen records")
     require(cycles.dtype == np.int32 and cycles.shape == (len(records),), f"{where} has misshapen costs")
@@ -71,13 +75,37 @@ def check_records(plan: Plan, phase: Phase, where: str) -> None:
         return
     require(int(cycles.min()) >= 0, f"{where} has negative costs")
     low, high = records.min(axis=0).tolist(), records.max(axis=0).tolist()
-    require(low[0] >= 0 and high[0] < len(plan.specs), f"{where} has records of a kernel that does not exist")
-    for name, least, most in zip(phase.arguments, low[1:], high[1:], strict=True):
-        size = buffer_bytes(plan, name)
-        require(least >= -REACH_BYTES and most <= size + REACH_BYTES, f"{where} has records far outside of {name}")
+    require(low[0] >= 0 and high[0] < len(phase.kernels), f"{where} has records of a kernel that does not exist")
+    check_rounds(phase, where)
+    for i, view in enumerate(phase.arguments):
+        moves = [(times - 1) * strides[i] for times, strides in phase.repeats]
+        least = low[1 + i] + view.offset_bytes + sum(move for move in moves if move < 0)
+        most = high[1 + i] + view.offset_bytes + sum(move for move in moves if move > 0)
+        size = 0 if view == NOTHING else plan.buffer_bytes(view.buffer)
+        is_near = least >= -REACH_BYTES and most <= size + REACH_BYTES
+        require(is_near, f"{where} has records far outside of {view.buffer}")
 
 
-def buffer_bytes(plan: Plan, name: str) -> int:
-    """The size; 0 for an argument that the plan's kernels do not have."""
-    known = name in plan.tensors or name in plan.constants or name in plan.scratch_bytes
-    return plan.buffer_bytes(name) if known else 0
+def check_rounds(phase: Phase, where: str) -> None:
+    """Few enough rounds to lay out, and groups that are ranges of records."""
+    for times, strides in phase.repeats:
+        integers = all(type(x) is int for x in (times, *strides))
+        require(integers and times > 0 and len(strides) == len(phase.arguments), f"{where} has misshapen rounds")
+    require(phase.rounds <= MOST_ROUNDS, f"{where} has {phase.rounds} rounds")
+    groups = phase.groups
+    if groups is not None:
+        is_list = groups.dtype == np.int64 and groups.ndim == 1 and len(groups) > 1
+        require(is_list and bool((np.diff(groups) > 0).all()), f"{where} has misshapen groups")
+        require((groups[0], groups[-1]) == (0, len(phase.records)), f"{where} has groups of other records")
+
+
+def check_view(plan: Plan, view: View, where: str) -> None:
+    """A part of a buffer that exists, or NOTHING."""
+    sizes = (view.offset_bytes, 0 if view.size_bytes is None else view.size_bytes)
+    require(isinstance(view.buffer, str) and all(type(x) is int for x in sizes), f"{where} has arguments without names")
+    known = view.buffer in plan.tensors or view.buffer in plan.constants or view.buffer in plan.scratch_bytes
+    require(known or view == NOTHING, f"{where} has an argument of no buffer")
+    end = view.offset_bytes + (view.size_bytes or 0)
+    require(
+        view == NOTHING or 0 <= view.offset_bytes <= end <= plan.buffer_bytes(view.buffer), f"{where} leaves a buffer"
+    )

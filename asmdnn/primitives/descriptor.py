@@ -6,6 +6,7 @@ from asmdnn import verbose
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory import MemoryDesc
 from asmdnn.notebook import html_of
+from asmdnn.planning.phase import said_of
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.engine import Engine, engine_or_default
@@ -75,18 +76,22 @@ class PrimitiveDesc:
 
         With scratchpad_mode="user" the caller passes it as `scratchpad`, or None if the size is 0.
         """
-        return MemoryDesc((self.plan.scratchpad_bytes,), u8, "a")
+        return MemoryDesc((self.scratchpad_bytes,), u8, "a")
+
+    @property
+    def scratchpad_bytes(self) -> int:
+        """The temporary memory of one call."""
+        return self.plan.scratchpad_bytes(self.plan.parts(self.engine.threads))
 
     @property
     def memory_consumption(self) -> int:
-        """Bytes of temporary memory that a primitive holds for each call at a time: none if the user passes it."""
-        return 0 if self.attr.scratchpad_mode == "user" else self.plan.scratchpad_bytes
+        """Bytes of the process's pool that a call uses while it runs: none if the user passes the scratchpad."""
+        return 0 if self.attr.scratchpad_mode == "user" else self.scratchpad_bytes
 
     @property
     def schedule_bytes(self) -> int:
-        """Bytes of the plan, which equal requests share: records and constants; code comes to this."""
-        records = sum(phase.records.nbytes for phase in self.plan.phases)
-        return records + sum(c.nbytes for c in self.plan.constants.values())
+        """Bytes of the plan, which equal requests share: records, their costs, constants; code comes to this."""
+        return self.plan.nbytes
 
     def explain(self) -> str:
         """What was chosen and why: refusals, formats, kernels, and the schedule in numbers."""
@@ -96,8 +101,8 @@ class PrimitiveDesc:
         lines += [f"  {name:{width}} {desc}" for name, desc in plan.tensors.items()]
         lines += [f"  scratch  {name} {size} bytes" for name, size in plan.scratch_bytes.items()]
         for i, phase in enumerate(plan.phases):
-            lines.append(f"  phase {i}  {len(phase.records)} records, {int(phase.cycles.sum())} cycles expected")
-            lines += [f"    {records:7} x {plan.specs[kernel].name}" for kernel, records, _ in phase.uses()]
+            lines.append(f"  phase {i}  {phase.count} records, {phase.total_cycles} cycles expected{said_of(phase)}")
+            lines += [f"    {records:7} x {kernel.name}" for kernel, records, _ in phase.uses()]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -117,15 +122,15 @@ def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | Non
     if verbose.listening():
         introduce()
     try:
-        plan, refusals = first_plan(planners, desc, attr, engine)
+        planned = first_plan(planners, desc, attr, engine)
     except Unimplemented:
         if verbose.wants("dispatch"):
             answers = try_all(planners, desc, attr, engine)
             report_refusals(desc, attr, [answer for answer in answers if isinstance(answer, Refusal)])
         raise
-    if refusals and verbose.wants("dispatch"):
-        report_refusals(desc, attr, refusals)
-    return PrimitiveDesc(desc, attr, engine, plan, refusals)
+    if planned.refusals and verbose.wants("dispatch"):
+        report_refusals(desc, attr, planned.refusals)
+    return PrimitiveDesc(desc, attr, engine, planned.plan, planned.refusals)
 
 
 def implementations(

@@ -1,4 +1,7 @@
-"""Rules "direction flag", "vzeroupper", "mxcsr" and "tiles": what a kernel changes in the CPU is put back."""
+"""Rules "direction flag", "vzeroupper", "mxcsr" and "tiles": what a kernel changes in the CPU is put back.
+
+MXCSR only before it returns: the executor sets it for the kernels that it calls.
+"""
 
 from typing import Final
 
@@ -15,7 +18,7 @@ def check(machine: Machine, step: Step, state: State) -> None:
     for undone, rule, reason in (
         (state.direction, "direction flag", "the direction flag may be set"),
         (state.upper, "vzeroupper", "ymm or zmm registers were used and no VZEROUPPER has followed"),
-        (state.mxcsr, "mxcsr", "MXCSR may not be what it was at the call"),
+        (state.mxcsr and step.fact.flow == "return", "mxcsr", "MXCSR may not be what it was at the call"),
         (state.tiles, "tiles", "tiles are configured and no TILERELEASE has followed"),
     ):
         if undone:

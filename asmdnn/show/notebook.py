@@ -41,7 +41,7 @@ def of_plan(pd: PrimitiveDesc) -> str:
     plan = pd.plan
     tensors = _table(("argument", "memory"), ((name, str(desc)) for name, desc in plan.tensors.items()))
     calls = (
-        (str(number), str(records), plan.specs[kernel].name)
+        (str(number), str(records), kernel.name)
         for number, phase in enumerate(plan.phases)
         for kernel, records, _ in phase.uses()
     )

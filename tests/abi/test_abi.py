@@ -1,7 +1,7 @@
 """Kernels keep the System V AMD64 ABI, as a trampoline sees it; on an emulated CPU, Machine asserts the same.
 
 tests/generators/test_emulated.py runs every kernel of every level there, so that a level that this machine lacks is
-covered too, all but MXCSR: the emulator knows no instruction that could change it.
+covered too.
 """
 
 import numpy as np
@@ -49,12 +49,17 @@ def test_peak(isa: str) -> None:
 
 @pytest.mark.parametrize("arguments", COUNTS)
 def test_executor(arguments: int) -> None:
-    """Its state is in callee-saved registers, all of which its kernels get, too: they may change the others only."""
+    """Its state is in callee-saved registers, all of which its kernels get, too: they may change the others only.  It
+    changes MXCSR twice, and puts it back."""
     kernel = Kernel(assemble(*(ins("XOR_R64_RM64", name, name) for name in CALLER_SAVED), RET))
-    table, bounds = np.array([kernel.address], np.int64), np.array([0, 2, 5], np.int64)
-    records = np.zeros((5, 1 + arguments), np.int64)
-    phase = [records.ctypes.data, bounds.ctypes.data, 1, *[0] * arguments]
-    context = np.array([0, 0, 0, table.ctypes.data, 2, 2, *phase, *phase], np.int64)
+    records, table = np.zeros((5, 1 + arguments), np.int64), np.array([kernel.address], np.int64)
+    step, zeros = records.strides[0], np.zeros(arguments, np.int64)
+    ways = (step, 0, 5 * step, 8 * arguments)
+    shares = np.array([(0, 0, 0, 2 * step, *ways), (0, 2 * step, 0, 5 * step, *ways)], np.int64)
+    rounds = [(0, 0), (zeros.ctypes.data, zeros.ctypes.data)]
+    places = (records.ctypes.data, shares.ctypes.data, table.ctypes.data)
+    phases = [(*places, 1, mode, *again, *zeros) for mode in (0x1F80, 0x9FC0) for again in rounds]
+    context = np.array([0, 0, 0, 2, 4, *(word for phase in phases for word in phase)], np.int64)
     executor = Kernel(code_of(ExecutorSpec(arguments)).data)
     assert not call_with_known_registers(executor, context.ctypes.data).offences()
 

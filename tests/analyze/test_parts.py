@@ -8,7 +8,8 @@ from asmdnn.analyze.parts import bodies_of, constant_trips, trips_of
 from asmdnn.cli.explain import one_case
 from asmdnn.explain.kernels import listing_of, read_kernel
 from asmdnn.generators.move.shuffle_rows import RowsSpec
-from asmdnn.planning.plan import Phase, Plan
+from asmdnn.planning.phase import Phase, views
+from asmdnn.planning.plan import Plan
 from tests.explain.problems import ISAS, descriptor
 
 
@@ -23,7 +24,7 @@ def test_flops_of_all_calls_are_the_problems(problem: str, isa: str) -> None:
     plan = descriptor(words, isa, 1).plan
     total = 0.0
     for phase_use in [use for phase in plan.phases for use in phase.uses()]:
-        bodies, trips = taken_apart(plan, phase_use[0])
+        bodies, trips = taken_apart(plan, plan.specs.index(phase_use[0]))
         total += phase_use[1] * sum(body.flops * (trips[body.loop] or 0) for body in bodies)
     assert total == pytest.approx(one_case("test", words.split()).problem.flops, rel=1e-12)
 
@@ -50,9 +51,9 @@ def test_loops_in_loops() -> None:
     assert [body.moved_bytes for body in bodies[:2]] == [(32, 32), (512, 512)]
     assert [constant_trips(listing, loop) for loop in kernel.loops] == [5, 3]
     records = np.zeros((1, 3), np.int64)
-    phase = Phase(("src", "dst"), records, np.ones(1, np.int32))
-    plan = Plan("copy", (spec,), (phase,), {}, {}, {}, ())
-    assert list(trips_of(listing, kernel.loops, spec, plan, phase, 0).values()) == [1, 5, 15]
+    phase = Phase((spec,), views(("src", "dst")), records, np.ones(1, np.int32))
+    plan = Plan("copy", (phase,), {}, {}, {}, ())
+    assert list(trips_of(listing, kernel.loops, spec, plan, phase).values()) == [1, 5, 15]
 
 
 def test_bytes_moved() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from iced_x86 import ConditionCode, OpKind
 
-from .cpu import CALLEE_SAVED, CALLER_SAVED, RSP, Cpu
+from .cpu import CALLEE_SAVED, CALLER_SAVED, ENTRY_MXCSR, RSP, Cpu
 from .memory import BITS64, Violation
 from .operands import Operands, Step
 
@@ -114,6 +114,8 @@ def check_return(cpu: Cpu) -> None:
         raise Violation(f"returns without having restored {', '.join(changed)}")
     if cpu.df:
         raise Violation("returns with the direction flag set")
+    if cpu.mxcsr >> 6 != ENTRY_MXCSR >> 6:
+        raise Violation(f"returns with MXCSR {cpu.mxcsr:#x}, found {ENTRY_MXCSR:#x}")
     dirty = cpu.dirty_upper()
     if dirty:
         raise Violation(f"returns with dirty upper halves (no VZEROUPPER) of ymm{', ymm'.join(map(str, dirty))}")
@@ -153,10 +155,27 @@ def direction(ops: Operands) -> Step:
     return step
 
 
+def mxcsr(ops: Operands) -> Step:
+    """Saved and loaded; arithmetic takes no notice of it."""
+    cpu = ops.cpu
+    if ops.name.endswith("STMXCSR"):
+        write = ops.write_int(0)
+        return lambda: write(cpu.mxcsr)
+    read = ops.read_int(0)
+
+    def step() -> None:
+        cpu.mxcsr = read()
+        if cpu.mxcsr >> 16:
+            raise Violation(f"loads {cpu.mxcsr:#x} into MXCSR, which has 16 bits")
+
+    return step
+
+
 _CODES = ("O", "NO", "B", "AE", "E", "NE", "BE", "A", "S", "NS", "P", "NP", "L", "GE", "LE", "G")
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **{f"J{code}": jcc for code in _CODES}, **{f"CMOV{code}": cmov for code in _CODES},
     **{f"SET{code}": setcc for code in _CODES}, "JMP": jmp, "CALL": call, "RET": ret, "NOP": nothing,
     "ENDBR64": nothing, "CLD": direction, "STD": direction,
+    **dict.fromkeys(("STMXCSR", "LDMXCSR", "VSTMXCSR", "VLDMXCSR"), mxcsr),
     **dict.fromkeys(("PREFETCHNTA", "PREFETCHT0", "PREFETCHT1", "PREFETCHT2", "PREFETCHW", "SFENCE"), nothing),
 }  # fmt: skip

@@ -27,14 +27,17 @@ def mask_value(array: Array) -> int:
     return int.from_bytes(np.packbits(array, bitorder="little").tobytes(), "little")
 
 
+ENTRY_MXCSR = 0x5FA1  # at a call: rounding upwards, and something was inexact
+
+
 class Cpu:
     """Registers and flags.  Steps capture the lists and arrays, so they are only ever changed in place.
 
     A flag that is None is undefined.  `width[i]` is the number of low bytes of vector register i that may be nonzero.
     """
 
-    __slots__ = ("callbacks", "cf", "code_base", "df", "entry_gpr", "gpr", "k", "memory", "of", "pf", "scratch", "sf",
-                 "underflow", "vectors", "views", "width", "zf")  # fmt: skip
+    __slots__ = ("callbacks", "cf", "code_base", "df", "entry_gpr", "gpr", "k", "memory", "mxcsr", "of", "pf",
+                 "scratch", "sf", "underflow", "vectors", "views", "width", "zf")  # fmt: skip
     cf: bool | None
     zf: bool | None
     sf: bool | None
@@ -61,6 +64,7 @@ class Cpu:
         self.poison_vectors()
         self.undefine_flags("cf", "zf", "sf", "of", "pf")
         self.df = False
+        self.mxcsr = ENTRY_MXCSR
 
     def poison_gpr(self, numbers: Iterable[int]) -> None:
         """Fill registers with distinct addresses that are not canonical."""

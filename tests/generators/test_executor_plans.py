@@ -4,19 +4,15 @@ The context is the one that asmdnn.runtime builds; only its pointers are moved i
 """
 
 import threading
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
 
-from asmdnn.generators.executor import (
-    CONTEXT_WORDS,
-    PHASE_BOUNDS,
-    PHASE_RECORDS,
-    PHASE_WAITS,
-    PHASE_WORDS,
-    Context,
-    ExecutorSpec,
-)
+from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context, PhaseWord
+from asmdnn.generators.executor import ExecutorSpec
+from asmdnn.planning.phase import KernelSpec
+from asmdnn.runtime.context import PhaseTables
 from asmdnn.runtime.execution import Program, generate
 from tests.emulator import Machine, Region
 from tests.primitives.conv_case import ConvCase, case_of, proven
@@ -77,22 +73,29 @@ def test_every_team_computes_the_same(isa: str, case: ConvCase) -> None:
     for size in (0, 1, PARTS - 1, PARTS + 1):
         memories = memories_of(pd, data)
         regions, words = regions_of(pd.plan, memories), Words(DATA, 1 << 18)
-        context = emulated_context(program, kernels, {r.name: r.address for r in regions}, words, with_team=size > 0)
+        base, table = {r.name: r.address for r in regions}, dict(zip(pd.plan.specs, kernels, strict=True))
+        context = emulated_context(program, table, base, words, with_team=size > 0)
         Team(size).run(blob, context, [*regions, words.region("context")])
         assert_within(read(memories["dst"]), expected(case, data), 0.0)
 
 
-def emulated_context(program: Program, kernels: list[int], base: dict[str, int], words: Words, with_team: bool) -> int:
+def emulated_context(
+    program: Program, kernels: Mapping[KernelSpec, int], base: dict[str, int], words: Words, with_team: bool
+) -> int:
     """The program's context with all pointers into emulated memory; its address."""
     context = program.context_words()
     context[Context.THREAD_NUM : Context.BARRIER + 1] = (THREAD_NUM, NUM_THREADS, BARRIER) if with_team else (0, 0, 0)
-    context[Context.KERNELS], context[Context.PARTS] = words.add(kernels), PARTS
-    for i, (phase, bounds) in enumerate(zip(program.plan.phases, program.plan.split(PARTS), strict=True)):
+    context[Context.PARTS] = PARTS
+    for i, table in enumerate(PhaseTables(program.plan, PARTS, kernels).phases):
         at = CONTEXT_WORDS + i * (PHASE_WORDS + program.arguments)
-        assert context[at + PHASE_WAITS] == (not phase.continues)
-        context[at + PHASE_RECORDS] = words.add(np.ravel(phase.records))
-        context[at + PHASE_BOUNDS] = words.add(bounds)
+        assert context[at + PhaseWord.WAITS] == table.waits
+        context[at + PhaseWord.RECORDS] = words.add(np.ravel(table.phase.records))
+        context[at + PhaseWord.SHARES] = words.add(np.ravel(table.shares))
+        context[at + PhaseWord.KERNELS] = words.add(table.kernels)
+        if table.starts is not None and table.part_bytes is not None:
+            context[at + PhaseWord.STARTS] = words.add(np.ravel(table.starts))
+            context[at + PhaseWord.PART_BYTES] = words.add(table.part_bytes)
     for name, address in base.items():
-        for slot in program.slots(name):
-            context[slot] = address
+        for slot, offset in program.slots(name):
+            context[slot] = address + offset
     return words.add(context)

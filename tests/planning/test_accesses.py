@@ -1,14 +1,18 @@
 """How often a plan writes each element, against a loop over bytes; footprints of many ranges."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.footprint import Footprint, Range
-from asmdnn.planning import check
+from asmdnn.planning import touches
 from asmdnn.planning.accesses import Accesses
-from asmdnn.planning.check import PlanError
-from asmdnn.planning.plan import Phase, Plan
+from asmdnn.planning.check import PlanError, Proof
+from asmdnn.planning.phase import Phase, View
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.touches import calls_of
 from tests.planning.test_check import MadeUp
 
 SIZE = 4
@@ -24,22 +28,23 @@ def made_up(random: np.random.Generator) -> Plan:
         kernels.append(MadeUp(f"kernel {k}", Footprint((), ranges)))
     count = int(random.integers(1, 9))
     records = np.stack((random.integers(0, 2, count), SIZE * random.integers(0, 36, count)), 1)
-    return Plan("made up", tuple(kernels), (Phase(("dst",), records, np.ones(count, np.int32)),), {"dst": desc}, {}, {},
-                ("dst",))  # fmt: skip
+    phase = Phase(tuple(kernels), (View("dst"),), records, np.ones(count, np.int32))
+    return Plan("made up", (phase,), {"dst": desc}, {}, {}, ("dst",))
 
 
 @pytest.mark.parametrize("chunk", [1, 1 << 20])
 @pytest.mark.parametrize("seed", range(40))
 def test_every_write_counts(seed: int, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "CHUNK", chunk)
+    monkeypatch.setattr(touches, "CHUNK", chunk)
     plan = made_up(np.random.default_rng(seed))
     phase, expected = plan.phases[0], np.zeros(ELEMENTS, np.int64)
     for kernel, offset in phase.records.tolist():
         for access in plan.specs[kernel].footprint().writes:
             for byte in range(offset + access.begin_bytes, offset + access.end_bytes, SIZE):
                 expected[byte // SIZE] += 1
-    counts = check.check_phase(plan, phase, {"dst"}, "phase 0")
-    assert np.array_equal(counts["dst"], expected)
+    writes = [(one, argument) for one in calls_of(phase) for argument in one.accesses.writes]
+    counts = Proof(plan).coverage("dst", writes, phase, "phase 0")
+    assert np.array_equal(counts.times[0], expected)
     with pytest.raises(PlanError, match="written"):  # no such plan writes each element once
         plan.check()
 
@@ -56,9 +61,9 @@ def test_a_footprint_that_ends_before_it_begins() -> None:
     """It would take away from what others write."""
     desc = dnn.MemoryDesc((4,), dnn.f32, "a")
     kernel = MadeUp("backwards", Footprint((), (Range(0, 0, 16), Range(0, 0, 16), Range(0, 16, 0))))
-    phase = Phase(("dst",), np.zeros((1, 2), np.int64), np.ones(1, np.int32))
+    phase = Phase((kernel,), (View("dst"),), np.zeros((1, 2), np.int64), np.ones(1, np.int32))
     with pytest.raises(PlanError, match="kernel backwards: a footprint ends before it begins in dst"):
-        Plan("made up", (kernel,), (phase,), {"dst": desc}, {}, {}, ("dst",)).check()
+        Plan("made up", (phase,), {"dst": desc}, {}, {}, ("dst",)).check()
 
 
 @pytest.mark.parametrize("by", [4, 8, -4])
@@ -71,6 +76,7 @@ def test_one_of_many_elements_astray(by: int) -> None:
     writes = plan.specs[0].footprint().writes
     astray = (*writes[:700], Range(1, writes[700].begin_bytes + by, writes[700].end_bytes + by), *writes[701:])
     broken = MadeUp("broken", Footprint(plan.specs[0].footprint().reads, astray))
-    plan = Plan(plan.implementation, (broken, *plan.specs[1:]), plan.phases, plan.tensors, {}, {}, plan.outputs)
+    phase = replace(plan.phases[0], kernels=(broken, *plan.specs[1:]))
+    plan = replace(plan, phases=(phase,))
     with pytest.raises(PlanError, match="bytes between the elements of dst are written"):
         plan.check()

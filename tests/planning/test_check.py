@@ -12,7 +12,8 @@ from asmdnn.errors import AsmdnnError
 from asmdnn.generators.dot.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.planning.check import PlanError
-from asmdnn.planning.plan import Int64, Phase, Plan
+from asmdnn.planning.phase import Int64, Phase, View, views
+from asmdnn.planning.plan import Plan
 from tests.primitives.conv_case import case_of, proven
 from tests.primitives.test_conv_phases import in_ranges
 
@@ -180,7 +181,7 @@ def test_phases_of_different_widths(planned_isa: str) -> None:
 def test_an_output_that_is_read_by_other_records(planned_isa: str) -> None:
     plan = proven(STRIDED, planned_isa).plan
     names = list(plan.phases[0].arguments)
-    names[SRC] = "dst"
+    names[SRC] = View("dst")
     with pytest.raises(PlanError, match="dst"):
         with_phase(plan, 0, replace(plan.phases[0], arguments=tuple(names))).check()
 
@@ -189,7 +190,7 @@ def test_an_output_that_is_read_by_other_records(planned_isa: str) -> None:
 def test_a_buffer_that_nobody_may_write(planned_isa: str, name: str) -> None:
     plan = proven(DIRECT, planned_isa).plan
     names = list(plan.phases[0].arguments)
-    names[DST] = name
+    names[DST] = View(name)
     with pytest.raises(PlanError, match=f"{name}"):
         with_phase(plan, 0, replace(plan.phases[0], arguments=tuple(names))).check()
 
@@ -202,9 +203,9 @@ def test_an_output_that_is_not_declared(planned_isa: str) -> None:
 
 def test_phases(planned_isa: str) -> None:
     before, product, after = proven(REORDERED, planned_isa).plan.phases
-    assert before.arguments[:2] == ("src", "blocked src")
-    assert product.arguments[:4] == ("blocked src", "weights", "bias", "blocked dst")
-    assert after.arguments[:2] == ("blocked dst", "dst")
+    assert before.arguments[:2] == views(("src", "blocked src"))
+    assert product.arguments[:4] == views(("blocked src", "weights", "bias", "blocked dst"))
+    assert after.arguments[:2] == views(("blocked dst", "dst"))
     assert not any(phase.continues for phase in (before, product, after))
     assert len(proven(SUMMED, planned_isa).plan.phases) == 4
 
@@ -222,7 +223,7 @@ def test_a_phase_missing_or_too_late(planned_isa: str, kept: tuple[int, ...], na
 
 def test_the_old_dst_must_be_in_place_when_it_is_summed(planned_isa: str) -> None:
     plan = proven(SUMMED, planned_isa).plan
-    assert plan.phases[1].arguments[:2] == ("dst", "blocked dst")
+    assert plan.phases[1].arguments[:2] == views(("dst", "blocked dst"))
     with pytest.raises(PlanError, match="blocked dst"):
         replace(plan, phases=(plan.phases[0], *plan.phases[2:])).check()
 
@@ -230,7 +231,7 @@ def test_the_old_dst_must_be_in_place_when_it_is_summed(planned_isa: str) -> Non
 @pytest.mark.parametrize("phase", [0, 2])
 def test_a_reorder_that_leaves_something_out(planned_isa: str, phase: int) -> None:
     plan = proven(REORDERED, planned_isa).plan
-    name = plan.phases[phase].arguments[1]
+    name = plan.phases[phase].arguments[1].buffer
     with pytest.raises(PlanError, match=f"phase {phase}: element .* of {name} is never written"):
         edited(plan, lambda records: records[1:].copy(), phase).check()
 
@@ -278,14 +279,13 @@ def test_kernels_of_one_phase_that_depend_on_each_other() -> None:
     desc = dnn.MemoryDesc((16,), dnn.f32, "a")
     fill = MadeUp("fill", Footprint((Range(0, 0, 64),), (Range(1, 0, 64),)))
     drain = MadeUp("drain", Footprint((Range(1, 0, 64),), (Range(2, 0, 64),)))
-    arguments = ("src", "scratch", "dst")
+    arguments = views(("src", "scratch", "dst"))
 
     def phase(*kernels: int) -> Phase:
-        return Phase(arguments, np.array([[k, 0, 0, 0] for k in kernels], np.int64), np.ones(len(kernels), np.int64))
+        records = np.array([[k, 0, 0, 0] for k in kernels], np.int64)
+        return Phase((fill, drain), arguments, records, np.ones(len(kernels), np.int32))
 
-    plan = Plan(
-        "made up", (fill, drain), (phase(0), phase(1)), {"src": desc, "dst": desc}, {}, {"scratch": 64}, ("dst",)
-    )
+    plan = Plan("made up", (phase(0), phase(1)), {"src": desc, "dst": desc}, {}, {"scratch": 64}, ("dst",))
     plan.check()
     with pytest.raises(PlanError, match="scratch"):
         replace(plan, phases=(phase(0, 1),)).check()
@@ -321,9 +321,7 @@ def packing(isa: str) -> Plan:
 
 def packing_phases(plan: Plan) -> list[int]:
     """Of those that write packed weights."""
-    return [
-        i for i, phase in enumerate(plan.phases) if any(plan.specs[k].name.find("pack") > 0 for k, _, _ in phase.uses())
-    ]
+    return [i for i, phase in enumerate(plan.phases) if any(spec.name.find("pack") > 0 for spec, _, _ in phase.uses())]
 
 
 def test_ranges_that_pack() -> None:
@@ -333,7 +331,9 @@ def test_ranges_that_pack() -> None:
     ranges = packing_phases(plan)
     assert [plan.phases[i].continues for i in ranges] == [False] + [True] * (len(ranges) - 1)
     assert len(ranges) > 1
-    packed = next(i for i, name in enumerate(plan.phases[ranges[0]].arguments) if name.startswith("packed weights"))
+    packed = next(
+        i for i, name in enumerate(plan.phases[ranges[0]].arguments) if name.buffer.startswith("packed weights")
+    )
     with pytest.raises(PlanError, match="of packed weights is written 2 times"):
         edited(plan, move(packed, -64, record=0), phase=ranges[-1]).check()
     with pytest.raises(PlanError, match=r"does not continue its own output|dst is written 2 times|without a barrier"):

@@ -5,17 +5,19 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from asmdnn.planning.plan import INLINE_CYCLES, Phase, Plan, concatenate
+from asmdnn.planning.phase import NOTHING, Phase, View, of_one_width, views
+from asmdnn.planning.plan import INLINE_CYCLES, Plan
 from tests.primitives.conv_case import case_of, proven
 from tests.primitives.test_conv_phases import in_ranges
 
 
 def phase(cycles: list[int], continues: bool = False) -> Phase:
-    return Phase(("dst",), np.zeros((len(cycles), 2), np.int64), np.array(cycles, np.int32), continues)
+    records = np.zeros((len(cycles), 2), np.int64)
+    return Phase((), views(("dst",)), records, np.array(cycles, np.int32), continues)
 
 
 def plan(*phases: Phase) -> Plan:
-    return Plan("made up", (), phases, {}, {}, {}, ())
+    return Plan("made up", phases, {}, {}, {}, ())
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3, 5, 64])
@@ -68,15 +70,15 @@ def test_little_work_wakes_nobody() -> None:
     assert proven(case_of("mb1ic8ih2oc8oh2kh1ph0 any any - -"), "avx2").plan.parts(8) == 1
 
 
-def test_concatenation_shifts_kernels_and_widens_records() -> None:
-    one = Phase(("a", "b"), np.array([[0, 8, 16]], np.int64), np.array([5], np.int32))
-    two = Phase(("b", "c", "d"), np.array([[1, 1, 2, 3], [0, 4, 5, 6]], np.int64), np.array([5, 6], np.int32), True)
-    first, second = concatenate([(one, 0), (two, 7)], 3)
+def test_phases_of_one_width() -> None:
+    one = Phase((), views(("a", "b")), np.array([[0, 8, 16]], np.int64), np.array([5], np.int32))
+    two = Phase((), views(("b", "c", "d")), np.array([[1, 1, 2, 3]], np.int64), np.array([5], np.int32), True)
+    first, second, third = of_one_width((one, two, one.on({"a": View("x", 64)})))
     assert first.records.tolist() == [[0, 8, 16, 0]]
-    assert first.arguments == ("a", "b", "b")
-    assert second.records.tolist() == [[8, 1, 2, 3], [7, 4, 5, 6]]
-    assert second.arguments == ("b", "c", "d")
-    assert (first.continues, second.continues) == (False, True)
+    assert first.arguments == (View("a"), View("b"), NOTHING)
+    assert second is two
+    assert third.arguments == (View("x", 64), View("b"), NOTHING)
+    assert third.records is first.records, "arrays that phases share stay shared"
     assert one.records.tolist() == [[0, 8, 16]], "the original is not changed"
 
 

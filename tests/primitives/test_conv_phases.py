@@ -4,6 +4,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.planning.phase import View
 from tests.primitives.conv_case import ConvCase, case_of, proven
 from tests.primitives.conv_run import check_results
 
@@ -40,7 +41,7 @@ WHOLE = [
 @pytest.mark.parametrize("case", SPLIT, ids=str)
 def test_ranges_continue_one_another(planned_isa: str, case: ConvCase) -> None:
     phases = proven(case, planned_isa).plan.phases
-    tiles = [phase for phase in phases if "taps" in phase.arguments]
+    tiles = [phase for phase in phases if View("taps") in phase.arguments]
     assert len(tiles) > 1 or case.problem.ic <= 8
     assert [phase.continues for phase in tiles] == [False] + [True] * (len(tiles) - 1)
 

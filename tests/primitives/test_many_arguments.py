@@ -8,7 +8,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.corpus.families import executors
-from asmdnn.planning.plan import concatenate
+from asmdnn.planning.phase import NOTHING, of_one_width
 from asmdnn.runtime.execution import Program
 from tests.generators.executors import COUNTS
 from tests.primitives.conv_case import case_of, proven
@@ -89,9 +89,10 @@ def test_a_plan_widened(isa: str, arguments: int) -> None:
     pd = proven(case, isa)
     data = make_data(case, integers=True)
     memories = memories_of(pd, data)
-    plan = replace(pd.plan, phases=concatenate([(phase, 0) for phase in pd.plan.phases], arguments))
+    wide = replace(pd.plan.phases[0], arguments=(NOTHING,) * arguments)
+    plan = replace(pd.plan, phases=of_one_width([*pd.plan.phases, wide])[:-1])
     call = Program(plan, threads=2).prepare()
-    call.bind({name: memory.array.ctypes.data for name, memory in memories.items()}, keep=memories)
+    call.bind([memories[name].address for name in plan.tensors], keep=memories)
     call()
     assert_within(read(memories["dst"]), expected(case, data), 0.0)
 

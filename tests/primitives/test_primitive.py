@@ -39,7 +39,7 @@ def test_queries_of_a_direct_convolution(planned_isa: str) -> None:
     assert pd.engine.isa == planned_isa
     assert pd.desc == CASE.desc()
     assert pd.attr == CASE.attr()
-    schedule = sum(phase.records.nbytes for phase in pd.plan.phases)
+    schedule = sum(phase.records.nbytes + phase.cycles.nbytes for phase in pd.plan.phases)
     assert pd.schedule_bytes == schedule + pd.plan.constants["taps"].nbytes
     assert pd.memory_consumption == 0
     assert f"direct:{planned_isa}" in repr(pd)
@@ -74,7 +74,7 @@ def test_explain(planned_isa: str) -> None:
     for name, size in pd.plan.scratch_bytes.items():
         assert f"  scratch  {name} {size} bytes" in lines
     assert sum(line.startswith("  phase ") for line in lines) == 3
-    used = {pd.plan.specs[k].name for phase in pd.plan.phases for k in phase.records[:, 0]}
+    used = {spec.name for phase in pd.plan.phases for spec, _, _ in phase.uses()}
     assert all(f" x {name}" in text for name in used)
 
 

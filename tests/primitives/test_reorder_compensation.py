@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import asmdnn as dnn
 from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.planning.check import PlanError
-from asmdnn.planning.plan import Int64, Plan
+from asmdnn.planning.phase import Int64
+from asmdnn.planning.plan import Plan
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.raw import Bits, elements_of, fill
 from tests.primitives.reorder_case import NO_ATTR, TYPES, Numbers, prepared

@@ -3,7 +3,7 @@
 import numpy as np
 
 from asmdnn.generators.footprint import Footprint, Range
-from asmdnn.planning.plan import Int64
+from asmdnn.planning.phase import Int64
 from tests.support.arena import Bits, Buffer
 
 Claim = dict[str, tuple[Bits, Bits]]  # for each argument, bytes read and bytes written

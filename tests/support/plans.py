@@ -33,14 +33,15 @@ def regions_of(plan: Plan, memories: Mapping[str, dnn.Memory]) -> list[Region]:
 
 
 def emulate_plan(plan: Plan, memories: Mapping[str, dnn.Memory]) -> None:
-    """Execute `plan` on `memories`, as one thread would."""
-    regions = regions_of(plan, memories)
-    frame = np.zeros(max(len(phase.arguments) for phase in plan.phases), np.int64)
+    """Execute `plan` on `memories`, as one thread would, in one part."""
+    frame, regions = np.zeros(plan.arguments, np.int64), regions_of(plan, memories)
     base = {region.name: region.address for region in regions}
     machine = Machine([*regions, Region("frame", FRAME, as_bytes(frame))])
+    number = {spec: i for i, spec in enumerate(plan.specs)}
     codes = [generate(spec) for spec in plan.specs]
     for phase in plan.phases:
-        bases = [base.get(name, 0) for name in phase.arguments]  # a plan without bias has no buffer of that name
-        for kernel, *offsets in phase.records.tolist():
-            frame[: len(bases)] = np.add(bases, offsets)
-            machine.call(codes[kernel], CODES + kernel * KERNEL_STRIDE_BYTES, FRAME)
+        bases = [base.get(view.buffer, 0) + view.offset_bytes for view in phase.arguments]
+        for kernel, *offsets in phase.written_out().records.tolist()[:: -1 if phase.backwards else 1]:
+            frame[:] = np.add(bases, offsets)
+            code = number[phase.kernels[kernel]]
+            machine.call(codes[code], CODES + code * KERNEL_STRIDE_BYTES, FRAME)

@@ -31,8 +31,7 @@ def _lead(explanation: Explanation) -> str:
 
 
 def _phase(explanation: Explanation, number: int, phase: Phase) -> Iterator[str]:
-    start = "continues the phase before: no barrier" if phase.continues else "all threads meet before it"
-    of = f"{phase.records:,} records; {start}"
+    of = f"{phase.records:,} records; {phase.start}"
     opened = " open" if number < OPEN_PHASES else ""
     yield f'<details class="phase"{opened}><summary>Phase {number} <small>{of}</small></summary>'
     yield '<div class="columns"><div>'

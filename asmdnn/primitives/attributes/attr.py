@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.exact import exact
 from asmdnn.generators.functions import postops
 from asmdnn.generators.functions.postops import EltwiseOp, OffsetSumOp, Operand, PReluOp, ReluOp, SumOp
 from asmdnn.memory import Memory, MemoryDesc
@@ -13,9 +14,11 @@ from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm, ScratchpadMode
 
 MAX_POST_OPS = postops.MAX_POST_OPS
 SCRATCHPAD_MODES = ("library", "user")
+DENORMALS = ("flush", "keep")
 QUANTIZED = ("src", "weights", "dst")
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Sum:
     """dst = op + scale * (dst - zero_point), dst being what the destination held before the call."""
@@ -36,6 +39,7 @@ class Sum:
         return OffsetSumOp(self.scale, self.zero_point) if self.zero_point else SumOp(self.scale)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Eltwise:
     """dst = scale * f(op), f one of oneDNN's algorithms; docs/eltwise.md lists them, with alpha, beta and errors."""
@@ -131,6 +135,8 @@ class Attr:
     scratchpad_mode: "library", the primitive has a pool of temporary memory, or "user", every call passes it.
     deterministic: ask for results that are bitwise equal in every run and for every number of threads.  All kernels
     here are, so it changes nothing; a request that says so stays true when others come.
+    denormals: "flush", subnormal numbers count as zeros, as operands and as results; "keep", they are computed with,
+    which may be slow; None: convolutions and products flush, all others keep.  Copies keep bits in any case.
     Raises InvalidArguments.
     """
 
@@ -139,6 +145,7 @@ class Attr:
     zero_points: tuple[tuple[str, int], ...] = ()
     scratchpad_mode: ScratchpadMode = "library"
     deterministic: bool = False
+    denormals: str | None = None
 
     def __init__(
         self,
@@ -147,6 +154,7 @@ class Attr:
         zero_points: Mapping[str, int] | None = None,
         scratchpad_mode: ScratchpadMode = "library",
         deterministic: bool = False,
+        denormals: str | None = None,
     ) -> None:
         try:
             chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
@@ -169,6 +177,9 @@ class Attr:
         if not isinstance(deterministic, bool):
             raise InvalidArguments(f"deterministic must be True or False, not {shown(deterministic)}")
         object.__setattr__(self, "deterministic", deterministic)
+        if denormals not in (None, *DENORMALS):
+            raise InvalidArguments(f"denormals must be 'flush', 'keep' or None for the default, not {denormals!r}")
+        object.__setattr__(self, "denormals", denormals)
 
     @property
     def quantizes(self) -> bool:

@@ -23,6 +23,7 @@ def attribute_words(attr: Attr) -> str:
     words = {
         "attr-scratchpad": "" if attr.scratchpad_mode == "library" else attr.scratchpad_mode,
         "attr-deterministic": "true" if attr.deterministic else "",
+        "attr-denormals": attr.denormals or "",
         "attr-scales": masks(attr.scales),
         "attr-zero-points": masks(attr.zero_points),
         "attr-post-ops": "+".join(post_op_word(op) for op in attr.post_ops),

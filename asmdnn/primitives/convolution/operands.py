@@ -24,9 +24,8 @@ class TileOperand:
     operand: Operand
     layout: ImageLayout
 
-    def of_tiles(self, mb: int, tiles: Tiles) -> Int64:
-        """The byte offset of every tile of the batch, for the first channels."""
-        image = np.arange(mb)[:, None]
+    def of_tiles(self, image: Int64, tiles: Tiles) -> Int64:
+        """The byte offset of every tile of the images, int64[n, 1], for the first channels."""
         offsets = self.layout.start_bytes + image * self.layout.image_bytes + tiles.first * self.layout.pixel_bytes
         return offsets.ravel()
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
-from asmdnn.isa.vectors import f32_level
+from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
@@ -33,7 +33,7 @@ class Apart(Exception):
 
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan `desc`, or say why it is no product of matrices."""
-    name = f"product:{f32_level(engine.isa)}"
+    name = f"product:{dot_level(F32, engine.isa)}"
     formats = {n: MemoryDesc(d.dims, d.dtype, PLAIN[n]) for n, d in desc.tensors().items() if d.is_any}
     desc = desc.with_formats(formats)
     reason = why_not(desc)

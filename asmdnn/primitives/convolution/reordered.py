@@ -2,17 +2,18 @@
 weights.  Each implementation brings some of the tensors into the formats that direct convolution likes best."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from asmdnn.isa.vectors import f32_level
+from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import KernelSpec, Phase, Plan, concatenate
+from asmdnn.planning.phase import Phase, View, of_one_width
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
-from asmdnn.primitives.reorder.schedule import reorder_phase
+from asmdnn.primitives.reorder.schedule import reorder_phases
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def between_reorders(
 ) -> Plan | Refusal:
     """The plan that direct convolution makes if it may choose the formats of `roles`, and reorders where the caller's
     differ."""
-    name, given = f"{name}:{f32_level(engine.isa)}", desc.tensors()
+    name, given = f"{name}:{dot_level(F32, engine.isa)}", desc.tensors()
     if desc.dst.may_overlap:
         return Refusal(name, "elements of dst overlap")
     inner = direct.plan(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)
@@ -75,21 +76,11 @@ def assemble(
     moved = {role: desc for role, desc in inner.tensors.items() if tensors[role] != desc and desc.nelems()}
     blocked = {f"blocked {role}": desc.size_bytes for role, desc in moved.items()}
     scratch = {**inner.scratch_bytes, **blocked}
-    specs: list[KernelSpec] = []
-    phases: list[tuple[Phase, int]] = []
 
-    def reorder(step: Step) -> None:
-        kernels, phase = reorder_phase(step.src, step.dst, (step.source, step.target))
-        phases.append((phase, len(specs)))
-        specs.extend(kernels)
+    def reorders(steps: Sequence[Step]) -> list[Phase]:
+        return [x for step in steps for x in reorder_phases(step.src, step.dst, (step.source, step.target))]
 
-    for step in before:
-        reorder(step)
-    for phase in inner.phases:
-        buffers = tuple(f"blocked {a}" if f"blocked {a}" in blocked else a for a in phase.arguments)
-        phases.append((replace(phase, arguments=buffers), len(specs)))
-    specs.extend(inner.specs)
-    for step in after:
-        reorder(step)
-    arguments = max(len(phase.arguments) for phase, _ in phases)
-    return Plan(name, tuple(specs), concatenate(phases, arguments), tensors, inner.constants, scratch, inner.outputs)
+    places = {role: View(f"blocked {role}") for role in inner.tensors if f"blocked {role}" in blocked}
+    product = (phase.on(places) for phase in inner.phases)
+    phases = of_one_width([*reorders(before), *product, *reorders(after)])
+    return Plan(name, phases, tensors, inner.constants, scratch, inner.outputs)

@@ -11,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.generators.dot.conv import ConvTileSpec
-from asmdnn.generators.dot.conv_shape import ARGUMENTS
+from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, TAPS
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Phase, Plan
+from asmdnn.planning.phase import NOTHING, Phase, Repeat, View, flushing, records_of
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
@@ -31,7 +32,12 @@ from asmdnn.primitives.convolution.tiling import (
 )
 from asmdnn.primitives.engine import Engine
 
-BUFFERS = (*ARGUMENTS[:-1], "weights")  # what is prefetched ahead is weights
+PREFETCHED = {"ahead": "weights"}  # what the argument points into
+
+
+MANY = 1 << 15  # records that are all written out
+ROUND = 1 << 13  # of more, those of a round
+Repeats = tuple[Repeat, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,39 +67,72 @@ def schedule_tiles(
     tiles = make_tiles(g, tiling.pixels, tiling.strip_rows)
     taps, starts = make_tap_lists(g, tiles.patterns, ranges, 4 * width)
 
-    panels, count = -(-g.oc_stored // width), g.mb * len(tiles.pattern)
+    panels, each = -(-g.oc_stored // width), len(tiles.pattern)
+    images, rounds = images_of_rounds(g.mb, panels * each)
+    count = images * each
     panel_bytes = rows_of_panel(g) * 4 * width
     depth_share = (ranges[0][1] - ranges[0][0]) / g.ic  # ranges are equal but for the last
-    src_bytes = 4 * g.mb * g.ic * g.src_pixels
+    src_bytes = 4 * images * g.ic * g.src_pixels
     order = choose_order(int(src_bytes * depth_share), int(panel_bytes * depth_share), panels, count, engine.l2_bytes)
-    tile_offsets = offsets_of_tiles(g, tiles)
     panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share), operands)
     chunk = -(-count // order.chunks)
     share = np.arange(count) % chunk * int(panel_bytes * depth_share) // chunk
     lines = ahead_lines(4 * width, chunk)
 
     specs: dict[ConvTileSpec, int] = {}
-    phases = []
+    made = []
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
-    for d, depth in enumerate(make_depths(ranges, bias, post_ops)):
-        spec_of, cycles = make_specs(g, tiles.patterns, tiling, panels, depth, lines, engine.isa, specs)
-        pattern, src, dst = tile_offsets
-        ahead = share + panel_bytes * depth.begin // g.ic
-        zero = np.zeros_like(pattern)
-        others = [place.of_tiles(g.mb, tiles) for place in operands.values()]
-        rows = np.stack((zero, src, zero, zero, dst, starts[d, pattern], ahead, *others), axis=1)
-        records, cost = lay_out(rows, panel_offsets, pattern, spec_of, cycles, order.panels_at_once, chunk)
-        phases.append(Phase((*BUFFERS, *operands), records, cost, continues=d > 0))
-    return Plan(name, tuple(specs), tuple(phases), tensors, {"taps": taps}, {}, ("dst",))
+    depths = list(make_depths(ranges, bias, post_ops))
+    steps = offsets_of_images(g, operands)
+    for begin, end, repeats in rounds_of(g.mb, images, rounds, steps):
+        for d, depth in enumerate(depths):
+            spec_of, cycles = make_specs(g, tiles.patterns, tiling, panels, depth, lines, engine.isa, specs)
+            pattern = np.tile(tiles.pattern, end - begin)
+            ahead = share[: len(pattern)] + panel_bytes * depth.begin // g.ic
+            rows = offsets_of_tiles(g, tiles, operands, begin, end)
+            rows[:, 1 + TAPS], rows[:, 1 + AHEAD] = starts[d, pattern], ahead
+            laid_out = lay_out(rows, panel_offsets, pattern, spec_of, cycles, order.panels_at_once, chunk)
+            made.append((laid_out, d > 0, begin > 0 and d == 0, repeats))
+    buffers = [PREFETCHED.get(name, name) for name in (*ARGUMENTS, *operands)]
+    arguments = tuple(View(name) if name in tensors or name == "taps" else NOTHING for name in buffers)
+    kernels = tuple(specs)
+    phases = (Phase(kernels, arguments, *x, continues=goes_on, apart=apart, repeats=r) for x, goes_on, apart, r in made)
+    return Plan(name, flushing(phases), tensors, {"taps": taps}, {}, ("dst",))
 
 
-def offsets_of_tiles(g: ConvGeometry, tiles: Tiles) -> tuple[Int64, Int64, Int64]:
-    """For every tile of the batch: its pattern, and the byte offsets of its source and of its first channel in dst."""
-    image = np.arange(g.mb)[:, None]
-    pattern = np.broadcast_to(tiles.pattern, (g.mb, len(tiles.pattern)))
-    src = g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes
-    dst = g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes
-    return pattern.ravel(), src.ravel(), dst.ravel()
+def images_of_rounds(images: int, records: int) -> tuple[int, int]:
+    """(images of a round, rounds), of so many records an image: one round if they are few."""
+    if images * records <= MANY:
+        return images, 1
+    together = max(1, ROUND // records)
+    return together, images // together
+
+
+def rounds_of(images: int, together: int, rounds: int, steps: tuple[int, ...]) -> Iterator[tuple[int, int, Repeats]]:
+    """(first image, end, repeats) of the rounds, and of the images that are left."""
+    repeats = (Repeat(rounds, tuple(together * step for step in steps)),) if rounds > 1 else ()
+    yield 0, together, repeats
+    if rounds * together < images:
+        yield rounds * together, images, ()
+
+
+def offsets_of_images(g: ConvGeometry, operands: Mapping[str, TileOperand]) -> tuple[int, ...]:
+    """How far every argument moves from an image to the next one."""
+    moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
+    moves |= {name: place.layout.image_bytes for name, place in operands.items()}
+    return tuple(moves.get(name, 0) for name in (*ARGUMENTS, *operands))
+
+
+def offsets_of_tiles(g: ConvGeometry, tiles: Tiles, operands: Mapping[str, TileOperand], begin: int, end: int) -> Int64:
+    """int64[tiles, 1 + arguments]: for every tile of some images, where its source, its first channel in dst, and the
+    operands of post-ops begin."""
+    image = np.arange(begin, end)[:, None]
+    columns = {
+        "src": (g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes).ravel(),
+        "dst": (g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes).ravel(),
+        **{name: place.of_tiles(image, tiles) for name, place in operands.items()},
+    }
+    return records_of((*ARGUMENTS, *operands), columns)
 
 
 def offsets_of_panels(
@@ -109,11 +148,14 @@ def offsets_of_panels(
     Ahead of each panel lies the next one; of the last, the first one's next range of channels.
     """
     number = np.arange(panels)
-    dst = [g.dst.channel(int(c)) for c in width * number]
-    ahead = (number + 1) % panels * panel_bytes + (number == panels - 1) * depth_bytes
-    zero = np.zeros_like(number)
-    others = [place.of_panels(panels, width) for place in operands.values()]
-    return np.stack((zero, zero, number * panel_bytes, 4 * width * number, dst, zero, ahead, *others), axis=1)
+    columns = {
+        "weights": number * panel_bytes,
+        "bias": 4 * width * number,
+        "dst": np.array([g.dst.channel(int(c)) for c in width * number], np.int64),
+        "ahead": (number + 1) % panels * panel_bytes + (number == panels - 1) * depth_bytes,
+        **{name: place.of_panels(panels, width) for name, place in operands.items()},
+    }
+    return records_of((*ARGUMENTS, *operands), columns)
 
 
 def lay_out(

@@ -1,7 +1,8 @@
 """The plan of an element-wise primitive: kernels for the rows of every box, zeros for the padding of dst."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.move.shuffle_rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Int64, Phase, Plan
+from asmdnn.planning.phase import Int64, Phase, View, views
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.rounds import MANY, apart, in_loops
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise.loops import Box, Loop, boxes
@@ -58,21 +61,41 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan | Refusal:
         return Refusal(name, reason)
     tensors, nests = addressable(passed, request.dst[0])
     index: dict[Spec, int] = {}
-    records, cycles = [np.empty((0, 1 + len(tensors)), np.int64)], [np.empty(0, np.int32)]
+    calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box, DST)):
             spec = spec_of(tuple(tensors), piece, row, rows, request.main, chain, isa)
             if isinstance(spec, ElementwiseSpec) and tensors[request.dst[0]].size_bytes >= STREAMING_BYTES:
                 aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
-            number = index.setdefault(spec, len(index))
-            starts = grid(piece, (row, rows))
-            records.append(np.concatenate((np.full((len(starts), 1), number), 4 * starts), 1).astype(np.int64))
-            cycles.append(np.full(len(starts), cost(spec), np.int32))
-    phase = Phase(tuple(tensors), np.ascontiguousarray(np.concatenate(records)), np.concatenate(cycles))
+            index.setdefault(spec, len(index))
+            calls.append((spec, piece, tuple(x for x in piece.loops if x is not row and x is not rows)))
     in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
-    plan = Plan(name, tuple(index), (phase,), tensors, {}, {}, (request.dst[0],), in_place)
+    phases = phases_of(calls, index, views(tuple(tensors)))
+    plan = Plan(name, phases, tensors, {}, {}, (request.dst[0],), in_place)
     return between_reorders(plan, passed)
+
+
+def phases_of(
+    calls: Sequence[tuple[Spec, Box, tuple[Loop, ...]]], index: Mapping[Spec, int], arguments: tuple[View, ...]
+) -> tuple[Phase, ...]:
+    """One phase of all records, or, where there are many, rounds of each box apart from the others."""
+    kernels = tuple(index)
+    if sum(prod(loop.extent for loop in outer) for _, _, outer in calls) > MANY:
+        found: list[Phase] = []
+        for spec, box, outer in calls:
+            record = np.array([(index[spec], *(4 * start for start in box.starts))], np.int64)
+            loops = [(loop.extent, tuple(4 * s for s in loop.strides)) for loop in outer]
+            made = in_loops(kernels, arguments, record, np.array([cost(spec)], np.int32), loops)
+            found += apart(made) if found else made
+        return tuple(found)
+    records, cycles = [np.empty((0, 1 + len(arguments)), np.int64)], [np.empty(0, np.int32)]
+    for spec, box, outer in calls:
+        starts = grid(box, outer)
+        records.append(np.concatenate((np.full((len(starts), 1), index[spec]), 4 * starts), 1).astype(np.int64))
+        cycles.append(np.full(len(starts), cost(spec), np.int32))
+    together = np.ascontiguousarray(np.concatenate(records))
+    return (Phase(kernels, arguments, together, np.concatenate(cycles)),)
 
 
 def addressable(passed: Mapping[str, MemoryDesc], dst: str) -> tuple[Mapping[str, MemoryDesc], list[Box]]:
@@ -137,13 +160,12 @@ def cut_loop(box: Box, loop: Loop, most: int) -> Iterator[tuple[Box, Loop]]:
         yield Box(starts, (*others, inner), box.padding), inner
 
 
-def grid(box: Box, inside: tuple[Loop, ...]) -> Int64:
-    """int64[records, tensors]: where each record starts, in elements."""
+def grid(box: Box, outer: tuple[Loop, ...]) -> Int64:
+    """int64[records, tensors]: where each record starts, in elements; the loops outside of kernels make them."""
     starts = np.array([box.starts], np.int64)
-    for loop in box.loops:
-        if not any(loop is x for x in inside):
-            steps = np.arange(loop.extent)[:, None] * np.array(loop.strides, np.int64)
-            starts = (starts[:, None] + steps).reshape(-1, len(box.starts))
+    for loop in outer:
+        steps = np.arange(loop.extent)[:, None] * np.array(loop.strides, np.int64)
+        starts = (starts[:, None] + steps).reshape(-1, len(box.starts))
     return starts
 
 

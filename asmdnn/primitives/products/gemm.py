@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
@@ -70,7 +71,7 @@ class Gemm:
 
 def plan(desc: Gemm, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan a gemm, or say why not."""
-    isa = f32_level(engine.isa)
+    isa = dot_level(F32, engine.isa)
     name = f"tiles:{isa}"
     if attr.post_ops or attr.quantizes:
         return Refusal(name, "gemm has neither post-ops nor scales, use MatMul")
@@ -92,6 +93,6 @@ def plan(desc: Gemm, attr: Attr, engine: Engine) -> Plan | Refusal:
 def packed_desc(identifier: str, rows: int, columns: int, isa: str) -> MemoryDesc:
     """The format of a packed operand: b in panels, a row-major with rows that do not alias."""
     if identifier == "B" and rows and columns:
-        return MemoryDesc((rows, columns), f32, panels_tag(2, panel_columns(columns, lanes_of(f32_level(isa)))))
+        return MemoryDesc((rows, columns), f32, panels_tag(2, panel_columns(columns, lanes_of(dot_level(F32, isa)))))
     row = columns + 16 if columns and 4 * columns % ALIAS_BYTES == 0 else columns
     return MemoryDesc((rows, columns), f32, strides=(max(row, 1), 1))

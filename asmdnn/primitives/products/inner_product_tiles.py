@@ -11,10 +11,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.planning.plan import Int64, Plan
+from asmdnn.planning.phase import Int64
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain, chain_of
 from asmdnn.primitives.engine import Engine
@@ -45,7 +47,7 @@ def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Plan 
     """dst = src * weights^T."""
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
-        width = panel_columns(desc.weights.dims[0], lanes_of(f32_level(engine.isa)))
+        width = panel_columns(desc.weights.dims[0], lanes_of(dot_level(F32, engine.isa)))
         desc = desc.with_formats({"weights": weights_like(desc.src, desc.weights, width)})
     passed, desc = desc, with_plain_tensors(desc, "dst", "bias")
     chain = chain_of(attr, desc.tensors(), SCALED, desc.bias and row_of_dst(desc.bias))
@@ -68,7 +70,7 @@ def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engin
     """diff_src = diff_dst * weights."""
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
-        width = panel_columns(desc.weights.dims[1], lanes_of(f32_level(engine.isa)))
+        width = panel_columns(desc.weights.dims[1], lanes_of(dot_level(F32, engine.isa)))
         plain = desc.weights.ndims > 2 or not width
         weights = weights_like(desc.diff_src, desc.weights, 0)
         if not plain:
@@ -135,7 +137,7 @@ def planned(
 
     `chain` is what follows the sums, or why it cannot.
     """
-    name = f"tiles:{f32_level(engine.isa)}"
+    name = f"tiles:{dot_level(F32, engine.isa)}"
     reason = chain if isinstance(chain, str) else why_not(passed.tensors(), outputs)
     if reason or isinstance(chain, str):
         return Refusal(name, reason or "")

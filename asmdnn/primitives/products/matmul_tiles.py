@@ -3,7 +3,8 @@
 from collections.abc import Container, Mapping
 from dataclasses import replace
 
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.plan import Plan
@@ -23,7 +24,7 @@ from asmdnn.types import f32
 
 def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan a product, or say why not."""
-    name, lanes = f"tiles:{f32_level(engine.isa)}", lanes_of(f32_level(engine.isa))
+    name, lanes = f"tiles:{dot_level(F32, engine.isa)}", lanes_of(dot_level(F32, engine.isa))
     passed = resolve(desc, lanes)
     reason = why_not(passed.tensors(), ("dst",))
     if reason:

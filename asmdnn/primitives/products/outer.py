@@ -12,11 +12,12 @@ import numpy as np
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.planning.plan import Phase
+from asmdnn.planning.phase import Phase, views
 from asmdnn.primitives.convolution.tiles import balanced
 from asmdnn.primitives.convolution.tiling import CALL_CYCLES
 from asmdnn.primitives.products.blocks import L1_SETS_BYTES, SMALL_TILE_CYCLES
 from asmdnn.primitives.products.product import Panels, Product
+from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 
 MOST_DEPTH = 8  # from here on there is more to multiply than to store, and tiles are as fast,
 STREAMED_DEPTH = 16  # from here on also if dst is written past the caches
@@ -25,6 +26,7 @@ L1_WAYS = 8
 SET_LINES = 6  # lines of weights in a set of L1, which has L1_WAYS and takes dst besides
 FEW_ROWS = 16  # read aliasing weights so seldom that no copy pays
 BLOCK_CYCLES = 20_000  # of a call
+MANY_BLOCKS = 1 << 5  # written out
 STREAMING_BYTES = 16 << 20  # a larger dst is written past the caches (Zen 3, 32 MiB of L3: 24 GB/s instead of 14)
 
 
@@ -61,25 +63,35 @@ def column_blocks(p: Product, isa: str) -> list[int]:
     return [*sizes[:-1], p.n - sum(sizes[:-1])]
 
 
-def outer_phase(p: Product, isa: str) -> tuple[tuple[OuterSpec, ...], Phase]:
+def outer_phases(p: Product, isa: str) -> list[Phase]:
     """Kernels and records; rows of blocks, from left to right."""
-    widths = column_blocks(p, isa)
-    rows = balanced(p.m, max(1, BLOCK_CYCLES // row_cycles(p, widths[0], isa)))
+    widths, streaming = column_blocks(p, isa), is_streaming(p, isa)
+    height = max(1, BLOCK_CYCLES // row_cycles(p, widths[0], isa))
+    phases: list[Phase] = []
+    for piece in pieces_of(p, height, p.n, MANY_BLOCKS // len(widths)):
+        made = outer_phase(piece.product, widths, height, isa, streaming)
+        phases += in_rounds([made], piece, ARGUMENTS, is_first=not phases)
+    return phases
+
+
+def outer_phase(p: Product, widths: list[int], most: int, isa: str, streaming: bool) -> Phase:
+    """All blocks of at most `most` rows."""
+    rows = balanced(p.m, most)
     starts = np.array(list(batch_starts(p)), np.int64)
     specs: dict[OuterSpec, int] = {}
     records, cycles, top = [], [], 0
     for height in rows:
         left = 0
         for width in widths:
-            number = specs.setdefault(spec_of(p, height, width, isa), len(specs))
+            number = specs.setdefault(spec_of(p, height, width, isa, streaming), len(specs))
             records.append(starts + np.array((number, *offsets(p, top, left)), np.int64))
             cycles.append(height * row_cycles(p, width, isa) + CALL_CYCLES)
             left += width
         top += height
     together = np.stack(records, 1).reshape(-1, 1 + len(ARGUMENTS))
     names = {name: x.buffer for name, x in p.operands().items()} | {"ahead": p.weights.buffer}
-    buffers = tuple(names.get(name, name) for name in ARGUMENTS)
-    return tuple(specs), Phase(buffers, together, np.tile(np.array(cycles, np.int32), len(starts)))
+    arguments = views([names.get(name, "") for name in ARGUMENTS])
+    return Phase(tuple(specs), arguments, together, np.tile(np.array(cycles, np.int32), len(starts)))
 
 
 def row_cycles(p: Product, width: int, isa: str) -> int:
@@ -106,7 +118,7 @@ def offsets(p: Product, top: int, left: int) -> tuple[int, ...]:
     return tuple(places.get(name, 0) for name in ARGUMENTS)
 
 
-def spec_of(p: Product, rows: int, columns: int, isa: str) -> OuterSpec:
+def spec_of(p: Product, rows: int, columns: int, isa: str, streaming: bool) -> OuterSpec:
     lanes, x = lanes_of(isa), p.weights
     panel_vectors = x.columns // lanes if isinstance(x, Panels) else CHUNK
     return OuterSpec(
@@ -123,7 +135,7 @@ def spec_of(p: Product, rows: int, columns: int, isa: str) -> OuterSpec:
         dst_row_bytes=p.dst.row_bytes if rows > 1 else 0,
         bias=None if p.bias is None else Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.column_bytes == 4),
         ahead=columns < p.n and rows > 1,
-        streaming=is_streaming(p, isa),
+        streaming=streaming,
     )
 
 

@@ -13,11 +13,13 @@ import numpy as np
 from asmdnn.generators.dot.dots import STRIP, DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
-from asmdnn.planning.plan import KernelSpec, Phase, concatenate
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.phase import Int64, KernelSpec, Phase, merged, records_of, views
 from asmdnn.primitives.convolution.tiles import balanced
 from asmdnn.primitives.convolution.tiling import CALL_CYCLES
 from asmdnn.primitives.products.blocks import DEPTH_STEP, FEW_TILES, ranges_of
 from asmdnn.primitives.products.product import Matrix, Product
+from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.schedule import Ending, schedule
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ PARTIAL, ONE = "partial sums", "one"
 ROW_RANGE, LEAST_ROW, ROW_COLUMNS = 32, 128, 4096  # rows at a time, columns worth it, columns whose sums stay in L1
 LEAST_DOT = 8  # vectors of a row, and rows, that are worth adding up lanes
 DOTS_ELEMENTS = 1 << 15  # of src that a call reads
+MANY_DOTS = 1 << 9  # records that are written out
 ONE_BITS = 0x3F800000  # 1.0f
 
 
@@ -35,7 +38,7 @@ def split(assembly: "Assembly", p: Product, splits: int) -> None:
     ranges = ranges_of(p.k, -(-p.k // DEPTH_STEP // splits))
     size, at = 4 * p.m * p.n, 0
     partial = assembly.room(PARTIAL, len(ranges) * size)
-    specs, parts = list[KernelSpec](), list[Phase]()
+    parts = list[Phase]()
     for k, run in groupby(ranges, key=lambda r: r[1] - r[0]):
         begin, count = ranges[at][0], len(list(run))
         part = p.depths(begin, begin + k)
@@ -43,55 +46,76 @@ def split(assembly: "Assembly", p: Product, splits: int) -> None:
         weights = replace(part.weights, batch_bytes=(k * p.weights.row_bytes,))
         dst = Matrix(partial, at * size, (size,), 4 * p.n, 4)
         part = Product((count,), p.m, p.n, k, src, weights, dst)
-        kernels, (phase,) = schedule(part, Ending(), assembly.engine.isa, assembly.engine.l2_bytes, one_range=True)
-        parts += concatenate([(phase, len(specs))], len(ARGUMENTS))
-        specs += kernels
+        parts += schedule(part, Ending(), assembly.engine.isa, assembly.engine.l2_bytes, one_range=True)
         at += count
     assembly.words.append("split_k")
-    records = np.concatenate([phase.records for phase in parts])
-    cycles = np.concatenate([phase.cycles for phase in parts])
-    assembly.add(tuple(specs), [Phase(parts[0].arguments, records, cycles)])
+    assembly.add([merged(parts)])
     add_partial_sums(assembly, p, len(ranges), partial)
 
 
 def rows_of_weights(assembly: "Assembly", p: Product) -> None:
     """A vector times row-major weights: ranges of whole rows, as partial sums, then their sum."""
     ranges = ranges_of(p.k, max(ROW_RANGE // DEPTH_STEP, -(-p.k // DEPTH_STEP // FEW_TILES)))
-    columns = balanced(p.n, ROW_COLUMNS)
+    widths = balanced(p.n, ROW_COLUMNS)
     specs: dict[GemvSpec, int] = {}
     records, cycles = [], []
     for i, (begin, end) in enumerate(ranges):
         part, at = p.depths(begin, end), 0
-        for width in columns:
+        for width in widths:
             spec = GemvSpec(assembly.engine.isa, width, end - begin, p.src.column_bytes, p.weights.row_bytes)
-            offsets = (part.src.start_bytes, part.weights.start_bytes + 4 * at, 0, 4 * (i * p.n + at), 0, 0, 0)
-            records.append((specs.setdefault(spec, len(specs)), *offsets))
+            columns = {
+                "src": part.src.start_bytes,
+                "weights": part.weights.start_bytes + 4 * at,
+                "dst": 4 * (i * p.n + at),
+            }
+            records.append(records_of(ARGUMENTS, columns, specs.setdefault(spec, len(specs))))
             cycles.append(width * (end - begin) // 8 + CALL_CYCLES)
             at += width
     partial = assembly.room(PARTIAL, 4 * len(ranges) * p.n)
-    buffers = (p.src.buffer, p.weights.buffer, "bias", partial, p.weights.buffer, "scale", "packed")
     assembly.words.append("rows")
-    assembly.add(tuple(specs), [Phase(buffers, np.array(records, np.int64), np.array(cycles, np.int32))])
+    assembly.add([partial_phase(p, partial, tuple(specs), records, cycles)])
     add_partial_sums(assembly, p, len(ranges), partial)
 
 
 def dots(assembly: "Assembly", p: Product) -> None:
     """Rows of src times a vector: what every lane sums, then the sum of the lanes."""
-    specs: dict[DotsSpec, int] = {}
-    records, cycles, at = [], [], 0
     row = 4 * assembly.lanes
     partial = assembly.room(PARTIAL, p.m * row)
-    for rows in balanced(p.m, max(STRIP, DOTS_ELEMENTS // p.k)):
-        spec = DotsSpec(assembly.engine.isa, rows, p.k, p.src.row_bytes)
-        offsets = (p.src.start_bytes + at * p.src.row_bytes, p.weights.start_bytes, 0, at * row, 0, 0, 0)
-        records.append((specs.setdefault(spec, len(specs)), *offsets))
-        cycles.append(rows * p.k // assembly.lanes + CALL_CYCLES)
-        at += rows
-    buffers = (p.src.buffer, p.weights.buffer, "bias", partial, p.weights.buffer, "scale", "packed")
+    most = max(STRIP, DOTS_ELEMENTS // p.k)
+    phases: list[Phase] = []
+    for piece in pieces_of(replace(p, dst=Matrix(partial, 0, (), row, 4)), most, 1, MANY_DOTS):
+        made = dots_phase(piece.product, most, assembly.engine.isa)
+        phases += in_rounds([made], piece, ARGUMENTS, is_first=not phases)
     assembly.words.append("dots")
-    assembly.add(tuple(specs), [Phase(buffers, np.array(records, np.int64), np.array(cycles, np.int32))])
+    assembly.add(phases)
     total = replace(p, k=assembly.lanes, src=Matrix(partial, 0, (), row, 4), weights=ones(assembly, 0))
-    assembly.add(*schedule(total, assembly.ending, assembly.engine.isa, assembly.engine.l2_bytes, one_range=True))
+    assembly.add(schedule(total, assembly.ending, assembly.engine.isa, assembly.engine.l2_bytes, one_range=True))
+
+
+def dots_phase(p: Product, most: int, isa: str) -> Phase:
+    """What every lane sums of at most `most` rows a record."""
+    specs: dict[DotsSpec, int] = {}
+    records, cycles, at = [], [], 0
+    for rows in balanced(p.m, most):
+        spec = DotsSpec(isa, rows, p.k, p.src.row_bytes)
+        columns = {
+            "src": p.src.start_bytes + at * p.src.row_bytes,
+            "weights": p.weights.start_bytes,
+            "dst": p.dst.start_bytes + at * p.dst.row_bytes,
+        }
+        records.append(records_of(ARGUMENTS, columns, specs.setdefault(spec, len(specs))))
+        cycles.append(rows * p.k // lanes_of(isa) + CALL_CYCLES)
+        at += rows
+    return partial_phase(p, p.dst.buffer, tuple(specs), records, cycles)
+
+
+def partial_phase(
+    p: Product, partial: str, kernels: tuple[KernelSpec, ...], records: list[Int64], cycles: list[int]
+) -> Phase:
+    """Kernels that read src and weights of a product and write partial sums."""
+    buffers = {"src": p.src.buffer, "weights": p.weights.buffer, "dst": partial}
+    arguments = views([buffers.get(name, "") for name in ARGUMENTS])
+    return Phase(kernels, arguments, np.concatenate(records), np.array(cycles, np.int32))
 
 
 def add_partial_sums(assembly: "Assembly", p: Product, count: int, partial: str) -> None:
@@ -104,7 +128,7 @@ def add_partial_sums(assembly: "Assembly", p: Product, count: int, partial: str)
 
     bias, others = p.bias and row_by_row(p.bias), tuple(map(row_by_row, p.others))
     total = Product((p.m,), 1, p.n, count, factors, sums, row_by_row(p.dst), bias, None, others).folded()
-    assembly.add(*schedule(total, assembly.ending, assembly.engine.isa, assembly.engine.l2_bytes, one_range=True))
+    assembly.add(schedule(total, assembly.ending, assembly.engine.isa, assembly.engine.l2_bytes, one_range=True))
 
 
 def ones(assembly: "Assembly", batch_dims: int) -> Matrix:

@@ -12,9 +12,11 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Int64, KernelSpec, Phase, Plan, concatenate
+from asmdnn.planning.phase import Int64, Phase, flushing, of_one_width, views
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.convolution.tiles import balanced
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
@@ -27,11 +29,12 @@ from asmdnn.primitives.products.blocks import (
     packs_aliases,
     panel_columns,
 )
-from asmdnn.primitives.products.outer import is_outer, outer_phase, src_aliases, weights_alias
+from asmdnn.primitives.products.outer import is_outer, outer_phases, src_aliases, weights_alias
 from asmdnn.primitives.products.partial import dots, reads_dots, reads_rows, rows_of_weights, split
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices_desc, panels_of, panels_tag
+from asmdnn.primitives.products.rounds import runs_of
 from asmdnn.primitives.products.schedule import Ending, schedule
-from asmdnn.primitives.reorder.schedule import reorder_phase
+from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.types import f32
 
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
@@ -72,24 +75,22 @@ class Assembly:
     """Phases, kernels and scratch as they come together; the only thing here that changes."""
 
     def __init__(self, engine: Engine, ending: Ending) -> None:
-        self.engine, self.ending = replace(engine, isa=f32_level(engine.isa)), ending
+        self.engine, self.ending = replace(engine, isa=dot_level(F32, engine.isa)), ending
         self.lanes = lanes_of(self.engine.isa)
         self.words: list[str] = []
-        self.specs: list[KernelSpec] = []
-        self.phases: list[tuple[Phase, int]] = []
+        self.phases: list[Phase] = []
         self.scratch: dict[str, int] = {}
         self.constants: dict[str, Int64] = {}
 
     def plan(self, tensors: Mapping[str, MemoryDesc], outputs: tuple[str, ...]) -> Plan:
         name = f"{'+'.join(dict.fromkeys(self.words)) or 'nothing'}:{self.engine.isa}"
-        empty = Phase(ARGUMENTS, np.zeros((0, 1 + len(ARGUMENTS)), np.int64), np.zeros(0, np.int32))
-        phases = self.phases or [(empty, 0)]
-        width = max(len(ARGUMENTS), *(len(phase.arguments) for phase, _ in phases))
-        return Plan(name, tuple(self.specs), concatenate(phases, width), tensors, self.constants, self.scratch, outputs)
+        nothing = [""] * len(ARGUMENTS)
+        empty = Phase((), views(nothing), np.zeros((0, 1 + len(nothing)), np.int64), np.zeros(0, np.int32))
+        phases = flushing(of_one_width(self.phases or [empty]))
+        return Plan(name, phases, tensors, self.constants, self.scratch, outputs)
 
-    def add(self, specs: tuple[KernelSpec, ...], phases: list[Phase]) -> None:
-        self.phases += [(phase, len(self.specs)) for phase in phases]
-        self.specs += specs
+    def add(self, phases: list[Phase]) -> None:
+        self.phases += phases
 
     def room(self, name: str, size_bytes: int) -> str:
         """The name of a scratch buffer of that size; phases that do not need it at the same time share it."""
@@ -100,9 +101,8 @@ class Assembly:
 
     def reorder(self, source: str, src: MemoryDesc, target: str, dst: MemoryDesc, word: str) -> None:
         """A phase that brings `source` into the format of the scratch or tensor `target`."""
-        specs, phase = reorder_phase(src, dst, (source, target))
         self.words.append(word)
-        self.add(specs, [phase])
+        self.add(reorder_phases(src, dst, (source, target)))
 
     def product(self, p: Product) -> None:
         """Everything for a product; nothing if dst is empty."""
@@ -184,12 +184,13 @@ class Assembly:
                 self.split_or_not(replace(part, weights=columns), splits)
                 continue
             packing = replace(part, packed=columns)
-            sizes = balanced(p.m, choose_block(packing, isa).rows)
-            first, at_once = packing.rows(0, sizes[0]), len(sizes) > FEW_ROW_TILES or not packs_aliases(packing)
+            sizes = runs_of(p.m, choose_block(packing, isa).rows)
+            tiles = sum(times for _, times in sizes)
+            first, at_once = packing.rows(0, sizes[0][0]), tiles > FEW_ROW_TILES or not packs_aliases(packing)
             self.words += ["packing_tiles", "tiles"]
-            self.add(*schedule(first, self.ending, isa, l2, one_range=at_once))
+            self.add(schedule(first, self.ending, isa, l2, one_range=at_once))
             if first.m < p.m:
-                self.add(*schedule(replace(part.rows(first.m, p.m), weights=columns), self.ending, isa, l2))
+                self.add(schedule(replace(part.rows(first.m, p.m), weights=columns), self.ending, isa, l2))
 
     def outer(self, p: Product) -> None:
         """A product of few steps of depth, dst row after row."""
@@ -200,15 +201,14 @@ class Assembly:
             self.pack(part, columns)
             p = replace(p, weights=columns)
         self.words.append("outer")
-        specs, phase = outer_phase(p, self.engine.isa)
-        self.add(specs, [phase])
+        self.add(outer_phases(p, self.engine.isa))
 
     def split_or_not(self, p: Product, splits: int) -> None:
         if splits > 1:
             split(self, p, splits)
         else:
             self.words.append("tiles")
-            self.add(*schedule(p, self.ending, self.engine.isa, self.engine.l2_bytes))
+            self.add(schedule(p, self.ending, self.engine.isa, self.engine.l2_bytes))
 
     def groups(self, p: Product, at_once: bool) -> Iterator[tuple[Product, Panels]]:
         """The product in groups of columns, and where in scratch each group's weights are to be packed."""

@@ -1,7 +1,7 @@
 """The records of a matrix product: tiles for every matrix of the batch, in the order that reads least."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -11,7 +11,7 @@ from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias, Items
 from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.planning.plan import Phase
+from asmdnn.planning.phase import NOTHING, Phase, View, records_of, views
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain
 from asmdnn.primitives.convolution.schedule import lay_out, make_depths
 from asmdnn.primitives.convolution.tiles import Int64, balanced
@@ -25,12 +25,14 @@ from asmdnn.primitives.products.blocks import (
     prefetches_columns,
 )
 from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 
 LINE_BYTES = 64
 STREAM_BYTES = 1024  # panels that a single row of dst reads are prefetched so far ahead
 STREAM_ROWS = 16  # and weights that are not packed so many rows ahead
 MAX_STREAM_BYTES = 1 << 24
 FEW_WEIGHTS = 64 * 64  # which stay in L1
+MANY_RANGES = 64  # of k, whose records are written out once for all equal ones
 WEIGHTS_SHARE = 8  # of L2: weights that stay there whatever the order
 
 
@@ -82,20 +84,18 @@ def steps_of(ranges: list[tuple[int, int]], bias: bool, ending: Ending, chain: t
         yield Step(depth.begin, depth.end, depth.bias, accumulate, ending.scaled, beta, depth.post_ops)
 
 
-def schedule(
-    p: Product, ending: Ending, isa: str, l2_bytes: int, one_range: bool = False
-) -> tuple[tuple[MatmulTileSpec, ...], list[Phase]]:
-    """Kernels, and a phase for each range of k; each continues the one before.  dst's columns are dense."""
+def schedule(p: Product, ending: Ending, isa: str, l2_bytes: int, one_range: bool = False) -> list[Phase]:
+    """A phase for each range of k; each continues the one before.  dst's columns are dense."""
     lanes, block = lanes_of(isa), choose_block(p, isa)
     whole = one_range or not ending.may_split
     ranges = [(0, p.k)] if whole else choose_ranges(p, block, lanes, l2_bytes)
-    cut = Cut.of(p, block, lanes, ranges, l2_bytes)
-    specs: dict[MatmulTileSpec, int] = {}
+    steps = list(steps_of(ranges, p.bias is not None, ending, ending.on_registers(p.others, lanes)))
     phases: list[Phase] = []
-    for step in steps_of(ranges, p.bias is not None, ending, ending.on_registers(p.others, lanes)):
-        records, cycles = cut.records(step, isa, specs)
-        phases.append(Phase(cut.buffers, records, cycles, continues=bool(phases)))
-    return tuple(specs), phases
+    for piece in pieces_of(p, block.rows, block.vectors * lanes):
+        cut = Cut.of(piece.product, block, lanes, ranges, l2_bytes)
+        made = cut.phases(steps, isa, ending.scaled)
+        phases += in_rounds(made, piece, cut.arguments, is_first=not phases)
+    return phases
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +126,39 @@ class Cut:
             items = [1] * p.batch[-1]
         return cls(p, block, lanes, sizes, groups, order.panels_at_once, -(-len(sizes) // order.chunks), items)
 
-    @property
-    def buffers(self) -> tuple[str, ...]:
+    def phases(self, steps: Sequence[Step], isa: str, scaled: bool) -> list[Phase]:
+        """A phase for each range of k; where there are very many, equal ones share records, and only views differ."""
+        specs: dict[MatmulTileSpec, int] = {}
+        made: dict[Step, tuple[Int64, npt.NDArray[np.int32]]] = {}
+        starts = []
+        for step in steps:
+            key = replace(step, begin=0, end=step.end - step.begin) if len(steps) > MANY_RANGES else step
+            if key not in made:
+                made[key] = self.records(key, isa, specs)
+            starts.append((made[key], step.begin - key.begin))
+        kernels, arguments = tuple(specs), self.views(scaled)
+        return [
+            Phase(kernels, self.further(arguments, begin), *laid_out, continues=i > 0, flushes=True)
+            for i, (laid_out, begin) in enumerate(starts)
+        ]
+
+    def further(self, arguments: tuple[View, ...], steps: int) -> tuple[View, ...]:
+        """The views behind so many steps of k."""
+        if not steps:
+            return arguments
+        p = self.p
+        moves = {"src": p.src.column_bytes, "weights": p.weights.row_bytes, "ahead": p.weights.row_bytes}
+        moves |= {"packed": p.packed.row_bytes} if p.packed else {}
+        return tuple(
+            View(view.buffer, steps * moves[name]) if name in moves and view is not NOTHING else view
+            for name, view in zip(self.arguments, arguments, strict=True)
+        )
+
+    def views(self, scaled: bool) -> tuple[View, ...]:
+        """What the arguments point into."""
         names = {name: x.buffer for name, x in self.p.operands().items()}
-        return tuple((names | {"ahead": names["weights"]}).get(name, name) for name in self.arguments)
+        names |= {"ahead": names["weights"]} | ({"scale": "scale"} if scaled else {})
+        return views([names.get(name, "") for name in self.arguments])
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -139,7 +168,7 @@ class Cut:
         """All records of a range of k: matrix after matrix, or runs of `items` of them."""
         matrices = self.matrices()
         rows, columns = self.tile_rows(step), self.group_rows(step)
-        pattern = np.array([sorted(set(self.sizes), reverse=True).index(size) for size in self.sizes], np.int64)
+        pattern = max(self.sizes) - np.array(self.sizes, np.int64)  # sizes differ by at most one
         parts = []
         for items in sorted(set(self.items or [1])):
             spec_of, cycles = self.specs(step, items, isa, specs)
@@ -177,8 +206,9 @@ class Cut:
         lines = self.ahead_lines()
         share = np.arange(len(first)) % self.chunk * (lines * LINE_BYTES * ((step.end - step.begin) // 8))
         packed = zero + (p.packed.start_bytes + step.begin * p.packed.row_bytes if p.packed else 0)
-        others = [x.start_bytes + first * x.row_bytes for x in p.others]
-        return np.stack((zero, src, weights, bias, dst, weights + share, zero, packed, *others), 1)
+        others = {n: x.start_bytes + first * x.row_bytes for n, x in zip(p.other_names, p.others, strict=True)}
+        columns = {"src": src, "weights": weights, "bias": bias, "dst": dst, "ahead": weights + share, "packed": packed}
+        return records_of(self.arguments, columns | others)
 
     def group_rows(self, step: Step) -> Int64:
         """int64[groups, 1 + arguments]: what each group of columns adds; ahead of it lies the next one."""
@@ -187,10 +217,15 @@ class Cut:
         panel = p.weights.panel_bytes if isinstance(p.weights, Panels) else 4 * self.block.panel_vectors * self.lanes
         step_bytes = panel * (self.block.vectors // self.block.panel_vectors)
         bias = zero if p.bias is None else number * width * p.bias.column_bytes
-        ahead = (number + 1) % self.groups * step_bytes
-        packed = number * (p.packed.panel_bytes if p.packed else 0)
-        others = [number * width * x.column_bytes for x in p.others]
-        return np.stack((zero, zero, number * step_bytes, bias, number * 4 * width, ahead, zero, packed, *others), 1)
+        columns = {
+            "weights": number * step_bytes,
+            "bias": bias,
+            "dst": number * 4 * width,
+            "ahead": (number + 1) % self.groups * step_bytes,
+            "packed": number * (p.packed.panel_bytes if p.packed else 0),
+        }
+        others = {n: number * width * x.column_bytes for n, x in zip(p.other_names, p.others, strict=True)}
+        return records_of(self.arguments, columns | others)
 
     def ahead_lines(self) -> int:
         """Cache lines of the next panel that each 8 steps prefetch, so that the tiles of a chunk bring all of it."""

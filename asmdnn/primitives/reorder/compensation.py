@@ -26,7 +26,7 @@ from asmdnn.generators.move.shuffle_rows import ARGUMENTS as ROWS_ARGUMENTS
 from asmdnn.generators.move.shuffle_rows import RowsSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.planning.plan import Int64, Phase
+from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA, MAX_OFFSET, SINGLE, Shape, split
 from asmdnn.primitives.reorder.loops import Box, Loop, digits, merge, pieces_of
 from asmdnn.primitives.reorder.quantization import strides_of
@@ -35,7 +35,7 @@ from asmdnn.types import s32
 
 MOST_VECTORS = 64  # that a tap adds, unrolled
 MOST_CYCLES = 2**31 - 1
-Phased = tuple[tuple[CompensationSpec | RowsSpec, ...], Phase, dict[str, Int64]]
+Phased = tuple[Phase, dict[str, Int64]]
 
 
 def compensation_desc(dst: MemoryDesc, mask: int) -> MemoryDesc:
@@ -45,7 +45,7 @@ def compensation_desc(dst: MemoryDesc, mask: int) -> MemoryDesc:
 
 
 def compensation_phase(dst: MemoryDesc, mask: int) -> Phased:
-    """Kernels, records and constants that compute the buffer "compensation" from "dst"."""
+    """The phase and the constants that compute the buffer "compensation" from "dst"."""
     if 0 in dst.dims:
         return nothing_to_sum(compensation_desc(dst, mask).size_bytes)
     summed = merge([x for dim in range(dst.ndims) if not mask >> dim & 1 for x in padded_loops(dst, dim)])
@@ -62,8 +62,9 @@ def compensation_phase(dst: MemoryDesc, mask: int) -> Phased:
         cost = min(CALL_CYCLES + spec.cycles_a_tap * len(taps), MOST_CYCLES)
         cycles.append(np.full(len(grid), cost, np.int32))
     arguments = ("dst", *compensation.ARGUMENTS[1:])
-    phase = Phase(arguments, np.ascontiguousarray(np.concatenate(records)), np.concatenate(cycles))
-    return tuple(index), phase, {"taps": np.concatenate(([len(taps)], taps))}
+    together = np.ascontiguousarray(np.concatenate(records))
+    phase = Phase(tuple(index), views(arguments), together, np.concatenate(cycles))
+    return phase, {"taps": np.concatenate(([len(taps)], taps))}
 
 
 def nothing_to_sum(size_bytes: int) -> Phased:
@@ -71,8 +72,8 @@ def nothing_to_sum(size_bytes: int) -> Phased:
     spec = RowsSpec(KERNEL_ISA, 1, size_bytes, 0, size_bytes, zero=True)
     count = int(size_bytes > 0)
     records = np.zeros((count, 1 + len(ROWS_ARGUMENTS)), np.int64)
-    phase = Phase(("dst", "compensation"), records, np.full(count, CALL_CYCLES, np.int32))
-    return (spec,) * count, phase, {}
+    cycles = np.full(count, CALL_CYCLES, np.int32)
+    return Phase((spec,) * count, views(("dst", "compensation")), records, cycles), {}
 
 
 def padded_loops(dst: MemoryDesc, dim: int) -> Iterator[Loop]:

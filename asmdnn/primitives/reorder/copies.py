@@ -8,9 +8,10 @@ from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import KernelSpec, Phase, Plan, concatenate
+from asmdnn.planning.phase import Phase, View, of_one_width
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.formats import row_major
-from asmdnn.primitives.reorder.schedule import reorder_phase
+from asmdnn.primitives.reorder.schedule import reorder_phases
 
 WORD = "reorder"  # in the implementation's name
 
@@ -36,8 +37,7 @@ def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], reads: Contai
     return replace(
         plan,
         implementation=f"{WORD}+{plan.implementation}",
-        specs=tuple(copies.specs),
-        phases=copies.joined(),
+        phases=of_one_width(copies.phases),
         tensors={**plan.tensors, **apart},
         scratch_bytes={**plan.scratch_bytes, **scratch, **copies.scratch},
         in_place=() if outputs else tuple(name for name in plan.in_place if name not in apart),
@@ -50,11 +50,10 @@ def copy_of(name: str) -> str:
 
 
 class Copies:
-    """Kernels, phases and scratch as they come together."""
+    """Phases and scratch as they come together."""
 
     def __init__(self) -> None:
-        self.specs: list[KernelSpec] = []
-        self.phases: list[tuple[Phase, int]] = []
+        self.phases: list[Phase] = []
         self.scratch: dict[str, int] = {}
 
     def bring(self, source: str, src: MemoryDesc, target: str, dst: MemoryDesc) -> None:
@@ -67,19 +66,12 @@ class Copies:
         self.reorder(source, repeated(src, dst.dims), target, dst)
 
     def reorder(self, source: str, src: MemoryDesc, target: str, dst: MemoryDesc) -> None:
-        specs, phase = reorder_phase(src, dst, (source, target))
-        self.phases.append((phase, len(self.specs)))
-        self.specs.extend(specs)
+        self.phases += reorder_phases(src, dst, (source, target))
 
     def add_plan(self, plan: Plan, apart: Container[str]) -> None:
         """The phases of a plan, with copies of the tensors `apart`."""
-        for phase in plan.phases:
-            buffers = tuple(copy_of(name) if name in apart else name for name in phase.arguments)
-            self.phases.append((replace(phase, arguments=buffers), len(self.specs)))
-        self.specs.extend(plan.specs)
-
-    def joined(self) -> tuple[Phase, ...]:
-        return concatenate(self.phases, max(len(phase.arguments) for phase, _ in self.phases))
+        places = {name: View(copy_of(name)) for name in plan.tensors if name in apart}
+        self.phases += [phase.on(places) for phase in plan.phases]
 
 
 def repeated(desc: MemoryDesc, dims: tuple[int, ...]) -> MemoryDesc:

@@ -12,15 +12,14 @@ from asmdnn.generators.functions.quotient import F32_BYTES, QuotientSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert_block import ARGUMENTS
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import KernelSpec, Phase, concatenate
+from asmdnn.planning.phase import Phase, of_one_width, views
 from asmdnn.primitives.attributes.attr import Attr, Sum
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
-from asmdnn.primitives.reorder.schedule import STREAMING_BYTES, reorder_phase
+from asmdnn.primitives.reorder.schedule import STREAMING_BYTES, reorder_phases
 from asmdnn.types import f32, s32
 
 DIVISION_CYCLES = 16
 MOST_SCALES = 1 << 28  # offsets of scales, and of factors behind them, are 32 bits in code
-UNUSED = "src"  # what fills the place of an argument that no kernel of a phase looks at
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,23 +96,22 @@ def strides_of(dims: tuple[int, ...], mask: int) -> tuple[int, ...]:
     return tuple(count_of(dims[dim + 1 :], mask >> dim + 1) if mask >> dim & 1 else 0 for dim in range(len(dims)))
 
 
-def reorder_phases(
-    src: MemoryDesc, dst: MemoryDesc, quantization: Quantization
-) -> tuple[tuple[KernelSpec, ...], tuple[Phase, ...]]:
-    """All kernels and phases of a reorder."""
-    buffers = buffers_of(quantization)
+def quantized_phases(src: MemoryDesc, dst: MemoryDesc, quantization: Quantization) -> tuple[Phase, ...]:
+    """All phases of a reorder."""
     streams = src.size_bytes + dst.size_bytes >= STREAMING_BYTES
-    specs, phase = reorder_phase(src, dst, buffers, quantization.conversion, quantization.scale_strides, streams)
+    buffers, strides = buffers_of(quantization), quantization.scale_strides
+    phases = reorder_phases(src, dst, buffers, quantization.conversion, strides, streams)
     divide = quantization.quotient
     if divide is None:
-        return specs, (phase,)
+        return tuple(phases)
+    used = [name if name == "scales" or name in quantization.tensors else "" for name in quotient.ARGUMENTS]
     first = Phase(
-        tuple(name if name in quantization.tensors else UNUSED for name in ("src_scales",))
-        + tuple(quotient.ARGUMENTS[1:]),
+        (divide,),
+        views(used),
         np.zeros((1, 1 + len(quotient.ARGUMENTS)), np.int64),
         np.array([divide.count * DIVISION_CYCLES], np.int32),
     )
-    return (divide, *specs), concatenate([(first, 0), (phase, 1)], len(buffers))
+    return of_one_width((first, *phases))
 
 
 def buffers_of(quantization: Quantization) -> tuple[str, ...]:
@@ -124,6 +122,6 @@ def buffers_of(quantization: Quantization) -> tuple[str, ...]:
         "src_zero_points" if conversion.src_zero_point else "",
         "dst_zero_points" if conversion.dst_zero_point else "",
     )
-    buffers = ("src", "dst", *(name or UNUSED for name in used)) if any(used) else ("src", "dst")
+    buffers = ("src", "dst", *used) if any(used) else ("src", "dst")
     assert len(buffers) in (2, len(ARGUMENTS))
     return buffers

@@ -4,13 +4,14 @@ from dataclasses import dataclass, replace
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Plan, concatenate
+from asmdnn.planning.phase import of_one_width
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.compensation import compensation_desc, compensation_phase
-from asmdnn.primitives.reorder.quantization import quantization_of, reorder_phases
+from asmdnn.primitives.reorder.quantization import quantization_of, quantized_phases
 from asmdnn.types import s8
 
 
@@ -73,20 +74,18 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan | Refusal:
     quantization = quantization_of(desc.src, desc.dst, attr)
     if isinstance(quantization, str):
         return Refusal(name, quantization)
-    specs, phases = reorder_phases(desc.src, desc.dst, quantization)
+    phases = quantized_phases(desc.src, desc.dst, quantization)
     tensors = {"src": desc.src, "dst": desc.dst, **quantization.tensors}
-    whole = Plan(name, specs, phases, tensors, {}, quantization.scratch_bytes, ("dst",))
+    whole = Plan(name, phases, tensors, {}, quantization.scratch_bytes, ("dst",))
     return whole if desc.compensation is None else compensated(whole, desc.dst, desc.compensation)
 
 
 def compensated(before: Plan, dst: MemoryDesc, mask: int) -> Plan:
     """The plan with a further phase and result."""
-    specs, phase, constants = compensation_phase(dst, mask)
-    width = max(len(x.arguments) for x in (*before.phases, phase))
+    phase, constants = compensation_phase(dst, mask)
     return replace(
         before,
-        specs=(*before.specs, *specs),
-        phases=concatenate([*((x, 0) for x in before.phases), (phase, len(before.specs))], width),
+        phases=of_one_width((*before.phases, phase)),
         tensors={**before.tensors, "compensation": compensation_desc(dst, mask)},
         constants=constants,
         outputs=(*before.outputs, "compensation"),

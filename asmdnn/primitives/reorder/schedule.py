@@ -3,14 +3,18 @@
 Two loops of a box run inside the kernel that reorder_blocks.py chooses; the others become records.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.transpose import across_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Int64, Phase
+from asmdnn.planning.phase import Int64, Phase, views
+from asmdnn.planning.rounds import MANY, apart, in_loops
 from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, ReorderSpec, Shape
 from asmdnn.primitives.reorder.loops import Box, Loop, boxes, merge
 
@@ -19,14 +23,27 @@ CALL_CYCLES = 20
 BYTES_PER_CYCLE = 8
 
 
-def reorder_phase(
+class Call(NamedTuple):
+    """The calls of one kernel for a box; each is expected to take `cycles`."""
+
+    kernel: int
+    box: Box
+    shape: Shape
+    cycles: int
+
+    @property
+    def records(self) -> int:
+        return prod(loop.extent for loop in outer_loops(self.box, self.shape))
+
+
+def reorder_phases(
     src: MemoryDesc,
     dst: MemoryDesc,
     buffers: tuple[str, ...],
     conversion: Conversion | None = None,
     scales: tuple[int, ...] | None = None,
     streams: bool = False,
-) -> tuple[tuple[ReorderSpec, ...], Phase]:
+) -> list[Phase]:
     """Kernels and records that bring buffers[0] into the format of buffers[1].
 
     conversion: what the types say if None.  scales: the stride of each dim in buffers[2].  streams: the result is too
@@ -34,21 +51,39 @@ def reorder_phase(
     """
     maker = Blocks(conversion or Conversion(src.dtype.name, dst.dtype.name), streams)
     index: dict[ReorderSpec, int] = {}
-    records, cycles = [np.empty((0, 1 + len(buffers)), np.int64)], [np.empty(0, np.int32)]
+    calls: list[Call] = []
     for whole in with_zeros(maker, [maker.in_bytes(box) for box in boxes(src, dst, scales)]):
         for box, shape in maker.cut(whole):
             spec = maker.kernel(box, shape)
-            grid = starts(box, shape)
-            rows = np.zeros((len(grid), 1 + len(buffers)), np.int64)
-            rows[:, 0] = index.setdefault(spec, len(index))
-            used = min(3, len(buffers))
-            rows[:, 1 : 1 + used] = grid[:, :used]
-            records.append(rows)
-            moved = shape.elements * max(maker.sizes)
-            cycles.append(np.full(len(grid), CALL_CYCLES + moved // BYTES_PER_CYCLE, np.int32))
+            cost = CALL_CYCLES + shape.elements * max(maker.sizes) // BYTES_PER_CYCLE
+            calls.append(Call(index.setdefault(spec, len(index)), box, shape, cost))
+    return phases_of(calls, tuple(index), buffers)
+
+
+def phases_of(calls: Sequence[Call], kernels: tuple[ReorderSpec, ...], buffers: tuple[str, ...]) -> list[Phase]:
+    """One phase of all records, or, where there are many, rounds of each box apart from the others."""
+    arguments, used = views(buffers), min(3, len(buffers))
+    if sum(call.records for call in calls) > MANY:
+        found: list[Phase] = []
+        for call in calls:
+            record = np.zeros((1, 1 + len(buffers)), np.int64)
+            record[0, : 1 + used] = (call.kernel, call.box.src, call.box.dst, call.box.scale)[: 1 + used]
+            rest = (0,) * (len(buffers) - used)
+            loops = [(x.extent, ((x.src, x.dst, x.scale)[:used] + rest)) for x in outer_loops(call.box, call.shape)]
+            made = in_loops(kernels, arguments, record, np.array([call.cycles], np.int32), loops)
+            found += apart(made) if found else made
+        return found
+    records, cycles = [np.empty((0, 1 + len(buffers)), np.int64)], [np.empty(0, np.int32)]
+    for call in calls:
+        grid = starts(call.box, call.shape)
+        rows = np.zeros((len(grid), 1 + len(buffers)), np.int64)
+        rows[:, 0] = call.kernel
+        rows[:, 1 : 1 + used] = grid[:, :used]
+        records.append(rows)
+        cycles.append(np.full(len(grid), call.cycles, np.int32))
     together, costs = np.concatenate(records), np.concatenate(cycles)
     order = np.argsort(together[:, 2], kind="stable")  # a line that two boxes share, such as of padding, is at hand
-    return tuple(index), Phase(buffers, np.ascontiguousarray(together[order]), costs[order])
+    return [Phase(kernels, arguments, np.ascontiguousarray(together[order]), costs[order])]
 
 
 def with_zeros(maker: Blocks, found: list[Box]) -> list[Box]:
@@ -88,11 +123,16 @@ def zeros_of(padding: Box, outer: list[tuple[int, int]], size: int, unit: int) -
     return dense.extent * size // unit if rest == outer and dense.extent * size % unit == 0 else 0
 
 
+def outer_loops(box: Box, shape: Shape) -> list[Loop]:
+    """The loops outside of kernels, the outermost in dst first."""
+    return sorted((x for x in box.loops if not shape.has(x)), key=lambda x: -x.dst)
+
+
 def starts(box: Box, shape: Shape) -> Int64:
     """int64[records, 3]: where every call starts in src, dst and scales, so that dst is written as nearly in order as
     can be: lines that two calls share are still in a cache."""
     grid = np.array([[box.src, box.dst, box.scale]], np.int64)
-    for loop in sorted((x for x in box.loops if not shape.has(x)), key=lambda x: -x.dst):
+    for loop in outer_loops(box, shape):
         steps = np.arange(loop.extent)[:, None] * (loop.src, loop.dst, loop.scale)
         grid = (grid[:, None] + steps).reshape(-1, 3)
     return grid

@@ -11,7 +11,8 @@ offsets, the *positions*, are the same in both, and fall into runs of equal dist
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, product
+from math import prod
 
 import numpy as np
 
@@ -20,7 +21,9 @@ from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Tile
 from asmdnn.generators.move.shuffle_network import HALF_BYTES
 from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Int64, KernelSpec, Phase
+from asmdnn.planning.phase import Int64, KernelSpec, Phase, views
+from asmdnn.planning.rounds import apart, in_loops
+from asmdnn.primitives.reorder.loops import digits, merge, pieces_of
 from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
 
 KERNEL_ISA = "avx2"  # its kernels serve every level
@@ -28,6 +31,8 @@ RECORD_BYTES = 16384  # of dst, and as much of src: both stay in L1, and threads
 ROW_BYTES = 8192
 FEWEST_PIXELS = 8
 MOVES = 64  # elements of one kernel
+MANY_POSITIONS = 1 << 16  # whose records are written out
+POSITIONS = 1 << 12  # of more, those of a round
 CALL_CYCLES = 20
 BYTES_PER_CYCLE = 8
 # A dst so large will not be read from cache.  Of 12 MiB, on a Zen 3 with 32 MiB of L3, see the table in the commit.
@@ -52,30 +57,57 @@ class Records:
 
     def phase(self) -> Phase:
         records = np.array(self.records, np.int64).reshape(-1, 1 + len(ARGUMENTS))
-        return Phase(ARGUMENTS, records, np.array(self.cycles, np.int32))
+        return Phase(tuple(self.specs), views(ARGUMENTS), records, np.array(self.cycles, np.int32))
 
 
-def schedule(desc: MemoryDesc, dim: int, rows: int) -> tuple[tuple[KernelSpec, ...], Phase]:
+def schedule(desc: MemoryDesc, dim: int, rows: int) -> list[Phase]:
     """Kernels and records that shuffle `dim` of a tensor, whose indices in dst are a matrix of so many rows."""
+    if prod(desc.dims) > MANY_POSITIONS * desc.dims[dim] and not desc.has_padding:
+        return in_rounds(desc, dim, rows)
     out = Records(desc.size_bytes)
     if 0 not in desc.dims:
         size = desc.dtype.size_bytes
         offsets = size * desc.dim_offsets(dim)
         positions = size * positions_of(desc, dim)
         step, runs = runs_of(positions)
-        unit_bytes, run_bytes = unit_of(offsets, desc.dims[dim], size, step)
-        axis = Axis(size, unit_bytes or size, desc.dims[dim], rows, tuple(offsets.tolist()), run_bytes)
-        if unit_bytes:
-            by_units(out, axis, step, runs)
-            covered = offsets
-        else:
-            if step == size:
-                by_rows(out, axis, runs)
-            else:
-                by_elements(out, axis, step, runs)
-            covered = offsets[: desc.dims[dim]]
-        fill_padding(out, desc, positions, covered)
-    return tuple(out.specs), out.phase()
+        by_units = move(out, desc, dim, rows, step, runs)
+        fill_padding(out, desc, positions, offsets if by_units else offsets[: desc.dims[dim]])
+    return [out.phase()]
+
+
+def move(out: Records, desc: MemoryDesc, dim: int, rows: int, step: int, runs: Runs) -> bool:
+    """Records for runs of positions; whether they write the padding of the axis, too."""
+    size, offsets = desc.dtype.size_bytes, desc.dtype.size_bytes * desc.dim_offsets(dim)
+    unit_bytes, run_bytes = unit_of(offsets, desc.dims[dim], size, step)
+    axis = Axis(size, unit_bytes or size, desc.dims[dim], rows, tuple(offsets.tolist()), run_bytes)
+    if unit_bytes:
+        by_units(out, axis, step, runs)
+    elif step == size:
+        by_rows(out, axis, runs)
+    else:
+        by_elements(out, axis, step, runs)
+    return bool(unit_bytes)
+
+
+def in_rounds(desc: MemoryDesc, dim: int, rows: int) -> list[Phase]:
+    """Of a tensor without padding and of many positions: records for some neighbours, again and again."""
+    size, phases = desc.dtype.size_bytes, list[Phase]()
+    others = [list(pieces_of(n, n, digits(desc, d), digits(desc, d), 0)) for d, n in enumerate(desc.dims) if d != dim]
+    for pieces in product(*others):
+        start = size * (desc.offset0 + sum(piece.src for piece in pieces))
+        *outer, inner = merge([x for piece in pieces for x in piece.loops if x.extent > 1])
+        step = size * inner.src
+        around = [(x.extent, (size * x.src,) * len(ARGUMENTS)) for x in outer]
+        count, rest = divmod(inner.extent, POSITIONS)
+        for begin, length, times in ((0, POSITIONS, count), (count * POSITIONS, rest, 1)):
+            if length and times:
+                out = Records(desc.size_bytes)
+                move(out, desc, dim, rows, step, [(start + begin * step, length)])
+                loops = [*around, (times, (POSITIONS * step,) * len(ARGUMENTS))]
+                one = out.phase()
+                made = in_loops(one.kernels, one.arguments, one.records, one.cycles, loops)
+                phases += apart(made) if phases else made
+    return phases
 
 
 def with_streaming(spec: ShuffleSpec | RowsSpec | ElementsSpec) -> ShuffleSpec | RowsSpec | ElementsSpec:

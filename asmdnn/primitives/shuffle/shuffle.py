@@ -89,5 +89,5 @@ def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan | Refusal:
         return Refusal(name, "elements of dst overlap")
     if desc.src.size_bytes > MAX_SPAN_BYTES and desc.src.strides[desc.axis] * desc.src.dims[desc.axis] > MAX_SPAN_BYTES:
         return Refusal(name, "the shuffled axis spans more than 2 GiB")
-    specs, phase = schedule(desc.src, desc.axis, desc.rows)
-    return Plan(name, specs, (phase,), {"src": desc.src, "dst": desc.dst}, {}, {}, ("dst",))
+    phases = schedule(desc.src, desc.axis, desc.rows)
+    return Plan(name, tuple(phases), {"src": desc.src, "dst": desc.dst}, {}, {}, ("dst",))

@@ -1,0 +1,147 @@
+"""Of the proof of a plan: that records are well formed, stay inside their views, and continue what they say."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from asmdnn.generators.footprint import Range, TapList
+from asmdnn.planning.coverage import PlanError
+from asmdnn.planning.phase import NOTHING, Int64, Phase
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.touches import Calls
+
+
+def check_form(plan: Plan, index: int) -> None:
+    """The executor walks dense int64 records of one width, and trusts their kernel indices."""
+    phase, width = plan.phases[index], 1 + plan.arguments
+    records, where = phase.records, f"phase {index}"
+    if len(phase.arguments) + 1 != width:
+        raise PlanError(f"{where} has {len(phase.arguments)} arguments, phase 0 has {width - 1}")
+    if records.dtype != np.int64 or not records.flags.c_contiguous or records.shape[1:] != (width,):
+        raise PlanError(f"{where}: records must be dense int64[n, {width}], not {records.dtype}{records.shape}")
+    if len(phase.cycles) != len(records):
+        raise PlanError(f"{where}: {len(phase.cycles)} costs for {len(records)} records")
+    for kernel in np.unique(records[:, 0]):
+        if not 0 <= kernel < len(phase.kernels):
+            raise PlanError(f"{where}: records name kernel {kernel}, there are {len(phase.kernels)}")
+    for times, strides in phase.repeats:
+        if times < 1 or len(strides) != width - 1:
+            raise PlanError(f"{where}: a repeat of {times} rounds has {len(strides)} strides for {width - 1} arguments")
+    groups = phase.groups
+    if groups is not None:
+        ends = (int(groups[0]), int(groups[-1])) if len(groups) > 1 else ()
+        if groups.dtype != np.int64 or ends != (0, len(records)) or (np.diff(groups) < 1).any():
+            raise PlanError(f"{where}: groups must be ascending int64 from 0 to {len(records)}, the records")
+    for view in phase.arguments:
+        check_view(plan, phase, view.buffer, where)
+
+
+def check_view(plan: Plan, phase: Phase, name: str, where: str) -> None:
+    """All views of a buffer lie inside it."""
+    for view in phase.arguments:
+        if view.buffer != name or view == NOTHING:
+            continue
+        if name not in plan.tensors and name not in plan.constants and name not in plan.scratch_bytes:
+            raise PlanError(f"{where}: there is no buffer {name!r}")
+        end = view.offset_bytes + (view.size_bytes or 0)
+        if view.offset_bytes < 0 or (view.size_bytes or 0) < 0 or end > plan.buffer_bytes(name):
+            raise PlanError(f"{where}: the view {view} leaves {name}, which has {plan.buffer_bytes(name)} bytes")
+
+
+def check_calls(plan: Plan, calls: Calls, where: str) -> None:
+    """The accesses of one kernel's records are inside their views."""
+    for side in (calls.accesses.reads, calls.accesses.writes):
+        for argument, spans in side.items():
+            if calls.view(argument) == NOTHING:
+                raise PlanError(f"{where}: its argument {argument} points to nothing")
+            if (spans.ends < spans.begins).any():
+                raise PlanError(f"{where}: a footprint ends before it begins in {calls.view(argument).buffer}")
+            reach = spans.reach(argument)
+            check_bounds(plan, calls, argument, calls.span(argument, reach.begin_bytes, reach.end_bytes), where)
+    if calls.taps:
+        check_taps(plan, calls, calls.taps, where)
+
+
+def check_bounds(plan: Plan, calls: Calls, argument: int, reach: tuple[int, int], where: str) -> None:
+    """Bytes [first, last) from the start of a view are inside it."""
+    view, (first, last) = calls.view(argument), reach
+    limit = plan.buffer_bytes(view.buffer) - view.offset_bytes if view.size_bytes is None else view.size_bytes
+    if first < 0 or last > limit:
+        raise PlanError(f"{where}: bytes [{first}, {last}) of {view} are touched, which has {limit}")
+
+
+def check_taps(plan: Plan, calls: Calls, taps: TapList, where: str) -> None:
+    """Every tap of every list that the records use stays inside its views."""
+    view = calls.view(taps.argument)
+    values = plan.constants[view.buffer]
+    if calls.repeats(taps.argument) and any(stride for _, stride in calls.repeats(taps.argument)):
+        raise PlanError(f"{where}: rounds move the tap list")
+    lists = calls.offsets[:, taps.argument]
+    moves = {a: calls.span(a, 0, 0) for a in taps.targets}
+    every = calls.offsets
+    for start in np.unique(lists):
+        users = every[lists == start]
+        for group, offsets in read_tap_list(values, view.offset_bytes + int(start), taps, where):
+            for access in taps.groups[group]:
+                column = taps.targets.index(access.argument)
+                low, high = int(offsets[:, column].min()), int(offsets[:, column].max())
+                reach = Range(access.argument, low + access.begin_bytes, high + access.end_bytes)
+                check_bounds(plan, calls, access.argument, span_of(calls, users, reach, moves), where)
+
+
+def span_of(calls: Calls, users: Int64, reach: Range, moves: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """As Calls.span, of some records."""
+    column = calls.offsets[:, reach.argument]
+    low, high = moves[reach.argument]
+    own = users[:, reach.argument]
+    before, behind = low - int(column.min()), high - int(column.max())
+    return int(own.min()) + before + reach.begin_bytes, int(own.max()) + behind + reach.end_bytes
+
+
+def read_tap_list(values: Int64, start_bytes: int, taps: TapList, where: str) -> Iterator[tuple[int, Int64]]:
+    """(group, int64[count, targets]) of every group that has taps."""
+    at, width = start_bytes // 8, len(taps.targets)
+    for group in range(len(taps.groups)):
+        count = int(values[at]) if 0 <= at < len(values) else -1
+        if start_bytes % 8 or count < 0 or at + 1 + count * width > len(values):
+            raise PlanError(f"{where}: the tap list at byte {start_bytes} of taps leaves its constant")
+        if count:
+            yield group, values[at + 1 : at + 1 + count * width].reshape(count, width)
+        at += 1 + count * width
+
+
+def continued(plan: Plan, index: int, old: Sequence[Calls], new: Sequence[Calls] = ()) -> set[str]:
+    """The buffers in which record i of the phase writes exactly what record i of the phase before wrote; not none."""
+    before, after = plan.phases[index - 1], plan.phases[index]
+    buffers = [[view.buffer for view in phase.arguments] for phase in (before, after)]
+    if index == 0 or buffers[0] != buffers[1] or before.records.shape != after.records.shape:
+        raise PlanError(f"phase {index} continues a phase with other records or arguments")
+    if before.repeats != after.repeats or before.alone != after.alone or not same(before.groups, after.groups):
+        raise PlanError(f"phase {index} continues a phase with other rounds or groups")
+    old_writes = {one.spec: one.accesses.writes for one in old}
+    new_writes = {one.spec: one.accesses.writes for one in new}
+    written: set[int] = set()
+    others: set[int] = set()  # arguments through which other bytes are written
+    for first, second in np.unique(np.stack((before.records[:, 0], after.records[:, 0]), 1), axis=0):
+        sides = old_writes[before.kernels[first]], new_writes[after.kernels[second]]
+        written |= sides[1].keys()
+        for argument, spans in sides[1].items():
+            was = sides[0].get(argument)
+            if was is None or was.pairs() != spans.pairs():
+                others.add(argument)
+    if written == others:
+        raise PlanError(f"phase {index} writes other bytes than the phase it continues")
+    moved = {a: before.records[:, 1 + a] != after.records[:, 1 + a] for a in sorted(written - others)}
+    kept = {
+        after.arguments[a].buffer
+        for a, changed in moved.items()
+        if not changed.any() and after.arguments[a] == before.arguments[a]
+    }
+    if not kept:
+        record = min(int(changed.argmax()) for changed in moved.values())
+        raise PlanError(f"phase {index}: record {record} does not continue its own output")
+    return kept
+
+
+def same(one: Int64 | None, other: Int64 | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))

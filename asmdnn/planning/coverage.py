@@ -1,0 +1,153 @@
+"""How often elements of a buffer are written, where rounds of records are not written out.
+
+The buffer is folded: element x is (x // period, x % period).  A write that comes again every `period` elements is a
+range of rows there, so that rows between two neighbouring `cuts` are alike, and one of them stands for all.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import lcm
+
+import numpy as np
+
+from asmdnn.errors import AsmdnnError
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.phase import Int64
+
+MOST_COUNTS = 1 << 28  # of a folded buffer: what a proof may keep in memory
+Loop = tuple[int, int]  # (times, elements from one to the next)
+
+
+class PlanError(AsmdnnError):
+    """A plan that would read or write the wrong bytes; a defect of asmdnn, never the caller's."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Runs:
+    """Elements [begins[i], ends[i]), again and again as the loops say."""
+
+    begins: Int64
+    ends: Int64
+    loops: tuple[Loop, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Coverage:
+    """times[i, j]: how often element j of the rows from cuts[i] to cuts[i + 1] is written."""
+
+    cuts: Int64
+    times: Int64
+
+    def __add__(self, other: "Coverage") -> "Coverage":
+        cuts = np.union1d(self.cuts, other.cuts)
+        return Coverage(cuts, self.at(cuts) + other.at(cuts))
+
+    def at(self, cuts: Int64) -> Int64:
+        """The counts by other rows, which these are made of; 0 outside."""
+        row = np.searchsorted(self.cuts, cuts[:-1], side="right") - 1
+        inside = (row >= 0) & (row < len(self.times))
+        found: Int64 = np.where(inside[:, None], self.times[np.clip(row, 0, max(0, len(self.times) - 1))], 0)
+        return found
+
+    def element(self, where: int) -> int:
+        """The number of the element at a flat index of `times`."""
+        row, column = divmod(where, self.times.shape[1])
+        return int(self.cuts[row]) * int(self.times.shape[1]) + int(column)
+
+
+def period_of(strides: Iterable[int], elements: int) -> int:
+    """The least period that all strides divide; the whole buffer if there is none."""
+    found = lcm(*strides)
+    return max(1, min(found, elements) if found else elements)
+
+
+def longest(loops: Sequence[Loop]) -> Loop | None:
+    """The loop that is worth folding."""
+    return max((loop for loop in loops if loop[1] > 0), key=lambda loop: loop[0], default=None)
+
+
+def count(runs: Iterable[Runs], elements: int) -> Coverage:
+    """How often runs without loops write each element: 1 more where one begins, 1 less where it ends."""
+    changes = np.zeros(elements + 1, np.int64)
+    for x in runs:
+        changes += np.bincount(x.begins, minlength=len(changes))
+        changes -= np.bincount(x.ends, minlength=len(changes))
+    return Coverage(np.array((0, 1), np.int64), np.cumsum(changes[None, :-1], axis=1))
+
+
+def cover(runs: Iterable[Runs], period: int) -> Coverage:
+    """How often all runs together write what, folded."""
+    boxes = np.concatenate([np.zeros((0, 4), np.int64), *(box for x in runs for box in folded(x, period))])
+    cuts = np.unique(np.append(boxes[:, :2].ravel(), (0, 1)))
+    rows = np.searchsorted(cuts, boxes[:, :2])
+    width = period + 1
+    count = len(cuts) - 1
+    if count * width > MOST_COUNTS:
+        raise PlanError(f"a proof of {count} rows of {period} elements takes too much memory")
+    changes = np.zeros(count * width, np.int64)
+    for sign, row, column in ((1, 0, 2), (-1, 0, 3), (-1, 1, 2), (1, 1, 3)):
+        inside = rows[:, row] < count
+        places = rows[inside, row] * width + boxes[inside, column]
+        changes += sign * np.bincount(places, minlength=len(changes))
+    table = changes.reshape(count, width)
+    np.cumsum(table, axis=0, out=table)
+    np.cumsum(table, axis=1, out=table)
+    return Coverage(cuts, table[:, :-1])
+
+
+def folded(runs: Runs, period: int) -> Iterable[Int64]:
+    """int64[.., 4]: first row, end row, first column, end column of every part of the runs."""
+    begins, sizes, times = spread(runs, period)
+    row, first = np.divmod(begins, period)
+    end = first + sizes
+    if ((end > 2 * period) & (times > 1)).any():
+        raise PlanError("rounds write elements again that the round before has written")
+    yield np.stack((row, row + times, first, np.minimum(end, period)), 1)
+    over = end > period
+    row, end, times = row[over] + 1, end[over] - period, times[over]
+    whole, rest = np.divmod(end, period)
+    full = np.full(len(row), period)
+    yield np.stack((row, row + whole, full - full, full), 1)[(whole > 0) & (times == 1)]
+    yield np.stack((row, row + times, full - full, full), 1)[(whole > 0) & (times > 1)]
+    yield np.stack((row + whole, row + whole + times, full - full, rest), 1)[rest > 0]
+
+
+def spread(runs: Runs, period: int) -> tuple[Int64, Int64, Int64]:
+    """Begins, sizes and how often each comes again every `period` elements: all other loops written out."""
+    begins, sizes = runs.begins, runs.ends - runs.begins
+    times = np.ones(len(begins), np.int64)
+    fold = next((loop for loop in sorted(runs.loops, reverse=True) if loop[1] > 0 and period % loop[1] == 0), None)
+    for loop in runs.loops:
+        count, stride = loop
+        steps = np.arange(count)
+        again = np.ones(count, np.int64)
+        if loop is fold:
+            together = min(count, period // stride)
+            steps = np.arange(together)
+            again = -(-(count - steps) // together) if together == period // stride else again
+        if len(begins) * len(steps) > MOST_COUNTS:
+            raise PlanError(f"a proof of {len(begins) * len(steps)} accesses takes too much memory")
+        begins = (begins[:, None] + steps * stride).ravel()
+        sizes = np.repeat(sizes, len(steps))
+        times = (times[:, None] * again).ravel()
+    return begins, sizes, times
+
+
+def elements_of(desc: MemoryDesc) -> Runs:
+    """All elements of a tensor, its zero padding included."""
+    block = [1] * desc.ndims
+    loops, inner = [], 1
+    for dim, size in reversed(desc.inner_blocks):
+        loops.append((size, inner))
+        block[dim] *= size
+        inner *= size
+    loops += [(size // b, s) for size, b, s in zip(desc.padded_dims, block, desc.strides, strict=True)]
+    run, rest = 1, []
+    for times, stride in sorted((loop for loop in loops if loop[0] > 1), key=lambda loop: loop[1]):
+        if stride == run:
+            run *= times
+        else:
+            rest.append((times, stride))
+    exists = 0 not in desc.padded_dims
+    begins = np.full(int(exists), desc.offset0, np.int64)
+    return Runs(begins, begins + run, tuple(rest))

@@ -1,0 +1,57 @@
+"""Records in nested loops: a few of the inner steps written out, the outer loops as rounds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.planning.phase import Int64, KernelSpec, Phase, Repeat, View
+
+MANY = 1 << 14  # records that planners write out without a second thought
+ROUND = 1 << 9  # of more, those of a round
+Loop = tuple[int, tuple[int, ...]]  # (times, bytes of every argument from one to the next)
+
+
+def in_loops(
+    kernels: tuple[KernelSpec, ...],
+    arguments: tuple[View, ...],
+    records: Int64,
+    cycles: npt.NDArray[np.int32],
+    loops: Sequence[Loop],
+) -> list[Phase]:
+    """Phases that run all records in every step of the loops, the outermost first; behind the first, apart from it."""
+    outer, size = [loop for loop in loops if loop[0] > 1], len(records)
+    inner: list[Loop] = []
+    while outer and size * outer[-1][0] <= ROUND:
+        size *= outer[-1][0]
+        inner.insert(0, outer.pop())
+    rest: list[Phase] = []
+    if outer and 2 * size <= ROUND:
+        times, strides = outer.pop()
+        together = ROUND // size
+        count, more = divmod(times, together)
+        far = tuple(together * stride for stride in strides)
+        if more:
+            behind = records.copy()
+            behind[:, 1:] += np.array(far, np.int64) * count
+            rest = in_loops(kernels, arguments, behind, cycles, [*outer, (more, strides), *inner])
+        inner.insert(0, (together, strides))
+        outer.append((count, far))
+    repeats = tuple(Repeat(times, strides) for times, strides in outer if times > 1)
+    many = written_out(records, inner)
+    phase = Phase(kernels, arguments, many, np.resize(cycles, len(many)), repeats=repeats)
+    return [phase, *apart(rest)]
+
+
+def written_out(records: Int64, loops: Sequence[Loop]) -> Int64:
+    """All records in every step of the loops."""
+    for times, strides in reversed(loops):
+        steps = np.arange(times, dtype=np.int64)[:, None] * np.array((0, *strides), np.int64)
+        records = (steps[:, None] + records).reshape(-1, records.shape[1])
+    return records
+
+
+def apart(phases: Sequence[Phase]) -> list[Phase]:
+    """The phases without a barrier in front of the first, which touches nothing of the phases before."""
+    return [replace(phase, apart=phase.apart or i == 0) for i, phase in enumerate(phases)]

@@ -1,0 +1,122 @@
+"""What a phase touches, kernel by kernel: the bytes of buffers that its records reach, without writing rounds out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from asmdnn.generators.footprint import TapList
+from asmdnn.planning.accesses import Accesses, Spans
+from asmdnn.planning.phase import Int64, KernelSpec, Phase, Repeat, View
+
+CHUNK = 1 << 20  # accesses that are looked at together, at least: more cost memory, fewer cost time
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Bytes [begin, end) of a buffer."""
+
+    buffer: str
+    begin: int
+    end: int
+
+    def meets(self, others: "Sequence[Extent]") -> bool:
+        return any(self.buffer == x.buffer and self.begin < x.end and x.begin < self.end for x in others)
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """The records of one kernel in a phase; `numbers` are theirs in a round."""
+
+    phase: Phase
+    spec: KernelSpec
+    numbers: Int64
+    accesses: Accesses
+
+    @cached_property
+    def offsets(self) -> Int64:
+        """int64[records, arguments]"""
+        return self.phase.records[self.numbers, 1:]
+
+    def view(self, argument: int) -> View:
+        return self.phase.arguments[argument]
+
+    def repeats(self, argument: int) -> list[tuple[int, int]]:
+        """(times, bytes) of the loops that move an argument."""
+        return [(times, strides[argument]) for times, strides in self.phase.repeats if times > 1]
+
+    def span(self, argument: int, begin: int, end: int) -> tuple[int, int]:
+        """The first and the last byte behind it that accesses of [begin, end) reach, from the view's start."""
+        offsets = self.offsets[:, argument]
+        low, high = reach_of(self.phase.repeats, argument)
+        return int(offsets.min()) + low + begin, int(offsets.max()) + high + end
+
+    def extent(self, argument: int, spans: Spans) -> Extent:
+        view, reach = self.view(argument), spans.reach(argument)
+        begin, end = self.span(argument, reach.begin_bytes, reach.end_bytes)
+        return Extent(view.buffer, view.offset_bytes + begin, view.offset_bytes + end)
+
+    @property
+    def taps(self) -> TapList | None:
+        return self.accesses.taps
+
+    @cached_property
+    def moved(self) -> tuple[int, ...]:
+        """The arguments that are read through a tap list, and the list's own."""
+        return (*self.taps.targets, self.taps.argument) if self.taps else ()
+
+    def reads_its_own(self, argument: int, spans: Spans) -> bool:
+        """Whether every record reads through an argument only bytes that it writes itself."""
+        if argument in self.moved:
+            return False
+        return any(
+            spans.are_among(written) and self.same_place(argument, other)
+            for other, written in self.accesses.writes.items()
+        )
+
+    def same_place(self, one: int, other: int) -> bool:
+        """Whether two arguments point to the same byte in every record."""
+        if one == other:
+            return True
+        a, b = self.view(one), self.view(other)
+        distance = b.offset_bytes - a.offset_bytes
+        moves = all(strides[one] == strides[other] for _, strides in self.phase.repeats)
+        equal = (self.offsets[:, one] == self.offsets[:, other] + distance).all()
+        return a.buffer == b.buffer and moves and bool(equal)
+
+    def reads_of_others(self) -> Iterator[tuple[int, Extent]]:
+        """(argument, extent) of what is read, but for bytes that each record writes itself."""
+        for argument, spans in self.accesses.reads.items():
+            if not self.reads_its_own(argument, spans):
+                yield argument, self.extent(argument, spans)
+        for argument in self.moved:
+            view = self.view(argument)
+            end = 1 << 62 if view.size_bytes is None else view.offset_bytes + view.size_bytes
+            yield argument, Extent(view.buffer, view.offset_bytes, end)
+
+    def writes(self) -> Iterator[tuple[int, Extent]]:
+        return ((argument, self.extent(argument, spans)) for argument, spans in self.accesses.writes.items())
+
+
+def calls_of(phase: Phase) -> list[Calls]:
+    """Of every kernel of a phase."""
+    return [Calls(phase, spec, numbers, Accesses.of(spec.footprint())) for spec, numbers in phase.by_kernel()]
+
+
+def reach_of(repeats: Sequence[Repeat], argument: int) -> tuple[int, int]:
+    """The least and the most bytes that rounds add to an argument."""
+    moves = [(times - 1) * strides[argument] for times, strides in repeats]
+    return sum(move for move in moves if move < 0), sum(move for move in moves if move > 0)
+
+
+def in_chunks(calls: Calls, argument: int, spans: Spans, least: int) -> Iterator[tuple[Int64, Int64, Int64]]:
+    """(record, first byte, end) of accesses of a round in the buffer, some records at a time: so many that they have
+    at least `least` accesses, so that they need not more memory than the buffer."""
+    starts = calls.view(argument).offset_bytes + calls.offsets[:, argument, None]
+    together = max(1, max(CHUNK, least) // len(spans.begins))
+    for first in range(0, len(starts), together):
+        begins = starts[first : first + together] + spans.begins
+        ends = starts[first : first + together] + spans.ends
+        numbers = np.broadcast_to(calls.numbers[first : first + together, None], begins.shape)
+        yield numbers.ravel(), begins.ravel(), ends.ravel()

@@ -1,0 +1,91 @@
+"""Products of many tiles as few records that come again and again: pieces of rows, columns or matrices of the batch.
+
+Planning takes time and memory by the records that are written out.  A round has enough of them to make the packing of
+caches that it repeats as good as none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from asmdnn.planning.phase import Phase, Repeat
+from asmdnn.primitives.products.product import Matrix, Panels, Product
+
+MANY = 1 << 14  # records that are all written out
+ROUND = 1 << 12  # of more, those of a round
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A product, and what stands for it: `times` it, each operand steps[name] bytes further; outermost loop first."""
+
+    product: Product
+    loops: tuple[tuple[int, dict[str, int]], ...] = ()
+
+
+def pieces_of(p: Product, rows: int, columns: int, most: int = MANY) -> list[Piece]:
+    """The product if it has at most `most` tiles of rows x columns, else pieces of rounds of fewer.
+
+    Pieces are of whole tiles, but for the last ones.
+    """
+    units = [*p.batch, p.m // rows, p.n // columns]
+    tiles = -(-p.m // rows) * -(-p.n // columns) * prod(p.batch)
+    axis = max(range(len(units)), key=units.__getitem__)
+    if tiles <= most or units[axis] < 2:
+        return [Piece(p)]
+    together = max(1, min(most, ROUND) * units[axis] // tiles)
+    times, size = units[axis] // together, together * [*[1] * len(p.batch), rows, columns][axis]
+    found = []
+    for piece in pieces_of(part(p, axis, 0, size), rows, columns, most):
+        found.append(replace(piece, loops=((times, steps(p, axis, size)), *piece.loops)))
+    end = [*p.batch, p.m, p.n][axis]
+    return found + (pieces_of(part(p, axis, times * size, end), rows, columns, most) if times * size < end else [])
+
+
+def part(p: Product, axis: int, begin: int, end: int) -> Product:
+    """[begin, end) of a dim of the batch, of the rows, or of the columns."""
+    if axis == len(p.batch):
+        return p.rows(begin, end)
+    moved = {name: shifted(x, bytes_of(x, name, p, axis, begin)) for name, x in p.operands().items()}
+    others = tuple(moved.pop(name) for name in p.other_names)
+    if axis > len(p.batch):
+        return replace(p, n=end - begin, others=others, **moved)  # type: ignore[arg-type]
+    batch = (*p.batch[:axis], end - begin, *p.batch[axis + 1 :])
+    return replace(p, batch=batch, others=others, **moved)  # type: ignore[arg-type]
+
+
+def steps(p: Product, axis: int, size: int) -> dict[str, int]:
+    """How far every operand, and what is prefetched, moves with so many steps along an axis."""
+    found = {name: bytes_of(x, name, p, axis, size) for name, x in p.operands().items()}
+    return found | {"ahead": found["weights"]}
+
+
+def bytes_of(x: Matrix | Panels, name: str, p: Product, axis: int, size: int) -> int:
+    """From an element of an operand to the one `size` steps further."""
+    if axis < len(p.batch):
+        return size * x.batch_bytes[axis]
+    if axis == len(p.batch):
+        return 0 if name in ("weights", "packed") else size * x.row_bytes
+    if isinstance(x, Panels):
+        return size // x.columns * x.panel_bytes
+    return 0 if name == "src" else size * x.column_bytes
+
+
+def shifted(x: Matrix | Panels, by: int) -> Matrix | Panels:
+    return replace(x, start_bytes=x.start_bytes + by)
+
+
+def in_rounds(phases: Sequence[Phase], piece: Piece, arguments: Sequence[str], is_first: bool) -> list[Phase]:
+    """The phases of a piece, again and again; behind other pieces they are apart from them."""
+    repeats = tuple(Repeat(times, tuple(step.get(name, 0) for name in arguments)) for times, step in piece.loops)
+    made = [replace(phase, repeats=repeats) for phase in phases] if repeats else list(phases)
+    return made if is_first else [replace(made[0], apart=True), *made[1:]]
+
+
+def runs_of(total: int, size: int) -> list[tuple[int, int]]:
+    """`balanced(total, size)` as (number, how often), at most two of them."""
+    count = -(-total // size)
+    if not count:
+        return []
+    small, more = divmod(total, count)
+    return [(number, times) for number, times in ((small + 1, more), (small, count - more)) if times]
