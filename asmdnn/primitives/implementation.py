@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -14,35 +14,28 @@ from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
 from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why an implementation does not take a description."""
-
-    implementation: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.implementation}: {self.reason}"
-
 
 KEPT_PLANS = 256
 ANY_MACHINE = ""  # in the place of a name: what is packed for a machine serves others, if there is nothing better
 PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
 Desc = TypeVar("Desc")
-Planner = Callable[[Desc, Attr, Engine], Plan | Refusal]
+Answer = Plan | Refusal
+Planner = Callable[[Desc, Attr, Engine], Answer | Iterator[Answer]]  # an implementation, or several, best first
 
 
-def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """What each implementation says, best first, lazily."""
-    return (with_denormals(planner(desc, attr, engine), attr) for planner in planners)
+    for planner in planners:
+        answer = planner(desc, attr, engine)
+        for one in (answer,) if isinstance(answer, Plan | Refusal) else answer:
+            yield with_denormals(one, attr)
 
 
-def with_denormals(answer: Plan | Refusal, attr: Attr) -> Plan | Refusal:
+def with_denormals(answer: Answer, attr: Attr) -> Answer:
     """The plan with subnormal numbers flushed or kept, if the attributes say which."""
     if isinstance(answer, Refusal) or attr.denormals is None:
         return answer
