@@ -4,6 +4,7 @@ from asmdnn import ops, show
 from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
@@ -48,10 +49,10 @@ from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32,
 __all__ = [
     "Algorithm", "AsmdnnError", "Attr", "Binary", "BinaryForward", "ConvolutionForward", "DataType", "Eltwise",
     "EltwiseBackward", "EltwiseForward", "Engine", "InnerProductBackwardData", "InnerProductBackwardWeights",
-    "InnerProductForward", "InvalidArguments", "MatMul", "MatMulRows", "Memory", "MemoryDesc", "OutOfMemory", "PReLU",
-    "PostOp", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle", "Stream", "Sum",
-    "Unimplemented", "absolute", "bf16", "ceil", "clip", "exp", "f16", "f32", "floor", "gemm_compute", "gemm_pack",
-    "gemm_pack_get_size", "implementations", "load_pack", "log", "logistic", "max_cpu_isa", "maximum", "minimum",
-    "ops", "power", "primitive_desc", "reorder", "rint", "s8", "s32", "sgemm", "show", "sqrt", "square", "tanh", "u8",
-    "where", "write_pack",
+    "InnerProductForward", "InvalidArguments", "MatMul", "MatMulRows", "Memory", "MemoryDesc", "MemoryReport",
+    "OutOfMemory", "PReLU", "PostOp", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle",
+    "Stream", "Sum", "Unimplemented", "absolute", "bf16", "ceil", "clear_caches", "clip", "exp", "f16", "f32",
+    "floor", "gemm_compute", "gemm_pack", "gemm_pack_get_size", "implementations", "load_pack", "log", "logistic",
+    "max_cpu_isa", "maximum", "memory_report", "minimum", "ops", "power", "primitive_desc", "reorder", "rint", "s8",
+    "s32", "set_memory_limits", "sgemm", "show", "sqrt", "square", "tanh", "u8", "where", "write_pack",
 ]  # fmt: skip

@@ -14,80 +14,45 @@ import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.vectors import f32_level
+from asmdnn.jit.native import address, ffi
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.ops.arguments import F32, output
+from asmdnn.ops.calls import ArrayCall, calls
+from asmdnn.ops.packed import aligned
 from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_or_default
+from asmdnn.primitives.engine import Engine, engine_key, engine_or_default
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.gemm import Gemm, packed_desc
-from asmdnn.primitives.reordering import reorder
-from asmdnn.types import f32, u8
+from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.types import f32
+
+__all__ = ["gemm_compute", "gemm_pack", "gemm_pack_get_size", "sgemm"]
 
 Array = npt.NDArray[np.float32]
 Packed = npt.NDArray[np.uint8]
 
-HEADER = Struct("<8s8s16sqq")  # magic, identifier, ISA level, rows, columns
-HEADER_BYTES = 64  # so that the elements keep the buffer's alignment
+HEADER = Struct("<8s8s16sqq16x")  # magic, identifier, ISA level, rows, columns
+HEADER_BYTES = HEADER.size  # 64, so that the elements keep the buffer's alignment
 MAGIC = b"asmgemm1"
-KEPT_PRIMITIVES = 256
 MAX_SIZE = 2**31 - 1
+KEPT_FORMATS = 1024
+KINDS = {0.0: "zero", 1.0: "one"}  # of alpha and beta: others are data
+SCALE = ffi.typeof("float[2]")
+
+find = calls.entries.get
 
 
 def sgemm(
-    transa: str, transb: str, alpha: float, a: Array, b: Array, beta: float, c: Array, engine: Engine | None = None
-) -> Array:
+    transa: str, transb: str, alpha: float, a: Array, b: Array, beta: float, c: Any, engine: Engine | None = None
+) -> Any:
     """c = alpha * op(a) * op(b) + beta * c, in place; returns c.
 
     op(x) is x for "N" and its transpose for "T".  a, b, c are f32 matrices of any strides: row-major, column-major
-    (numpy's order "F"), and slices, whose distance of rows is the leading dimension.  beta = 0 does not read c, alpha =
-    0 does not read a and b.  Raises InvalidArguments for shapes that do not fit, other dtypes, and a c that is
-    read-only or overlaps a or b.  Source of the interface: the BLAS, level 3.
+    (numpy's order "F"), and slices, whose distance of rows is the leading dimension; c may be anything that exports
+    such memory.  beta = 0 does not read c, alpha = 0 does not read a and b.  Raises InvalidArguments for shapes that do
+    not fit, other dtypes, and a c that is read-only or overlaps a or b.  Source of the interface: the BLAS, level 3.
     """
-    x, y = operand("a", transa, a, "A", engine), operand("b", transb, b, "B", engine)
-    return multiply(x, y, scalar("alpha", alpha), scalar("beta", beta), c, engine)
-
-
-def gemm_pack_get_size(identifier: str, m: int, n: int, k: int, engine: Engine | None = None) -> int:
-    """Bytes of the packed operand "A" (m x k) or "B" (k x n)."""
-    sizes = [size_of(name, size) for name, size in (("m", m), ("n", n), ("k", k))]
-    rows, columns = {"A": (sizes[0], sizes[2]), "B": (sizes[2], sizes[1])}[checked_identifier(identifier)]
-    return HEADER_BYTES + packed_desc(identifier, rows, columns, engine_or_default(engine).isa).size_bytes
-
-
-def gemm_pack(
-    identifier: str, trans: str, alpha: float, x: Array, out: Packed | None = None, engine: Engine | None = None
-) -> Packed:
-    """alpha * op(x) in the order that the kernels of this ISA level read; "A" is the left operand, "B" the right one.
-
-    `out` is an array of at least gemm_pack_get_size(...) bytes, 64-byte aligned where speed matters; a new one is made
-    if it is None.  Raises InvalidArguments.
-    """
-    source = operand("x", trans, x, "", engine)
-    factor = scalar("alpha", alpha)
-    if factor != 1.0:
-        source = Memory.from_array(np.multiply(source.view(), np.float32(factor), dtype=np.float32))
-    engine = engine_or_default(engine)
-    isa = f32_level(engine.isa)
-    rows, columns = source.desc.dims
-    desc = packed_desc(checked_identifier(identifier), rows, columns, isa)
-    size = HEADER_BYTES + desc.size_bytes
-    if out is None:
-        out = Memory(MemoryDesc((size,), u8, "a")).array
-    if (
-        not isinstance(out, np.ndarray)
-        or out.dtype != np.uint8
-        or out.ndim != 1
-        or not out.flags.c_contiguous
-        or not out.flags.writeable
-    ):
-        raise InvalidArguments("out must be a dense, writable array of uint8, of gemm_pack_get_size() elements")
-    if out.nbytes < size:
-        raise InvalidArguments(f"out has {out.nbytes} bytes, the packed operand needs {size}")
-    header = HEADER.pack(MAGIC, identifier.encode(), isa.encode(), rows, columns)
-    out[: len(header)] = np.frombuffer(header, np.uint8)
-    if desc.size_bytes:
-        reorder(source, Memory(desc, out[HEADER_BYTES:size], padding_is_zero=True), engine)
-    return out
+    return multiply(transa, transb, alpha, a, b, beta, c, engine)
 
 
 def gemm_compute(
@@ -96,53 +61,148 @@ def gemm_compute(
     a: Array | Packed,
     b: Array | Packed,
     beta: float,
-    c: Array,
+    c: Any,
     engine: Engine | None = None,
-) -> Array:
+) -> Any:
     """c = op(a) * op(b) + beta * c, in place; returns c.  "P" says that an operand is a result of gemm_pack.
 
     Raises InvalidArguments as sgemm does, and for a packed operand of another shape, side or ISA level.
     """
-    x, y = operand("a", transa, a, "A", engine), operand("b", transb, b, "B", engine)
-    return multiply(x, y, 1.0, scalar("beta", beta), c, engine)
+    return multiply(transa, transb, 1.0, a, b, beta, c, engine)
 
 
-@lru_cache(KEPT_PRIMITIVES)
-def gemm_primitive(desc: Gemm, engine: Engine) -> Primitive:
-    return Primitive(primitive_desc(desc, Attr(), engine))
-
-
-def multiply(x: Memory, y: Memory, alpha: float, beta: float, c: Array, engine: Engine | None) -> Array:
-    kind = {0.0: "zero", 1.0: "one"}.get(beta, "any")
-    target = matrix("c", c)
-    if alpha == 0.0 and x.desc.dims[1] == y.desc.dims[0]:  # a product over no k: neither operand is read
-        x = Memory(MemoryDesc((x.desc.dims[0], 0), f32, "ab"))
-        y = Memory(MemoryDesc((0, y.desc.dims[1]), f32, "ab"))
-    desc = Gemm(x.desc, y.desc, target.desc, alpha == 1.0, kind)
-    memories = {"a": x, "b": y, "c": target}
-    if desc.scaled:
-        memories["scale"] = Memory.from_array(np.array([alpha, beta], np.float32))
-    gemm_primitive(desc, engine_or_default(engine)).execute(None, **memories)
+def multiply(transa: str, transb: str, alpha: float, a: Any, b: Any, beta: float, c: Any, engine: Engine | None) -> Any:
+    first, second = operand_key("a", transa, a), operand_key("b", transb, b)
+    alpha = alpha if type(alpha) is float else scalar("alpha", alpha)
+    beta = beta if type(beta) is float else scalar("beta", beta)
+    target = c if type(c) is np.ndarray and c.dtype is F32 else output("c", c)
+    scale = ffi.new(SCALE, (alpha, beta))
+    alpha, beta = scale  # as f32: what rounds to 0 is 0, and not read
+    kinds = KINDS.get(alpha, "any"), KINDS.get(beta, "any")
+    key = ("sgemm", transa, first, transb, second, kinds, target.shape, target.strides, engine_key(engine))
+    call = find(key)
+    if call is None:
+        call = calls.put(key, prepare((transa, first, a), (transb, second, b), kinds, target, engine))
+    addresses = call.addresses_of((a, b, target))
+    if transa == "P":
+        addresses[0] += HEADER_BYTES
+    if transb == "P":
+        addresses[1] += HEADER_BYTES
+    call.check_output(target.flags.writeable, addresses)
+    addresses.append(address(scale))
+    call.run(addresses)
     return c
 
 
-def operand(name: str, trans: str, x: Any, side: str, engine: Engine | None) -> Memory:
-    """The operand behind "N", "T" or (if it has a side) "P"."""
-    if not isinstance(trans, str):
-        raise InvalidArguments(f"trans{name} must be a letter, not {shown(trans)}")
-    if trans == "P" and side:
-        return unpacked(name, x, side, engine_or_default(engine))
-    if trans not in ("N", "T"):
-        raise InvalidArguments(f"trans{name} must be 'N', 'T'{' or, if packed, P' if side else ''}, not {shown(trans)}")
-    return matrix(name, x.T if trans == "T" and isinstance(x, np.ndarray) else x)
-
-
-def unpacked(name: str, x: Any, side: str, engine: Engine) -> Memory:
-    """The elements behind a header that says what is expected."""
-    if not isinstance(x, np.ndarray) or x.dtype != np.uint8 or x.ndim != 1 or x.nbytes < HEADER_BYTES:
+def operand_key(name: str, trans: str, x: Any) -> tuple[Any, ...]:
+    """What a call depends on: shape and strides, and of a packed operand the header."""
+    if type(trans) is not str:
+        raise InvalidArguments(f"trans{name} must be 'N', 'T' or, if packed, 'P', not {shown(trans)}")
+    if trans == "P":
+        is_bytes = isinstance(x, np.ndarray) and x.dtype == np.uint8 and x.ndim == 1
+        if is_bytes and x.size >= HEADER_BYTES and x.flags.c_contiguous:
+            return x.shape, HEADER.unpack_from(x.data)
         raise InvalidArguments(f"{name} must be the array of bytes that gemm_pack made")
-    magic, identifier, isa, rows, columns = HEADER.unpack_from(x[:HEADER_BYTES].tobytes())
-    wanted = f32_level(engine.isa)
+    if type(x) is not np.ndarray or x.dtype is not F32:
+        matrix(name, x)
+    return x.shape, x.strides
+
+
+def prepare(
+    x: tuple[str, tuple[Any, ...], Any], y: tuple[str, tuple[Any, ...], Any], kinds: tuple[str, str], c: Array,
+    engine: Engine | None,
+) -> ArrayCall:  # fmt: skip
+    """The call for operands of these strides, or headers.  Raises InvalidArguments, Unimplemented."""
+    isa = engine_or_default(engine).isa
+    a, b, target = operand("a", *x, "A", isa), operand("b", *y, "B", isa), Memory.from_array(matrix("c", c)).desc
+    if kinds[0] == "zero" and a.dims[1] == b.dims[0]:  # a product over no k: neither operand is read
+        a, b = MemoryDesc((a.dims[0], 0), f32, "ab"), MemoryDesc((0, b.dims[1]), f32, "ab")
+    primitive = Primitive(primitive_desc(Gemm(a, b, target, kinds[0] == "one", kinds[1]), engine=engine))
+    return ArrayCall(primitive, ("a", "b", "c", "scale"), ("a", "b", "c", "scale"), (a, b, target))
+
+
+def gemm_pack_get_size(identifier: str, m: int, n: int, k: int, engine: Engine | None = None) -> int:
+    """Bytes of the packed operand "A" (m x k) or "B" (k x n)."""
+    sizes = [size_of(name, size) for name, size in (("m", m), ("n", n), ("k", k))]
+    rows, columns = (sizes[0], sizes[2]) if checked_identifier(identifier) == "A" else (sizes[2], sizes[1])
+    return HEADER_BYTES + format_of(identifier, rows, columns, engine_or_default(engine).isa).size_bytes
+
+
+@lru_cache(KEPT_FORMATS)
+def format_of(identifier: str, rows: int, columns: int, isa: str) -> MemoryDesc:
+    return packed_desc(identifier, rows, columns, isa)
+
+
+def gemm_pack(
+    identifier: str, trans: str, alpha: float, x: Array, out: Any = None, engine: Engine | None = None
+) -> Any:
+    """alpha * op(x) in the order that the kernels of this ISA level read; "A" is the left operand, "B" the right one.
+
+    `out` is anything that exports at least gemm_pack_get_size(...) bytes as uint8, 64-byte aligned where speed matters;
+    a new array is made if it is None.  Returns it.  Raises InvalidArguments.
+    """
+    if type(trans) is not str or trans not in ("N", "T"):
+        raise InvalidArguments(f"transx must be 'N' or 'T', not {shown(trans)}")
+    alpha = alpha if type(alpha) is float else scalar("alpha", alpha)
+    source = x if type(x) is np.ndarray and x.dtype is F32 else matrix("x", x)
+    if alpha != 1.0:
+        source = np.multiply(source, np.float32(alpha), dtype=np.float32)
+    key = ("gemm_pack", checked_identifier(identifier), trans, source.shape, source.strides, engine_key(engine))
+    call: Any = find(key)
+    if call is None:
+        call = calls.put(key, prepare_packing(identifier, source.T if trans == "T" else source, engine))
+    size = HEADER_BYTES + call.target.size_bytes
+    packed = aligned(size)[0] if out is None else checked_bytes(out, size)
+    addresses = call.addresses_of((source, packed))
+    addresses[1] += HEADER_BYTES
+    if out is not None:
+        call.check_output(packed.flags.writeable, addresses)
+    packed[:HEADER_BYTES] = call.header
+    if call.target.size_bytes:
+        call.run(addresses)
+    return packed if out is None else out
+
+
+class PackingCall(ArrayCall):
+    """A reorder into a packed operand, and the header before it."""
+
+    __slots__ = ("header",)
+
+    header: Packed
+
+
+def prepare_packing(identifier: str, x: Array, engine: Engine | None) -> PackingCall:
+    source, isa = Memory.from_array(matrix("x", x)).desc, f32_level(engine_or_default(engine).isa)
+    rows, columns = source.dims
+    target = format_of(identifier, rows, columns, isa)
+    primitive = Primitive(primitive_desc(Reorder(source, target), engine=engine))
+    call = PackingCall(primitive, ("src", "dst"), ("x", "out"), (source, target))
+    call.header = np.frombuffer(HEADER.pack(MAGIC, identifier.encode(), isa.encode(), rows, columns), np.uint8)
+    return call
+
+
+def checked_bytes(out: Any, size: int) -> Packed:
+    array = output("out", out, np.dtype(np.uint8))
+    if array.ndim != 1 or not array.flags.c_contiguous or not array.flags.writeable:
+        raise InvalidArguments("out must be a dense, writable array of uint8, of gemm_pack_get_size() elements")
+    if array.nbytes < size:
+        raise InvalidArguments(f"out has {array.nbytes} bytes, the packed operand needs {size}")
+    return array
+
+
+def operand(name: str, trans: str, key: tuple[Any, ...], x: Any, side: str, isa: str) -> MemoryDesc:
+    """The descriptor of the operand behind "N", "T" or "P"."""
+    if trans == "P":
+        return unpacked(name, key[0][0], key[1], side, f32_level(isa))
+    if trans not in ("N", "T"):
+        raise InvalidArguments(f"trans{name} must be 'N', 'T' or, if packed, 'P', not {shown(trans)}")
+    plain = matrix(name, x)
+    return Memory.from_array(plain.T if trans == "T" else plain).desc
+
+
+def unpacked(name: str, nbytes: int, header: tuple[Any, ...], side: str, wanted: str) -> MemoryDesc:
+    """The format behind a header that says what is expected."""
+    magic, identifier, isa, rows, columns = header
     if magic != MAGIC:
         raise InvalidArguments(f"{name} does not start with the header of gemm_pack")
     if (packed_side := identifier.rstrip(b"\0").decode("latin-1")) != side:
@@ -152,26 +212,26 @@ def unpacked(name: str, x: Any, side: str, engine: Engine) -> Memory:
     if not (0 <= rows <= MAX_SIZE and 0 <= columns <= MAX_SIZE):
         raise InvalidArguments(f"{name} has a damaged header: {rows} x {columns}")
     desc = packed_desc(side, rows, columns, wanted)
-    if x.nbytes < HEADER_BYTES + desc.size_bytes:
-        raise InvalidArguments(f"{name} has {x.nbytes} bytes, {rows} x {columns} need {HEADER_BYTES + desc.size_bytes}")
-    return Memory(desc, x[HEADER_BYTES : HEADER_BYTES + desc.size_bytes], padding_is_zero=True)
+    if nbytes < HEADER_BYTES + desc.size_bytes:
+        raise InvalidArguments(f"{name} has {nbytes} bytes, {rows} x {columns} need {HEADER_BYTES + desc.size_bytes}")
+    return desc
 
 
-def matrix(name: str, x: Any) -> Memory:
+def matrix(name: str, x: Any) -> Array:
+    """`x` if it is a float32 matrix, as a plain ndarray; else InvalidArguments."""
     if not isinstance(x, np.ndarray) or x.dtype != np.float32 or x.ndim != 2:
         found = f"{x.dtype} of {x.ndim} dims" if isinstance(x, np.ndarray) else type(x).__name__
         raise InvalidArguments(f"{name} must be a float32 matrix, not {found}")
-    return Memory.from_array(x)
+    return np.asarray(x).view(F32)
 
 
 def scalar(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidArguments(f"{name} must be a number, not {shown(value)}")
     try:
-        with np.errstate(over="ignore"):
-            return float(np.float32(float(value)))
+        return float(value)
     except OverflowError:
-        raise InvalidArguments(f"{name} must be a number that a float can hold, not {shown(value)}") from None
+        raise InvalidArguments(f"{name} must be a number that f32 can hold, not {shown(value)}") from None
 
 
 def size_of(name: str, value: int) -> int:

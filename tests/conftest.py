@@ -1,6 +1,6 @@
 """What every test shares: a kernel cache of the run's own, and the ISA matrix.
 
-`planned_isa` is every level that has kernels: planning, generation and proofs work for all of them everywhere.  `isa`
+`planned_isa` is every level that has plans: planning, generation and proofs work for all of them everywhere.  `isa`
 is the same, for tests that execute code.  Its items, and all that are marked isa(name), run under a cap at their level,
 also in threads and processes that they start, and an item fails whose primitives are of another level.  A level that
 cannot be executed here is skipped, the run ends with a line that says so, and ASMDNN_REQUIRE_ISA=avx2,avx512_core turns
@@ -25,7 +25,9 @@ from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 
-KERNEL_LEVELS = {"avx2": "AVX2", "avx512_core": "AVX-512"}
+PLANNED_LEVELS = {"avx2": "AVX2", "avx512_core": "AVX-512"}
+TILE_LEVELS = {"avx2_vnni": "AVX-VNNI", "avx512_core_vnni": "AVX512_VNNI", "avx512_core_bf16": "AVX512_BF16"}
+KERNEL_LEVELS = PLANNED_LEVELS | TILE_LEVELS  # the latter have kernels that no plan uses
 REQUIRED = environment.REQUIRE_ISA
 REAL, EMULATED = "isa", "emulated"  # markers of the CPU that a test needs
 RAN = "ran"  # the level of a primitive that a test has executed
@@ -43,13 +45,13 @@ def _kernel_cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield
 
 
-@pytest.fixture(scope="session", params=KERNEL_LEVELS)
+@pytest.fixture(scope="session", params=PLANNED_LEVELS)
 def planned_isa(request: pytest.FixtureRequest) -> str:
     """A level to plan for, whatever this machine is."""
     return str(request.param)
 
 
-@pytest.fixture(scope="session", params=[pytest.param(name, marks=pytest.mark.isa(name)) for name in KERNEL_LEVELS])
+@pytest.fixture(scope="session", params=[pytest.param(name, marks=pytest.mark.isa(name)) for name in PLANNED_LEVELS])
 def isa(request: pytest.FixtureRequest) -> str:
     """A level that this machine executes."""
     return str(request.param)
@@ -62,6 +64,10 @@ def obstacle(name: str) -> str:
     if isa_of(name).features - detected().features:
         return f"no {KERNEL_LEVELS.get(name, name)} on this CPU"
     return f"capped at {effective_isa()}" if isa_of(name) in host().isas else f"{host().name} has none"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--benchdnn-inputs", metavar="DIR", help="oneDNN's tests/benchdnn/inputs, to run what can be run")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -15,6 +15,7 @@ PACKAGE = ROOT / "asmdnn"
 # A unit is a module or package directly in asmdnn; "" is the package itself, which only the outside imports.
 MAY_IMPORT = {
     "errors": set(),
+    "exact": set(),
     "files": {"environment"},
     "forking": set(),
     "types": set(),
@@ -48,8 +49,9 @@ MAY_IMPORT = {
     "analyze": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "explain"},
     "bench": {"", "types", "environment", "memory", "isa", "planning", "runtime", "primitives"},
     "setup": {"isa"},
-    "ops": {"types", "memory", "primitives"},
-    "blas": {"types", "memory", "isa", "primitives"},
+    "ops": {"types", "memory", "jit", "runtime", "primitives"},
+    "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
+    "memory_use": {"jit", "runtime", "primitives", "ops"},
     "cli": {
         "",
         "types",
@@ -70,13 +72,13 @@ MAY_IMPORT = {
         "setup",
     },
     "__main__": {"cli"},
-    "api": {"types", "memory", "isa", "planning", "primitives", "ops", "blas", "show"},
+    "api": {"types", "memory", "isa", "planning", "primitives", "ops", "blas", "show", "memory_use"},
     "": {"version", "api"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
 }
-EVERYWHERE = {"errors", "files", "forking", "notebook"}
+EVERYWHERE = {"errors", "exact", "files", "forking", "notebook"}
 # Generators see no arrays, no files, no machine.
 PURE = {
     "bisect",

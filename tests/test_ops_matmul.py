@@ -63,12 +63,12 @@ def test_packed_once_for_any_number_of_rows(tmp_path: Path) -> None:
     [
         (values(2, 3), values(4, 5), {}, "weights has 4 rows, src has 3 columns"),
         (values(3), values(3, 5), {}, "a has 1 dims"),
-        (values(2, 3), values(3, 5).astype(float), {}, "b must be a float32 array"),
+        (values(2, 3), values(3, 5).astype(float), {}, "b has dtype float64, convert it to float32"),
         (values(2, 2, 3), values(3, 3, 5), {}, "batch dims must be equal or 1"),
         (values(2, 3), values(3, 5), {"bias": values(4)}, "bias has dims"),
         (values(2, 3), values(3, 5), {"bias": values(1, 2, 5)}, "bias has 3 dims, the result has 2"),
         (values(2, 3), values(3, 5), {"out": values(2, 4)}, "dst has 4 columns"),
-        (values(2, 3), values(3, 5), {"out": [[0.0]]}, "out must be a float32 array"),
+        (values(2, 3), values(3, 5), {"out": [[0.0]]}, "out must be an array in memory"),
         (values(2, 3), values(3, 5), {"post_ops": [dnn.Sum()]}, "out must be given"),
     ],
 )
@@ -85,5 +85,5 @@ def test_only_matrices_are_packed() -> None:
 
 def test_out_may_not_overlap() -> None:
     both = values(6, 6)
-    with pytest.raises(dnn.InvalidArguments, match="dst overlaps src"):
+    with pytest.raises(dnn.InvalidArguments, match="out overlaps a"):
         ops.matmul(both[:4], values(6, 6), out=both[2:])

@@ -23,6 +23,7 @@ from asmdnn.cli.terminal import show_help
 from asmdnn.cli.workers import mapped, workers
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import LEVELS, Isa, isa_of
+from asmdnn.isa.vectors import F32_LEVELS, f32_level
 
 VIOLATED: Final = 1
 CHUNK: Final = 8  # tasks that go to another process together
@@ -84,7 +85,7 @@ def run(arguments: Sequence[str]) -> int:
     from asmdnn.corpus.families import corpus
 
     specs = () if cases else corpus()
-    kernel_levels = {getattr(spec, "isa", "") for spec in corpus()}
+    kernel_levels = {spec.isa for spec in specs if hasattr(spec, "isa")} if specs else {x.name for x in F32_LEVELS}
     chosen = [level.name for level in levels or LEVELS if levels or level.name in kernel_levels]
     with workers(jobs if len(specs) + len(cases) >= WORTH_A_PROCESS else 1) as pool:
         return prove_all(chosen, cases, specs, pool)
@@ -162,7 +163,7 @@ def prove_all(levels: Sequence[str], cases: Sequence[AnyCase], specs: Sequence[A
     known: set[Any] = set()
     for level in [NO_LEVEL, *levels] if specs else levels:
         start = perf_counter()
-        wanted = cases or (set_cases(level == levels[0]) if level != NO_LEVEL else [])
+        wanted = cases or (set_cases(level == levels[0]) if level != NO_LEVEL and has_plans(level, levels) else [])
         plans = prove_tasks([Task(level, words=words_of(case)) for case in wanted], pool)
         if plans is None:
             return VIOLATED
@@ -177,6 +178,12 @@ def prove_all(levels: Sequence[str], cases: Sequence[AnyCase], specs: Sequence[A
             return VIOLATED
         print(summary(level, kernels, len(planned), perf_counter() - start), flush=True)
     return 0
+
+
+def has_plans(level: str, levels: Sequence[str]) -> bool:
+    """Whether plans of the level differ from those of another one of `levels`: all plans are of f32 kernels still."""
+    best = f32_level(level)
+    return best == level or best not in levels
 
 
 def prove_tasks(tasks: Sequence[Task], pool: Executor | None) -> list[Outcome] | None:

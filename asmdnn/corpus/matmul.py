@@ -11,6 +11,7 @@ from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias, Items
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
+from asmdnn.isa.vectors import lanes_of
 
 BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))
@@ -27,7 +28,7 @@ def tile(isa: str, rows: int, columns: int, depth: int = 3, **fields: Any) -> Ma
         src_row_bytes=4 * (depth + 3),
         src_depth_bytes=4,
         weights_row_bytes=4 * (columns + 5),
-        panel_vectors=-(-columns // LANES[isa]),
+        panel_vectors=-(-columns // lanes_of(isa)),
         panel_bytes=0,
         padded=False,
         dst_row_bytes=4 * (columns + 7),

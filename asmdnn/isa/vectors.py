@@ -1,29 +1,29 @@
 """The vector operations of an ISA level."""
 
-from asmdnn.errors import Unimplemented
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.avx2 import Avx2
 from asmdnn.isa.avx512 import Avx512
-from asmdnn.isa.levels import isa_of
+from asmdnn.isa.levels import AVX2, AVX512_CORE, LEVELS, isa_of
 from asmdnn.isa.vector import Vector
 from asmdnn.types import IsaName
 
-VECTORS = {"avx2": Avx2, "avx512_core": Avx512}
+F32_LEVELS = (AVX2, AVX512_CORE)  # those that add something to f32
+VECTORS: dict[str, type[Vector]] = {
+    level.name: Avx512 if level.vector_bytes == Avx512.bytes else Avx2 for level in LEVELS
+}
 
 
 def f32_level(isa: str) -> IsaName:
     """The level whose f32 code is the best for a CPU of level `isa`: levels above it add nothing to f32."""
-    levels = (isa_of(name) for name in VECTORS)
-    return max((level for level in levels if level.features <= isa_of(isa).features), key=lambda level: level.rank).name
+    features = isa_of(isa).features
+    return max((level for level in F32_LEVELS if level.features <= features), key=lambda level: level.rank).name
 
 
 def lanes_of(isa: str) -> int:
-    """f32 lanes of a vector of an ISA level."""
+    """Lanes of 32 bits, f32 or s32, of a vector of an ISA level."""
     return VECTORS[isa].bytes // 4
 
 
 def vector_of(isa: str, asm: Assembler) -> Vector:
     """The vector operations of an ISA level, emitting into `asm`."""
-    if isa not in VECTORS:
-        raise Unimplemented(f"isa {isa} has no f32 vector operations yet, use one of {', '.join(VECTORS)}")
     return VECTORS[isa](asm)

@@ -30,7 +30,7 @@ class Spec(Protocol):
 SpecT = TypeVar("SpecT", bound=Spec)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, so that it can be referred to weakly
 class LoadedKernel:
     """A kernel ready to be called: `void (*)(const int64_t *frame)` at `address`, `size` bytes of code and constants.
 
@@ -57,6 +57,11 @@ class CacheCounts:
     generated: int = 0
     pack_hits: int = 0
 
+    @property
+    def is_known(self) -> bool:
+        """Whether all were in memory already."""
+        return not (self.disk_hits or self.generated or self.pack_hits)
+
     def __add__(self, other: "CacheCounts") -> "CacheCounts":
         return CacheCounts(
             self.memory_hits + other.memory_hits,
@@ -80,6 +85,8 @@ class KernelCache(Generic[SpecT]):
 
     Loaded packs are asked before the disk.  `version` names whatever else the bytes depend on, i.e. PeachPy's version.
     `notice` is called once for every kernel that is new to the process, wherever it came from.
+    The cache holds no kernel: whoever loaded one does, and the mapping of a kernel is unmapped when nobody uses any of
+    the kernels in it.
     Every method may be called from any thread: threads that ask for the same new spec at once may each generate it, and
     all get the same kernel.  In a fork()ed child the cache and all its kernels stay valid.
     """
@@ -96,7 +103,7 @@ class KernelCache(Generic[SpecT]):
         self._store = store
         self._version = version
         self._notice = notice
-        self._loaded: dict[str, LoadedKernel] = {}
+        self._loaded: weakref.WeakValueDictionary[str, LoadedKernel] = weakref.WeakValueDictionary()
         self._counts = CacheCounts()
         self._lock = threading.Lock()
         this = weakref.ref(self)  # the registration below is for ever, the cache need not be
@@ -119,7 +126,7 @@ class KernelCache(Generic[SpecT]):
         # By text, as on disk, and not by equality, which calls True and 1, or 0.0 and -0.0, the same.
         texts = [spec_text(spec) for spec in specs]
         with self._lock:
-            found = {text: self._loaded[text] for text in texts if text in self._loaded}
+            found = {text: kernel for text in texts if (kernel := self._loaded.get(text)) is not None}
         new = {text: spec for text, spec in zip(texts, specs, strict=True) if text not in found}
         fetched = [self._fetch(spec) for spec in new.values()]
         fresh = dict(zip(new, _mapped(fetched), strict=True)) if new else {}
@@ -132,6 +139,10 @@ class KernelCache(Generic[SpecT]):
             found |= {text: self._loaded.setdefault(text, kernel) for text, kernel in fresh.items()}
             self._counts += counts
         return tuple(found[text] for text in texts), counts
+
+    def loaded(self) -> list[LoadedKernel]:
+        """The kernels in use."""
+        return list(self._loaded.values())
 
     def fetch(self, spec: SpecT) -> Fetched:
         """The code of a spec from a pack, the disk or the generator, whatever its ISA level; nothing is mapped."""

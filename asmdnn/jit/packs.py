@@ -28,6 +28,11 @@ class Pack:
         index = {(entry.kind, entry.key): entry for entry in file.entries}
         return cls(path, counts[0], counts[1], isas, file.facts, file.sha256, file, index)
 
+    @property
+    def size_bytes(self) -> int:
+        """Of what the file holds, in memory as long as the pack is loaded."""
+        return self._file.blobs.nbytes
+
     def entries(self) -> "tuple[Entry, ...]":
         """What is in it, kernels and plans, in the order of the file."""
         return self._file.entries

@@ -189,7 +189,7 @@ class Memory:
         return _copy_of, (self.desc, self.array)
 
     def _set(self, desc: MemoryDesc, storage: Array) -> None:
-        address = storage.ctypes.data
+        address = storage.__array_interface__["data"][0]
         if address % desc.dtype.size_bytes:
             raise InvalidArguments(
                 f"buffer at address {address:#x} is not aligned to the element's {desc.dtype.size_bytes} bytes: copy it"
@@ -208,6 +208,20 @@ class Memory:
             raise InvalidArguments(
                 f"buffer is read-only and its padding in {self.desc} is not zero: attach a writable copy"
             )
+
+
+def placed(desc: MemoryDesc, storage: Array, address: int) -> Memory:
+    """A Memory of `storage`, flat, writable, of desc's element type and all of it, padding included, at `address`.
+
+    For who has made and filled it: nothing is checked.
+    """
+    memory = Memory.__new__(Memory)
+    put = object.__setattr__
+    put(memory, "desc", desc)
+    put(memory, "array", storage)
+    put(memory, "address", address)
+    put(memory, "writable", True)
+    return memory
 
 
 def _allocate(size_bytes: int) -> Array:

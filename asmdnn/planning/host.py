@@ -54,6 +54,11 @@ def as_machine(machine: Machine) -> Iterator[Machine]:
         _given.reset(token)
 
 
+def setting() -> tuple[Machine | None, Isa | None, bytes | None, bytes | None]:
+    """All that `host()` and the cap depend on, as a key: two settings that are equal have the same defaults."""
+    return _given.get(), _cap.get(), environment.raw(environment.MACHINE), environment.raw(environment.MAX_CPU_ISA)
+
+
 def supported_isas() -> tuple[Isa, ...]:
     """The levels of the host, best last, whatever the cap."""
     return host().isas

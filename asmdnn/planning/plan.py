@@ -71,6 +71,12 @@ class Plan:
     def copies(self, name: str, parts: int) -> int:
         return parts if name in self.per_part else 1
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the schedule: records, their costs, and constants."""
+        arrays = [array for phase in self.phases for array in (phase.records, phase.cycles)]
+        return sum({id(array): array.nbytes for array in (*arrays, *self.constants.values())}.values())
+
     def parts(self, threads: int) -> int:
         """How many threads are worth waking for this plan."""
         shares = max(phase.shares for phase in self.phases)

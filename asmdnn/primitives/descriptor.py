@@ -86,14 +86,13 @@ class PrimitiveDesc:
 
     @property
     def memory_consumption(self) -> int:
-        """Bytes of temporary memory that a primitive holds for each call at a time: none if the user passes it."""
+        """Bytes of the process's pool that a call uses while it runs: none if the user passes the scratchpad."""
         return 0 if self.attr.scratchpad_mode == "user" else self.scratchpad_bytes
 
     @property
     def schedule_bytes(self) -> int:
-        """Bytes of the plan, which equal requests share: records and constants; code comes to this."""
-        records = sum(phase.records.nbytes for phase in self.plan.phases)
-        return records + sum(c.nbytes for c in self.plan.constants.values())
+        """Bytes of the plan, which equal requests share: records, their costs, constants; code comes to this."""
+        return self.plan.nbytes
 
     def explain(self) -> str:
         """What was chosen and why: refusals, formats, kernels, and the schedule in numbers."""
@@ -124,15 +123,15 @@ def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | Non
     if verbose.listening():
         introduce()
     try:
-        plan, refusals = first_plan(planners, desc, attr, engine)
+        planned = first_plan(planners, desc, attr, engine)
     except Unimplemented:
         if verbose.wants("dispatch"):
             answers = try_all(planners, desc, attr, engine)
             report_refusals(desc, attr, [answer for answer in answers if isinstance(answer, Refusal)])
         raise
-    if refusals and verbose.wants("dispatch"):
-        report_refusals(desc, attr, refusals)
-    return PrimitiveDesc(desc, attr, engine, plan, refusals)
+    if planned.refusals and verbose.wants("dispatch"):
+        report_refusals(desc, attr, planned.refusals)
+    return PrimitiveDesc(desc, attr, engine, planned.plan, planned.refusals)
 
 
 def implementations(

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.levels import isa_of
-from asmdnn.planning.host import best_isa, host
+from asmdnn.planning.host import best_isa, host, setting
 from asmdnn.planning.machine import machine_of
 from asmdnn.runtime.threads import check_thread_count, max_threads
 from asmdnn.types import IsaName
@@ -43,10 +43,25 @@ class Engine:
         object.__setattr__(self, "l2_bytes", self.l2_bytes or machine.caches.l2_bytes)
 
 
-def engine_or_default(engine: Engine | None) -> Engine:
-    """What an argument `engine` stands for: None is the best that this machine has.  Raises InvalidArguments."""
+EngineKey = tuple[object, ...]
+_defaults: dict[EngineKey, Engine] = {}  # a few: one for each machine, cap and thread count that was met
+
+
+def engine_key(engine: Engine | None) -> EngineKey:
+    """What a call with this engine, or the default one, depends on: machine, caps, threads; cheap to hash.
+
+    Raises InvalidArguments for anything else than an engine.
+    """
     if engine is None:
-        return Engine()
+        return (*setting(), max_threads())
+    return (*setting(), engine_or_default(engine))
+
+
+def engine_or_default(engine: Engine | None) -> Engine:
+    """`engine`, or the default one: Engine(), without asking the machine again.  Raises InvalidArguments."""
+    if engine is None:
+        key = engine_key(None)
+        return _defaults.get(key) or _defaults.setdefault(key, Engine())
     if not isinstance(engine, Engine):
         raise InvalidArguments(f"engine must be an Engine, not {type(engine).__name__}")
     return engine

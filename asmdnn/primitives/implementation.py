@@ -3,9 +3,9 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.forking import importing
@@ -17,14 +17,29 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
+from asmdnn.runtime.caches import Cache
 
-KEPT_PLANS = 256
+PLANS_LIMIT_BYTES = 64 << 20
+OBJECTS_BYTES = 8_000  # what Python keeps of a plan and its request beside the schedule, about
 ANY_MACHINE = ""  # in the place of a name: what is packed for a machine serves others, if there is nothing better
 PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
 Desc = TypeVar("Desc")
 Answer = Plan | Refusal
 Planner = Callable[[Desc, Attr, Engine], Answer | Iterator[Answer]]  # an implementation, or several, best first
+
+
+class Planned:
+    """What the implementation list answered."""
+
+    __slots__ = ("kept_bytes", "plan", "refusals", "used")
+
+    def __init__(self, plan: Plan, refusals: tuple[Refusal, ...]) -> None:
+        self.plan, self.refusals, self.used = plan, refusals, False
+        self.kept_bytes: int = plan.nbytes + OBJECTS_BYTES
+
+
+plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], Planned] = Cache(PLANS_LIMIT_BYTES)
 
 
 def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:
@@ -42,15 +57,19 @@ def with_denormals(answer: Answer, attr: Attr) -> Answer:
     return replace(answer, phases=flushing(answer.phases, attr.denormals == "flush"))
 
 
-@lru_cache(KEPT_PLANS)
-def first_plan(
-    planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine
-) -> tuple[Plan, tuple[Refusal, ...]]:
+def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> Planned:
     """The first plan and the refusals before it; Unimplemented with every reason if there is none.
 
-    A plan of a loaded pack comes before all planners.  All arguments are values, so that equal requests share one plan:
-    a network repeats its layers.
+    All arguments are values, so that equal requests share one plan: a network repeats its layers.
     """
+    key = planners, desc, attr, engine
+    return plans.get(key) or plans.put(key, Planned(*_find_plan(*key)))
+
+
+def _find_plan(
+    planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine
+) -> tuple[Plan, tuple[Refusal, ...]]:
+    """As first_plan; a plan of a loaded pack comes before all planners."""
     if packs.loaded() and (stored := packs.find_plan(plan_keys(planners, desc, attr, engine))):
         return _unpacked(*stored)
     refusals: list[Refusal] = []

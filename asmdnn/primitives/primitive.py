@@ -1,8 +1,9 @@
 """Primitives, which own kernels and execute."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from time import perf_counter
+from typing import NoReturn
 
 from asmdnn import verbose
 from asmdnn.errors import InvalidArguments
@@ -10,19 +11,19 @@ from asmdnn.memory import Memory
 from asmdnn.notebook import html_of
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import ALIGNMENT_BYTES
-from asmdnn.primitives.checking import check_padding, checked, is_checking
+from asmdnn.primitives.checking import checked, is_checking
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.primitives.engine import Stream
 from asmdnn.primitives.reports import call_report, report_creation
-from asmdnn.runtime.execution import Call, Program
+from asmdnn.runtime.execution import Program, program_of
 
 
 class Primitive:
     """Kernels generated or loaded, ready to run; immutable, and safe to execute from many threads at once.
 
-    With scratchpad_mode="library" every call takes its scratchpad from a pool, so that concurrent calls cost memory,
-    never a race: a primitive keeps as many scratchpads as there ever were calls at the same time.  With "user" it keeps
-    none, and every call passes `scratchpad`, which no other call may use at the same time.
+    With scratchpad_mode="library" a call takes its scratchpad from a pool of the process (runtime/scratch.py) and gives
+    it back, so that concurrent calls cost memory, never a race.  With "user" every call passes `scratchpad`, which no
+    other call may use at the same time.
     With ASMDNN_CHECK=1 in the environment, what checking.py says is checked.
     Raises Unimplemented if this machine, or a cap on the ISA, cannot execute the engine's level.
     """
@@ -32,17 +33,18 @@ class Primitive:
             raise InvalidArguments(f"pd must be a PrimitiveDesc, not {type(pd).__name__}")
         require_executable(pd.engine.isa)
         start = perf_counter()
-        self.pd = pd
+        self.pd, plan = pd, pd.plan
         self._checks = is_checking()
         if self._checks:
-            pd.plan.check()
-        self._program = Program(pd.plan, pd.engine.threads, call_report(pd) if verbose.wants("exec") else None)
-        if verbose.wants("create"):
-            report_creation(pd, self._program.counts, (perf_counter() - start) * 1e3)
-        self._tensors = pd.plan.tensors
-        self._defaults = pd.attr.data()
+            plan.check()
         self._takes_scratchpad = pd.attr.scratchpad_mode == "user"
-        self._idle: list[Call] = []
+        self._program, counts = program_of(plan, pd.engine.threads, pooled=not self._takes_scratchpad)
+        self._report = call_report(pd) if verbose.wants("exec") else None
+        if verbose.wants("create"):
+            report_creation(pd, counts, (perf_counter() - start) * 1e3)
+        self._tensors, self._sizes, self._outputs = plan.tensors, self._program.sizes, plan.outputs
+        self._defaults = pd.attr.data()
+        self._is_plain = not (self._checks or self._report or self._takes_scratchpad or self._defaults)
 
     def __repr__(self) -> str:
         """For example "<Primitive direct:avx2: convolution forward of ...; 4 kernels, 2 threads>"."""
@@ -59,16 +61,15 @@ class Primitive:
         """
         if stream is not None:
             self._check_stream(stream)
-        addresses = self._check(memories)
-        temporary = self._check_scratchpad(scratchpad, addresses)
-        call = self._take_call()
-        call.bind(addresses)
-        if temporary is not None:
-            call.place_scratch(temporary)
-        call()
-        self._idle.append(call)
-        if self._checks:
-            check_padding(self.pd.plan, memories)
+        if self._is_plain and scratchpad is None:
+            addresses = self._check(memories)
+            program = self._program
+            call = program.take()
+            call.place(addresses, program.places)
+            call()
+            program.give(call)
+        else:
+            self.bind(scratchpad=scratchpad, **memories)()
 
     def _check_stream(self, stream: Stream) -> None:
         if not isinstance(stream, Stream):
@@ -82,24 +83,25 @@ class Primitive:
             )
             raise InvalidArguments(f"stream is of another engine, with {differing}: make it of the primitive's engine")
 
-    def _take_call(self) -> Call:
-        try:
-            return self._idle.pop()  # atomic: another thread may take the last one
-        except IndexError:
-            return self._program.prepare(own_scratch=not self._takes_scratchpad)
-
     def bind(self, *, scratchpad: Memory | None = None, **memories: Memory) -> Callable[[], None]:
         """A call on fixed memories, checked once: `run = primitive.bind(src=..., ...)`, then `run()`.
 
         The result keeps the memories alive.  Bind once per thread that calls it.
         """
+        if self._defaults:
+            memories = {**self._defaults, **memories}
         addresses = self._check(memories)
-        temporary = self._check_scratchpad(scratchpad, addresses)
-        call = self._program.prepare(own_scratch=not self._takes_scratchpad)
+        temporary = self._check_scratchpad(scratchpad, dict(zip(self._tensors, addresses, strict=True)))
+        call = self._program.prepare(self._report)
         call.bind(addresses, keep=(self, memories, scratchpad))
         if temporary is not None:
             call.place_scratch(temporary)
         return checked(call, self.pd.plan, memories) if self._checks else call
+
+    @property
+    def program(self) -> Program:
+        """What runs: for calls on addresses that the caller has checked."""
+        return self._program
 
     def _check_scratchpad(self, scratchpad: Memory | None, addresses: Mapping[str, int]) -> int | None:
         """The address of the scratchpad that the user passes, None if none is needed."""
@@ -124,33 +126,38 @@ class Primitive:
                 raise InvalidArguments(f"scratchpad overlaps {name}, give it memory of its own")
         return begin if size else None
 
-    def _check(self, memories: Mapping[str, Memory]) -> dict[str, int]:
-        """The address of every argument, or InvalidArguments."""
+    def _check(self, memories: Mapping[str, Memory]) -> list[int]:
+        """The address of every argument, in the order of the plan's tensors, or InvalidArguments."""
         tensors = self._tensors
-        if self._defaults:
-            memories = {**self._defaults, **memories}
-        if memories.keys() != tensors.keys():
-            raise InvalidArguments(f"arguments must be {', '.join(tensors)}, not {', '.join(memories) or 'none'}")
-        addresses = {}
-        for name, desc in tensors.items():
-            memory = memories[name]
-            if type(memory) is not Memory:
-                raise InvalidArguments(f"{name} must be a Memory, not {type(memory).__name__}")
-            if memory.desc is not desc and memory.desc != desc:
-                raise InvalidArguments(f"{name} is {memory.desc}, this primitive takes {desc}: reorder it")
-            addresses[name] = memory.address
-        for name in self.pd.plan.outputs:
-            self._check_output(name, memories, addresses)
+        addresses = []
+        try:
+            for name, desc in tensors.items():
+                memory = memories[name]
+                if type(memory) is not Memory:
+                    raise InvalidArguments(f"{name} must be a Memory, not {type(memory).__name__}")
+                if memory.desc is not desc and memory.desc != desc:
+                    raise InvalidArguments(f"{name} is {memory.desc}, this primitive takes {desc}: reorder it")
+                addresses.append(memory.address)
+        except KeyError:
+            self._refuse_names(memories)
+        if len(memories) != len(addresses):
+            self._refuse_names(memories)
+        for name in self._outputs:
+            self._check_output(name, memories[name], addresses)
         return addresses
 
-    def _check_output(self, name: str, memories: Mapping[str, Memory], addresses: Mapping[str, int]) -> None:
+    def _refuse_names(self, memories: Mapping[str, Memory]) -> NoReturn:
+        names = ", ".join(self._tensors)
+        raise InvalidArguments(f"arguments must be {names}, not {', '.join(memories) or 'none'}")
+
+    def _check_output(self, name: str, memory: Memory, addresses: Sequence[int]) -> None:
         """An output is writable, and shares no byte with another argument, unless the plan works in place on it."""
-        if not memories[name].writable:
+        if not memory.writable:
             raise InvalidArguments(f"{name} is read-only, it must be writable")
-        begin = addresses[name]
-        end = begin + self._tensors[name].size_bytes
-        for other, address in addresses.items():
-            if address == begin and other in self.pd.plan.in_place:
-                continue
-            if other != name and address < end and begin < address + self._tensors[other].size_bytes:
+        begin = memory.address
+        end = begin + self._sizes[name]
+        for (other, size), address in zip(self._sizes.items(), addresses, strict=True):
+            if address < end and begin < address + size and other != name:
+                if address == begin and other in self.pd.plan.in_place:
+                    continue
                 raise InvalidArguments(f"{name} overlaps {other}, give it memory of its own")

@@ -1,6 +1,4 @@
-"""`reorder(memory, format)` for callers who want the result and not the primitive; primitives are kept."""
-
-from functools import lru_cache
+"""`reorder(memory, format)` for callers who want the result and not the primitive; plans are kept."""
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
@@ -8,14 +6,6 @@ from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_or_default
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
-
-KEPT_PRIMITIVES = 256
-
-
-@lru_cache(KEPT_PRIMITIVES)
-def reorder_primitive(src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> Primitive:
-    """The primitive for a pair of formats, made once."""
-    return Primitive(primitive_desc(Reorder(src, dst), engine=engine))
 
 
 def reorder(src: Memory, dst: MemoryDesc | Memory, engine: Engine | None = None) -> Memory:
@@ -29,5 +19,5 @@ def reorder(src: Memory, dst: MemoryDesc | Memory, engine: Engine | None = None)
         raise InvalidArguments(f"dst must be a Memory or a MemoryDesc, not {type(dst).__name__}")
     engine = engine_or_default(engine)
     target = dst if isinstance(dst, Memory) else Memory(dst)
-    reorder_primitive(src.desc, target.desc, engine).execute(src=src, dst=target)
+    Primitive(primitive_desc(Reorder(src.desc, target.desc), engine=engine)).execute(src=src, dst=target)
     return target

@@ -1,11 +1,11 @@
-"""What the executor reads beside records: shares of parts, kernel tables and rounds; see `generators/executor.py`."""
+"""What the executor reads beside records: shares of parts, kernel tables and rounds; see `generators/context.py`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from asmdnn.generators.executor import WORD, PhaseWord, ShareWord
+from asmdnn.generators.context import WORD, PhaseWord, ShareWord
 from asmdnn.planning.phase import Int64, KernelSpec, Phase, waits
 from asmdnn.planning.plan import Plan
 
@@ -38,6 +38,11 @@ class PhaseTables:
         self._kernels: dict[int, Int64] = {}
         bounds, meets = plan.split(parts), waits(plan.phases)
         self.phases = [self._table(*entry) for entry in zip(plan.phases, bounds, meets, strict=True)]
+
+    @property
+    def nbytes(self) -> int:
+        """Of all tables."""
+        return sum(array.nbytes for array in (*self._shares.values(), *self._kernels.values()))
 
     def _table(self, phase: Phase, bounds: Int64, meets: bool) -> PhaseTable:
         key = (id(bounds), phase.backwards, len(phase.records), phase.rounds)

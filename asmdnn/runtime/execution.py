@@ -1,25 +1,30 @@
 """From a plan to a native call: kernels loaded, constants and scratch in place, one context that the executor walks."""
 
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from asmdnn import environment
 from asmdnn.forking import importing
-from asmdnn.generators.executor import CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
+from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context
+from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
-from asmdnn.jit.kernels import KernelCache, LoadedKernel
+from asmdnn.jit.kernels import CacheCounts, KernelCache, LoadedKernel
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_store
 from asmdnn.planning.phase import KernelSpec
-from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
+from asmdnn.planning.plan import Plan
+from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.context import PhaseTables, phase_words
+from asmdnn.runtime.scratch import scratch_pool
 from asmdnn.runtime.threads import openmp, threads_usable
+
+PROGRAMS_LIMIT_BYTES = 64 << 20
+OBJECTS_BYTES = 3_000  # what Python keeps of a program beside tables and code, about
+Place = tuple[int, int, int]  # a word of a context, the position in plan.tensors of what it points into, bytes behind
 
 
 def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
@@ -53,27 +58,55 @@ def executor_spec(plan: Plan) -> ExecutorSpec:
 
 
 class Program:
-    """A plan that can run on this machine, for up to `threads` threads; `report` is told the ms of every call.
+    """A plan that can run on this machine, for up to `threads` threads; `program_of` keeps those used lately.
 
-    counts: where its kernels came from.
+    pooled: calls take scratchpads from the process's pool; else each is told where its scratch lies.  counts: where its
+    kernels came from.  kept_bytes: what goes with it; code is counted for the program that loaded it.
     """
 
-    def __init__(self, plan: Plan, threads: int, report: Callable[[float], None] | None = None) -> None:
-        self.plan = plan
-        self._report = report
+    __slots__ = (
+        "__weakref__", "_idle", "_kernels", "_tables", "again", "arguments", "counts", "entry", "kept_bytes", "parts",
+        "places", "plan", "pooled", "scratch_places", "scratchpad_bytes", "sizes", "used",
+    )  # fmt: skip
+
+    def __init__(self, plan: Plan, threads: int, pooled: bool = True) -> None:
+        self.plan, self.pooled, self.used = plan, pooled, False
         self.arguments = plan.arguments
         self.parts = plan.parts(threads)
         (*kernels, executor), self.counts = kernel_cache().load_counted([*plan.specs, executor_spec(plan)])
         self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
+        self.again = CacheCounts(memory_hits=len(self._kernels))
         addresses = {spec: kernel.address for spec, kernel in zip(plan.specs, kernels, strict=True)}
         self._tables = PhaseTables(plan, self.parts, addresses)
-        self.scratchpad_bytes = plan.scratchpad_bytes(self.parts)
-        self.scratch_offsets = plan.scratch_offsets(self.parts)
         self.entry = ffi.cast("void (*)(void *)", executor.address)
+        self.scratchpad_bytes = plan.scratchpad_bytes(self.parts)
+        self.scratch_places = tuple(
+            (slot, begin + offset)
+            for name, begin in plan.scratch_offsets(self.parts).items()
+            for slot, offset in self.slots(name)
+        )
+        self.sizes = {name: desc.size_bytes for name, desc in plan.tensors.items()}
+        self.places: tuple[Place, ...] = tuple(
+            (slot, i, offset) for i, name in enumerate(plan.tensors) for slot, offset in self.slots(name)
+        )
+        self._idle: list[Call] = []
+        code = 0 if self.counts.is_known else sum(kernel.size for kernel in self._kernels)
+        self.kept_bytes: int = plan.nbytes + self._tables.nbytes + code + OBJECTS_BYTES
+        _live.add(self)
 
-    def prepare(self, own_scratch: bool = True) -> "Call":
-        """A call without tensors yet; and without scratch, unless it is to have its own."""
-        return ReportedCall(self, self._report, own_scratch) if self._report else Call(self, own_scratch)
+    def prepare(self, report: Callable[[float], None] | None = None) -> "Call":
+        """A call of one's own, without tensors yet; `report` is told the ms of every run."""
+        return ReportedCall(self, report) if report else Call(self)
+
+    def take(self) -> "Call":
+        """A call to run and to give back; equal primitives share them."""
+        try:
+            return self._idle.pop()  # atomic: another thread may take the last one
+        except IndexError:
+            return Call(self)
+
+    def give(self, call: "Call") -> None:
+        self._idle.append(call)
 
     def context_words(self) -> list[int]:
         """The executor's context, with zeros where buffers go."""
@@ -99,46 +132,80 @@ class Program:
         )
 
 
+_live: "weakref.WeakSet[Program]" = weakref.WeakSet()
+programs: Cache[tuple[Plan, int, bool], Program] = Cache(PROGRAMS_LIMIT_BYTES)
+
+
+def program_of(plan: Plan, threads: int, pooled: bool = True) -> tuple[Program, CacheCounts]:
+    """The program of a plan, made once as long as it is used, and where its kernels come from this time."""
+    key = plan, threads, pooled
+    program = programs.get(key)
+    if program is not None:
+        return program, program.again
+    made = Program(plan, threads, pooled)
+    return programs.put(key, made), made.counts
+
+
+def live_programs() -> list[Program]:
+    """All that exist, kept by the cache or by primitives."""
+    return list(_live)
+
+
 class Call:
     """One native call of a program: `call()` runs it on the buffers bound last.  Not for two threads at once."""
 
-    __slots__ = ("_context", "_keep", "_parallel", "_program", "_slots")
+    __slots__ = ("_context", "_entry", "_keep", "_parallel", "_program", "_scratch_address", "_scratch_bytes")
 
-    def __init__(self, program: Program, own_scratch: bool = True) -> None:
+    def __init__(self, program: Program) -> None:
         plan = program.plan
-        self._program, self._parallel = program, None
+        self._program, self._entry, self._parallel = program, program.entry, None
         self._context = ffi.new("int64_t[]", program.context_words())
-        self._slots = {name: program.slots(name) for name in (*plan.tensors, *plan.scratch_bytes)}
-        scratch = aligned_bytes(program.scratchpad_bytes) if own_scratch else None
-        self._keep: list[Any] = [scratch, None]
+        self._keep: object = None
+        self._scratch_address = 0
+        self._scratch_bytes = program.scratchpad_bytes if program.pooled else 0
         for name, array in plan.constants.items():
             for slot, offset in program.slots(name):
                 self._context[slot] = array.ctypes.data + offset
-        if scratch is not None:
-            self.place_scratch(scratch.ctypes.data)
         runtime = openmp() if program.parts > 1 else None
         if runtime:
             self._parallel = runtime.parallel
 
-    def bind(self, addresses: Mapping[str, int], keep: object = None) -> None:
-        """Set where the tensors lie; `keep` is held until the next bind."""
-        self._keep[1] = keep
-        for name, address in addresses.items():
-            for slot, offset in self._slots[name]:
-                self._context[slot] = address + offset
+    def bind(self, addresses: Sequence[int], keep: object) -> None:
+        """As `place`; `keep` is held as long as the call."""
+        self._keep = keep
+        self.place(addresses, self._program.places)
+
+    def place(self, addresses: Sequence[int], places: Iterable[Place]) -> None:
+        """Set where the tensors lie; `places` are the program's, if the addresses are in the order of plan.tensors."""
+        context = self._context
+        for slot, i, offset in places:
+            context[slot] = addresses[i] + offset
 
     def place_scratch(self, address: int) -> None:
         """Set where the scratchpad lies, `scratchpad_bytes` of it, at a multiple of ALIGNMENT_BYTES."""
-        for name, begin in self._program.scratch_offsets.items():
-            for slot, offset in self._slots[name]:
-                self._context[slot] = address + begin + offset
+        self._scratch_address = address
+        for slot, offset in self._program.scratch_places:
+            self._context[slot] = address + offset
 
     def __call__(self) -> None:
-        if self._parallel is not None and threads_usable():
-            self._parallel(self._program.entry, self._context, self._program.parts, 0)
-            return
-        self._context[Context.THREAD_NUM] = 0  # alone; also in a fork()ed child, for good
-        self._program.entry(self._context)
+        if self._scratch_bytes:
+            pad = scratch_pool.take(self._scratch_bytes)
+            if pad.address != self._scratch_address:
+                self.place_scratch(pad.address)
+            self._run()
+            scratch_pool.give(pad)
+        elif self._parallel is None:
+            self._entry(self._context)
+        else:
+            self._run()
+
+    def _run(self) -> None:
+        if self._parallel is not None:
+            if threads_usable():
+                self._parallel(self._entry, self._context, self._program.parts, 0)
+                return
+            self._context[Context.THREAD_NUM] = 0  # alone; also in a fork()ed child, for good
+        self._entry(self._context)
 
 
 class ReportedCall(Call):
@@ -146,18 +213,11 @@ class ReportedCall(Call):
 
     __slots__ = ("_report",)
 
-    def __init__(self, program: Program, report: Callable[[float], None], own_scratch: bool = True) -> None:
-        super().__init__(program, own_scratch)
+    def __init__(self, program: Program, report: Callable[[float], None]) -> None:
+        super().__init__(program)
         self._report = report
 
     def __call__(self) -> None:
         start = perf_counter()
         super().__call__()
         self._report((perf_counter() - start) * 1e3)
-
-
-def aligned_bytes(size: int) -> npt.NDArray[np.uint8]:
-    """`size` bytes that start at a multiple of 64."""
-    raw = np.empty(size + ALIGNMENT_BYTES, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT_BYTES
-    return raw[start : start + size]

@@ -21,8 +21,9 @@ from asmdnn.isa.vectors import VECTORS, f32_level
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_directory, enabled
 from asmdnn.planning.host import require_executable
-from asmdnn.runtime.execution import aligned_bytes, kernel_cache
+from asmdnn.runtime.execution import kernel_cache
 from asmdnn.runtime.peak import fma_gflops
+from asmdnn.runtime.scratch import aligned_bytes
 
 FILE = "rates.json"
 SAMPLES = 7

@@ -61,8 +61,10 @@ def threads_usable() -> bool:
 
 def max_threads() -> int:
     """How many threads the calling thread's next parallel region gets by default; 1 if threads are not usable."""
-    runtime = openmp()
-    return max(1, runtime.get_max_threads()) if runtime and threads_usable() else 1
+    if not threads_usable():
+        return 1
+    runtime = _search()
+    return max(1, runtime.get_max_threads()) if isinstance(runtime, OpenMP) else 1
 
 
 def runtime_path() -> str | None:

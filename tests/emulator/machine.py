@@ -8,7 +8,7 @@ from operator import length_hint
 import numpy as np
 from iced_x86 import CpuidFeature, Decoder, FlowControl, Instruction, Mnemonic
 
-from . import arithmetic, control, conversions, elements, fma, integers, masks, moves, shuffles
+from . import arithmetic, control, conversions, dots, elements, fma, integers, masks, moves, shuffles
 from .control import RETURN_ADDRESS, RETURNED, Callback
 from .cpu import RSP, Cpu
 from .memory import Array, Footprint, Region, Violation
@@ -22,7 +22,7 @@ BLOCK_LIMIT = 512  # instructions compiled at a time, so that a short visit to a
 PROGRAM_LIMIT = 256  # compiled codes that are kept
 STEP_LIMIT = 1 << 17  # compiled instructions that are shared between codes
 
-MODULES = (integers, control, moves, arithmetic, fma, shuffles, elements, conversions, masks)
+MODULES = (integers, control, moves, arithmetic, fma, dots, shuffles, elements, conversions, masks)
 SEMANTICS = {name: build for module in MODULES for name, build in module.TABLE.items()}
 MNEMONICS = {value: name for name, value in vars(Mnemonic).items() if name.isupper()}
 FEATURES = {value: name.lower() for name, value in vars(CpuidFeature).items() if name.isupper()}

@@ -63,7 +63,7 @@ def test_unmasked_is_the_vex_form(forms: tuple[Form, ...]) -> None:
 def lane_bytes(form: Form) -> tuple[int, int]:
     """(bytes of a lane of the result, number of lanes that are masked), by the mnemonic's own words."""
     name = form.mnemonic
-    if name.startswith(("VPMAX", "VPMIN", "VMOVSH", "VMOVSL")) or name.endswith("PS2DQ"):
+    if name.startswith(("VPMAX", "VPMIN", "VMOVSH", "VMOVSL", "VPDPBUSD")) or name.endswith("PS2DQ"):
         lane = 4
     elif unpack := re.fullmatch(r"VPUNPCK[LH](BW|WD|DQ|QDQ)", name):
         lane = {"BW": 1, "WD": 2, "DQ": 4, "QDQ": 8}[unpack[1]]
@@ -146,7 +146,7 @@ def test_access_size(forms: tuple[Form, ...]) -> None:
 
 
 IN_128_BITS = re.compile(r"VUNPCK|VSHUFPS|VPERMILPS|VPSHUFD|VPACK|VMOVS[HL]DUP|VMOVDDUP|VF(N?M)|VRNDSCALE|VSQRT|VPTERN"
-                         r"|VPS[LR][LA][DQ]|VPMADD|VMOV[UA]P|VMOVDQ|VCVTDQ2PS|VCVTT?PS2DQ")  # fmt: skip
+                         r"|VPS[LR][LA][DQ]|VPMADD|VP?DPB|VMOV[UA]P|VMOVDQ|VCVTDQ2PS|VCVTT?PS2DQ")  # fmt: skip
 
 
 @pytest.mark.parametrize("forms", by_mnemonic(f for f in EVEX if f.vector_bytes == 64 and "ZMM" in f.operands[0]

@@ -28,6 +28,7 @@ from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_rows import ElementsSpec
 from asmdnn.planning.phase import Int64
+from asmdnn.types import s32
 from tests.generators.matmul_reference import arguments_of as arguments_of_matmul
 from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of
 from tests.generators.reference import LANES, Memory, Taps, conv_tile, mapped, operand_name
@@ -81,7 +82,8 @@ def matmul_case(spec: ProductSpec, random: np.random.Generator, integers: bool) 
     compute(spec, memory)
     tolerance: Doubles | float = 0.0
     is_exact = not isinstance(spec, MatmulTileSpec) or keeps_integers(spec.post_ops)
-    if not integers or not is_exact:
+    of_integers = isinstance(spec, MatmulTileSpec) and spec.dst_type == s32
+    if not of_integers and not (integers and is_exact):
         tolerance = tolerance_of(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), memory)
     if not is_exact:
         dst = buffer_of(memory["dst"])

@@ -10,6 +10,8 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS, ONE, Items
 from asmdnn.generators.dot.outer import OuterSpec
 from asmdnn.generators.functions.chain import operands_of, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand
+from asmdnn.isa.dot import F32, Types
+from asmdnn.types import DataType, f32
 from tests.generators.reference import LANES, Memory, operand, operand_name
 from tests.support import functions
 from tests.support.arena import Doubles, Elements, buffer_of, elements, magnitudes
@@ -18,15 +20,35 @@ UNIT_ROUNDOFF = 2.0**-24
 
 
 def matmul_memory(spec: ProductSpec, random: np.random.Generator, integers: bool) -> Memory:
-    """Data for every argument; weights have zeros behind the columns if they are padded."""
-    memory = {name: elements(random, integers) for name in arguments_of(spec)}
-    if isinstance(spec, MatmulTileSpec | OuterSpec) and spec.padded:
+    """Data for every argument; weights have zeros behind the columns if they are padded, and behind the depth."""
+    kinds = kinds_of(spec) if isinstance(spec, MatmulTileSpec) else {}
+    memory = {name: elements(random, integers, *kinds.get(name, ())) for name in arguments_of(spec)}
+    if isinstance(spec, MatmulTileSpec | OuterSpec):
         items = spec.items if isinstance(spec, MatmulTileSpec) else ONE
+        group = types_of(spec).group
         for item in range(items.count):
-            for k in range(spec.depth):
-                for c in range(spec.columns, padded_columns(spec)):
-                    memory["weights"].clear(item * items.weights_bytes + weight_at(spec, k, c), 1)
+            for k in range(-(-spec.depth // group) * group):
+                for c in range(spec.columns if k < spec.depth else 0, padded_columns(spec)):
+                    if spec.padded or c < spec.columns:
+                        memory["weights"].clear(item * items.weights_bytes + weight_at(spec, k, c), 1)
     return memory
+
+
+def types_of(spec: MatmulTileSpec | OuterSpec) -> Types:
+    return spec.types if isinstance(spec, MatmulTileSpec) else F32
+
+
+def kinds_of(spec: MatmulTileSpec) -> dict[str, tuple[DataType, ...]]:
+    """The element types of arguments that need not be f32; of dst what a start from it takes, and what is left."""
+    types, result = spec.types, f32 if spec.scaled or spec.post_ops else spec.types.sums
+    starts = spec.accumulate and not spec.scaled
+    return {
+        "src": (types.src,),
+        "weights": (types.weights,),
+        "packed": (types.weights,),
+        "bias": (types.sums,),
+        "dst": (types.sums if starts else result, result),
+    }
 
 
 def arguments_of(spec: ProductSpec) -> tuple[str, ...]:
@@ -42,8 +64,11 @@ def padded_columns(spec: MatmulTileSpec | OuterSpec) -> int:
 
 
 def weight_at(spec: MatmulTileSpec | OuterSpec, k: int, c: int) -> int:
-    width = spec.panel_vectors * LANES[spec.isa]
-    return k * spec.weights_row_bytes + c // width * spec.panel_bytes + 4 * (c % width)
+    """Groups of k have a row each, in which the group of one column lies beside that of the next."""
+    width, types = spec.panel_vectors * LANES[spec.isa], types_of(spec)
+    step, within = divmod(k, types.group)
+    at = step * spec.weights_row_bytes + c // width * spec.panel_bytes
+    return at + types.weights.size_bytes * (types.group * (c % width) + within)
 
 
 def compute(spec: ProductSpec, memory: Memory) -> None:
@@ -100,23 +125,23 @@ def one_tile(spec: MatmulTileSpec, memory: Memory, items: Items, item: int) -> N
     src, weights, bias, dst = (
         item * step for step in (items.src_bytes, items.weights_bytes, items.bias_bytes, items.dst_bytes)
     )
-    read = spec.vectors * lanes if spec.padded else spec.columns
-    table = np.zeros((spec.depth, spec.vectors * lanes))
-    for k in range(spec.depth):
+    read, group = spec.vectors * lanes if spec.padded else spec.columns, spec.types.group
+    steps = range(-(-spec.depth // group))
+    table = np.zeros((len(steps), group, spec.vectors * lanes))
+    for step in steps:
         for c in range(read):
-            table[k, c] = memory["weights"].load(weights + weight_at(spec, k, c), 1)[0]
+            table[step, :, c] = memory["weights"].load(weights + weight_at(spec, step * group, c), group)
     if spec.packs:
-        memory["packed"].store(0, table.ravel())
+        memory["packed"].store(0, table.transpose(0, 2, 1).ravel())
     for r in range(spec.rows):
-        at = dst + r * spec.dst_row_bytes
-        factors = [
-            memory["src"].load(src + r * spec.src_row_bytes + k * spec.src_depth_bytes, 1) for k in range(spec.depth)
-        ]
-        total = (
-            np.array(factors).reshape(1, -1) @ table[:, : spec.columns] if spec.depth else np.zeros((1, spec.columns))
-        )
+        at, row = dst + r * spec.dst_row_bytes, src + r * spec.src_row_bytes
+        total = np.zeros(spec.columns)
+        for step in steps:
+            count = min(group, spec.depth - step * group)
+            factors = memory["src"].load(row + step * spec.src_depth_bytes, count)
+            total += factors @ table[step, :count, : spec.columns]
         operands = operands_of_row(spec, memory, r)
-        memory["dst"].store(at, ending(spec, memory, total[0], bias + r * row_of_bias(spec), at, operands))
+        memory["dst"].store(at, ending(spec, memory, total, bias + r * row_of_bias(spec), at, operands))
 
 
 def row_of_bias(spec: MatmulTileSpec) -> int:

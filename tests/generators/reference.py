@@ -9,7 +9,7 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand
 from tests.support import functions
 from tests.support.arena import Doubles, Elements
 
-LANES = {"avx2": 8, "avx512_core": 16}
+LANES = {"avx2": 8, "avx2_vnni": 8, "avx512_core": 16, "avx512_core_vnni": 16, "avx512_core_bf16": 16}
 
 Memory = dict[str, Elements]
 Taps = list[list[tuple[int, int]]]  # for each group, (src, weights) byte offsets

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import warnings
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,8 +77,8 @@ def test_notice_of_what_is_new_to_the_process(generator: Generator, store: DiskS
     for _ in range(2):
         told: list[tuple[AnswerSpec, bytes]] = []
         cache = KernelCache(generator, store, notice=lambda spec, kernel, to=told: to.append((spec, kernel.code)))
-        cache.load([AnswerSpec(7), AnswerSpec(7)])
-        cache.load([AnswerSpec(7), AnswerSpec(5)])
+        held = cache.load([AnswerSpec(7), AnswerSpec(7)])
+        assert cache.load([AnswerSpec(7), AnswerSpec(5)])[0] is held[0]
         assert told == [(AnswerSpec(7), b"\xb8\x07\0\0\0\xc3"), (AnswerSpec(5), b"\xb8\x05\0\0\0\xc3")]
     assert generator.generated == [AnswerSpec(7), AnswerSpec(5)]
 
@@ -115,6 +116,23 @@ def test_a_kernel_outlives_its_cache(generator: Generator) -> None:
     kernel = KernelCache(generator, None).load([AnswerSpec(11)])[0]
     gc.collect()
     assert run(kernel) == 11
+
+
+def test_kernels_that_nobody_uses_are_unmapped(generator: Generator) -> None:
+    cache = KernelCache(generator, None)
+    first, second = cache.load([AnswerSpec(1), AnswerSpec(2)])
+    unmapped = weakref.ref(first.keep_alive)
+    del first
+    gc.collect()
+    assert [kernel.name for kernel in cache.loaded()] == ["answer_2__avx2"]
+    assert unmapped() is not None, "one kernel of the mapping is in use"
+    assert run(second) == 2
+    del second
+    gc.collect()
+    assert cache.loaded() == []
+    assert unmapped() is None
+    assert [run(kernel) for kernel in cache.load([AnswerSpec(1)])] == [1]
+    assert generator.generated == [AnswerSpec(1), AnswerSpec(2), AnswerSpec(1)]
 
 
 def test_specs_that_are_equal_but_not_the_same_have_their_own_kernels(generator: Generator) -> None:

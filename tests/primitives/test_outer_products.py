@@ -7,7 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.dot.outer import OuterSpec
-from asmdnn.primitives.implementation import first_plan
+from asmdnn.primitives.implementation import plans
 from asmdnn.primitives.products import outer as product_outer
 from tests.primitives.matmul_case import MatmulCase, check, make_data, planned, run
 
@@ -23,10 +23,10 @@ STREAMED = [
 @pytest.fixture
 def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every dst is too large for them."""
-    first_plan.cache_clear()
+    plans.clear()
     monkeypatch.setattr(product_outer, "STREAMING_BYTES", 0)
     yield
-    first_plan.cache_clear()
+    plans.clear()
 
 
 def streams(pd: dnn.PrimitiveDesc) -> bool:

@@ -13,7 +13,7 @@ import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit import packs
 from asmdnn.primitives import packing
-from asmdnn.primitives.implementation import first_plan
+from asmdnn.primitives.implementation import plans
 
 ROOT = Path(__file__).parents[2]
 L2_BYTES = 512 << 10
@@ -86,9 +86,9 @@ def pack(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def nothing_loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(packs, "_loaded", [])
-    first_plan.cache_clear()
+    plans.clear()
     yield
-    first_plan.cache_clear()
+    plans.clear()
 
 
 @pytest.mark.isa("avx2")
@@ -117,7 +117,7 @@ def test_a_pack_made_here_for_avx512(pack: Path, nothing_loaded: None) -> None:
     (found, *_) = descs("avx512_core")
     assert not found.plan.phases[0].records.flags.owndata, "planned anew"
     found.plan.check()
-    first_plan.cache_clear()
+    plans.clear()
     packs._loaded.clear()
     planned = descs("avx512_core")[0]
     assert planned.plan.phases[0].records.flags.owndata

@@ -261,6 +261,11 @@ def functions() -> dict[str, Call]:
         "ops.conv2d": (dnn.ops.conv2d, lambda: dict(conv)),
         "ops.matmul": (dnn.ops.matmul, lambda: {**product, "engine": ENGINE}),
         "ops.pack_weights": (dnn.ops.pack_weights, lambda: {"b": array(3, 4), "engine": ENGINE}),
+        "ops.pack_conv_weights": (
+            dnn.ops.pack_conv_weights,
+            lambda: {"w": array(3, 2, 3, 3), "image": (1, 2, 5, 5), "stride": 1, "padding": 1, "dilation": 1,
+                     "engine": ENGINE},
+        ),
         "sgemm": (
             dnn.sgemm,
             lambda: {"transa": "N", "transb": "N", "alpha": 1.0, "a": array(2, 3), "b": array(3, 4), "beta": 0.5,

@@ -15,7 +15,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.jit.kernels import KernelCache
 from asmdnn.jit.store import SUFFIX
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.execution import kernel_cache, programs
 from tests.primitives.conv_case import case_of, proven
 from tests.primitives.conv_reference import expected, make_data
 from tests.primitives.conv_run import check_results, run
@@ -36,11 +36,13 @@ def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
 
     def forget() -> KernelCache:
         kernel_cache.cache_clear()
+        programs.clear()
         return kernel_cache()
 
     forget()
     yield forget
     kernel_cache.cache_clear()
+    programs.clear()
 
 
 def files(directory: Path) -> list[Path]:
@@ -51,10 +53,12 @@ def test_memory_then_disk(isa: str, fresh: Callable[[], KernelCache], tmp_path: 
     pd = proven(CASES[0], isa)
     kernels = len(set(pd.plan.specs)) + 1  # and the executor
     cache = fresh()
-    check_results(dnn.Primitive(pd), CASES[0])
+    primitive = dnn.Primitive(pd)
+    check_results(primitive, CASES[0])
     assert (cache.counts.generated, cache.counts.disk_hits) == (kernels, 0)
     assert len(files(tmp_path)) == kernels
     assert stat.S_IMODE((tmp_path / "kernels").stat().st_mode) == 0o700
+    programs.clear()  # an equal primitive would share the program
     dnn.Primitive(pd)
     assert (cache.counts.generated, cache.counts.memory_hits) == (kernels, kernels)
     cache = fresh()
@@ -208,7 +212,7 @@ def test_a_forked_child_computes_the_same(isa: str) -> None:
 
 PROCESS = """
 import sys
-from asmdnn.runtime.execution import kernel_cache
+from asmdnn.runtime.execution import kernel_cache, programs
 from tests.runtime.test_execution import CASES
 from tests.primitives.conv_case import proven
 from tests.primitives.conv_run import check_results

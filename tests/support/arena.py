@@ -1,17 +1,21 @@
-"""A kernel's memory as its documentation sees it: f32 elements around each argument's pointer, every access recorded.
+"""A kernel's memory as its documentation sees it: elements around each argument's pointer, every access recorded.
 
 A reference works on Elements.  What it touches is the contract: `Buffer` cuts out exactly these bytes, poisons all
 that is not read, and knows what must be there afterwards.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.types import DataType, bf16, f32, s8, s32, u8
+
 POISON, DST_POISON = np.uint32(0x7FC0DEAD), np.uint32(0x7FC0BEEF)  # NaN that no arithmetic makes; told apart if copied
+SMALL_POISON = {2: np.uint16(0x7FDE), 1: np.uint8(0xA5)}  # of elements of 2 bytes, NaN in bf16, and of 1
+BF16_SHIFT = np.uint32(16)
 REACH_BYTES = 1 << 16  # on either side of a pointer
 
 Bytes = npt.NDArray[np.uint8]
@@ -19,12 +23,26 @@ Bits = npt.NDArray[np.bool_]
 Doubles = npt.NDArray[np.float64]
 
 
-class Elements:
-    """f32 elements at multiples of 4 bytes from an argument's pointer; `values` are float64 so that references can be
-    exact, all of them f32 numbers at first."""
+def encode(values: Doubles, kind: DataType) -> Bytes:
+    """The bytes of numbers that the type has."""
+    if kind == bf16:
+        return (values.astype(np.float32).view(np.uint32) >> BF16_SHIFT).astype(np.uint16).view(np.uint8)
+    return values.astype(kind.numpy).view(np.uint8)
 
-    def __init__(self, values: Doubles) -> None:
-        self.initial, self.values = values, values.copy()
+
+def decode(data: Bytes, kind: DataType) -> npt.NDArray[Any]:
+    """The numbers of such bytes."""
+    if kind == bf16:
+        return (data.view(np.uint16).astype(np.uint32) << BF16_SHIFT).view(np.float32)
+    return data.view(kind.numpy)
+
+
+class Elements:
+    """Elements of type `kind`, which a call may leave as `result`, of the same size, at multiples of it from an
+    argument's pointer; `values` are float64 so that references can be exact, all of them of that type at first."""
+
+    def __init__(self, values: Doubles, kind: DataType = f32, result: DataType | None = None) -> None:
+        self.initial, self.values, self.kind, self.result = values, values.copy(), kind, result or kind
         self.read, self.written = np.zeros(len(values), bool), np.zeros(len(values), bool)
 
     def load(self, at_bytes: int, count: int) -> Doubles:
@@ -43,16 +61,26 @@ class Elements:
         self.initial[where] = self.values[where] = 0
 
     def place(self, at_bytes: int, count: int) -> slice:
-        first, rest = divmod(REACH_BYTES + at_bytes, 4)
+        first, rest = divmod(REACH_BYTES + at_bytes, self.kind.size_bytes)
         assert rest == 0 and 0 <= first <= len(self.values) - count, f"{at_bytes} is not within reach"
         return slice(first, first + count)
 
 
-def elements(random: np.random.Generator, integers: bool) -> Elements:
-    """Multiples of 4 up to 16, for which all sums here are exact in f32; or f32 numbers in [-1, 1)."""
-    values, count = numbers(integers), 2 * REACH_BYTES // 4
+def elements(
+    random: np.random.Generator, integers: bool, kind: DataType = f32, result: DataType | None = None
+) -> Elements:
+    """Multiples of 4 up to 16, for which all sums here are exact in f32; or numbers in [-1, 1).
+
+    Of u8 and s8 anything that they have, and of s32 integers, whatever is asked for.
+    """
+    count = 2 * REACH_BYTES // kind.size_bytes
+    if kind in (u8, s8):
+        limits = np.iinfo(kind.numpy)
+        return Elements(np.float64(random.integers(limits.min, limits.max, count, endpoint=True)), kind, result)
+    values = numbers(integers or kind == s32)
     first = int(random.integers(len(values) - count))
-    return Elements(values[first : first + count].copy())
+    piece = values[first : first + count].copy()
+    return Elements(np.float64(decode(encode(piece, kind), kind)), kind, result)
 
 
 @cache
@@ -66,15 +94,15 @@ def numbers(integers: bool) -> Doubles:
 
 def magnitudes(memory: dict[str, Elements]) -> dict[str, Elements]:
     """The absolute values, for the size of what a result is summed from."""
-    return {name: Elements(np.abs(e.initial)) for name, e in memory.items()}
+    return {name: Elements(np.abs(e.initial), e.kind, e.result) for name, e in memory.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
     """The bytes of one argument from the first that a call touches to the last.
 
-    before: their content, poison where nothing is read.  wanted: float64 where `written`, an element each.
-    read, written: one bool a byte.  pointer_bytes: the argument's pointer, from the start; it may be outside.
+    before: their content, poison where nothing is read.  wanted: float64 where `written`, for each element of type
+    `kind`.  read, written: one bool a byte.  pointer_bytes: the argument's pointer, from the start; it may be outside.
     """
 
     before: Bytes
@@ -82,6 +110,7 @@ class Buffer:
     read: Bits
     written: Bits
     wanted: Doubles
+    kind: DataType = field(default=f32, kw_only=True)
 
     def check(self, after: Bytes, tolerance: Doubles | float, name: str) -> None:
         """Raise AssertionError unless `after` holds the wanted numbers, and all else is as it was."""
@@ -90,13 +119,14 @@ class Buffer:
         assert not len(changed), f"{name}: byte {changed[0] - self.pointer_bytes} was changed"
         if not self.written.any():
             return
-        where = np.flatnonzero(self.written[::4])
-        result, wanted = after.view(np.float32)[where], self.wanted[where]
+        size = self.kind.size_bytes
+        where = np.flatnonzero(self.written[::size])
+        result, wanted = decode(after, self.kind)[where], self.wanted[where]
         allowed = np.broadcast_to(tolerance, self.wanted.shape)[where]
         wrong = ~(np.abs(result - wanted) <= allowed)  # also NaN
         if wrong.any():
             i = int(wrong.argmax())
-            at = 4 * int(where[i]) - self.pointer_bytes
+            at = size * int(where[i]) - self.pointer_bytes
             raise AssertionError(f"{name}: {wrong.sum()} of {len(where)} wrong, byte {at}: {result[i]} not {wanted[i]}")
 
 
@@ -105,11 +135,13 @@ def buffer_of(memory: Elements) -> Buffer | None:
     touched = np.flatnonzero(memory.read | memory.written)
     if not len(touched):
         return None
-    cut = slice(int(touched[0]), int(touched[-1]) + 1)
-    before = memory.initial[cut].astype(np.float32)
-    before.view(np.uint32)[~memory.read[cut]] = DST_POISON if memory.written.any() else POISON
-    read, written = (mask[cut].repeat(4) for mask in (memory.read, memory.written))
-    return Buffer(before.view(np.uint8), REACH_BYTES - 4 * cut.start, read, written, memory.values[cut].copy())
+    cut, size = slice(int(touched[0]), int(touched[-1]) + 1), memory.kind.size_bytes
+    before = encode(memory.initial[cut], memory.kind)
+    poison = SMALL_POISON.get(size, DST_POISON if memory.written.any() else POISON)
+    before.view(poison.dtype)[~memory.read[cut]] = poison
+    read, written = (mask[cut].repeat(size) for mask in (memory.read, memory.written))
+    start = REACH_BYTES - size * cut.start
+    return Buffer(before, start, read, written, memory.values[cut].copy(), kind=memory.result)
 
 
 def constant_buffer(values: npt.NDArray[Any]) -> Buffer:

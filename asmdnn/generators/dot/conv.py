@@ -25,6 +25,7 @@ from typing import Any
 from asmdnn.generators.dot.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS, ConvTile, TapGroup
 from asmdnn.generators.dot.ending import TileEnding
 from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -141,7 +142,8 @@ def multiply_tap(
             v.load(factor, at)
         for line in range(c, spec.ahead_lines, group.channels):
             asm.PREFETCHT1(mem(ahead, line * LINE_BYTES))
-        column = [mem(src, spec.src_pixel_bytes[p] + c * spec.src_channel_bytes, size=4) for p in group.pixels]
+        places = [spec.src_pixel_bytes[p] + c * spec.src_channel_bytes for p in group.pixels]
+        column = [mem(src, place, size=GROUP_BYTES) for place in places]
         for p, element in zip(group.pixels, column, strict=True):
             asm.call_it(element, f"src[{p}, {c}]")
         v.outer_product(acc, row, column, spare)

@@ -6,7 +6,9 @@ from zlib import crc32
 from asmdnn.generators.footprint import Footprint, Range, TapList
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.types import f32
 
 SRC, WEIGHTS, BIAS, DST, TAPS, AHEAD = range(6)
 ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")
@@ -60,10 +62,10 @@ class ConvTile:
         starts = [
             (j, p * self.dst_pixel_bytes + j * self.dst_vector_bytes) for j in range(self.vectors) for p in pixels
         ]
-        dst = tuple(Range(DST, begin, begin + 4 * min(lanes, stored - j * lanes)) for j, begin in starts)
+        dst = tuple(Range(DST, begin, begin + f32.size_bytes * min(lanes, stored - j * lanes)) for j, begin in starts)
         operands = operands_read(self.post_ops)
         reads_dst = self.accumulate or OLD_DST in operands
-        bias = Range(BIAS, 0, 4 * self.channels)
+        bias = Range(BIAS, 0, f32.size_bytes * self.channels)
         taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
         others = tuple(r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes))
         return Footprint((bias,) * self.bias + dst * reads_dst + others, dst, taps)
@@ -72,7 +74,7 @@ class ConvTile:
         """What post-ops read of a tensor: nothing for vectors of padding only, unless one element serves all."""
         found: dict[Range, None] = {}
         for j in range(self.vectors):
-            width = 4 if operand.element else 4 * min(lanes, self.channels - j * lanes)
+            width = f32.size_bytes * (1 if operand.element else min(lanes, self.channels - j * lanes))
             for p in range(len(self.src_pixel_bytes)) if width > 0 else ():
                 begin = p * operand.row_bytes + j * operand.vector_bytes
                 found[Range(operand.argument, begin, begin + width)] = None
@@ -80,11 +82,11 @@ class ConvTile:
 
     def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
         """What one tap of a group reads, from its source pixel and its weights row."""
-        if self.src_channel_bytes == 4:  # a pixel's channels are one range
-            steps, width = [0], 4 * group.channels
+        if self.src_channel_bytes == GROUP_BYTES:  # a pixel's channels are one range
+            steps, width = [0], GROUP_BYTES * group.channels
         else:
-            steps, width = [c * self.src_channel_bytes for c in range(group.channels)], 4
+            steps, width = [c * self.src_channel_bytes for c in range(group.channels)], GROUP_BYTES
         src = [self.src_pixel_bytes[p] + step for p in group.pixels for step in steps]
         rows = [c * self.weights_row_bytes for c in range(group.channels)]
-        row_bytes = 4 * lanes * self.vectors
+        row_bytes = GROUP_BYTES * lanes * self.vectors
         return (*(Range(SRC, b, b + width) for b in src), *(Range(WEIGHTS, b, b + row_bytes) for b in rows))

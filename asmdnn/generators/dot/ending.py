@@ -12,6 +12,7 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.types import f32
 
 
 class TileEnding:
@@ -47,7 +48,7 @@ class TileEnding:
 
         def source(operand: Operand) -> Source:
             place = row * operand.row_bytes + vector * operand.vector_bytes
-            size, lanes = (4, None) if operand.element else (self.v.bytes, real)
+            size, lanes = (f32.size_bytes, None) if operand.element else (self.v.bytes, real)
             return Source(lambda: mem(pointers.register(operand.argument), place, size=size), lanes)
 
         yield [old if operand is OLD_DST else source(operand) for operand in operands]

@@ -1,18 +1,23 @@
-"""f32 matrix tiles: a few rows by a few vectors of columns of a product, accumulated in registers.
+"""Matrix tiles: a few rows by a few vectors of columns of a product, accumulated in registers.
 
     dst[r, c] = post_ops(bias[r, c] + sum over k of src[r, k] * weights[k, c])
     dst[r, c] = scale[0] * (sum over k of src[r, k] * weights[k, c]) + (scale[1] or 1 or 0) * dst[r, c]     if `scaled`
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[rows, depth]     | (r, k) at r * src_row_bytes + k * src_depth_bytes |
-| weights | f32[depth, columns]  | row k at k * weights_row_bytes, in pieces of `panel_vectors`, panel_bytes apart |
-| bias    | f32[...]             | see `Bias`; nothing past the columns is read |
-| dst     | f32[rows, columns]   | columns dense, rows dst_row_bytes apart; read only for a start, beta or sum |
-| ahead   | bytes                | weights that will be needed soon; only prefetched |
-| scale   | f32[2]               | alpha and beta, if `scaled` |
-| packed  | f32[depth, vectors]  | if `packs`: the weights are left here, a whole panel, zero behind the columns |
-| 7, 8 .. | f32[...]             | operands of post-ops, laid out as each Operand says; none past the columns |
+| src     | src[rows, depth]    | group k of a row at r * src_row_bytes + k * src_depth_bytes |
+| weights | weights[depth, columns] | group k at k * weights_row_bytes, in pieces of `panel_vectors`, panel_bytes on |
+| bias    | sums[...]           | see `Bias`; nothing past the columns is read |
+| dst     | dst[rows, columns]  | columns dense, rows dst_row_bytes apart; read only for a start, beta or sum |
+| ahead   | bytes               | weights that will be needed soon; only prefetched |
+| scale   | f32[2]              | alpha and beta, if `scaled` |
+| packed  | weights[depth, vectors] | if `packs`: the weights are left here, a whole panel, zero behind the columns |
+| 7, 8 .. | f32[...]            | operands of post-ops, laid out as each Operand says; none past the columns |
+
+The types of src, weights and sums are the spec's `types`.  k goes in groups (isa/dot.py), which are single elements in
+f32; weights hold a group of every column side by side.  Of a last group that is not whole src is read as far as the
+depth, weights are read whole, and are zero there.  dst has the type of the sums, but f32 if they are scaled or have
+post-ops, which work in f32; a start from dst takes sums.
 
 Nothing is read past the columns, unless the weights are `padded`: then whole vectors are.  One call computes `items`
 such tiles, each argument a constant distance on from one to the next: a batch of small matrices.
@@ -39,13 +44,15 @@ from asmdnn.generators.dot.matmul_shape import (
     MatmulTile,
 )
 from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.dot import GROUP_BYTES, dot_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
+from asmdnn.types import f32
 
-UNROLL = 8  # steps of depth in the loop's body
+UNROLL = 8  # steps of depth in the loop's body, each of a group of k
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MatmulTileSpec(MatmulTile):
     """The kernel of a tile."""
 
@@ -71,7 +78,7 @@ class TileCode:
     """The code of one tile; pointers stay in registers from item to item."""
 
     def __init__(self, spec: MatmulTileSpec, asm: Assembler, v: Vector) -> None:
-        self.spec, self.asm, self.v = spec, asm, v
+        self.spec, self.asm, self.v, self.dot = spec, asm, v, dot_of(spec.types, spec.isa, v)
         self.acc = v.registers.take("accumulators", spec.rows, spec.vectors)
         self.pointers: dict[int, Any] = {}
         used = {SRC: spec.depth > 0, WEIGHTS: spec.depth > 0, BIAS: spec.bias is not None, DST: True}
@@ -89,7 +96,7 @@ class TileCode:
     def next_item(self) -> None:
         """Move the pointers, of which src and weights have come forward already."""
         spec, items = self.spec, self.spec.items
-        loops = looped_steps(spec.depth)
+        loops = looped_steps(spec)
         for argument, step in (
             (SRC, items.src_bytes - loops * spec.src_depth_bytes),
             (WEIGHTS, items.weights_bytes - loops * spec.weights_row_bytes),
@@ -123,7 +130,8 @@ class TileCode:
                     elif j:
                         v.move(row[j], row[0])
                     else:
-                        v.broadcast(row[0], mem(self.pointers[BIAS], r * bias.row_bytes, size=4))
+                        one = mem(self.pointers[BIAS], r * bias.row_bytes, size=spec.types.sums.size_bytes)
+                        v.broadcast(row[0], one)
 
     def multiply(self) -> None:
         """acc[r][j] += src[r, k] * weights[k, j] for all k: a loop over UNROLL steps, then the rest."""
@@ -132,12 +140,12 @@ class TileCode:
             wide = spec.rows == 1 and not spec.packs
             row = v.registers.take("weights row", 1 if wide else spec.vectors)
             spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
-            loops, rest = looped_steps(spec.depth) // UNROLL, spec.depth - looped_steps(spec.depth)
-            if loops:
+            looped = looped_steps(spec)
+            if looped:
                 left = asm.gp.take("steps left")
-                asm.MOV(left, loops)
+                asm.MOV(left, looped // UNROLL)
                 with asm.loop(left, "steps"):
-                    self.steps(UNROLL, parts, row, spare)
+                    self.steps(UNROLL, GROUP_BYTES, parts, row, spare)
                     asm.ADD(self.pointers[SRC], UNROLL * spec.src_depth_bytes)
                     asm.ADD(self.pointers[WEIGHTS], UNROLL * spec.weights_row_bytes)
                     if spec.packs:
@@ -145,37 +153,40 @@ class TileCode:
                     if spec.ahead_lines:
                         asm.ADD(self.pointers[AHEAD], spec.ahead_lines * LINE_BYTES)
                 asm.gp.free(left)
-            self.steps(rest, parts, row, spare)
+            self.steps(spec.steps - looped, spec.last_group_bytes, parts, row, spare)
             v.registers.free(*row, *spare)
 
-    def steps(self, count: int, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:
+    def steps(self, count: int, last_bytes: int, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:
+        """So many groups of k behind the pointers, of which the last has `last_bytes` in src."""
         spec, v = self.spec, self.v
         src, weights = self.pointers[SRC], self.pointers[WEIGHTS]
         for k in range(count):
             self.asm.role(f"step {k}")
             at = [k * spec.weights_row_bytes + spec.weights_vector(j, v.bytes) for j in range(spec.vectors)]
             vectors = [mem(weights, x, size=v.bytes) for x in at]
-            column = [mem(src, r * spec.src_row_bytes + k * spec.src_depth_bytes, size=4) for r in range(spec.rows)]
+            places = [r * spec.src_row_bytes + k * spec.src_depth_bytes for r in range(spec.rows)]
+            column = [mem(src, x, size=GROUP_BYTES) for x in places]
+            group_bytes = last_bytes if k == count - 1 else GROUP_BYTES
             self.prefetch(k, count, at)
             if spec.rows == 1 and not spec.packs:
-                self.one_row(vectors, column[0], parts, row, spare[k % len(spare)])
+                copy = spare[k % len(spare)]
+                self.dot.broadcast(copy, column[0], group_bytes)
+                self.one_row(vectors, parts, row[0], copy)
                 continue
             for factor, part, vector in zip(row, parts, vectors, strict=True):
                 part.load(factor, vector)
             for j, factor in enumerate(row if spec.packs else ()):
                 v.store(mem(self.pointers[PACKED], (k * spec.vectors + j) * v.bytes, size=v.bytes), factor)
-            v.outer_product(self.acc, row, column, spare)
+            self.dot.outer_product(self.acc, row, column, spare, group_bytes)
 
-    def one_row(self, vectors: list[Pointer], element: Pointer, parts: list[Lanes], row: list[Any], copy: Any) -> None:
-        """Each weight is used once, so the multiply reads it from memory."""
-        v = self.v
-        v.broadcast(copy, element)
+    def one_row(self, vectors: list[Pointer], parts: list[Lanes], data: Any, copy: Any) -> None:
+        """Each weight is used once, so the multiply reads it from memory; a tail goes through the register `data`."""
         for acc, part, vector in zip(self.acc[0], parts, vectors, strict=True):
-            if part is v:
-                v.fma(acc, copy, vector)
+            if part is self.v:
+                self.dot.multiply(acc, copy, vector)
             else:
-                part.load(row[0], vector)
-                v.fma(acc, copy, row[0])
+                part.load(data, vector)
+                self.dot.multiply(acc, copy, data)
 
     def prefetch(self, k: int, count: int, vectors: list[int]) -> None:
         """A share of the weights that come next into L2; and these weights, some steps ahead, into L1."""
@@ -205,15 +216,17 @@ class TileCode:
 
         def visit(r: int, j: int, at: Pointer, part: Lanes) -> None:
             x = self.acc[r][j]
+            if spec.works_in_f32:
+                self.dot.to_f32(x)
             if spec.scaled:
                 scale(x, at, part)
             ending.finish(x, r, j, at, part, part)
 
         if spec.scaled:
-            v.broadcast(factor, mem(self.pointers[SCALE], 0, size=4))
+            v.broadcast(factor, mem(self.pointers[SCALE], 0, size=f32.size_bytes))
             if spec.beta:
                 self.beta = v.registers.take("beta")
-                v.broadcast(self.beta, mem(self.pointers[SCALE], 4, size=4))
+                v.broadcast(self.beta, mem(self.pointers[SCALE], f32.size_bytes, size=f32.size_bytes))
         self.walk_dst(visit)
         ending.release()
         if spec.beta:
@@ -228,7 +241,7 @@ class TileCode:
                     visit(r, j, mem(self.pointers[DST], r * spec.dst_row_bytes + j * v.bytes, size=v.bytes), part)
 
 
-def looped_steps(depth: int) -> int:
-    """How many steps of depth the loop takes; the others are unrolled behind it.  A single round needs no loop."""
-    rounds = depth // UNROLL
+def looped_steps(spec: MatmulTile) -> int:
+    """How many groups of k the loop takes, all whole; the others are unrolled behind it.  One round needs no loop."""
+    rounds = spec.depth // spec.types.group // UNROLL
     return rounds * UNROLL if rounds > 1 else 0

@@ -4,13 +4,15 @@ The arguments and the formula are in matmul.py, which has the code.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from zlib import crc32
 
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.types import DataType, f32
 
 SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)
 ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale", "packed")
@@ -18,7 +20,7 @@ ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale", "packed")
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """bias[r, c] is at r * row_bytes, and 4 * c on if the `columns` differ."""
+    """bias[r, c] is at r * row_bytes, and c elements on if the `columns` differ."""
 
     row_bytes: int
     columns: bool
@@ -38,14 +40,17 @@ class Items:
 ONE = Items(1, 0, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MatmulTile:
-    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so."""
+    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so.
+
+    src_depth_bytes and weights_row_bytes are the distances of groups of k, which are elements in f32 only.
+    """
 
     isa: str
     rows: int
     columns: int
-    depth: int
+    depth: int  # elements of k
     src_row_bytes: int
     src_depth_bytes: int
     weights_row_bytes: int
@@ -62,6 +67,31 @@ class MatmulTile:
     stream_bytes: int = 0  # prefetch the weights themselves so far ahead of their use
     packs: bool = False
     items: Items = ONE
+    types: Types = F32
+
+    def __repr__(self) -> str:
+        """The text that names and caches depend on: without the types if they are f32, as it was before there were."""
+        shown = [field.name for field in fields(self) if field.name != "types" or self.types != F32]
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+
+    @property
+    def steps(self) -> int:
+        """Groups of k, the last of which need not be whole."""
+        return -(-self.depth // self.types.group)
+
+    @property
+    def last_group_bytes(self) -> int:
+        """What there is in src of the last group."""
+        return ((self.depth - 1) % self.types.group + 1) * self.types.src.size_bytes
+
+    @property
+    def works_in_f32(self) -> bool:
+        """Whether something is computed from the sums: scales and post-ops take f32, and leave it."""
+        return self.scaled or bool(self.post_ops)
+
+    @property
+    def dst_type(self) -> DataType:
+        return f32 if self.works_in_f32 else self.types.sums
 
     @property
     def vectors(self) -> int:
@@ -74,7 +104,7 @@ class MatmulTile:
         words += ["bias"] * bool(self.bias) + ["acc"] * self.accumulate
         words += ["alpha"] * self.scaled + ["beta"] * self.beta + words_of(self.post_ops)
         words += ["pack"] * self.packs + ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
-        return f"matmul_f32_{'_'.join(words)}__{self.isa}"
+        return f"matmul_{self.types}_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -96,10 +126,10 @@ class MatmulTile:
         if self.bias:
             reads += self._ranges(BIAS)
         if self.scaled:
-            reads.append(Range(SCALE, 0, 8 if self.beta else 4))
+            reads.append(Range(SCALE, 0, (2 if self.beta else 1) * f32.size_bytes))
         for operand in operands_read(self.post_ops):
             reads += [] if operand is OLD_DST else self._operand_ranges(operand)
-        packed = Range(PACKED, 0, self.depth * self.vectors * 4 * lanes_of(self.isa))
+        packed = Range(PACKED, 0, self.steps * self.vectors * GROUP_BYTES * lanes_of(self.isa))
         return Footprint((*reads, *dst * self.reads_dst()), (*dst, *[packed] * self.packs))
 
     def _ranges(self, argument: int) -> Iterator[Range]:
@@ -116,28 +146,29 @@ class MatmulTile:
                 yield Range(argument, item * steps[argument] + begin, item * steps[argument] + begin + size)
 
     def _src_spans(self) -> Iterator[tuple[int, int]]:
-        if self.depth and self.src_depth_bytes == 4:
-            yield from ((r * self.src_row_bytes, 4 * self.depth) for r in range(self.rows))
-        elif self.src_row_bytes == 4:
-            yield from ((k * self.src_depth_bytes, 4 * self.rows) for k in range(self.depth))
+        groups = [GROUP_BYTES] * (self.steps - 1) + [self.last_group_bytes] * bool(self.steps)
+        if self.depth and self.src_depth_bytes == GROUP_BYTES:
+            yield from ((r * self.src_row_bytes, sum(groups)) for r in range(self.rows))
+        elif self.src_row_bytes == GROUP_BYTES == self.last_group_bytes:
+            yield from ((k * self.src_depth_bytes, GROUP_BYTES * self.rows) for k in range(self.steps))
         else:
             for r in range(self.rows):
-                yield from ((r * self.src_row_bytes + k * self.src_depth_bytes, 4) for k in range(self.depth))
+                yield from ((r * self.src_row_bytes + k * self.src_depth_bytes, x) for k, x in enumerate(groups))
 
     def _weights_spans(self) -> Iterator[tuple[int, int]]:
-        vector_bytes = 4 * lanes_of(self.isa)
-        row_bytes = self.vectors * vector_bytes if self.padded else 4 * self.columns
+        vector_bytes = GROUP_BYTES * lanes_of(self.isa)
+        row_bytes = self.vectors * vector_bytes if self.padded else GROUP_BYTES * self.columns
         for first in range(0, self.vectors, self.panel_vectors):
             start = self.weights_vector(first, vector_bytes)
             width = min(self.panel_vectors * vector_bytes, row_bytes - first * vector_bytes)
             if width == self.weights_row_bytes:
-                yield from [(start, width * self.depth)] * bool(self.depth)
+                yield from [(start, width * self.steps)] * bool(self.steps)
             else:
-                yield from ((start + k * self.weights_row_bytes, width) for k in range(self.depth))
+                yield from ((start + k * self.weights_row_bytes, width) for k in range(self.steps))
 
     def _bias_spans(self) -> Iterator[tuple[int, int]]:
         assert self.bias
-        width = 4 * self.columns if self.bias.columns else 4
+        width = self.types.sums.size_bytes * (self.columns if self.bias.columns else 1)
         rows = self.rows if self.bias.row_bytes else 1
         yield from ((r * self.bias.row_bytes, width) for r in range(rows))
 
@@ -146,10 +177,11 @@ class MatmulTile:
         lanes = lanes_of(self.isa)
         for r in range(self.rows):
             for j in range(self.vectors if self.columns > 0 else 0):
-                width = 4 if operand.element else 4 * min(lanes, self.columns - j * lanes)
+                width = f32.size_bytes * (1 if operand.element else min(lanes, self.columns - j * lanes))
                 begin = r * operand.row_bytes + j * operand.vector_bytes
                 if width > 0:
                     yield Range(operand.argument, begin, begin + width)
 
     def _dst_spans(self) -> Iterator[tuple[int, int]]:
-        yield from ((r * self.dst_row_bytes, 4 * self.columns) for r in range(self.rows))
+        width = self.dst_type.size_bytes * self.columns
+        yield from ((r * self.dst_row_bytes, width) for r in range(self.rows))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from asmdnn.exact import exact
 from asmdnn.generators.functions.eltwise import simple
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS, scaled
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
@@ -39,6 +40,7 @@ class Operand:
 OLD_DST = None  # in a list of operands: what the destination held
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class SumOp:
     """x + scale * dst, dst being what the destination held before the call."""
@@ -57,6 +59,7 @@ class SumOp:
         return x + old if self.scale == 1.0 else build.fma(old, self.scale, x)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class ReluOp:
     """x if x > 0, else alpha * x; NaN stays NaN (MAXPS and MINPS return their second source then)."""
@@ -75,6 +78,7 @@ class ReluOp:
         return simple.relu(build, x, self.alpha)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class OffsetSumOp:
     """x + scale * (dst - zero_point)."""
@@ -94,6 +98,7 @@ class OffsetSumOp:
         return build.fma(old - self.zero_point, self.scale, x)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class EltwiseOp:
     """scale * f(x)."""
@@ -115,6 +120,7 @@ class EltwiseOp:
         return scaled(ALGORITHMS[self.alg].forward(build, x, self.alpha, self.beta), self.scale)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class GradientOp:
     """x * f'(data), data being the source of f or, with from_dst, its result."""

@@ -14,6 +14,7 @@ Needs AVX2, which every supported level has.
 from dataclasses import dataclass
 from struct import pack
 
+from asmdnn.exact import exact
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.move.conversion import exact_word
 from asmdnn.isa.assembler import Assembler, mem
@@ -23,6 +24,7 @@ SRC, RESULT, DST = range(3)
 F32_BYTES = 4
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class QuotientSpec:
     """scales[i] = src_scales[i] / dst_scales[i]; src_step_bytes is None if src has no scales.

@@ -15,14 +15,15 @@ from enum import IntEnum
 from struct import pack
 from typing import Any
 
+from asmdnn.exact import exact
 from asmdnn.generators.move.pieces import Place, load_elements, store_elements
 from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.isa.elements import WIDENED, low_part, widen
 
 LANES = 8
 BYTES_AT_ONCE = 4 * LANES  # s8 or u8 from four registers
 PACKED_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)  # of dwords, after two packs within the halves of registers
 SIZE_BYTES = {"f32": 4, "s32": 4, "bf16": 2, "f16": 2, "s8": 1, "u8": 1, "b32": 4, "b16": 2, "b8": 1}
-WIDENED = ("s32", "bf16", "f16", "s8", "u8")  # on the way from memory to f32
 LARGEST = {"s32": 2147483520.0, "s8": 127.0, "u8": 255.0}
 BF16_ROUND, BF16_QUIET = 0x7FFF, 0x40
 
@@ -42,6 +43,7 @@ class Argument(IntEnum):
     DST_ZERO_POINT = 4
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Conversion:
     """The types, and which terms of the formula there are; sum 0 leaves dst unread.
@@ -118,21 +120,12 @@ class Converter:
     def load(self, x: Any, place: Place, count: int, kind: str) -> None:
         """`count` elements of type `kind` as f32, those of plain bits as they are; the other lanes are undefined."""
         asm, size = self.asm, SIZE_BYTES[kind]
-        source: Any = x if size == 4 else x.xmm
+        source: Any = low_part(x, size)
         if count == LANES and place.step == size and kind in WIDENED:
             source = place.at(0, LANES * size)
         else:
             load_elements(asm, x, place, count, size, self.spare[0])
-        if kind == "s32":
-            asm.VCVTDQ2PS(x, source)
-        elif kind == "f16":
-            asm.VCVTPH2PS(x, source)
-        elif kind == "bf16":
-            asm.VPMOVZXWD(x, source)
-            asm.VPSLLD(x, x, 16)
-        elif kind in ("s8", "u8"):
-            (asm.VPMOVSXBD if kind == "s8" else asm.VPMOVZXBD)(x, source)
-            asm.VCVTDQ2PS(x, x)
+        widen(asm, x, source, kind)
 
     def apply(self, x: Any, scales: Place | None, dst: Place, count: int) -> None:
         """The formula without its rounding.  scales.step is 0 for one scale for all lanes."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from asmdnn.generators.move.conversion import LANES, Argument, Converter
 from asmdnn.generators.move.convert_block import Block, TransposedBlock
-from asmdnn.generators.move.pieces import HALF_BYTES, Place, load_half, store_half
+from asmdnn.generators.move.pieces import Place
 from asmdnn.isa.assembler import Assembler
+from asmdnn.isa.elements import HALF_BYTES, load_bytes, store_bytes
 from asmdnn.isa.vectors import vector_of
 
 FEWEST_PLANES, MOST_PLANES = 2, 4
@@ -88,10 +89,10 @@ class ConvertInterleaveSpec(TransposedBlock):
             asm.VMOVDQU(place.at(0, VECTOR_BYTES), x)
             return
         # The upper half is written over what the lower one has too much.
-        store_half(asm, place, x.xmm, min(HALF_BYTES, size) if size >= HALF_BYTES else min(half, size))
+        store_bytes(asm, place.at(0, 1), x.xmm, min(HALF_BYTES, size) if size >= HALF_BYTES else min(half, size))
         if size > half:
             asm.VEXTRACTI128(x.xmm, x, 1)
-            store_half(asm, Place(place.base, place.offset + half, 1), x.xmm, size - half)
+            store_bytes(asm, place.at(half, 1), x.xmm, size - half)
 
 
 def interleaved(planes: int) -> bytes:
@@ -144,9 +145,9 @@ class ConvertDeinterleaveSpec(TransposedBlock):
         if size == VECTOR_BYTES:
             asm.VMOVDQU(x, place.at(0, VECTOR_BYTES))
             return
-        load_half(asm, x.xmm, place, min(HALF_BYTES, size))
+        load_bytes(asm, x.xmm, place.at(0, 1), min(HALF_BYTES, size))
         if count > HALF_PIXELS:
-            load_half(asm, spare.xmm, Place(place.base, place.offset + self.upper, 1), size - self.upper)
+            load_bytes(asm, spare.xmm, place.at(self.upper, 1), size - self.upper)
             asm.VINSERTI128(x, x, spare.xmm, 1)
 
     def plane_order(self, plane: int) -> bytes:

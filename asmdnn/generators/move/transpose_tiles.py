@@ -13,8 +13,9 @@ Rows of zeros behind those of src make the last tiles: they are stored without b
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.generators.move.pieces import HALF_BYTES, Place, load_half, store_half
+from asmdnn.generators.move.pieces import Place
 from asmdnn.isa.assembler import Assembler, mem, rsp
+from asmdnn.isa.elements import HALF_BYTES, load_bytes, store_bytes
 
 if TYPE_CHECKING:
     from asmdnn.generators.move.transpose import TransposeSpec
@@ -128,7 +129,7 @@ class Tile:
             self.load_high(x, i, size, self.columns - size, last)
 
     def load_low(self, x: Any, row: int, column: int, count: int, last: bool) -> None:
-        load_half(self.asm, x, self.src(row, column), self.reach(count * self.spec.unit_bytes, last))
+        load_bytes(self.asm, x, self.src(row, column).at(0, 1), self.reach(count * self.spec.unit_bytes, last))
 
     def load_high(self, x: Any, row: int, column: int, count: int, last: bool) -> None:
         """Into the upper half.  A partial load goes through the upper half of nothing: a register of its own."""
@@ -140,11 +141,11 @@ class Tile:
         spare = self.tiles.spare
         if x is spare:  # only the 16th row of bytes; it waits in the lower half of the spill slot
             self.asm.VMOVDQU(mem(rsp, -VECTOR_BYTES, size=HALF_BYTES), x.xmm)
-            load_half(self.asm, x.xmm, place, reach)
+            load_bytes(self.asm, x.xmm, place.at(0, 1), reach)
             self.asm.VMOVDQU(mem(rsp, -HALF_BYTES, size=HALF_BYTES), x.xmm)
             self.asm.VMOVDQU(x, SPILL)
             return
-        load_half(self.asm, spare.xmm, place, reach)
+        load_bytes(self.asm, spare.xmm, place.at(0, 1), reach)
         self.asm.VINSERTI128(x, x, spare.xmm, 1)
 
     def reach(self, count: int, last: bool) -> int:
@@ -201,16 +202,16 @@ class Tile:
             self.tiles.store_vector(place.at(0, VECTOR_BYTES), x)
         elif half or reach > HALF_BYTES:
             if not half:
-                store_half(self.asm, place, x.xmm, HALF_BYTES)
+                store_bytes(self.asm, place.at(0, 1), x.xmm, HALF_BYTES)
             part = reach if half else reach - HALF_BYTES
             upper = Place(place.base, place.offset + (0 if half else HALF_BYTES), place.step)
             if part == HALF_BYTES:
                 self.asm.VEXTRACTI128(upper.at(0, HALF_BYTES), x, 1)
             else:
                 self.asm.VEXTRACTI128(x.xmm, x, 1)
-                store_half(self.asm, upper, x.xmm, part)
+                store_bytes(self.asm, upper.at(0, 1), x.xmm, part)
         else:
-            store_half(self.asm, place, x.xmm, reach)
+            store_bytes(self.asm, place.at(0, 1), x.xmm, reach)
 
 
 def round_up(count: int) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.exact import exact
 from asmdnn.generators.functions import postops
 from asmdnn.generators.functions.postops import EltwiseOp, OffsetSumOp, Operand, PReluOp, ReluOp, SumOp
 from asmdnn.memory import Memory, MemoryDesc
@@ -17,6 +18,7 @@ DENORMALS = ("flush", "keep")
 QUANTIZED = ("src", "weights", "dst")
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Sum:
     """dst = op + scale * (dst - zero_point), dst being what the destination held before the call."""
@@ -37,6 +39,7 @@ class Sum:
         return OffsetSumOp(self.scale, self.zero_point) if self.zero_point else SumOp(self.scale)
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Eltwise:
     """dst = scale * f(op), f one of oneDNN's algorithms; docs/eltwise.md lists them, with alpha, beta and errors."""

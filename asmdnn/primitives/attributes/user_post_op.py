@@ -38,6 +38,7 @@ class PostOp:
     function: Callable[..., Any] = field(compare=False, repr=False)
     numbers: dict[str, float] = field(compare=False, repr=False)
     data: dict[str, Memory] = field(compare=False, repr=False)
+    _hash: int = field(compare=False, repr=False)  # of a program, too long to be computed with every call
     kind = "user"
 
     def __init__(self, function: Callable[..., Any], **arguments: Any) -> None:
@@ -59,10 +60,13 @@ class PostOp:
         program = trace(function, tuple(descs), numbers)
         fields = {
             "program": program, "names": tuple(descs), "descs": tuple(descs.values()), "function": function,
-            "numbers": numbers, "data": data,
+            "numbers": numbers, "data": data, "_hash": hash((program, *descs.items())),
         }  # fmt: skip
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def tensors(self) -> dict[str, MemoryDesc]:

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import Phase, views
@@ -32,7 +33,7 @@ SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of
 
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
     """Plan `desc`, or say why this implementation does not take it."""
-    engine = replace(engine, isa=f32_level(engine.isa))
+    engine = replace(engine, isa=dot_level(F32, engine.isa))
     name = f"{NAME}:{engine.isa}"
     lanes = lanes_of(engine.isa)
     resolved = resolve_activations(desc, lanes)
@@ -45,7 +46,7 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     if reason:
         return Refusal(name, reason)
     geometry = make_geometry(resolved, src, dst).flattened()
-    tiling = choose_tiling(geometry, engine.isa, panel_widths(resolved.dst, lanes))
+    tiling = choose_tiling(geometry, engine.isa, panel_widths(resolved, engine.isa))
     weights = panels_desc(resolved.weights, tiling.vectors * lanes, resolved.has_groups)
     if not desc.weights.is_any and desc.weights != weights:
         return Refusal(name, f"weights must be any or {weights.tag}, not {desc.weights.tag}")
@@ -117,10 +118,15 @@ def why_not(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, isa: s
     return None
 
 
-def panel_widths(dst: MemoryDesc, lanes: int) -> tuple[int, ...]:
-    """How many vectors a panel may have so that they lie at one constant distance in dst and fill its blocks."""
-    block = dst.inner_blocks[0][1] if dst.inner_blocks else lanes
-    return (block // lanes,) if block > lanes else (1, 2, 3, 4)
+def panel_widths(desc: ConvolutionForward, isa: str) -> tuple[int, ...]:
+    """How many vectors a panel may have: those that lie at one constant distance in dst and fill its blocks, and of
+    these the one that the weights are packed in, if they are."""
+    lanes = lanes_of(isa)
+    block = desc.dst.inner_blocks[0][1] if desc.dst.inner_blocks else lanes
+    widths = (block // lanes,) if block > lanes else tuple(BLOCKS[isa])
+    packed = desc.weights.inner_blocks[-1:]
+    given = tuple(width for width in widths if packed == ((int(desc.has_groups), width * lanes),))
+    return given or widths
 
 
 def make_geometry(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:

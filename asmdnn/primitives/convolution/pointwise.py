@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
-from asmdnn.isa.vectors import f32_level
+from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
@@ -33,7 +33,7 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     try:
         product = best(job_of(desc, attr, engine))
     except Refused as reason:
-        return Refusal(f"product:{f32_level(engine.isa)}", str(reason))
+        return Refusal(f"product:{dot_level(F32, engine.isa)}", str(reason))
     return replace(product, implementation=f"product+{product.implementation}")
 
 

@@ -3,7 +3,7 @@ weights.  Each implementation brings some of the tensors into the formats that d
 
 from collections.abc import Mapping, Sequence
 
-from asmdnn.isa.vectors import f32_level
+from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
@@ -36,7 +36,7 @@ def between_reorders(
 ) -> Plan | Refusal:
     """The plan that direct convolution makes if it may choose the formats of `roles`, and reorders where the caller's
     differ."""
-    name, given = f"{name}:{f32_level(engine.isa)}", desc.tensors()
+    name, given = f"{name}:{dot_level(F32, engine.isa)}", desc.tensors()
     if desc.dst.may_overlap:
         return Refusal(name, "elements of dst overlap")
     inner = direct.plan(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.exact import exact
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.postops import EltwiseOp, GradientOp
@@ -35,6 +36,7 @@ def check_tensors(tensors: dict[str, MemoryDesc]) -> None:
             raise InvalidArguments(f"{name} has dims {desc.dims}, {first} has {tensors[first].dims}: make them equal")
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class EltwiseForward:
     """dst = f(src), f being algorithm `alg` with alpha and beta (docs/eltwise.md).
@@ -60,6 +62,7 @@ class EltwiseForward:
         return f"eltwise {self.alg} alpha {self.alpha:g} beta {self.beta:g} of {self.src} to {self.dst}"
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class EltwiseBackward:
     """diff_src = diff_dst f'(data): data is f's source, or for an `alg` that ends in _use_dst_for_bwd its result.

@@ -19,6 +19,7 @@ PANEL_VECTORS = 2  # of weights that this library packs
 L1_SETS_BYTES = 4096  # addresses that differ by a multiple share a set, on x86-64 CPUs of today
 PANEL_SHARE = 5  # of L2, for the rows of a panel that are summed at a time
 DEPTH_STEP = 8  # ranges of k are multiples of it
+MOST_RANGES = 1024  # and a plan has a phase for each
 CALL_TARGET_CYCLES = 4000  # small matrices of a batch share a call that takes about so long
 SMALL_TILE_CYCLES = 1000
 NEAR_BYTES = 6 << 10  # of several matrices that all tiles pass over in turn, which then find them in L1
@@ -111,8 +112,8 @@ def packs_aliases(p: Product) -> bool:
 
 
 def depths_of(k: int, most_steps: int) -> list[tuple[int, int]]:
-    """[0, k) in nearly equal ranges of at most `most_steps` DEPTH_STEPs."""
-    return ranges_of(k, most_steps, DEPTH_STEP)
+    """[0, k) in nearly equal ranges of at most `most_steps` DEPTH_STEPs, of more where they would be too many."""
+    return ranges_of(k, max(most_steps, -(-k // (DEPTH_STEP * MOST_RANGES))), DEPTH_STEP)
 
 
 def choose_items(p: Product, tiles: int, cycles: float) -> list[int]:

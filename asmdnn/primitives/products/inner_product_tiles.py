@@ -11,7 +11,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
@@ -42,13 +43,13 @@ Kind = TypeVar("Kind", InnerProductForward, InnerProductBackwardData, InnerProdu
 
 def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """dst = src * weights^T, by every strategy."""
-    return answers(lambda: forward(desc, attr, engine), f32_level(engine.isa))
+    return answers(lambda: forward(desc, attr, engine), dot_level(F32, engine.isa))
 
 
 def forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Job:
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
-        width = panel_columns(desc.weights.dims[0], lanes_of(f32_level(engine.isa)))
+        width = panel_columns(desc.weights.dims[0], lanes_of(dot_level(F32, engine.isa)))
         desc = desc.with_formats({"weights": weights_like(desc.src, desc.weights, width)})
     passed, desc = desc, with_plain_tensors(desc, "dst", "bias")
     chain = chain_of(attr, desc.tensors(), SCALED, desc.bias and row_of_dst(desc.bias))
@@ -71,14 +72,14 @@ def forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Job:
 
 def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """diff_src = diff_dst * weights, by every strategy."""
-    return answers(lambda: backward_data(desc, attr, engine), f32_level(engine.isa))
+    return answers(lambda: backward_data(desc, attr, engine), dot_level(F32, engine.isa))
 
 
 def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) -> Job:
     check_backward(attr)
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
-        width = panel_columns(desc.weights.dims[1], lanes_of(f32_level(engine.isa)))
+        width = panel_columns(desc.weights.dims[1], lanes_of(dot_level(F32, engine.isa)))
         weights = weights_like(desc.diff_src, desc.weights, 0)
         if desc.weights.ndims == 2 and width:
             weights = MemoryDesc(desc.weights.dims, desc.weights.dtype, f"Ba{width}b")
@@ -102,7 +103,7 @@ def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) ->
 
 def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """diff_weights = diff_dst^T * src by every strategy, diff_bias = the sum of diff_dst's rows by the best."""
-    return answers(lambda: backward_weights(desc, attr, engine), f32_level(engine.isa))
+    return answers(lambda: backward_weights(desc, attr, engine), dot_level(F32, engine.isa))
 
 
 def backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Job:

@@ -42,7 +42,8 @@ class MatMulRows:
         self._weights, self._bias, self._attr, self._engine = weights, bias, attr, engine_or_default(engine)
         self.weights_desc: MemoryDesc = self.primitive_desc(1).plan.tensors["weights"]
         self._weights = self.weights_desc
-        kernel_cache().load(list(dict.fromkeys(s for m in SAMPLED_ROWS for s in self.primitive_desc(m).plan.specs)))
+        specs = dict.fromkeys(spec for m in SAMPLED_ROWS for spec in self.primitive_desc(m).plan.specs)
+        self._kernels = kernel_cache().load(list(specs))  # held, so that no row count has to load one
         self._primitive = lru_cache(KEPT_ROW_COUNTS)(lambda m: Primitive(self.primitive_desc(m)))
 
     def primitive_desc(self, rows: int) -> PrimitiveDesc:

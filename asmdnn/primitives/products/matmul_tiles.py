@@ -3,7 +3,8 @@
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
@@ -24,12 +25,12 @@ from asmdnn.types import f32
 
 def plan(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """What every strategy says to a product."""
-    return answers(lambda: job_of(desc, attr, engine), f32_level(engine.isa))
+    return answers(lambda: job_of(desc, attr, engine), dot_level(F32, engine.isa))
 
 
 def job_of(desc: MatMul, attr: Attr, engine: Engine) -> Job:
     """The product of strides.  Raises Refused."""
-    lanes = lanes_of(f32_level(engine.isa))
+    lanes = lanes_of(dot_level(F32, engine.isa))
     passed = resolve(desc, lanes)
     check_tensors(passed.tensors(), ("dst",))
     desc = resolve(passed.with_formats(unreadable(passed, lanes)), lanes)

@@ -44,7 +44,9 @@ def phases_of(tiles: Cut, steps: Sequence[Step]) -> list[Phase]:
         starts.append((made[key], step.begin - key.begin))
     kernels, arguments = tuple(specs), views_of(tiles)
     return [
-        Phase(kernels, further(tiles, arguments, begin) if begin else arguments, *laid_out, continues=i > 0)
+        Phase(
+            kernels, further(tiles, arguments, begin) if begin else arguments, *laid_out, continues=i > 0, flushes=True
+        )
         for i, (laid_out, begin) in enumerate(starts)
     ]
 
@@ -58,10 +60,12 @@ def views_of(tiles: Cut) -> tuple[View, ...]:
 
 def further(tiles: Cut, arguments: tuple[View, ...], steps: int) -> tuple[View, ...]:
     """The views behind so many steps of k."""
+    if not steps:
+        return arguments
     p = tiles.p
     moves = {"src": p.src.column_bytes, "weights": p.weights.row_bytes, "ahead": p.weights.row_bytes}
     moves |= {"packed": p.packed.row_bytes} if p.packed else {}
     return tuple(
-        view._replace(offset_bytes=steps * moves.get(name, 0)) if view != NOTHING else view
+        View(view.buffer, steps * moves[name]) if name in moves and view is not NOTHING else view
         for name, view in zip(tiles.arguments, arguments, strict=True)
     )

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.generators.functions.postops import Operand, PostOp
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.products.product import Matrix
@@ -60,4 +61,4 @@ class Target:
 
 def target_of(engine: Engine, ending: Ending = NO_ENDING) -> Target:
     """What an engine's products are planned for."""
-    return Target(f32_level(engine.isa), engine.l2_bytes, ending)
+    return Target(dot_level(F32, engine.isa), engine.l2_bytes, ending)

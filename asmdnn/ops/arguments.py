@@ -1,0 +1,99 @@
+"""Arguments of array functions: what becomes an array, what is refused; off the way of calls with usual arguments."""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import Memory
+from asmdnn.memory.foreign import as_array
+from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.convolution.description import MAX_SIZE
+
+Array = npt.NDArray[np.float32]
+F32 = np.dtype(np.float32)  # the one that almost every array has: `dtype is F32` is the cheapest test there is
+
+
+def as_f32(name: str, value: Any) -> Array:
+    """`value` as a float32 array that is not copied if it need not be; other types are refused, not converted."""
+    return checked_f32(name, as_array(name, value))
+
+
+def checked_f32(name: str, array: npt.NDArray[Any]) -> Array:
+    """A plain ndarray of F32 over the same memory, or InvalidArguments."""
+    if array.dtype != F32:
+        raise InvalidArguments(f"{name} has dtype {array.dtype}, convert it to float32")
+    return np.asarray(array).view(F32)
+
+
+def output(name: str, value: Any, dtype: np.dtype[Any] = F32) -> npt.NDArray[Any]:
+    """The memory of `value` as an array of `dtype` to write: a numpy array, a Memory, or what exports memory.
+
+    By the buffer protocol, __array_interface__ or DLPack; never a copy.  Raises InvalidArguments.
+    """
+    try:
+        if isinstance(value, np.ndarray | Memory):
+            array = np.asarray(value)
+        elif hasattr(value, "__dlpack__"):
+            array = Memory.from_dlpack(value).view()
+        elif hasattr(value, "__array_interface__"):
+            array = np.asarray(value)
+        else:
+            array = np.asarray(memoryview(value))
+    except Exception as error:  # whatever the caller's object does
+        raise InvalidArguments(f"{name} must be an array in memory that can be written: {error}") from error
+    if array.dtype != dtype:
+        raise InvalidArguments(f"{name} must be a {dtype} array, not {array.dtype}")
+    return np.asarray(array).view(dtype)
+
+
+def chain_of(post_ops: Any) -> tuple[AnyPostOp, ...]:
+    """The chain as a tuple, validated where it is not one yet."""
+    try:
+        return post_ops if type(post_ops) is tuple else Attr(post_ops).post_ops
+    except TypeError:
+        raise InvalidArguments(f"post_ops must be a sequence of post-ops, not {shown(post_ops)}") from None
+
+
+def pair(name: str, value: int | Sequence[int], least: int) -> tuple[int, int]:
+    """(height, width) from one integer or two."""
+    numbers = integers(name, value)
+    if len(numbers) == 1:
+        numbers *= 2
+    if len(numbers) != 2 or not all(least <= n <= MAX_SIZE for n in numbers):
+        wanted = f"one or two integers of at least {least}, below 2**31"
+        raise InvalidArguments(f"{name} must be {wanted}, not {shown(value)}")
+    return numbers[0], numbers[1]
+
+
+def pads(value: int | Sequence[int]) -> tuple[int, int, int, int]:
+    """(top, left, bottom, right) from one integer, two or four."""
+    numbers = integers("padding", value)
+    numbers = {1: numbers * 4, 2: numbers * 2}.get(len(numbers), numbers)
+    if len(numbers) != 4 or not all(0 <= n <= MAX_SIZE for n in numbers):
+        raise InvalidArguments(f"padding must be one, two or four integers from 0 to 2**31 - 1, not {shown(value)}")
+    return numbers[0], numbers[1], numbers[2], numbers[3]
+
+
+def image_dims(value: Sequence[int] | None) -> tuple[int, ...] | None:
+    """The four dims of an image, None if there are none."""
+    if value is None:
+        return None
+    dims = integers("image", value)
+    if len(dims) != 4:
+        raise InvalidArguments(f"image must be the four dims (n, c, h, w), not {shown(value)}")
+    return dims
+
+
+def integers(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
+    """One integer, or a sequence of them, as a tuple."""
+    try:
+        numbers = tuple(value) if isinstance(value, Sequence) else (value,)
+        if not any(isinstance(n, bool) for n in numbers):
+            return tuple(index(n) for n in numbers)  # numpy's integers too
+    except Exception:  # whatever the caller's object does
+        pass
+    raise InvalidArguments(f"{name} must be integers, not {shown(value)}")

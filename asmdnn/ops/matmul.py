@@ -1,0 +1,150 @@
+"""Matrix products of arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.tags import LETTERS, MAX_NDIMS
+from asmdnn.ops.arguments import F32, Array, as_f32, chain_of, output
+from asmdnn.ops.calls import AnyArray, ArrayCall, calls, layout_of
+from asmdnn.ops.packed import pack
+from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.engine import Engine, engine_key
+from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.types import f32
+
+find = calls.entries.get
+
+
+def matmul(
+    a: Any,
+    b: Any,
+    bias: Any = None,
+    *,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """The matrix product of f32 arrays of 2 to 12 dims, batch dims broadcast as numpy.matmul does.
+
+    a: (.., m, k); b: (.., k, n), or what `pack_weights` made of a matrix; bias: broadcast to the result.  Arrays may
+    have any strides that are not negative; others are copied.  post_ops run in order on the result; `Sum` adds what
+    `out` held.  Returns a new array, or `out`: anything that exports memory of the result's dims, strided too.
+    Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
+    """
+    x = a if type(a) is np.ndarray and a.dtype is F32 else as_f32("a", a)
+    arrays: list[AnyArray] = [x]
+    if type(b) is Memory:
+        second: Any = b.desc
+        arrays.append(b.array)
+    else:
+        y = b if type(b) is np.ndarray and b.dtype is F32 else as_f32("b", b)
+        second = (y.shape, y.strides)
+        arrays.append(y)
+    third = None
+    if bias is not None:
+        z = bias if type(bias) is np.ndarray and bias.dtype is F32 else as_f32("bias", bias)
+        third = (z.shape, z.strides)
+        arrays.append(z)
+    target = where = None
+    if out is not None:
+        target = out if type(out) is np.ndarray and out.dtype is F32 else output("out", out)
+        where = (target.shape, target.strides)
+    chain = chain_of(post_ops)
+    key = ("matmul", x.shape, x.strides, second, third, where, chain, engine_key(engine))
+    try:
+        call = find(key)
+    except TypeError:  # a post-op that cannot be hashed is none
+        call = None
+    if call is None:
+        call = calls.put(key, prepare(arrays, b, third is not None, target, Attr(chain), engine))
+    if chain:
+        arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
+    result = call(arrays, target)
+    return result if out is None else out
+
+
+def prepare(
+    arrays: Sequence[AnyArray], b: Any, has_bias: bool, out: Array | None, attr: Attr, engine: Engine | None
+) -> ArrayCall:
+    """The call for arrays of these shapes and strides.  Raises InvalidArguments, Unimplemented."""
+    names = ["a", "b", *["bias"] * has_bias]
+    arguments = dict(zip(("src", "weights", "bias"), arrays, strict=False))
+    layouts = {}
+    for name, (argument, array) in zip(names, arguments.items(), strict=True):
+        if argument == "weights" and type(b) is Memory:
+            layouts[argument] = b.desc, False
+        else:
+            layouts[argument] = layout_of(name, checked_rank(name, array, 0 if name == "bias" else 2))
+    descs = {argument: desc for argument, (desc, _) in layouts.items()}
+    descs["dst"] = result_desc(descs["src"], descs["weights"], out, attr)
+    ndim = descs["dst"].ndims
+    wide = {argument: widened(argument, desc, ndim) for argument, desc in descs.items()}
+    primitive = Primitive(primitive_desc(MatMul(**wide), attr, engine))
+    data = attr.data()
+    return ArrayCall(
+        primitive,
+        [*layouts, *data, "dst"],
+        [*names, *data, "out"],
+        [*(wide[argument] for argument in layouts), *(memory.desc for memory in data.values()), wide["dst"]],
+        [i for i, (_, is_copied) in enumerate(layouts.values()) if is_copied],
+    )
+
+
+def result_desc(src: MemoryDesc, weights: MemoryDesc, out: Array | None, attr: Attr) -> MemoryDesc:
+    """That of `out`, or of a new array."""
+    try:
+        batch = np.broadcast_shapes(src.dims[:-2], weights.dims[:-2])
+    except ValueError:
+        raise InvalidArguments(f"a has dims {src.dims}, b {weights.dims}: batch dims must be equal or 1") from None
+    if out is not None:
+        return Memory.from_array(checked_rank("out", out, 2)).desc
+    if attr.reads_dst():
+        raise InvalidArguments("out must be given, post-op Sum adds what it holds")
+    dims = (*batch, src.dims[-2], weights.dims[-1])
+    return MemoryDesc(dims, f32, LETTERS[: len(dims)])
+
+
+def checked_rank(name: str, array: Array, least: int) -> Array:
+    """An array of at least so many dims; a scalar becomes a vector."""
+    if not least <= array.ndim <= MAX_NDIMS:
+        raise InvalidArguments(f"{name} has {array.ndim} dims, it must have {least} to {MAX_NDIMS}")
+    return array if array.ndim else array.reshape(1)
+
+
+def widened(name: str, desc: MemoryDesc, ndim: int) -> MemoryDesc:
+    """The same with so many dims, the new ones in front and of size 1."""
+    new = ndim - desc.ndims
+    if new == 0:
+        return desc
+    if new < 0:
+        raise InvalidArguments(f"{name} has {desc.ndims} dims, the result has {ndim}")
+    blocks = [(dim + new, size) for dim, size in desc.inner_blocks]
+    return MemoryDesc((1,) * new + desc.dims, f32, strides=(0,) * new + desc.strides, inner_blocks=blocks)
+
+
+def pack_weights(b: Any, engine: Engine | None = None) -> Memory:
+    """A matrix (k, n) in the format that `matmul` reads fastest, for any number of rows of the other operand.
+
+    The result's `array` can be saved, `packed.array.tofile(path)`, and mapped back: Memory(packed.desc,
+    numpy.memmap(path, numpy.float32, "r"), padding_is_zero=True).  Raises InvalidArguments.
+    """
+    plain = b if type(b) is np.ndarray and b.dtype is F32 else as_f32("b", b)
+    key = ("pack_weights", plain.shape, plain.strides, engine_key(engine))
+    return pack("b", plain, key, lambda: weights_desc(plain.shape, engine), engine)
+
+
+def weights_desc(dims: tuple[int, ...], engine: Engine | None) -> MemoryDesc:
+    """The format for any number of rows."""
+    if len(dims) != 2 or not all(dims):
+        raise InvalidArguments(f"b has dims {dims}, a matrix with elements is needed")
+    (k, n), any_rows = dims, 1
+    source, result = (MemoryDesc(size, f32, "ab") for size in ((any_rows, k), (any_rows, n)))
+    pd = primitive_desc(MatMul(source, MemoryDesc((k, n), f32, "any"), result), engine=engine)
+    return pd.plan.tensors["weights"]

@@ -1,0 +1,299 @@
+"""Array functions: what a second call must still check, destinations of every kind, packed weights, junk."""
+
+import ctypes
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn import blas, ops
+from asmdnn.ops.calls import address_reader, calls
+
+pytestmark = pytest.mark.isa("avx2")
+RANDOM = np.random.default_rng(0)
+
+
+def integers(*dims: int) -> np.ndarray:
+    return RANDOM.integers(-3, 4, dims).astype(np.float32)
+
+
+A, B, X, W = integers(4, 6), integers(6, 5), integers(2, 20, 9, 8), integers(24, 20, 3, 3)
+PRODUCT = A @ B
+
+
+class Dlpack:
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+
+class Interface:
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+        self.__array_interface__ = array.__array_interface__
+
+
+def c_array(array: np.ndarray) -> Any:
+    """A ctypes array over the same memory: the buffer protocol."""
+    kind: Any = ctypes.c_float
+    for size in reversed(array.shape):
+        kind = kind * size
+    return kind.from_buffer(array)
+
+
+EXPORTERS: dict[str, Callable[[np.ndarray], Any]] = {
+    "numpy": lambda array: array, "memoryview": memoryview, "ctypes": c_array, "interface": Interface,
+    "dlpack": Dlpack, "Memory": dnn.Memory.from_array,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EXPORTERS)
+def test_destinations_that_export_memory(kind: str) -> None:
+    product, image = np.zeros((4, 5), np.float32), np.zeros((2, 24, 9, 8), np.float32)
+    for _ in range(2):
+        product[...] = image[...] = np.nan
+        out = EXPORTERS[kind](product)
+        assert ops.matmul(A, B, out=out) is out
+        assert np.array_equal(product, PRODUCT)
+        product[...] = np.nan
+        assert dnn.sgemm("N", "N", 1.0, A, B, 0.0, out) is out
+        assert np.array_equal(product, PRODUCT)
+        product[...] = np.nan
+        assert dnn.gemm_compute("N", "P", A, dnn.gemm_pack("B", "N", 1.0, B), 0.0, out) is out
+        assert np.array_equal(product, PRODUCT)
+        out = EXPORTERS[kind](image)
+        assert ops.conv2d(X, W, padding=1, out=out) is out
+        assert np.array_equal(image, ops.conv2d(X, W, padding=1))
+
+
+@pytest.mark.parametrize("kind", EXPORTERS)
+def test_packed_operands_go_where_they_are_asked_to(kind: str) -> None:
+    wanted = dnn.gemm_pack("B", "N", 1.0, B)
+    room = np.full(wanted.nbytes, 255, np.uint8)
+    if kind == "ctypes":
+        out: Any = (ctypes.c_uint8 * room.size).from_buffer(room)
+    else:
+        out = EXPORTERS[kind](room)
+    assert dnn.gemm_pack("B", "N", 1.0, B, out) is out
+    assert np.array_equal(room, wanted)
+
+
+@pytest.mark.parametrize("out", [bytearray(80), b"0" * 80, "text", 3, object(), [[0.0]], np.float32(1)], ids=repr)
+def test_destinations_that_are_refused(out: Any) -> None:
+    for call in (lambda: ops.matmul(A, B, out=out), lambda: dnn.sgemm("N", "N", 1.0, A, B, 0.0, out)):
+        with pytest.raises(dnn.InvalidArguments, match=r"^(out|c) "):
+            call()
+
+
+# Checks that no key can hold: they come with every call
+
+
+def test_the_second_call_checks_too() -> None:
+    both = np.zeros(64, np.float32)
+    a, out = both[:16].reshape(4, 4), both[32:48].reshape(4, 4)
+    ops.matmul(a, a, out=out)
+    entries = len(calls.entries)
+    with pytest.raises(dnn.InvalidArguments, match="out overlaps a"):
+        ops.matmul(both[20:36].reshape(4, 4), a, out=out)
+    out.flags.writeable = False
+    with pytest.raises(dnn.InvalidArguments, match="out is read-only"):
+        ops.matmul(a, a, out=out)
+    shifted = np.frombuffer(bytes(65), np.uint8)[1:].view(np.float32).reshape(4, 4)
+    with pytest.raises(dnn.InvalidArguments, match="is not aligned"):
+        ops.matmul(a, shifted)
+    ops.matmul(a, a)
+    with pytest.raises(dnn.InvalidArguments, match=r"a at address .* is not aligned"):
+        ops.matmul(shifted, a)
+    assert len(calls.entries) == entries + 1
+
+
+def test_integers_are_not_what_equals_them() -> None:
+    ops.conv2d(X, W, stride=1, padding=1, dilation=1)
+    for name in ("stride", "padding", "dilation"):
+        for value in (True, 1.0):
+            with pytest.raises(dnn.InvalidArguments, match=f"^{name} must be"):
+                ops.conv2d(X, W, **{"padding": 1, name: value})
+
+
+def test_a_cap_is_seen_by_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = dnn.Engine(isa="avx2")
+    ops.matmul(A, B, engine=engine)
+    monkeypatch.setenv("ASMDNN_MAX_CPU_ISA", "not a level")
+    for use in (None, engine):
+        with pytest.raises(dnn.InvalidArguments, match="not a level"):
+            ops.matmul(A, B, engine=use)
+    monkeypatch.setenv("ASMDNN_MAX_CPU_ISA", "avx2")
+    assert np.array_equal(ops.matmul(A, B), PRODUCT)
+    with dnn.max_cpu_isa("avx2"):
+        assert np.array_equal(ops.matmul(A, B), PRODUCT)
+
+
+def test_strides_that_no_kernel_takes_are_copied_with_every_call() -> None:
+    for _ in range(2):
+        assert np.array_equal(ops.matmul(A[::-1], B[:, ::-1]), A[::-1] @ B[:, ::-1])
+        wide = np.broadcast_to(A[0], (4, 6))
+        assert np.array_equal(ops.matmul(wide, B), wide @ B)
+        turned = np.asfortranarray(X)
+        assert np.array_equal(ops.conv2d(turned, W), ops.conv2d(X, W))
+
+
+def test_addresses_are_those_that_numpy_tells() -> None:
+    arrays = [A, A[1:, ::2], A.T, A[::-1], np.empty((0, 3), np.float32), np.float32([[1]]), np.zeros(9, np.uint8)]
+    assert address_reader()(arrays) == [array.__array_interface__["data"][0] for array in arrays]
+
+
+def test_signs_and_small_scales_of_sgemm() -> None:
+    c = np.full((4, 5), np.nan, np.float32)
+    for beta in (0.0, -0.0, 1e-60, 0):
+        c[...] = np.nan
+        assert np.array_equal(dnn.sgemm("N", "N", 1, A, B, beta, c), PRODUCT), "what is 0 in f32 does not read c"
+    nothing = np.full((4, 6), np.nan, np.float32)
+    assert (dnn.sgemm("N", "N", 1e-60, nothing, B, 0.0, c) == 0).all()
+    inside = c[:, :5]
+    assert (dnn.sgemm("N", "N", 0.0, inside, np.ones((5, 5), np.float32), 0.0, c) == 0).all(), "a is not read"
+
+
+# Weights packed once
+
+
+@pytest.mark.parametrize("image", [None, (2, 20, 9, 8), (1, 20, 56, 56), (8, 20, 3, 3)], ids=str)
+def test_packed_weights_serve_every_image(image: tuple[int, ...] | None) -> None:
+    packed = ops.pack_conv_weights(W, image)
+    for dims, options in (((2, 20, 9, 8), {"padding": 1}), ((1, 20, 30, 31), {"stride": 2}), ((3, 20, 5, 5), {})):
+        x = integers(*dims)
+        assert np.array_equal(ops.conv2d(x, packed, **options), ops.conv2d(x, W, **options))  # type: ignore[arg-type]
+    bias = integers(24)
+    relu = (dnn.Eltwise("relu"),)
+    assert np.array_equal(ops.conv2d(X, packed, bias, post_ops=relu), ops.conv2d(X, W, bias, post_ops=relu))
+
+
+@pytest.mark.parametrize("oc", [1, 7, 8, 9, 16, 17, 24, 40, 64])
+def test_packed_weights_of_every_width(oc: int, planned_isa: str) -> None:
+    """Panels are as wide as the weights say, whatever the image would have liked."""
+    engine = dnn.Engine(isa=planned_isa, threads=1, l2_bytes=512 << 10)
+    lanes = {"avx2": 8, "avx512_core": 16}[planned_isa]
+    for width in (1, 2, 3):
+        src, dst = (dnn.MemoryDesc((1, channels, 9, 9), dnn.f32, "any") for channels in (16, oc))
+        weights = dnn.MemoryDesc((oc, 16, 1, 1), dnn.f32, f"ABcd8b{width * lanes}a")
+        pd = dnn.primitive_desc(dnn.ConvolutionForward(src, weights, dst), engine=engine)
+        assert pd.implementation == f"direct:{planned_isa}"
+        pd.plan.check()
+
+
+def test_packing_is_deterministic_and_padded_with_zeros() -> None:
+    for _ in range(3):
+        packed = ops.pack_conv_weights(integers(3, 5, 3, 3))
+        assert packed.padding_is_zero()
+        assert ops.pack_weights(integers(3, 5)).padding_is_zero()
+        assert packed.address % 64 == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ops.pack_conv_weights(A), "w has dims"),
+        (lambda: ops.pack_conv_weights(W, (1, 3, 9, 9)), "input channels"),
+        (lambda: ops.pack_conv_weights(W, (1, 20)), "image must be"),
+        (lambda: ops.pack_conv_weights(W, image=3), "image must be"),
+        (lambda: ops.pack_conv_weights(W, image=[[1], 2, 3, 4]), "image must be"),
+        (lambda: ops.conv2d(X, ops.pack_weights(B)), "both must have 4"),
+        (lambda: ops.matmul(A, ops.pack_conv_weights(W)), "weights has"),
+        (lambda: ops.conv2d(X[:, :3], ops.pack_conv_weights(W)), "input channels"),
+    ],
+)
+def test_packed_weights_that_do_not_fit(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        call()
+
+
+# Junk
+
+
+class Grad:
+    """A tensor with a gradient: every way out raises."""
+
+    shape, dtype = (4, 6), "float32"
+
+    def __dlpack__(self, **options: object) -> object:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def __array__(self, *options: object, **more: object) -> np.ndarray:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad")
+
+
+JUNK = [
+    None, True, 3, 1.5, 10**400, "text" * 9000, b"bytes", [[1.0], [1.0, 2.0]], {}, {1}, object(), object, Grad(),
+    np.float64(3), np.zeros((4, 6)), np.zeros((4, 6), np.complex64), np.array(None), np.ones((), np.float32),
+    np.ones((4, 6), ">f4"), [10**400], range(10**6), (A, B), lambda: 0, float("nan"), np.zeros((1,) * 20, np.float32),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(JUNK)))
+def test_junk_raises_the_librarys_errors_alone(number: int) -> None:
+    junk: Any = JUNK[number]
+    attempts: list[Callable[[], object]] = [
+        lambda: ops.matmul(junk, B), lambda: ops.matmul(A, junk), lambda: ops.matmul(A, B, junk),
+        lambda: ops.matmul(A, B, out=junk), lambda: ops.matmul(A, B, post_ops=junk),
+        lambda: ops.matmul(A, B, engine=junk),
+        lambda: ops.matmul(A, B, post_ops=[junk]), lambda: ops.matmul(A, B, post_ops=(junk,)),
+        lambda: ops.conv2d(junk, W), lambda: ops.conv2d(X, junk), lambda: ops.conv2d(X, W, junk),
+        lambda: ops.conv2d(X, W, stride=junk), lambda: ops.conv2d(X, W, padding=junk),
+        lambda: ops.conv2d(X, W, dilation=junk), lambda: ops.conv2d(X, W, out=junk),
+        lambda: ops.conv2d(X, W, engine=junk), lambda: ops.pack_weights(junk), lambda: ops.pack_weights(B, junk),
+        lambda: ops.pack_conv_weights(junk), lambda: ops.pack_conv_weights(W, junk),
+        lambda: ops.pack_conv_weights(W, engine=junk), lambda: dnn.sgemm(junk, "N", 1.0, A, B, 0.0, A @ B),
+        lambda: dnn.sgemm("N", junk, 1.0, A, B, 0.0, A @ B), lambda: dnn.sgemm("N", "N", junk, A, B, 0.0, A @ B),
+        lambda: dnn.sgemm("N", "N", 1.0, junk, B, 0.0, A @ B), lambda: dnn.sgemm("N", "N", 1.0, A, junk, 0.0, A @ B),
+        lambda: dnn.sgemm("N", "N", 1.0, A, B, junk, A @ B), lambda: dnn.sgemm("N", "N", 1.0, A, B, 0.0, junk),
+        lambda: dnn.sgemm("N", "N", 1.0, A, B, 0.0, A @ B, junk), lambda: dnn.gemm_pack(junk, "N", 1.0, B),
+        lambda: dnn.gemm_pack("B", junk, 1.0, B), lambda: dnn.gemm_pack("B", "N", junk, B),
+        lambda: dnn.gemm_pack("B", "N", 1.0, junk), lambda: dnn.gemm_pack("B", "N", 1.0, B, junk),
+        lambda: dnn.gemm_pack("B", "N", 1.0, B, None, junk), lambda: dnn.gemm_pack_get_size(junk, 1, 2, 3),
+        lambda: dnn.gemm_pack_get_size("B", junk, 2, 3), lambda: dnn.gemm_pack_get_size("B", 1, 2, 3, junk),
+        lambda: dnn.gemm_compute("P", "N", junk, B, 0.0, A @ B),
+        lambda: dnn.gemm_compute("N", "P", A, junk, 0.0, A @ B),
+    ]  # fmt: skip
+    for i, attempt in enumerate(attempts):
+        try:
+            attempt()
+        except dnn.AsmdnnError:
+            pass
+        except Exception as error:
+            raise AssertionError(f"attempt {i} with {str(junk)[:50]} raised {error!r}") from error
+
+
+def test_what_is_public() -> None:
+    assert sorted(ops.__all__) == ["conv2d", "matmul", "pack_conv_weights", "pack_weights"]
+    assert sorted(blas.__all__) == ["gemm_compute", "gemm_pack", "gemm_pack_get_size", "sgemm"]
+    for module in (ops, blas):
+        assert all(callable(getattr(module, name)) for name in module.__all__)
+
+
+def test_many_threads_share_calls() -> None:
+    """Equal and other shapes, with and without a destination, while the caches are cleared."""
+    shapes = [(m, k, n) for m in (1, 4, 9) for k in (5, 8) for n in (3, 16)]
+
+    def work(seed: int) -> None:
+        random = np.random.default_rng(seed)
+        for i in range(200):
+            m, k, n = shapes[(i * 7 + seed) % len(shapes)]
+            a, b = (random.integers(-3, 4, dims).astype(np.float32) for dims in ((m, k), (k, n)))
+            out = np.full((m, n), np.nan, np.float32) if i % 2 else None
+            assert np.array_equal(ops.matmul(a, b, out=out), a @ b)
+            assert np.array_equal(dnn.sgemm("N", "N", 1.0, a, b, 0.0, np.full((m, n), np.nan, np.float32)), a @ b)
+            if i % 50 == seed:
+                dnn.clear_caches()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4), timeout=120))
