@@ -14,7 +14,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.primitives.implementation import plans
 
 SIZES = tuple(10**e for e in range(2, 9))
-REPEATS = 5
+REPEATS = 4
 LARGEST_CHECK = 10**8  # of elements that a proof counts one by one, where nothing comes in rounds
 Make = Callable[[int], Any]
 

@@ -1,6 +1,6 @@
 """Of the proof of a plan: that records are well formed, stay inside their views, and continue what they say."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from asmdnn.generators.footprint import Range, TapList
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import NOTHING, Int64, Phase
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.touches import Calls, calls_of
+from asmdnn.planning.touches import Calls
 
 
 def check_form(plan: Plan, index: int) -> None:
@@ -110,7 +110,7 @@ def read_tap_list(values: Int64, start_bytes: int, taps: TapList, where: str) ->
         at += 1 + count * width
 
 
-def continued(plan: Plan, index: int, calls: list[Calls]) -> set[str]:
+def continued(plan: Plan, index: int, old: Sequence[Calls], new: Sequence[Calls] = ()) -> set[str]:
     """The buffers in which record i of the phase writes exactly what record i of the phase before wrote; not none."""
     before, after = plan.phases[index - 1], plan.phases[index]
     buffers = [[view.buffer for view in phase.arguments] for phase in (before, after)]
@@ -118,12 +118,12 @@ def continued(plan: Plan, index: int, calls: list[Calls]) -> set[str]:
         raise PlanError(f"phase {index} continues a phase with other records or arguments")
     if before.repeats != after.repeats or before.alone != after.alone or not same(before.groups, after.groups):
         raise PlanError(f"phase {index} continues a phase with other rounds or groups")
-    old_writes = {one.spec: one.accesses.writes for one in calls_of(before)}
-    new_writes = {one.spec: one.accesses.writes for one in calls}
+    old_writes = {one.spec: one.accesses.writes for one in old}
+    new_writes = {one.spec: one.accesses.writes for one in new}
     written: set[int] = set()
     others: set[int] = set()  # arguments through which other bytes are written
-    for old, new in np.unique(np.stack((before.records[:, 0], after.records[:, 0]), 1), axis=0):
-        sides = old_writes[before.kernels[old]], new_writes[after.kernels[new]]
+    for first, second in np.unique(np.stack((before.records[:, 0], after.records[:, 0]), 1), axis=0):
+        sides = old_writes[before.kernels[first]], new_writes[after.kernels[second]]
         written |= sides[1].keys()
         for argument, spans in sides[1].items():
             was = sides[0].get(argument)

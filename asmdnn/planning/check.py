@@ -14,7 +14,7 @@
 7. Own scratch: of a buffer that every part has for itself, a group reads only what it has written.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -56,24 +56,26 @@ class Proof:
     since_writes: list[Extent] = field(default_factory=list)
     periods: dict[str, int] = field(default_factory=dict)
     wholes: dict[str, Coverage] = field(default_factory=dict)
+    calls: list[list[Calls]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.ready = set(self.plan.tensors) | set(self.plan.constants)
-        self.periods = periods_of(self.plan)
+        self.calls = [calls_of(phase) for phase in self.plan.phases]
+        self.periods = periods_of(self.plan, self.calls)
 
     def phase(self, index: int, meets: bool) -> None:
         """Check the phase, and know what it does."""
         plan, phase, where = self.plan, self.plan.phases[index], f"phase {index}"
         if meets or index == 0:
             self.since_reads, self.since_writes = [], []
-        calls = calls_of(phase)
+        calls = self.calls[index]
         for one in calls:
             bounds.check_calls(plan, one, f"{where}, kernel {one.spec.name}")
         grouped = phase.groups is not None or any(view.buffer in plan.per_part for view in phase.arguments)
         if grouped:
             check_groups(plan, phase, calls, self.ready, where)
         self.check_reads(phase, calls, where, grouped)
-        kept = bounds.continued(plan, index, calls) if phase.continues else set()
+        kept = bounds.continued(plan, index, *self.calls[max(0, index - 1) : index + 1]) if phase.continues else set()
         writes = [(one, a, extent) for one in calls for a, extent in one.writes() if not self.is_own(extent)]
         if phase.continues or phase.apart:
             self.check_unsynchronised(calls, [extent for _, _, extent in writes if extent.buffer not in kept], where)
@@ -220,14 +222,14 @@ def loops_of(one: Calls, argument: int, size: int) -> tuple[tuple[int, int], ...
     return tuple((times, stride // size) for times, stride in one.repeats(argument))
 
 
-def periods_of(plan: Plan) -> dict[str, int]:
+def periods_of(plan: Plan, calls: Sequence[Sequence[Calls]]) -> dict[str, int]:
     """By which period buffers are folded, in elements: those that rounds write."""
     strides: dict[str, list[int]] = {}
-    for phase in plan.phases:
-        for argument, view in enumerate(phase.arguments):
-            fold = longest([(r.times, r.strides[argument]) for r in phase.repeats if r.times > 1])
-            if fold and view.buffer in {*plan.outputs, *plan.scratch_bytes}:
-                strides.setdefault(view.buffer, []).append(fold[1])
+    for one in (one for of_phase in calls for one in of_phase if one.phase.repeats):
+        for argument in one.accesses.writes:
+            fold = longest(one.repeats(argument))
+            if fold:
+                strides.setdefault(one.view(argument).buffer, []).append(fold[1])
     found = {}
     for name, steps in strides.items():
         size = plan.tensors[name].dtype.size_bytes if name in plan.tensors else SCRATCH_ELEMENT_BYTES

@@ -175,7 +175,7 @@ def said_of(phase: Phase) -> str:
 
 def views(buffers: Sequence[str]) -> tuple[View, ...]:
     """Whole buffers; an empty name is NOTHING."""
-    return tuple(View(name) for name in buffers)
+    return tuple(View(name) if name else NOTHING for name in buffers)
 
 
 def records_of(arguments: Sequence[str], columns: Mapping[str, Int64 | int], kernel: Int64 | int = 0) -> Int64:

@@ -9,13 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from asmdnn.generators.executor import (
-    CONTEXT_WORDS,
-    PHASE_WORDS,
-    Context,
-    ExecutorSpec,
-    PhaseWord,
-)
+from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context, PhaseWord
+from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.planning.phase import KernelSpec
 from asmdnn.runtime.context import PhaseTables
 from asmdnn.runtime.execution import Program, generate

@@ -45,7 +45,7 @@ def result(plan: Plan, parts: int) -> np.ndarray:
     memories = {"src": dnn.Memory(DESC), "dst": dnn.Memory(DESC)}
     memories["src"].array[...] = rows().ravel().reshape(memories["src"].array.shape)
     call = program.prepare()
-    call.bind([memories[name].address for name in plan.tensors], keep=memories)
+    call.bind([memory.address for memory in memories.values()], keep=memories)
     call()
     return memories["dst"].array.reshape(ROWS, -1).copy()
 

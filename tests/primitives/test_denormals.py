@@ -82,7 +82,7 @@ def bound(denormals: str) -> Call:
     plan = dnn.primitive_desc(dnn.MatMul(desc, desc, desc), dnn.Attr(denormals=denormals)).plan
     memories = {name: filled(desc, 1.0) for name in plan.tensors}
     call = Program(plan, threads=1).prepare()
-    call.bind({name: memory.address for name, memory in memories.items()}, keep=memories)
+    call.bind([memory.address for memory in memories.values()], keep=memories)
     return call
 
 

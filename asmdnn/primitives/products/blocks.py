@@ -5,6 +5,7 @@ streams of them are read at a time, and there are enough accumulators to hide th
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 from math import gcd
 
 from asmdnn.isa.vectors import lanes_of
@@ -19,6 +20,7 @@ PANEL_VECTORS = 2  # of weights that this library packs
 L1_SETS_BYTES = 4096  # addresses that differ by a multiple share a set, on x86-64 CPUs of today
 PANEL_SHARE = 5  # of L2, for the rows of a panel that are summed at a time
 DEPTH_STEP = 8  # ranges of k are multiples of it
+MOST_RANGES = 1024  # and a plan has a phase for each
 CALL_TARGET_CYCLES = 4000  # small matrices of a batch share a call that takes about so long
 SMALL_TILE_CYCLES = 1000
 NEAR_BYTES = 6 << 10  # of several matrices that all tiles pass over in turn, which then find them in L1
@@ -111,11 +113,12 @@ def packs_aliases(p: Product) -> bool:
 
 
 def ranges_of(k: int, most_steps: int) -> list[tuple[int, int]]:
-    """[0, k) in nearly equal ranges of at most `most_steps` DEPTH_STEPs."""
+    """[0, k) in nearly equal ranges of at most `most_steps` DEPTH_STEPs, of more where they would be too many."""
     if k == 0:
         return [(0, 0)]
-    parts = balanced(-(-k // DEPTH_STEP), most_steps)
-    ends = [min(k, DEPTH_STEP * sum(parts[: i + 1])) for i in range(len(parts))]
+    steps = -(-k // DEPTH_STEP)
+    parts = balanced(steps, max(most_steps, -(-steps // MOST_RANGES)))
+    ends = [min(k, DEPTH_STEP * x) for x in accumulate(parts)]
     return list(zip([0, *ends], ends, strict=False))
 
 

@@ -127,10 +127,7 @@ class Cut:
         return cls(p, block, lanes, sizes, groups, order.panels_at_once, -(-len(sizes) // order.chunks), items)
 
     def phases(self, steps: Sequence[Step], isa: str, scaled: bool) -> list[Phase]:
-        """A phase for each range of k.
-
-        Where there are very many, those of equal kernels share their records: only their views lie further.
-        """
+        """A phase for each range of k; where there are very many, equal ones share records, and only views differ."""
         specs: dict[MatmulTileSpec, int] = {}
         made: dict[Step, tuple[Int64, npt.NDArray[np.int32]]] = {}
         starts = []
@@ -141,17 +138,19 @@ class Cut:
             starts.append((made[key], step.begin - key.begin))
         kernels, arguments = tuple(specs), self.views(scaled)
         return [
-            Phase(kernels, self.further(arguments, begin), *laid_out, continues=i > 0)
+            Phase(kernels, self.further(arguments, begin), *laid_out, continues=i > 0, flushes=True)
             for i, (laid_out, begin) in enumerate(starts)
         ]
 
     def further(self, arguments: tuple[View, ...], steps: int) -> tuple[View, ...]:
         """The views behind so many steps of k."""
+        if not steps:
+            return arguments
         p = self.p
         moves = {"src": p.src.column_bytes, "weights": p.weights.row_bytes, "ahead": p.weights.row_bytes}
         moves |= {"packed": p.packed.row_bytes} if p.packed else {}
         return tuple(
-            view._replace(offset_bytes=steps * moves.get(name, 0)) if view != NOTHING else view
+            View(view.buffer, steps * moves[name]) if name in moves and view is not NOTHING else view
             for name, view in zip(self.arguments, arguments, strict=True)
         )
 
