@@ -6,6 +6,7 @@ from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemen
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
 from asmdnn.planning.host import max_cpu_isa
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.attributes.functions import (
     absolute,
@@ -30,7 +31,6 @@ from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primiti
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.engine import Engine, Stream
-from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.packing import load_pack, write_pack
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (

@@ -66,6 +66,10 @@ def obstacle(name: str) -> str:
     return f"capped at {effective_isa()}" if isa_of(name) in host().isas else f"{host().name} has none"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--benchdnn-inputs", metavar="DIR", help="oneDNN's tests/benchdnn/inputs, to run what can be run")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{EMULATED}(name): executes code of this ISA level on an emulated CPU")
     if host() is not detected():  # before anybody loads an OpenMP runtime

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import geometric_mean
 from typing import NamedTuple
 
 import asmdnn as dnn
@@ -13,7 +14,7 @@ from asmdnn.bench.drivers.conv import ConvCase, ConvWork
 from asmdnn.bench.options import Reader
 from asmdnn.bench.post_ops import joined
 from asmdnn.bench.problems import ConvProblem
-from asmdnn.bench.report import Record, geometric_mean
+from asmdnn.bench.report import Record
 from asmdnn.cli.progress import Progress
 from asmdnn.runtime.peak import fma_gflops
 

@@ -15,14 +15,15 @@ from asmdnn.errors import InvalidArguments, did_you_mean
 
 LARGEST_FILE_BYTES = 16 << 20
 
-_WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
+_WORD = re.compile(r'(?:[^\s"]+|"[^"]*")+')
 
 
 class Line(NamedTuple):
-    """The words of a line; of continued lines, together, under the number of the first."""
+    """The words of a line; of continued lines, together, under the number of the first; and what is wrong with it."""
 
     number: int
     words: list[str]
+    mistake: str = ""
 
 
 def problem_sets() -> dict[str, Path]:
@@ -31,11 +32,15 @@ def problem_sets() -> dict[str, Path]:
     return {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
 
 
-def find(name: str, directory: Path) -> Path:
-    """The file `name` in `directory`, else the problem set of that name; InvalidArguments names the nearest set."""
-    path = directory / name
-    if name and path.is_file():
-        return path.resolve()
+def find(name: str, directory: Path, driver: str = "") -> Path:
+    """The file `name` in `directory` or where benchdnn keeps those of a driver, else the problem set of that name.
+
+    Raises InvalidArguments, which names the nearest set.
+    """
+    for folder in (directory, directory / "inputs" / driver, directory.parent / driver):
+        path = folder / name
+        if name and path.is_file():
+            return path.resolve()
     sets = problem_sets()
     if name not in sets:
         raise InvalidArguments(f"--batch={name}: no such file, and no problem set either: {did_you_mean(name, sets)}")
@@ -59,12 +64,12 @@ def lines(path: Path) -> Iterator[Line]:
         if line.endswith("\\") and not line.startswith("#"):
             pending = _join(pending, line[:-1].strip())
             continue
-        words = _words(_join(pending, line), f"{path.name}:{first}")
-        if words:
-            yield Line(first, words)
+        words, mistake = _words(_join(pending, line))
+        if words or mistake:
+            yield Line(first, words, mistake)
         pending, first = "", 0
     if pending:
-        raise InvalidArguments(f"{path.name}:{first}: the last line ends in a backslash, nothing continues it")
+        yield Line(first, [], "the last line ends in a backslash, nothing continues it")
 
 
 def _join(left: str, right: str) -> str:
@@ -72,7 +77,10 @@ def _join(left: str, right: str) -> str:
     return left + right if together else f"{left} {right}"
 
 
-def _words(line: str, where: str) -> list[str]:
+def _words(line: str) -> tuple[list[str], str]:
+    """The words up to a quote that is not closed, which is a mistake."""
+    if "#" not in line and line.count('"') % 2 == 0:
+        return (_WORD.findall(line) if '"' in line else line.split()), ""
     words: list[str] = []
     at = 0
     while at < len(line):
@@ -80,9 +88,11 @@ def _words(line: str, where: str) -> list[str]:
             at += 1
         elif line[at] == "#":
             break
-        elif match := _WORD.match(line, at):
-            words.append(match[0])
-            at = match.end()
         else:
-            raise InvalidArguments(f"{where}: a quote is not closed: {line[at : at + 80]}")
-    return words
+            match = _WORD.match(line, at)
+            end = match.end() if match else at
+            if line[end : end + 1] == '"':
+                return words, f"a quote is not closed: {line[at : at + 80]}"
+            words.append(line[at:end])
+            at = end
+    return words, ""

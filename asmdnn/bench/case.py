@@ -13,11 +13,12 @@ import asmdnn as dnn
 from asmdnn.bench.copying import copy_call
 from asmdnn.bench.driver import AnyCase, Array, Side, Work
 from asmdnn.bench.judge import Answer, Verdict, judge
-from asmdnn.bench.own import Own
+from asmdnn.bench.own import Own, PassedOver
 from asmdnn.bench.peers import cap_isa
 from asmdnn.bench.report import Record, listed
 from asmdnn.bench.timing import interleaved
-from asmdnn.errors import AsmdnnError, Unimplemented
+from asmdnn.bench.words import Settings
+from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.planning.host import require_executable
 from asmdnn.runtime.peak import fma_gflops
 
@@ -25,12 +26,21 @@ from asmdnn.runtime.peak import fma_gflops
 LARGEST_NUMPY_FLOPS = 40e9
 PEER_FLOOR = 2.0**-32
 PEER_FACTOR = 2  # then both results are off by up to the tolerance
+TIMED, WITHOUT_RESULT = ("P", "CP", "F"), ("I", "R")  # modes
+FAST_MS = 10  # benchdnn's, of mode F
 COPIES_IN_MEMORY = 12  # of the arguments at the same time: data, ours, the peer's, float64 answer, tolerance, indices
 
 
 def prepare(case: AnyCase) -> Callable[[], Record]:
-    """A call that runs `case`.  Its settings are checked now: AsmdnnError if they are wrong or cannot be met here."""
+    """A call that runs `case`.  Its settings are checked now: AsmdnnError if they are wrong or cannot be met here.
+
+    The call raises InvalidArguments for what is no problem of the primitive.
+    """
     settings = case.settings
+    if settings.engine != "cpu":
+        return partial(replace, listed(case), status="skipped", reason=f"--engine={settings.engine}: there is only cpu")
+    if settings.unbuilt:
+        return partial(replace, listed(case), status="unimplemented", reason=str(settings.unbuilt[0]))
     engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
     require_executable(engine.isa)
     if settings.peer and settings.peer not in case.driver.peers:
@@ -39,8 +49,11 @@ def prepare(case: AnyCase) -> Callable[[], Record]:
     if settings.peer:
         cap_isa(settings.peer, engine.isa)
     record = replace(listed(case), isa=engine.isa, threads=engine.threads, peer=settings.peer or None)
-    work = case.driver.work(case)
-    reason = work if isinstance(work, str) else _too_large(work)
+    try:
+        work = case.driver.work(case)
+    except Unimplemented as error:
+        return partial(replace, record, status="unimplemented", reason=_one_line(error))
+    reason = work if isinstance(work, str) else _too_large(work) if settings.check_memory else ""
     if isinstance(work, str) or reason:
         return partial(replace, record, status="skipped", reason=reason)
     return partial(_run, record, case, work, engine)
@@ -51,12 +64,18 @@ def _run(record: Record, case: AnyCase, work: Work[Any], engine: dnn.Engine) -> 
     with ExitStack() as stack:
         try:
             desc, attr = work.describe()
-            own = Own(desc, attr, engine, work.in_place)
+            own = Own(desc, attr, engine, work.in_place, _filter(settings))
+        except PassedOver as error:
+            return replace(record, status="skipped", reason=_one_line(error))
         except Unimplemented as error:
             return replace(record, status="unimplemented", ok=False, reason=_one_line(error))
+        except InvalidArguments:
+            raise
         except AsmdnnError as error:
             return replace(record, status="failed", ok=False, reason=_one_line(error))
         record = replace(record, impl=own.implementation)
+        if settings.mode in WITHOUT_RESULT:
+            return _only(settings.mode, record, work, own)
         peer: Side | None = None
         if settings.peer:
             try:
@@ -66,9 +85,27 @@ def _run(record: Record, case: AnyCase, work: Work[Any], engine: dnn.Engine) -> 
                 record = replace(record, peer_impl="unimplemented", reason=f"no peer: {_one_line(error)}")
         if "C" in settings.mode:
             record = _check(record, work, own, peer)
-        if "P" in settings.mode and record.ok is not False:
+        if settings.mode in TIMED and record.ok is not False:
             record = _time(record, case, work, attr.reads_dst(), own, peer)
     return record
+
+
+def _only(mode: str, record: Record, work: Work[Any], own: Side) -> Record:
+    """A primitive that is created, and perhaps run once, without looking at what it writes."""
+    if mode == "I":
+        return replace(record, status="initialized")
+    own.compute(work.data(exact=work.exactness[-1]))
+    return replace(record, status="executed")
+
+
+def _filter(settings: Settings) -> Callable[[str], bool]:
+    """By the names that --impl and --skip-impl have."""
+
+    def accepts(name: str) -> bool:
+        wanted = not settings.impl or any(part in name for part in settings.impl)
+        return wanted and not any(part in name for part in settings.skip_impl)
+
+    return accepts
 
 
 def _too_large(work: Work[Any]) -> str:
@@ -125,7 +162,10 @@ def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: 
         calls["peer"] = peer.run
     if case.driver.bandwidth_bound:
         calls["copy"] = copy_call(moved, threads)
-    seconds = dict(zip(calls, interleaved(list(calls.values()), case.settings.max_ms * 1e-3), strict=True))
+    settings = case.settings
+    budget = min(settings.max_ms, FAST_MS if settings.mode == "F" else settings.max_ms)
+    medians = interleaved(list(calls.values()), budget * 1e-3, settings.rounds)
+    seconds = dict(zip(calls, medians, strict=True))
     us = {name: round(s * 1e6, 3) for name, s in seconds.items()}
     record = replace(
         record,

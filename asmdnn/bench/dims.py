@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, parse_name
 from asmdnn.bench.problems import LARGEST_TENSOR_BYTES
-from asmdnn.bench.words import LARGEST_NUMBER
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import MAX_NDIMS
@@ -15,6 +14,7 @@ from asmdnn.types import DATA_TYPES
 
 _TENSOR = re.compile(r"[0-9]+(x[0-9]+)*")
 LARGEST_ELEMENT_BYTES = 4
+LARGEST_DIM, LONGEST_NUMBER = 2**63 - 1, 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +38,20 @@ class DimsProblem:
         return ":".join("x".join(map(str, dims)) for dims in self.tensors) + name
 
 
-def desc_of(dims: tuple[int, ...], dtype: str, tag: str) -> MemoryDesc:
-    """A descriptor by benchdnn's words: `abx` and `axb` are a vector's layouts too.  Raises InvalidArguments."""
+def desc_of(dims: tuple[int, ...], dtype: str, tag: str, strides: tuple[int, ...] = ()) -> MemoryDesc:
+    """A descriptor by benchdnn's words: `abx` and `axb` are a vector's layouts too; strides, if given, come before the
+    tag.  Raises InvalidArguments."""
+    if strides:
+        return MemoryDesc(dims, DATA_TYPES[dtype], strides=strides)
     return MemoryDesc(dims, DATA_TYPES[dtype], "a" if len(dims) == 1 and tag in ("abx", "axb") else tag)
 
 
-def dims_problem(tensors: int) -> Callable[[str], DimsProblem]:
-    """A parser of problems of so many tensors.  It raises InvalidArguments that quotes what is wrong."""
+def dims_problem(tensors: int, most: int = 0) -> Callable[[str], DimsProblem]:
+    """A parser of problems of so many tensors, or up to `most`; InvalidArguments quotes what is wrong."""
 
     def parse(text: str) -> DimsProblem:
         try:
-            return _parse(text, tensors)
+            return _parse(text, tensors, max(tensors, most))
         except InvalidArguments as error:
             shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
             raise InvalidArguments(f"problem {shown!r}: {error}") from None
@@ -56,10 +59,10 @@ def dims_problem(tensors: int) -> Callable[[str], DimsProblem]:
     return parse
 
 
-def _parse(text: str, tensors: int) -> DimsProblem:
+def _parse(text: str, tensors: int, most: int) -> DimsProblem:
     sizes, named, name = text.partition("n")
     words = sizes.removesuffix("_").split(":") if named else sizes.split(":")
-    if len(words) != tensors or not all(_TENSOR.fullmatch(word) for word in words):
+    if not tensors <= len(words) <= most or not all(_TENSOR.fullmatch(word) for word in words):
         example = ":".join(["16x1024"] * tensors)
         raise InvalidArguments(f"expected the dims of {tensors} tensor{'s'[: tensors > 1]}, such as {example}")
     return DimsProblem(tuple(map(_dims, words)), parse_name(name) if named else "")
@@ -69,8 +72,8 @@ def _dims(word: str) -> tuple[int, ...]:
     numbers = word.split("x")
     if len(numbers) > MAX_NDIMS:
         raise InvalidArguments(f"{word} has {len(numbers)} dims, a tensor has at most {MAX_NDIMS}")
-    if max(map(len, numbers)) > 10 or max(map(int, numbers)) > LARGEST_NUMBER:
-        raise InvalidArguments(f"{word}: a dim must be at most {LARGEST_NUMBER}")
+    if max(map(len, numbers)) > LONGEST_NUMBER or max(map(int, numbers)) > LARGEST_DIM:
+        raise InvalidArguments(f"{word}: a dim must be at most {LARGEST_DIM}")
     dims = tuple(map(int, numbers))
     if math.prod(dims) * LARGEST_ELEMENT_BYTES > LARGEST_TENSOR_BYTES:
         raise InvalidArguments(f"{word} has more elements than memory can address")

@@ -11,8 +11,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy.typing as npt
 
+from asmdnn.bench.common import COMMON
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.words import COMMON, Option, Settings
+from asmdnn.bench.words import Option, Settings
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.kind import Description
 
@@ -113,10 +114,13 @@ class Work(ABC, Generic[D]):
 class Driver(Generic[S, P]):
     """One kind of primitive.
 
-    settings: the options' defaults.  parse: of a problem string.  work: of a case, or the reason to skip it.
+    settings: the options' defaults.  parse: of a problem string.  work: of a case, or the reason to skip it; it raises
+    Unimplemented for what is not built yet, InvalidArguments for what is none of the primitive's problems.
     completed: settings and problem of a case, where options change the problem.  title: what a table calls a case.
     bandwidth_bound: reports say bytes and the share of a copy's speed, not operations and the share of the FMA peak.
-    peers: the libraries that it can be compared with.
+    peers: the libraries that it can be compared with.  is_foreign: it is benchdnn's alone, and takes any option.
+    options: by name, its own and the common ones, in the order of the help; describing: those in a case's words, with
+    their defaults.
     """
 
     name: str
@@ -131,11 +135,16 @@ class Driver(Generic[S, P]):
     synonyms: Mapping[str, str] = field(default_factory=dict)
     peers: tuple[str, ...] = ("onednn",)
     completed: Callable[[S, P], tuple[S, P]] = lambda settings, problem: (settings, problem)
+    is_foreign: bool = False
 
-    @property
-    def options(self) -> dict[str, Option]:
-        """By name, its own and the common ones, in the order of the help."""
-        return {"mode": COMMON["mode"], **self.own_options, **COMMON}
+    options: Mapping[str, Option] = field(init=False)
+    describing: tuple[tuple[str, Option, Any], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        options = {"mode": COMMON["mode"], **self.own_options, **COMMON}
+        describing = ((name, o, getattr(self.settings, o.field)) for name, o in options.items() if o.describes)
+        object.__setattr__(self, "options", options)
+        object.__setattr__(self, "describing", tuple(describing))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +156,13 @@ class Case(Generic[S, P]):
     problem: P
 
     def __str__(self) -> str:
-        """The words that repeat it: options that differ from their default, without mode: it is the same in each."""
+        """The words that repeat it: options that differ from their default, without those that only choose cases."""
         words = [f"--{self.driver.name}"]
-        for name, option in self.driver.options.items():
+        for name, option, default in self.driver.describing:
             value = getattr(self.settings, option.field)
-            if name != "mode" and value != getattr(self.driver.settings, option.field):
+            if value != default:
                 words.append(f"--{name}={option.show(value)}")
+        words += [unbuilt.option for unbuilt in self.settings.unbuilt]
         return " ".join([*words, str(self.problem)])
 
 

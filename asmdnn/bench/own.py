@@ -1,26 +1,43 @@
 """This library's side of a case: plan, bound primitive and its memory."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.values import decoded, joined
+from asmdnn.errors import AsmdnnError
 from asmdnn.primitives.kind import Description
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
+class PassedOver(AsmdnnError):
+    """Implementations take the description, but none that was asked for."""
+
+
+def any_implementation(name: str) -> bool:
+    return True
+
+
 class Own:
     """A Side.  `in_place`: the result that shares an input's memory.  Several results come one after the other, flat.
 
-    Raises Unimplemented if no implementation takes the description.
+    accepts: of an implementation's name, whether it may be taken.  Raises Unimplemented if no implementation takes the
+    description, PassedOver if only others do.
     """
 
     def __init__(
-        self, desc: Description, attr: dnn.Attr, engine: dnn.Engine, in_place: Mapping[str, str] = NOTHING
+        self,
+        desc: Description,
+        attr: dnn.Attr,
+        engine: dnn.Engine,
+        in_place: Mapping[str, str] = NOTHING,
+        accepts: Callable[[str], bool] = any_implementation,
     ) -> None:
         pd = dnn.primitive_desc(desc, attr=attr, engine=engine)
+        if not accepts(pd.implementation):
+            pd = _accepted(desc, attr, engine, accepts)
         self.implementation = pd.implementation
         self._memory = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
         self._results = pd.plan.outputs
@@ -42,3 +59,13 @@ class Own:
         self.write(data)
         self.run()
         return joined([decoded(self._memory[n].numpy(), self._memory[n].desc.dtype) for n in self._results])
+
+
+def _accepted(
+    desc: Description, attr: dnn.Attr, engine: dnn.Engine, accepts: Callable[[str], bool]
+) -> dnn.PrimitiveDesc:
+    found = [pd for pd in dnn.implementations(desc, attr, engine) if isinstance(pd, dnn.PrimitiveDesc)]
+    for pd in found:
+        if accepts(pd.implementation):
+            return pd
+    raise PassedOver(f"--impl and --skip-impl leave none of {', '.join(pd.implementation for pd in found)}")

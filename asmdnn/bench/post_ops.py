@@ -5,6 +5,9 @@
     ALG:TYPE[:DIMS[:TAG]]                   add, mul, ... of x and a tensor
     prelu[:DIMS]                            x > 0: x, else weights * x
 
+Raises Unimplemented for what oneDNN has beside: dw, select, tensors and sums of other types, functions of its older
+versions.  Those joined post-ops by ; too.
+
 DIMS says which dims of the tensor are dst's, the others are 1: common none, per_oc the channels (of a product the
 columns), per_dim_0, per_dim_1, per_dim_01, ..., per_tensor all, or a number whose bit d stands for dim d.
 What verbose lines print, such as eltwise_relu:0.1 and binary_add:f32:2:ab, are words too.
@@ -19,16 +22,21 @@ import asmdnn as dnn
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.elementwise import BINARY
 from asmdnn.bench.quantization import real
+from asmdnn.bench.vocabulary import ALL_DATA_TYPES
 from asmdnn.bench.words import tag
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.attr import MAX_POST_OPS, AnyPostOp
+from asmdnn.primitives.attributes.numbers import parameters_of
 from asmdnn.primitives.attributes.words import post_op_word
 from asmdnn.primitives.elementwise.eltwise import FORWARD_ALGS
 from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm
 
 CHANNELS = 1
 NAMED = ("common", "per_oc", "per_tensor")
+OF_DST = "_dst"  # benchdnn's ending of functions whose gradient is taken from the result; forward they are the same
+OLD_FUNCTIONS = ("bounded_relu", "brelu", "gelu", "logsigmoid", "soft_relu_v2", "srelu")
+UNBUILT = re.compile("(dw|convolution)(_k|:k|_|:).*|select(:.*)?|(" + "|".join(OLD_FUNCTIONS) + ")(:.*)?")
 FORMS = "sum, an element-wise function, a binary operation and prelu"
 _POLICY = re.compile(r"per_dim_(?=[0-3])(0?1?2?3?)")
 
@@ -70,7 +78,7 @@ Word = dnn.Sum | dnn.Eltwise | TensorWord
 
 def chain(word: str) -> tuple[Word, ...]:
     """`sum:0.5+relu` as its post-ops.  Raises InvalidArguments that names the entry which is wrong."""
-    entries = word.split("+") if word else []
+    entries = word.rstrip(";").replace(";", "+").split("+") if word else []
     if len(entries) > MAX_POST_OPS:
         raise InvalidArguments(f"has {len(entries)} post-ops, at most {MAX_POST_OPS} can be chained")
     return tuple(map(_entry, entries))
@@ -91,6 +99,10 @@ def attr_of(words: Sequence[Word], dims: Sequence[int], channels: int = CHANNELS
 def _entry(entry: str) -> Word:
     name, *fields = entry.split(":")
     name = name.lower().removeprefix("eltwise_").removeprefix("binary_")
+    if UNBUILT.fullmatch(":".join((name, *fields))):
+        raise Unimplemented(f"has '{entry}', a post-op that is not built yet")
+    if name.removesuffix(OF_DST) in FORWARD_ALGS:
+        name = name.removesuffix(OF_DST)
     if name == "user":
         raise InvalidArguments(f"has '{entry}': a post-op written in Python has no word, give it in Python")
     if name == "sum":
@@ -118,15 +130,19 @@ def _sum(entry: str, fields: Sequence[str]) -> dnn.Sum:
 def _eltwise(alg: str, entry: str, fields: Sequence[str]) -> dnn.Eltwise:
     if len(fields) > 3:
         raise InvalidArguments(f"has '{entry}' with too many numbers: write {alg}[:ALPHA[:BETA[:SCALE]]]")
+    numbers = dict(zip(("alpha", "beta", "scale"), map(real, fields), strict=False))
+    unused = {"alpha", "beta"}.difference(parameters_of(alg))  # oneDNN's files give them, and it ignores them
     try:
-        return dnn.Eltwise(cast(EltwiseAlgorithm, alg), *map(real, fields))
+        return dnn.Eltwise(cast(EltwiseAlgorithm, alg), **{n: v for n, v in numbers.items() if n not in unused})
     except InvalidArguments as error:
         raise InvalidArguments(f"has '{entry}': {error}") from None
 
 
 def _only_f32(entry: str, dtype: str) -> None:
-    if dtype.lower() not in ("f32", "undef"):
+    if dtype.lower() not in ALL_DATA_TYPES:
         raise InvalidArguments(f"has '{entry}' of type '{dtype}', it must be f32")
+    if dtype.lower() not in ("f32", "undef"):
+        raise Unimplemented(f"has '{entry}' of type {dtype}, only f32 is built yet")
 
 
 def _policy(entry: str, word: str = "common") -> str:

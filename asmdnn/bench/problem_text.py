@@ -9,7 +9,7 @@ from asmdnn.errors import InvalidArguments
 LONGEST_QUOTE = 160
 
 _ENTRY = re.compile(r"(?P<key>[a-z]+)(?P<number>-?[0-9]*)")
-_MAY_BE_ZERO = frozenset(kind + axis for kind in "pd" for axis in "dhw")
+_MAY_BE_ZERO = frozenset(("mb", *(kind + axis for kind in "pd" for axis in "dhw")))
 
 
 def entries(text: str, keys: Collection[str]) -> tuple[dict[str, int], str]:
@@ -56,8 +56,8 @@ def count_in(name: str) -> int:
 
 
 def parse_name(rest: str) -> str:
-    """The name that follows the letter n, quoted or not.  Raises InvalidArguments."""
+    """The name that follows the letter n, quoted or not, or nothing.  Raises InvalidArguments."""
     name = rest[1:-1] if len(rest) >= 2 and rest[0] == rest[-1] == '"' else rest
-    if not name or '"' in name or not name.isprintable():
+    if '"' in name or not name.isprintable():
         raise InvalidArguments('n"name" ends the problem; the name is of printable characters other than quotes')
     return name

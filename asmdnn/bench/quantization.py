@@ -1,23 +1,29 @@
 """Scales and zero points as benchdnn writes them: `--attr-scales=src:common:0.5+dst:per_dim_1`.
 
-Entries are ARGUMENT:POLICY[:VALUE[*]], joined by +.  The policy says which dims have values of their own; a value is
-needed for `common`, where others have random ones if none is given.  benchdnn's `*` (passed at run time) is accepted,
-and a number whose bit d stands for dim d, as verbose lines have it.
+Entries are ARGUMENT:POLICY[:VALUE[*]][:TYPE[:GROUPS]], joined by +.  The policy says which dims have values of their
+own; a value is needed for `common`, where others have random ones if none is given.  benchdnn's `*` (passed at run
+time) is accepted, and a number whose bit d stands for dim d, as verbose lines have it.  Scales are f32, zero points
+s32; other types, groups of several elements, and arguments and policies that only oneDNN has raise Unimplemented.
 """
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.bench.vocabulary import ALL_DATA_TYPES
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
 
 POLICIES = {"common": 0, "per_dim_0": 1, "per_dim_1": 2, "per_dim_01": 3, "per_dim_2": 4, "per_dim_3": 8}
 PER_CHANNEL = "per_oc"
+UNBUILT_ARGUMENT = re.compile("(src[01]?|wei|dst|bia|msrc[0-9]+|attr_post_op_dw_(wei|dst))")
+UNBUILT_POLICY = re.compile("per_(ocic|tensor|mb|dim_[0-9]+)|host_scalar")
+JOINT = re.compile(r"\+|_(?=(?:src|wei|dst):)")  # older files have _
 EXPONENTS = (-3, 4)  # random scales are powers of two, which do not round
 LARGEST_ZERO_POINT = 7
 
@@ -63,7 +69,8 @@ def quantities(arguments: Sequence[str], whole: bool) -> Callable[[str], tuple[Q
     """A parser of a list for these arguments; `whole` numbers are zero points.  It raises InvalidArguments."""
 
     def parse(word: str) -> tuple[Quantity, ...]:
-        found = tuple(_quantity(entry, arguments, whole) for entry in word.split("+")) if word else ()
+        word = word.rstrip(";")
+        found = tuple(_quantity(entry, arguments, whole) for entry in JOINT.split(word)) if word else ()
         if len({quantity.argument for quantity in found}) != len(found):
             raise InvalidArguments("names an argument twice")
         return found
@@ -76,17 +83,31 @@ def joined(found: Sequence[object]) -> str:
 
 
 def _quantity(entry: str, arguments: Sequence[str], whole: bool) -> Quantity:
-    argument, _, rest = entry.partition(":")
-    policy, _, value = rest.partition(":")
+    argument, *rest = entry.split(":")
+    argument, policy = {"src0": "src"}.get(argument, argument), rest.pop(0) if rest else ""
     if argument not in arguments:
+        if UNBUILT_ARGUMENT.fullmatch(argument):
+            raise Unimplemented(f"has '{entry}', and only {', '.join(arguments)} is built yet")
         raise InvalidArguments(f"has '{argument}': arguments are {', '.join(arguments)}")
-    mask = policy.isascii() and policy.isdecimal() and len(policy) <= 5 and int(policy) < 1 << MAX_NDIMS
-    if policy not in POLICIES and policy != PER_CHANNEL and not mask:
-        names = ", ".join((*POLICIES, PER_CHANNEL))
-        raise InvalidArguments(f"has the policy '{policy}': policies are {names}, or a mask of dims")
+    _check_policy(entry, policy)
+    value = rest.pop(0) if rest and rest[0].lower() not in ALL_DATA_TYPES else ""
+    if rest and rest[0].lower() not in ALL_DATA_TYPES:
+        raise InvalidArguments(f"has '{entry}': behind the value comes a data type, then groups")
+    if rest and (rest[0].lower() != ("s32" if whole else "f32") or len(rest) > 1):
+        raise Unimplemented(f"has '{entry}', and only plain {'s32' if whole else 'f32'} is built yet")
     if not value and policy == "common":
         raise InvalidArguments(f"has '{entry}' without a value: write {argument}:common:2")
     return Quantity(argument, policy, real(value.removesuffix("*"), whole) if value else None)
+
+
+def _check_policy(entry: str, policy: str) -> None:
+    is_mask = policy.isascii() and policy.isdecimal() and len(policy) <= 5 and int(policy) < 1 << MAX_NDIMS
+    if policy in POLICIES or policy == PER_CHANNEL or is_mask:
+        return
+    if UNBUILT_POLICY.fullmatch(policy):
+        raise Unimplemented(f"has '{entry}', a policy that is not built yet")
+    names = ", ".join((*POLICIES, PER_CHANNEL))
+    raise InvalidArguments(f"has the policy '{policy}': policies are {names}, or a mask of dims")
 
 
 def real(word: str, whole: bool = False) -> float:

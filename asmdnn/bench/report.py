@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,9 +12,11 @@ from asmdnn.bench.driver import AnyCase
 class Record:
     """One problem's result; None is what was not measured.
 
-    status: passed (it was checked), timed (it was not), failed, unimplemented (no implementation took it), skipped
-    (outside what this version does) or listed; `reason` says why it is failed, unimplemented or skipped, or has no
-    peer.  max_error is the largest |difference| from the reference on real data, error_ratio the largest |difference| /
+    status: passed (it was checked), timed, executed and initialized (it was not), failed, unimplemented, skipped (it is
+    no problem of the primitive, or too large here), invalid_arguments (words that cannot be read) or listed; `reason`
+    says why it is failed, unimplemented, skipped or invalid, or has no peer.  ok is False where that is a defect: of an
+    unimplemented problem, if the primitive refused it, and not the bench what it knows not to be built.
+    max_error is the largest |difference| from the reference on real data, error_ratio the largest |difference| /
     tolerance.
     bandwidth counts every argument once, and dst twice under a sum; peak_fraction is of the FMA peak measured with
     these threads; copy_us is the time of a copy that moves as many bytes, timed in turns with the problem, and
@@ -63,26 +64,7 @@ def listed(case: AnyCase) -> Record:
     return Record(str(problem), problem.name, problem.count, str(case), case.driver.name, case.driver.title(case))
 
 
-def summary(records: Sequence[Record]) -> str:
-    """Counts by status; where there are times, the geometric mean of the speedups, the slowest one, and the totals."""
-    statuses = [record.status for record in records]
-    lines = [", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses)) or "no problems"]
-    compared = [(record.speedup, record) for record in records if record.speedup is not None]
-    if compared:
-        mean = geometric_mean([speedup for speedup, _ in compared])
-        least, slowest = min(compared, key=lambda pair: pair[0])
-        peers = ", ".join(dict.fromkeys(record.peer or "" for _, record in compared))
-        lines.append(f"speedup over {peers}: geometric mean {mean:.3f} of {len(compared)}, ")
-        lines[-1] += f"least {least:.3f} ({slowest.title})"
-    timed = [record for record in records if record.us is not None]
-    if timed:
-        total = sum((record.us or 0) * record.count for record in timed)
-        lines.append(f"time of all, with repetitions: {total / 1e3:.2f} ms")
-        if len(compared) == len(timed):
-            peer_total = sum((record.peer_us or 0) * record.count for record in timed)
-            lines[-1] += f", peer {peer_total / 1e3:.2f} ms"
-    return "\n".join(lines)
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+def unread(where: str, reason: str, is_skipped: bool) -> Record:
+    """The record of words in a file, `where` as file:line, that could not be read, or that are skipped behind such."""
+    status, ok = ("skipped", None) if is_skipped else ("invalid_arguments", False)
+    return Record(where, "", 1, "", "", where, status=status, ok=ok, reason=reason)

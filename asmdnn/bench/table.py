@@ -88,7 +88,7 @@ class Layout:
         line = self._line(title, [column.show(record, is_copy) for column in self.columns], record.status)
         if record.reason:
             line += f": {record.reason}" if self.columns == COLUMNS else f"\n    {record.reason}"
-        if record.status in ("failed", "unimplemented"):
+        if record.ok is False and record.args:
             line += f"\n    asmdnn bench {record.args}"
         return line
 

@@ -14,8 +14,8 @@ FEWEST_ROUNDS, MOST_ROUNDS = 3, 33
 OVERRUN = 3  # a call that is slower than its budget stops after this many budgets
 
 
-def interleaved(calls: Sequence[Call], budget_s: float) -> list[float]:
-    """Median seconds a call of each of `calls`, over up to 33 rounds in which each gives one sample.
+def interleaved(calls: Sequence[Call], budget_s: float, rounds: int = 0) -> list[float]:
+    """Median seconds a call of each of `calls`, over `rounds` in which each gives one sample, or up to 33.
 
     Calls up to some milliseconds get all rounds; slower ones as many as `budget_s` allows, but 3, or the one that fits
     into three budgets.  The order within a round alternates.
@@ -26,9 +26,9 @@ def interleaved(calls: Sequence[Call], budget_s: float) -> list[float]:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        for done in range(MOST_ROUNDS):
+        for done in range(rounds or MOST_ROUNDS):
             used = time.perf_counter() - start
-            if done and used > budget_s * (1 if done >= FEWEST_ROUNDS else OVERRUN):
+            if done and not rounds and used > budget_s * (1 if done >= FEWEST_ROUNDS else OVERRUN):
                 break
             order = range(len(calls)) if done % 2 == 0 else reversed(range(len(calls)))
             for index in order:

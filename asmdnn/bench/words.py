@@ -1,20 +1,35 @@
 """Options of `asmdnn bench`: what one is, how its words are read, and those that every driver has."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.bench.vocabulary import ALL_DATA_TYPES, DIRECTIONS
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.types import DATA_TYPES
 
 LARGEST_NUMBER = 2**31 - 1
+LARGEST_STRIDE = 2**46
+
+
+@dataclass(frozen=True, slots=True)
+class Unbuilt:
+    """What oneDNN has and this library not yet: the option that asks for it, and what is missing."""
+
+    option: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.option}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the options say for one problem.  isa, threads: "" and 0 mean this machine's.
 
-    A driver adds its own options as fields of a subclass; the default of a field is that of its option.
+    A driver adds its own options as fields of a subclass; the default of a field is that of its option.  unbuilt: what
+    the problem cannot be computed without.  rounds 0: as many as max_ms allows.  impl, skip_impl: parts of names.
     """
 
     mode: str = "C"
@@ -22,13 +37,26 @@ class Settings:
     threads: int = 0
     peer: str = ""
     max_ms: int = 3000
+    engine: str = "cpu"
+    impl: tuple[str, ...] = ()
+    skip_impl: tuple[str, ...] = ()
+    match: str = ""
+    start: int = 0
+    repeats: int = 1
+    rounds: int = 0
+    check_memory: bool = True
+    verbose: int = 0
+    failures: bool = True
+    unbuilt: tuple[Unbuilt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
     """`--name=word`: the field of the settings, the value of a word, and back.
 
-    takes_list: words with commas between them, and every problem runs with each.
+    parse raises InvalidArguments for a word that makes no sense, Unimplemented for one that only oneDNN can do yet.
+    takes_list: words with commas between them, and every problem runs with each.  describes: a case, so that its words
+    have it; other options choose cases, and say what is shown of them.
     """
 
     field: str
@@ -36,6 +64,7 @@ class Option:
     help: str
     takes_list: bool = False
     show: Callable[[Any], str] = str
+    describes: bool = True
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
@@ -63,35 +92,82 @@ def number(smallest: int, largest: int = LARGEST_NUMBER) -> Callable[[str], int]
 
 
 def tag(word: str) -> str:
-    """The letters or the name of a memory format, as MemoryDesc takes it."""
+    """The letters or the name of a memory format, as MemoryDesc takes it; undef leaves it to the library, as any."""
     if not (word.isascii() and word.isalnum()):
         raise InvalidArguments("must be any, nchw, nhwc, nChw8c or another format tag")
-    return word
+    return "any" if word == "undef" else word
 
 
 def boolean(word: str) -> bool:
-    """true or false."""
-    return one_of("true", "false")(word) == "true"
+    """true or false, which are 1 and 0 too."""
+    return word == "1" or (word != "0" and one_of("true", "false")(word) == "true")
 
 
 def data_type(*names: str) -> Callable[[str], str]:
-    """One of these data types, of all if none is named."""
-    return one_of(*(names or DATA_TYPES))
+    """One of these data types, of all if none is named; oneDNN's others raise Unimplemented."""
+    built = names or tuple(DATA_TYPES)
+
+    def parse(word: str) -> str:
+        if word.lower() in ALL_DATA_TYPES and word.lower() not in built:
+            raise Unimplemented(f"{word.lower()} is not built yet, only {', '.join(built)}")
+        return one_of(*built)(word)
+
+    return parse
 
 
-def _mode(word: str) -> str:
-    return one_of("C", "P", "CP", "L")("CP" if word.upper() == "PC" else word)
+def data_types(word: str) -> str:
+    """Of src, weights and dst, or one for all: `f32`, `f32:f32:f32`.  Others raise Unimplemented."""
+    names = word.lower().split(":")
+    if len(names) not in (1, 3) or not ALL_DATA_TYPES.issuperset(names):
+        known = ", ".join(sorted(ALL_DATA_TYPES))
+        raise InvalidArguments(f"must be f32, or the types of src, weights and dst, of {known}")
+    if set(names) != {"f32"}:
+        raise Unimplemented("only f32:f32:f32 is built yet")
+    return "f32"
 
 
-def _peer(word: str) -> str:
-    return one_of("onednn", "mkl", "numpy", "none")(word) if word != "none" else ""
+def configuration(word: str) -> str:
+    """The same in benchdnn's older words, such as f32, u8s8f32 and bf16bf16f32."""
+    types = "|".join(sorted(ALL_DATA_TYPES, key=len, reverse=True))
+    match = re.fullmatch(f"((?:{types})+)(_wino|_no_limits|_full)?", word.lower())
+    if not match:
+        raise InvalidArguments("must be f32, or the types of src, weights and dst in a row, such as u8s8f32")
+    if match[1] not in ("f32", "f32f32f32"):
+        raise Unimplemented("only f32 is built yet")
+    return "f32"
 
 
-# How a problem is run, not what it is: --reset and another driver leave these as they are.
-COMMON: dict[str, Option] = {
-    "mode": Option("mode", _mode, "C correctness (default), P performance, CP both, L list the problems only"),
-    "isa": Option("isa", str, "avx2, avx512_core, ...; default: the best that this machine has"),
-    "threads": Option("threads", number(0), "default: the OpenMP thread count"),
-    "peer": Option("peer", _peer, "also run this library, in the same process: onednn; for --gemm mkl or numpy"),
-    "max-ms-per-prb": Option("max_ms", number(1), "time for the measurements of one problem (3000)"),
-}
+def bias_type(word: str) -> str:
+    """`undef`, which is no bias, or f32."""
+    return word.lower() if word.lower() == "undef" else data_type("f32")(word)
+
+
+def direction(*built: str) -> Callable[[str], str]:
+    """One of these; oneDNN's others raise Unimplemented."""
+
+    def parse(word: str) -> str:
+        if word.upper() in DIRECTIONS and word.upper() not in built:
+            raise Unimplemented(f"{word.upper()} is not built yet, only {', '.join(built)}")
+        return one_of(*built)(word)
+
+    return parse
+
+
+Strides = tuple[tuple[int, ...], ...]  # of each tensor, () where a tag says it
+
+
+def strides(tensors: int) -> Callable[[str], Strides]:
+    """`60x1::20x1`: the distance of neighbours along each dim, in elements; tensors may be left out."""
+
+    def parse(word: str) -> Strides:
+        words = word.split(":")
+        if not re.fullmatch("[0-9x:]*", word) or len(words) > tensors:
+            raise InvalidArguments(f"must be the strides of {tensors} tensors, such as {':'.join(['8x1'] * tensors)}")
+        found = tuple(tuple(number(0, LARGEST_STRIDE)(n) for n in w.split("x")) if w else () for w in words)
+        return found + ((),) * (tensors - len(found)) if any(found) else ()
+
+    return parse
+
+
+def show_strides(found: Strides) -> str:
+    return ":".join("x".join(map(str, one)) for one in found)

@@ -2,40 +2,45 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
 from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase, AnyDriver
 from asmdnn.bench.drivers import driver_names
-from asmdnn.bench.options import Reader
-from asmdnn.bench.report import Record, listed, summary
+from asmdnn.bench.options import Mistake, Reader
+from asmdnn.bench.report import Record, listed, unread
 from asmdnn.bench.table import WHOLE, Layout
+from asmdnn.bench.tally import Tally
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import columns_of, show_help
 from asmdnn.errors import InvalidArguments
 
 FAILED = 1
-FAILURES = ("failed", "unimplemented")
 
 
 def run(arguments: Sequence[str]) -> int:
-    """The exit status: 1 when a problem failed.  Raises AsmdnnError for arguments that cannot be run."""
+    """The exit status: 1 when a problem failed, was refused, or could not be read.
+
+    Raises AsmdnnError for arguments that cannot be run.
+    """
     reader = Reader()
     if not arguments or any(word in ("-h", "--help") for word in arguments):
         reader.read([word for word in arguments if word.removeprefix("--") in driver_names()], Path.cwd())
         show_help(usage(reader.driver))
         return 0
-    reader.read(arguments, Path.cwd())
-    if not reader.cases:
+    total = reader.count(arguments, Path.cwd())  # and with it all mistakes on the command line
+    if not total:
         raise InvalidArguments("bench: no problem is given; name one, or a set with --batch=resnet_50")
+    tally = Tally()
     with _json_stream(reader.json) as json_stream:
-        records = list(_records(reader.cases, json_stream, table=reader.json != "-"))
-    if any(record.status != "listed" for record in records):
-        print(summary(records), file=sys.stderr if reader.json == "-" else sys.stdout)
-    return FAILED if any(record.status in FAILURES for record in records) else 0
+        for record in _records(arguments, total, json_stream, table=reader.json != "-"):
+            tally.add(record)
+    if not tally.is_list:
+        print(tally.text(reader.shows_failures), file=sys.stderr if reader.json == "-" else sys.stdout)
+    return FAILED if tally.has_failed else 0
 
 
 def usage(driver: AnyDriver) -> str:
@@ -68,32 +73,48 @@ def _json_stream(name: str) -> Iterator[TextIO | None]:
         yield stream
 
 
-def _records(cases: Sequence[AnyCase], json_stream: TextIO | None, table: bool) -> Iterator[Record]:
-    """Run the cases, and show each when it is done."""
-    runs = _runs(cases)
+def _records(arguments: Sequence[str], total: int, json_stream: TextIO | None, table: bool) -> Iterator[Record]:
+    """Read and run one case after the other, and show each when it is done."""
     headed: tuple[str, Layout] | None = None
-    with Progress(len(cases), sys.stderr) as progress:
-        for done, (case, run_it) in enumerate(zip(cases, runs, strict=True)):
-            progress.update(done, case.problem.name or str(case.problem))
-            record = run_it()
+    with Progress(total, sys.stderr) as progress:
+        for driver, record in _run_all(arguments, progress):
             progress.clear()
             if json_stream:
                 print(record.to_json(), file=json_stream, flush=True)
             if table and record.status == "listed":
-                print(case, flush=True)
+                print(record.args)
             elif table:
                 layout = Layout.of(columns_of(sys.stdout) or WHOLE)  # asked anew: the terminal may have been resized
-                if headed != (case.driver.name, layout):
-                    headed = case.driver.name, layout
-                    print(layout.header(case.driver))
+                if driver is not None and headed != (driver.name, layout):
+                    headed = driver.name, layout
+                    print(layout.header(driver))
                 print(layout.row(record), flush=True)
             yield record
 
 
-def _runs(cases: Sequence[AnyCase]) -> list[Callable[[], Record]]:
-    """A call for each case; whatever is wrong with its settings is raised now, before the first one has run."""
-    if all(case.settings.mode == "L" for case in cases):
-        return [partial(listed, case) for case in cases]
+def _run_all(arguments: Sequence[str], progress: Progress) -> Iterator[tuple[AnyDriver | None, Record]]:
+    reader = Reader()
+    for done, found in enumerate(reader.stream(arguments, Path.cwd())):
+        if isinstance(found, Mistake):
+            yield None, unread(found.where, found.reason, found.is_skipped)
+        elif done >= found.settings.start:
+            progress.update(done, found.problem.name or str(found.problem))
+            for _ in range(found.settings.repeats):
+                yield found.driver, _result(found, reader.where)
+
+
+def _result(case: AnyCase, where: str) -> Record:
+    """What is no problem of the primitive is skipped in a file, and raises InvalidArguments on the command line."""
+    if case.settings.mode == "L":
+        return listed(case)
     from asmdnn.bench.case import prepare  # not above: a list needs neither numpy nor the library
 
-    return [partial(listed, case) if case.settings.mode == "L" else prepare(case) for case in cases]
+    if case.settings.verbose:
+        print(f"run: {case}", file=sys.stderr, flush=True)
+    try:
+        record = prepare(case)()
+    except InvalidArguments as error:
+        if not where:
+            raise
+        return replace(listed(case), status="skipped", reason=" ".join(str(error).split()))
+    return replace(record, ok=False) if record.status == "unimplemented" and not where else record

@@ -1,10 +1,12 @@
-"""The specs of matrix tiles of other types than f32: the cases of f32 tiles, and every cut of a group of k."""
+"""The specs of tiles of other types than f32: the cases of f32 tiles, and every cut of a group of k."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
-from asmdnn.corpus import matmul
+from asmdnn.corpus import conv, matmul
+from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST
@@ -46,13 +48,27 @@ def operands(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
     yield from tuple(regrouped(matmul.operands(f32_level(isa)), isa, types))[::EVERY]
 
 
-_CASES: dict[str, Callable[[str, Types], Iterator[MatmulTileSpec]]] = {
+def conv_tiles(isa: str, types: Types) -> Iterator[ConvTileSpec]:
+    """Convolutions: runs of channels, groups of pixels, starts and ends, tails; last groups of channels cut in turn."""
+    level = f32_level(isa)
+    of_f32 = chain(conv.runs(level), conv.groups(level), conv.ends(level), tuple(conv.tails(level))[::EVERY])
+    for number, spec in enumerate(of_f32):
+        if not (spec.accumulate and OLD_DST in operands_of(spec.post_ops)):
+            cut = number % types.group
+            taps = tuple(replace(x, channels=max(1, x.channels * types.group - cut)) for x in spec.groups)
+            yield replace(spec, isa=isa, types=types, groups=taps)
+
+
+_PRODUCTS: dict[str, Callable[[str, Types], Iterator[MatmulTileSpec]]] = {
     "groups": groups,
     **{family.__name__: _of(family) for family in (matmul.tiles, matmul.ends, matmul.packing, matmul.items)},
     "operands": operands,
 }
-FAMILIES = {
-    f"matmul-{name}-{types}-{isa}": partial(family, isa, types)
-    for types, isa in LEVELS_OF_TYPES
-    for name, family in _CASES.items()
+FAMILIES: dict[str, Callable[[], Iterator[MatmulTileSpec | ConvTileSpec]]] = {
+    **{f"conv-{types}-{isa}": partial(conv_tiles, isa, types) for types, isa in LEVELS_OF_TYPES},
+    **{
+        f"matmul-{name}-{types}-{isa}": partial(family, isa, types)
+        for types, isa in LEVELS_OF_TYPES
+        for name, family in _PRODUCTS.items()
+    },
 }

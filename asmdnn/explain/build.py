@@ -12,8 +12,8 @@ from asmdnn.explain.tiles import plane_of
 from asmdnn.planning.phase import Phase as Scheduled
 from asmdnn.planning.phase import said_of
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations
-from asmdnn.primitives.implementation import Refusal
 
 
 def explain(pd: PrimitiveDesc, problem: str) -> Explanation:

@@ -8,9 +8,10 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.notebook import html_of
 from asmdnn.planning.phase import said_of
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.engine import Engine, engine_or_default
-from asmdnn.primitives.implementation import Planner, Refusal, first_plan, try_all
+from asmdnn.primitives.implementation import Planner, first_plan, try_all
 from asmdnn.primitives.kind import Description
 from asmdnn.primitives.registry import kind_of
 from asmdnn.primitives.reports import introduce, report_refusals

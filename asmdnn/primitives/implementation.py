@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,21 +14,10 @@ from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
 from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.runtime.caches import Cache
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why an implementation does not take a description."""
-
-    implementation: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.implementation}: {self.reason}"
-
 
 PLANS_LIMIT_BYTES = 64 << 20
 OBJECTS_BYTES = 8_000  # what Python keeps of a plan and its request beside the schedule, about
@@ -36,7 +25,8 @@ ANY_MACHINE = ""  # in the place of a name: what is packed for a machine serves 
 PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
 Desc = TypeVar("Desc")
-Planner = Callable[[Desc, Attr, Engine], Plan | Refusal]
+Answer = Plan | Refusal
+Planner = Callable[[Desc, Attr, Engine], Answer | Iterator[Answer]]  # an implementation, or several, best first
 
 
 class Planned:
@@ -52,12 +42,15 @@ class Planned:
 plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], Planned] = Cache(PLANS_LIMIT_BYTES)
 
 
-def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """What each implementation says, best first, lazily."""
-    return (with_denormals(planner(desc, attr, engine), attr) for planner in planners)
+    for planner in planners:
+        answer = planner(desc, attr, engine)
+        for one in (answer,) if isinstance(answer, Plan | Refusal) else answer:
+            yield with_denormals(one, attr)
 
 
-def with_denormals(answer: Plan | Refusal, attr: Attr) -> Plan | Refusal:
+def with_denormals(answer: Answer, attr: Attr) -> Answer:
     """The plan with subnormal numbers flushed or kept, if the attributes say which."""
     if isinstance(answer, Refusal) or attr.denormals is None:
         return answer

@@ -15,9 +15,9 @@ from asmdnn.errors import AsmdnnError
 from asmdnn.jit.kernels import CacheCounts
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.host import effective_isa
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.words import attribute_words, format_words
-from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.kind import asked
 from asmdnn.primitives.registry import kind_of
 from asmdnn.runtime.threads import max_threads

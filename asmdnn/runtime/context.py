@@ -1,12 +1,12 @@
-"""What the executor reads beside records: shares of parts, kernel tables and rounds; see `generators/executor.py`."""
+"""What the executor reads beside records: shares of parts, kernel tables and rounds; see `generators/context.py`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from asmdnn.generators.context import WORD, PhaseWord, ShareWord
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.executor import WORD, PhaseWord, ShareWord
 from asmdnn.planning.phase import Int64, Phase, waits
 from asmdnn.planning.plan import Plan
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from asmdnn import environment
 from asmdnn.forking import importing
+from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context
 from asmdnn.generators.contract import Spec
-from asmdnn.generators.executor import CONTEXT_WORDS, PHASE_WORDS, Context, ExecutorSpec
+from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit.kernels import CacheCounts, KernelCache, LoadedKernel

@@ -84,9 +84,9 @@ def test_dims(text: str, tensors: int, expected: DimsProblem) -> None:
         ("2x-3", "expected the dims"),
         ("2x3:4", "expected the dims of 1 tensor"),
         ("x".join("1" * 13), "has 13 dims, a tensor has at most 12"),
-        ("99999999999", "a dim must be at most 2147483647"),
+        ("99999999999999999999", "a dim must be at most 9223372036854775807"),
         ("2147483647x2147483647x9", "more elements than memory can address"),
-        ('2x3n""', 'n"name" ends the problem'),
+        ('2x3n"a', 'n"name" ends the problem'),
     ],
 )
 def test_wrong_dims(text: str, says: str) -> None:
@@ -99,24 +99,24 @@ def test_wrong_dims(text: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("--shuffle --dt=f64 2x4", "--dt=f64: must be one of f32, bf16, f16, s32, s8, u8"),
+        ("--shuffle --dt=f65 2x4", "--dt=f65: must be one of f32, bf16, f16, s32, s8, u8"),
         ("--shuffle --group=0 2x4", "--group=0: must be a whole number from 1"),
         ("--shuffle --axis=12 2x4", "--axis=12: must be a whole number from -12 to 11"),
         ("--shuffle --stag=abx 2x4", "--stag=abx: no such option; did you mean --tag="),
-        ("--shuffle --dir=FWD_B 2x4", "must be one of FWD_D, FWD_I, BWD_D"),
-        ("--eltwise --alg=gelu 2x4", "--alg=gelu: must be one of relu, tanh"),
+        ("--shuffle --dir=FWD 2x4", "must be one of FWD_D, FWD_I, BWD_D"),
+        ("--eltwise --alg=gelo 2x4", "--alg=gelo: must be one of relu, tanh"),
         ("--eltwise --alpha=x 2x4", "has 'x', which is not a finite number"),
         ("--eltwise --inplace=maybe 2x4", "--inplace=maybe: must be one of true, false"),
-        ("--binary --stag=abx: 2x4", "expected the dims of 2 tensors"),
+        ("--binary 2x4", "expected the dims of 2 tensors"),
         ("--binary --alg=mod 2x4:2x4", "--alg=mod: must be one of add, mul"),
-        ("--reorder --attr-scales=wei:common:2 2x4", "has 'wei': arguments are src, dst"),
+        ("--reorder --attr-scales=weights:common:2 2x4", "has 'weights': arguments are src, dst"),
         ("--reorder --attr-scales=src:per_tensr:2 2x4", "has the policy 'per_tensr': policies are common, per_dim_0"),
         ("--reorder --attr-scales=src:common 2x4", "has 'src:common' without a value"),
         ("--reorder --attr-scales=src:common:nan 2x4", "has 'nan', which is not a finite number"),
         ("--reorder --attr-scales=src:common:1e39 2x4", "has '1e39', which is not a finite number"),
         ("--reorder --attr-scales=src:common:1+src:common:2 2x4", "names an argument twice"),
         ("--reorder --attr-zero-points=src:common:1.5 2x4", "has '1.5', which is not a whole number"),
-        ("--reorder --oflag=zp_comp:1 2x4", "has 'zp_comp'; the flag is s8s8_comp:MASK"),
+        ("--reorder --oflag=zero_comp:1 2x4", "has 'zero_comp'; the flag is s8s8_comp:MASK"),
         ("--reorder --oflag=s8s8_comp 2x4", "must be a whole number from 0 to 4095"),
         ("--reorder --oflag=s8s8_comp:-1 2x4", "must be a whole number from 0 to 4095"),
         ("--reorder --attr-post-ops=relu 2x4", "has 'relu'; a reorder has one post-op at most"),
@@ -138,7 +138,7 @@ def test_mistakes(words: str, says: str) -> None:
         ("--reorder --dtag=abcd 2x4", "tag 'abcd'"),
         ("--reorder --oflag=s8s8_comp:1 2x4", "compensation needs an s8 dst, this one is f32"),
         ("--reorder --ddt=s8 --oflag=s8s8_comp:4 2x4", "the mask 4, which is for more than 2 dims"),
-        ("--binary 2x4:2x4x1", "both tensors must have the same number of dims"),
+        ("--binary 2x4:2x4:2x4", "add takes two tensors"),
     ],
 )
 def test_what_cannot_be_described_is_said_before_anything_runs(
@@ -222,8 +222,7 @@ def test_functions_are_right(capsys: pytest.CaptureFixture[str], options: str, p
 def test_gradients_from_the_result_are_right(capsys: pytest.CaptureFixture[str]) -> None:
     words = "--eltwise --dir=BWD_D --alg=tanh_dst,sqrt_use_dst_for_bwd,logistic_dst,exp_dst 2x19x5"
     _, records = run(capsys, *words.split(), "--alg=relu_dst,elu_dst", "--alpha=0.5", "5x20", "--dir=FWD_D", "3")
-    assert [record["status"] for record in records] == ["passed"] * 6 + ["skipped"] * 2
-    assert "relu_dst is a gradient: --dir=BWD_D" in records[-2]["reason"]
+    assert [record["status"] for record in records] == ["passed"] * 8  # forward it is the same function
 
 
 def test_binary_operations_are_right(capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,7 @@ def test_python_blocks_print_what_the_page_says(path: Path, tmp_path: Path) -> N
         )
 
 
-@named(PAGES)
+@named([page for page in PAGES if page.name not in FOLLOWED])
 def test_commands_exist(path: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()
     for match in BLOCK.finditer(path.read_text()):
@@ -74,9 +74,7 @@ def test_commands_exist(path: Path) -> None:
             elif words and words[0].endswith("asmdnn"):
                 assert words[1] in COMMANDS, line
                 if words[1] == "bench":
-                    reader = Reader()
-                    reader.read(words[2:], ROOT)
-                    assert reader.cases, line
+                    assert Reader().count(words[2:], ROOT), line
 
 
 @named(PAGES)
@@ -88,7 +86,7 @@ def test_environment_variables_exist(path: Path) -> None:
 
 @named(PAGES)
 def test_relative_links_resolve(path: Path) -> None:
-    for target in LINK.findall(path.read_text()):
+    for target in LINK.findall(BLOCK.sub("", path.read_text())):
         file, _, anchor = target.partition("#")
         if "://" in target:
             continue

@@ -1,4 +1,4 @@
-"""The pages that add a kernel and a primitive work: followed literally in a copy of the tree, all they promise is so."""
+"""The pages that add a kernel and a primitive: followed literally in a copy of the tree, all they promise is so."""
 
 from pathlib import Path
 

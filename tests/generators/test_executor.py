@@ -1,4 +1,4 @@
-"""The executor's contract (the table in generators/executor.py), on an emulated CPU with kernels that write a diary.
+"""The executor's contract (the table in generators/context.py), on an emulated CPU with kernels that write a diary.
 
 A kernel asks the host for a place and copies its frame there, and tells its number and MXCSR; host calls leave garbage
 in all that the ABI lets them change, and in the upper half of an int.
@@ -11,7 +11,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from asmdnn.generators.executor import ExecutorSpec, PhaseWord
+from asmdnn.generators.context import PhaseWord
+from asmdnn.generators.executor import ExecutorSpec
 from tests.emulator import Machine
 from tests.emulator.assembling import Mem, assemble, ins
 from tests.generators.codes import code_of

@@ -16,7 +16,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import BINARY as BINARY_NUMBERS
 from asmdnn.bench.values import poison
 from asmdnn.bench.words import Option, boolean, data_type, one_of, tag
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.types import BinaryAlgorithm
 
 if TYPE_CHECKING:
@@ -45,14 +45,18 @@ class BinaryWork(Work[TensorData]):
 
     def __init__(self, case: BinaryCase) -> None:
         settings = self.settings = case.settings
+        if len(case.problem.tensors) != 2:
+            raise InvalidArguments(f"{case.problem}: {settings.alg} takes two tensors")
         dims0, dims1 = case.problem.tensors
-        if len(dims0) != len(dims1):
-            raise InvalidArguments(f"{case.problem}: both tensors must have the same number of dims")
+        ndims = max(len(dims0), len(dims1))
+        dims0, dims1 = (dims + (1,) * (ndims - len(dims)) for dims in (dims0, dims1))
         tag0, tag1 = settings.stag.split(":")
         self.dims = tuple(n if m == 1 else m for n, m in zip(dims0, dims1, strict=True))
         dst_tag = tag0 if settings.dtag == "any" else settings.dtag
         wanted = {"src0": (dims0, tag0), "src1": (dims1, tag1), "dst": (self.dims, dst_tag)}
         self.descs = {name: desc_of(dims, "f32", tag) for name, (dims, tag) in wanted.items()}
+        if settings.inplace and self.dims != dims0:
+            raise InvalidArguments(f"{case.problem}: --inplace=true needs a first source as large as the result")
         self.in_place = {"dst": "src0"} if settings.inplace else {}
         self.attr = settings.attr(self.dims)
         self.peer_slack = chains.peer_slack(self.attr)
@@ -103,9 +107,10 @@ class BinaryWork(Work[TensorData]):
         )
 
 
-def _pair(word: str) -> tuple[str, str]:
-    first, _, second = word.partition(":")
-    return first, second or first
+def _pair(word: str) -> list[str]:
+    """One word for both, or one for each; a third is select's."""
+    words = word.split(":")
+    return words if len(words) > 1 else words * 2
 
 
 def _types(word: str) -> str:
@@ -119,7 +124,10 @@ def _tags(word: str) -> str:
 
 
 def _alg(word: str) -> str:
-    return one_of(*BINARY_NUMBERS)(word.lower().removeprefix("binary_"))
+    name = word.lower().removeprefix("binary_")
+    if name == "select":
+        raise Unimplemented("select is not built yet")
+    return one_of(*BINARY_NUMBERS)(name)
 
 
 def _title(case: BinaryCase) -> str:
@@ -140,7 +148,7 @@ DRIVER = Driver(
         **options("relu, linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": Option("inplace", boolean, "true: the result replaces src0; false (default)", True),
     },
-    dims_problem(2),
+    dims_problem(2, 3),
     BinaryWork,
     example="--mode=CP --alg=add,mul --threads=1 --peer=onednn 1x64x28x28:1x64x1x1",
     notation="1x64x28x28:1x64x1x1",

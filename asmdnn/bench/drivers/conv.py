@@ -7,12 +7,24 @@ from typing import TYPE_CHECKING, Any
 import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.attributes import ScaledSettings, scaled_options, scales_of
+from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problems import FLOAT_BYTES, ConvProblem, parse_problem
 from asmdnn.bench.reference import ConvData, make_data, numpy_answer, rounding_tolerance
-from asmdnn.bench.words import Option, number, one_of, tag
-from asmdnn.errors import InvalidArguments
+from asmdnn.bench.words import (
+    Option,
+    Strides,
+    bias_type,
+    configuration,
+    data_types,
+    direction,
+    number,
+    show_strides,
+    strides,
+    tag,
+)
+from asmdnn.errors import InvalidArguments, Unimplemented
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -33,10 +45,12 @@ class ConvSettings(ScaledSettings):
     dtag: str = "any"
     mb: int = 0
     alg: str = ""
+    bia_dt: str = "undef"
+    strides: Strides = ()
 
     @property
     def has_bias(self) -> bool:
-        return self.dir == "FWD_B"
+        return self.dir == "FWD_B" or self.bia_dt != "undef"
 
 
 ConvCase = Case[ConvSettings, ConvProblem]
@@ -56,11 +70,12 @@ def layouts(case: ConvCase) -> Layouts:
     """Raises InvalidArguments for a tag that does not exist or does not fit."""
     problem, settings = case.problem, case.settings
     bias = dnn.MemoryDesc((problem.oc,), dnn.f32, "a") if settings.has_bias else None
+    src, weights, dst = settings.strides or ((), (), ())
     return Layouts(
-        dnn.MemoryDesc(problem.src_dims, dnn.f32, settings.stag),
-        dnn.MemoryDesc(problem.weights_dims, dnn.f32, settings.wtag),
+        desc_of(problem.src_dims, "f32", settings.stag, src),
+        desc_of(problem.weights_dims, "f32", settings.wtag, weights),
         bias,
-        dnn.MemoryDesc(problem.dst_dims, dnn.f32, settings.dtag),
+        desc_of(problem.dst_dims, "f32", settings.dtag, dst),
     )
 
 
@@ -131,11 +146,11 @@ class ConvWork(Work[ConvData]):
         )
 
 
-def _work(case: ConvCase) -> ConvWork | str:
-    """Or why no implementation can take the problem, whatever its sizes."""
+def _work(case: ConvCase) -> ConvWork:
+    """Raises Unimplemented where no implementation can take the problem, whatever its sizes."""
     problem = case.problem
     if problem.groups > 1:
-        return f"{problem.groups} groups: grouped convolutions are not implemented yet"
+        raise Unimplemented(f"{problem.groups} groups: grouped convolutions are not implemented yet")
     return ConvWork(case)
 
 
@@ -145,7 +160,9 @@ def _completed(settings: ConvSettings, problem: ConvProblem) -> tuple[ConvSettin
 
 def _alg(word: str) -> str:
     """Nothing: there is one algorithm."""
-    if word.lower() not in ("direct", "auto"):
+    if word.lower().removeprefix("convolution_") in ("wino", "winograd"):
+        raise Unimplemented("only direct and auto are built yet")
+    if word.lower().removeprefix("convolution_") not in ("direct", "auto"):
         raise InvalidArguments("must be direct or auto")
     return ""
 
@@ -154,21 +171,24 @@ DRIVER = Driver(
     "conv",
     ConvSettings(),
     {
-        "dir": Option("dir", one_of("FWD_B", "FWD_D", "FWD_I"),
+        "dir": Option("dir", direction("FWD_B", "FWD_D", "FWD_I"),
                       "FWD_B training with bias (default), FWD_D training, FWD_I inference, both without", True),
-        "dt": Option("dt", one_of("f32"), "data type: f32", True),
+        "dt": Option("dt", data_types, "data types of src, weights and dst: f32, or f32:f32:f32", True),
+        "cfg": Option("dt", configuration, "the same in older words", True, describes=False),
+        "bia-dt": Option("bia_dt", bias_type, "f32: a bias in every direction; undef (default)", True),
         "stag": Option("stag", tag, "layout of src: any (default), nchw, nhwc, nChw8c, ncw, ndhwc, axb, ...", True),
         "wtag": Option("wtag", tag, "layout of weights: any (default), oihw, hwio, abx, xba, ...", True),
         "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
         **scaled_options(),
         "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
-        "alg": Option("alg", _alg, "direct or auto, which are the same"),
+        "alg": Option("alg", _alg, "direct or auto, which are the same", True),
+        "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
+                          show_strides),
     },
     parse_problem,
     _work,
     example="--mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=resnet_50",
     notation='mb1ic64ih56oc64oh56kh3ph1n"name"',
     bandwidth_bound=False,
-    synonyms={"cfg": "dt"},  # benchdnn's word before version 3
     completed=_completed,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -15,9 +15,11 @@ from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.elementwise import forward, rounding, slope
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import ELTWISE
+from asmdnn.bench.post_ops import OLD_FUNCTIONS
 from asmdnn.bench.quantization import real
 from asmdnn.bench.values import poison
-from asmdnn.bench.words import Option, boolean, data_type, one_of, tag
+from asmdnn.bench.words import Option, boolean, data_type, direction, number, one_of, tag
+from asmdnn.errors import Unimplemented
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, FORWARD_ALGS, USE_DST
 from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm
 
@@ -43,6 +45,7 @@ class EltwiseSettings(AttributeSettings):
     alpha: float = 0.0
     beta: float = 0.0
     inplace: bool = False
+    mb: int = 0
 
 
 EltwiseCase = Case[EltwiseSettings, DimsProblem]
@@ -56,7 +59,8 @@ class EltwiseWork(Work[TensorData]):
         settings = self.settings = case.settings
         self.tensor = desc_of(case.problem.dims, settings.dt, settings.tag)
         self.attr = settings.attr(case.problem.dims)
-        self.is_backward, self.of_dst = settings.dir == "BWD_D", settings.alg.endswith(OF_DST)
+        self.is_backward = settings.dir == "BWD_D"
+        self.of_dst = settings.alg.endswith(OF_DST) and self.is_backward  # forward it is the same function
         self.alg = settings.alg.removesuffix(OF_DST)
         self.data_name = "dst" if self.of_dst else "src"
         self.names = (self.data_name, "diff_dst", "diff_src") if self.is_backward else ("src", "dst")
@@ -133,8 +137,6 @@ class EltwiseWork(Work[TensorData]):
 def _work(case: EltwiseCase) -> EltwiseWork | str:
     """Or why there is no such function."""
     alg, is_backward = case.settings.alg, case.settings.dir == "BWD_D"
-    if alg.endswith(OF_DST) and not is_backward:
-        return f"{alg} is a gradient: --dir=BWD_D"
     if is_backward and alg.replace(OF_DST, USE_DST) not in BACKWARD_ALGS:
         return f"{alg} has no gradient"
     return EltwiseWork(case)
@@ -148,14 +150,22 @@ def _title(case: EltwiseCase) -> str:
 
 
 def _alg(word: str) -> str:
-    return one_of(*WORDS)(word.lower().removeprefix("eltwise_").replace(USE_DST, OF_DST))
+    name = word.lower().removeprefix("eltwise_").replace(USE_DST, OF_DST)
+    if name.removesuffix(OF_DST) in OLD_FUNCTIONS:
+        raise Unimplemented(f"{name} is a function of oneDNN's older versions")
+    return one_of(*WORDS)(name)
+
+
+def _completed(settings: EltwiseSettings, problem: DimsProblem) -> tuple[EltwiseSettings, DimsProblem]:
+    dims = (settings.mb or problem.dims[0], *problem.dims[1:])
+    return replace(settings, mb=0), replace(problem, tensors=(dims,))
 
 
 DRIVER = Driver(
     "eltwise",
     EltwiseSettings(),
     {
-        "dir": Option("dir", one_of(*FORWARD), "FWD_D training (default), FWD_I inference, BWD_D backward", True),
+        "dir": Option("dir", direction(*FORWARD), "FWD_D training (default), FWD_I inference, BWD_D backward", True),
         "dt": Option("dt", data_type("f32"), "data type: f32", True),
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "alg": Option("alg", _alg, "relu (default), tanh, ..., and tanh_dst, ... backward from the result", True),
@@ -163,10 +173,12 @@ DRIVER = Driver(
         "beta": Option("beta", real, "the function's beta (0)", True, lambda number: f"{number:.9g}"),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": Option("inplace", boolean, "true: the result replaces src, or diff_dst; false (default)", True),
+        "mb": Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True),
     },
     dims_problem(1),
     _work,
     example="--mode=CP --alg=tanh,gelu_erf --threads=1 --peer=onednn 1x64x28x28",
     notation="1x64x28x28",
     title=_title,
+    completed=_completed,
 )  # fmt: skip

@@ -14,7 +14,7 @@ from asmdnn.bench.ip_problem import IpProblem, ip_problem
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problems import FLOAT_BYTES
 from asmdnn.bench.products import Filler, answer_of, product, scaled_product
-from asmdnn.bench.words import Option, number, one_of, tag
+from asmdnn.bench.words import Option, bias_type, configuration, data_types, direction, number, tag
 from asmdnn.primitives.products.inner_product import InnerProduct
 
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ class IpSettings(ScaledSettings):
     wtag: str = "any"
     dtag: str = "any"
     mb: int = 0
+    bia_dt: str = "undef"
+
+    @property
+    def has_bias(self) -> bool:
+        return self.dir in ("FWD_B", "BWD_WB") or (self.bia_dt != "undef" and self.dir in FORWARD)
 
 
 IpCase = Case[IpSettings, IpProblem]
@@ -51,7 +56,7 @@ class IpWork(Work[TensorData]):
         settings, p = self.settings, self.problem
         self.dims = {"src": p.src_dims, "weights": p.weights_dims, "bias": (p.oc,), "dst": p.dst_dims}
         tags = {"src": settings.stag, "weights": settings.wtag, "bias": "a", "dst": settings.dtag}
-        used = [role for role in self.dims if role != "bias" or settings.dir in ("FWD_B", "BWD_WB")]
+        used = [role for role in self.dims if role != "bias" or settings.has_bias]
         self.descs = {role: desc_of(self.dims[role], "f32", tags[role]) for role in used}
         self.scales = scales_of(settings.scales, self.dims, {"src": 1, "weights": 0, "dst": 1})
         self.attr = settings.attr(p.dst_dims, scales=self.scales.masks)
@@ -155,9 +160,11 @@ DRIVER = Driver(
     "ip",
     IpSettings(),
     {
-        "dir": Option("dir", one_of(*FORWARD, *WRITTEN),
+        "dir": Option("dir", direction(*FORWARD, *WRITTEN),
                       "FWD_B with bias (default), FWD_D, FWD_I; BWD_D data, BWD_W weights, BWD_WB and bias", True),
-        "dt": Option("dt", one_of("f32"), "data type: f32", True),
+        "dt": Option("dt", data_types, "data types of src, weights and dst: f32, or f32:f32:f32", True),
+        "cfg": Option("dt", configuration, "the same in older words", True, describes=False),
+        "bia-dt": Option("bia_dt", bias_type, "f32: a bias in every forward direction; undef (default)", True),
         "stag": Option("stag", tag, "layout of src or diff_src: any (default), ab, abcd, acdb, aBcd8b, ...", True),
         "wtag": Option("wtag", tag, "layout of weights or diff_weights: any (default), ab, ba, ...", True),
         "dtag": Option("dtag", tag, "layout of dst or diff_dst: any (default), ab, ba", True),

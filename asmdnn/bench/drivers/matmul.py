@@ -12,7 +12,18 @@ from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problems import FLOAT_BYTES
 from asmdnn.bench.products import Filler, answer_of, scaled_product
-from asmdnn.bench.words import Option, number, one_of, tag
+from asmdnn.bench.words import (
+    Option,
+    Strides,
+    bias_type,
+    configuration,
+    data_types,
+    number,
+    show_strides,
+    strides,
+    tag,
+)
+from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -31,6 +42,7 @@ class MatmulSettings(ScaledSettings):
     dtag: str = "any"
     bia_dt: str = "undef"
     bia_mask: int = ROW
+    strides: Strides = ()
 
 
 MatmulCase = Case[MatmulSettings, DimsProblem]
@@ -39,10 +51,13 @@ MatmulCase = Case[MatmulSettings, DimsProblem]
 class MatmulWork(Work[TensorData]):
     def __init__(self, case: MatmulCase) -> None:
         self.settings = settings = case.settings
-        src, weights = case.problem.tensors
+        src, weights, *given = case.problem.tensors
         self.dims = {"src": src, "weights": weights, "dst": dst_dims(src, weights)}
+        if given not in ([], [self.dims["dst"]]):
+            raise InvalidArguments(f"dst of {case.problem} has the dims {'x'.join(map(str, self.dims['dst']))}")
         tags = {"src": settings.stag, "weights": settings.wtag, "dst": settings.dtag}
-        self.descs = {name: desc_of(self.dims[name], "f32", tags[name]) for name in tags}
+        distances = dict(zip(tags, settings.strides, strict=False))
+        self.descs = {name: desc_of(self.dims[name], "f32", tags[name], distances.get(name, ())) for name in tags}
         if settings.bia_dt != "undef":
             bias = tuple(n if settings.bia_mask >> d & 1 else 1 for d, n in enumerate(self.dims["dst"]))
             self.dims["bias"], self.descs["bias"] = bias, desc_of(bias, "f32", "abx")
@@ -110,15 +125,18 @@ DRIVER = Driver(
     "matmul",
     MatmulSettings(),
     {
-        "dt": Option("dt", one_of("f32"), "data type: f32", True),
+        "dt": Option("dt", data_types, "data types of src, weights and dst: f32, or f32:f32:f32", True),
+        "cfg": Option("dt", configuration, "the same in older words", True, describes=False),
         "stag": Option("stag", tag, "layout of src: any (default), ab, ba, abc, ...", True),
         "wtag": Option("wtag", tag, "layout of weights: any (default: panels), ab, ba, Ba16b, ...", True),
         "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
-        "bia_dt": Option("bia_dt", one_of("undef", "f32"), "undef: no bias (default), or f32", True),
+        "bia_dt": Option("bia_dt", bias_type, "undef: no bias (default), or f32", True),
         "bia_mask": Option("bia_mask", number(0), "dims that the bias has, as bits: 2 (default) is one a column", True),
+        "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
+                          show_strides),
         **scaled_options(),
     },
-    dims_problem(2),
+    dims_problem(2, 3),
     MatmulWork,
     example="--mode=CP --wtag=any,ab --bia_dt=f32 --threads=1 --peer=onednn 16x1024:1024x1024",
     notation='16x1024:1024x4096_n"name"',

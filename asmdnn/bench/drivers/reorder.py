@@ -6,6 +6,7 @@ is what oneDNN's reorder computes, in f32.  --oflag=s8s8_comp:MASK asks for the 
 """
 
 import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,11 @@ import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.quantization import Quantity, joined, quantities, real
+from asmdnn.bench.post_ops import chain
+from asmdnn.bench.quantization import Quantity, joined, quantities
 from asmdnn.bench.values import decoded, poison, random_values, rounded
 from asmdnn.bench.values import joined as in_a_row
-from asmdnn.bench.words import Option, Settings, data_type, number, tag
+from asmdnn.bench.words import Option, Settings, Strides, data_type, number, show_strides, strides, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.reorder.compensation import compensation_desc
@@ -45,6 +47,7 @@ class ReorderSettings(Settings):
     zero_points: tuple[Quantity, ...] = ()
     sum_scale: float | None = None
     compensation: int | None = None
+    strides: Strides = ()
 
 
 ReorderCase = Case[ReorderSettings, DimsProblem]
@@ -53,8 +56,9 @@ ReorderCase = Case[ReorderSettings, DimsProblem]
 class ReorderWork(Work[TensorData]):
     def __init__(self, case: ReorderCase) -> None:
         self.settings, self.dims = case.settings, case.problem.dims
-        self.src = desc_of(self.dims, self.settings.sdt, self.settings.stag)
-        self.dst = desc_of(self.dims, self.settings.ddt, self.settings.dtag)
+        src, dst = self.settings.strides or ((), ())
+        self.src = desc_of(self.dims, self.settings.sdt, self.settings.stag, src)
+        self.dst = desc_of(self.dims, self.settings.ddt, self.settings.dtag, dst)
         self.description = dnn.Reorder(self.src, self.dst, self.settings.compensation)
         self.quantities: dict[str, Array] = {f"{q.argument}_scales": q.scales(self.dims) for q in self.settings.scales}
         self.quantities |= {f"{q.argument}_zero_points": q.zero_points(self.dims) for q in self.settings.zero_points}
@@ -147,10 +151,12 @@ def _sum(word: str) -> float | None:
     """`sum` or `sum:0.5`; nothing is no post-op."""
     if not word:
         return None
-    name, _, scale = word.partition(":")
-    if name != "sum":
-        raise InvalidArguments(f"has '{name}'; a reorder has one post-op at most, sum or sum:SCALE")
-    return real(scale) if scale else 1.0
+    ops = chain(word)
+    if len(ops) > 1 or not isinstance(ops[0], dnn.Sum):
+        raise InvalidArguments(f"has '{word}'; a reorder has one post-op at most, sum or sum:SCALE")
+    if ops[0].zero_point:
+        raise Unimplemented("a zero point of the sum is not built yet")
+    return ops[0].scale
 
 
 def _compensation(word: str) -> int | None:
@@ -158,7 +164,9 @@ def _compensation(word: str) -> int | None:
     if not word:
         return None
     name, _, mask = word.partition(":")
-    if name != "s8s8_comp":
+    if re.fullmatch(r"((s8s8|zp)_comp:[0-9]+\+?)+", word) and "zp_comp" in word:
+        raise Unimplemented("zp_comp is not built yet, only s8s8_comp")
+    if name not in ("s8s8_comp", "conv_s8s8"):
         raise InvalidArguments(f"has '{name}'; the flag is s8s8_comp:MASK")
     return number(0, (1 << MAX_NDIMS) - 1)(mask)
 
@@ -191,6 +199,7 @@ DRIVER = Driver(
         "attr-post-ops": Option("sum_scale", _sum, "sum or sum:0.5", True, _show_sum),
         "oflag": Option("compensation", _compensation, "s8s8_comp:1, the compensation of an s8 dst over a mask of dims",
                         True, _show_compensation),
+        "strides": Option("strides", strides(2), "of src and dst, SRC:DST, each may be empty", True, show_strides),
     },
     dims_problem(1),
     ReorderWork,

@@ -12,7 +12,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.values import decoded, poison, random_values
-from asmdnn.bench.words import Option, Settings, data_type, number, one_of, tag
+from asmdnn.bench.words import Option, Settings, data_type, direction, number, tag
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.types import DATA_TYPES
 
@@ -108,7 +108,7 @@ DRIVER = Driver(
     "shuffle",
     ShuffleSettings(),
     {
-        "dir": Option("dir", one_of(*PROP_KINDS),
+        "dir": Option("dir", direction(*PROP_KINDS),
                       "FWD_D training (default), FWD_I inference, BWD_D backward", True),
         "dt": Option("dt", data_type(), f"data type: {', '.join(DATA_TYPES)}", True),
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
@@ -120,4 +120,5 @@ DRIVER = Driver(
     example="--mode=CP --dt=u8 --tag=aBx16b --group=4 --threads=1 --peer=onednn 1x116x28x28",
     notation="1x116x28x28",
     title=_title,
+    synonyms={"fmt": "tag"},  # benchdnn's word of version 0
 )  # fmt: skip

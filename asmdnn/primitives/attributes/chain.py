@@ -14,6 +14,7 @@ from asmdnn.generators.functions import postops
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Sum
 from asmdnn.primitives.formats import dense_like
 from asmdnn.types import f32
@@ -89,15 +90,15 @@ def post_ops_of(attr: Attr) -> Chain:
 
 def chain_of(
     attr: Attr, tensors: Mapping[str, MemoryDesc], kept: Mapping[str, Mapping[int, int]], bias: MemoryDesc | None
-) -> Chain | str:
-    """Everything that attributes do to the sums; or the reason why that is not possible.
+) -> Chain:
+    """Everything that attributes do to the sums.  Raises Refused where that is not possible.
 
     tensors: src, weights and dst, and the bias if there is one, as the caller passes them.  kept: for src and weights
     the dims that dst has too, and which one that is there; others are summed over, and can have no scales.
     bias: as a tensor that broadcasts to dst.
     """
     if attr.zero_points:
-        return "zero points are for integer types, which are not implemented"
+        raise Refused("zero points are for integer types, which are not implemented")
     masks, ndims = dict(attr.scales), tensors["dst"].ndims
     dims_of = {**kept, "dst": {dim: dim for dim in range(ndims)}}
     links = {}
@@ -107,7 +108,9 @@ def chain_of(
         for dim in own:
             if dim not in dims:
                 allowed = ", ".join(map(str, dims))
-                return f"scales of {name} have the mask {mask}, but only dims {allowed} of {name} can have scales"
+                raise Refused(
+                    f"scales of {name} have the mask {mask}, but only dims {allowed} of {name} can have scales"
+                )
         shape = [1] * ndims
         for dim in own:
             shape[dims[dim]] = desc.dims[dim]

@@ -12,6 +12,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.description import ConvolutionForward
@@ -21,7 +22,6 @@ from asmdnn.primitives.convolution.schedule import schedule_tiles
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import BLOCKS, choose_tiling
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
@@ -51,8 +51,6 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     if not desc.weights.is_any and desc.weights != weights:
         return Refusal(name, f"weights must be any or {weights.tag}, not {desc.weights.tag}")
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved))
-    if isinstance(chain, str):
-        return Refusal(name, chain)
     others = chain.operands(resolved.dst)
     for operand, tensor in others.items():
         if tensor.dtype != f32:
@@ -69,8 +67,6 @@ def nothing(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refu
     """The plan for a dst without elements, whatever the formats; weights that are `any` become panels."""
     name, weights = f"nothing:{engine.isa}", desc.weights
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
-    if isinstance(chain, str):
-        return Refusal(name, chain)
     if weights.is_any:
         weights = panels_desc(weights, 2 * lanes_of(engine.isa), desc.has_groups)
     empty = Phase((), views(("dst",)), np.zeros((0, 2), np.int64), np.zeros(0, np.int32))

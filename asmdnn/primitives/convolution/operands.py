@@ -10,9 +10,10 @@ import numpy as np
 
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.memory import MemoryDesc
+from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
-from asmdnn.primitives.convolution.tiles import Int64, Tiles
+from asmdnn.primitives.convolution.tiles import Tiles
 
 MOST_PIXELS = 24  # of a tile
 

@@ -2,28 +2,18 @@
 weights.  Each implementation brings some of the tensors into the formats that direct convolution likes best."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import Phase, View, of_one_width
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Refusal
-from asmdnn.primitives.reorder.schedule import reorder_phases
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A reorder of buffer `source` in format `src` to buffer `target` in format `dst`."""
-
-    source: str
-    src: MemoryDesc
-    target: str
-    dst: MemoryDesc
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 
 
 def plan_packed(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
@@ -59,9 +49,9 @@ def between_reorders(
     before, after = [], []
     for role in moved:
         if role != "dst" or attr.reads_dst():
-            before.append(Step(role, given[role], f"blocked {role}", inner.tensors[role]))
+            before.append(Reordering(role, given[role], f"blocked {role}", inner.tensors[role]))
         if role == "dst":
-            after.append(Step(f"blocked {role}", inner.tensors[role], role, given[role]))
+            after.append(Reordering(f"blocked {role}", inner.tensors[role], role, given[role]))
     return assemble(name, inner, {**inner.tensors, **formats}, before, after)
 
 
@@ -70,17 +60,15 @@ def any_format(desc: MemoryDesc) -> MemoryDesc:
 
 
 def assemble(
-    name: str, inner: Plan, tensors: Mapping[str, MemoryDesc], before: Sequence[Step], after: Sequence[Step]
-) -> Plan | Refusal:
+    name: str, inner: Plan, tensors: Mapping[str, MemoryDesc], before: Sequence[Reordering], after: Sequence[Reordering]
+) -> Plan:
     """One plan of all reorders and the convolution, a phase each."""
     moved = {role: desc for role, desc in inner.tensors.items() if tensors[role] != desc and desc.nelems()}
-    blocked = {f"blocked {role}": desc.size_bytes for role, desc in moved.items()}
-    scratch = {**inner.scratch_bytes, **blocked}
-
-    def reorders(steps: Sequence[Step]) -> list[Phase]:
-        return [x for step in steps for x in reorder_phases(step.src, step.dst, (step.source, step.target))]
-
-    places = {role: View(f"blocked {role}") for role in inner.tensors if f"blocked {role}" in blocked}
-    product = (phase.on(places) for phase in inner.phases)
-    phases = of_one_width([*reorders(before), *product, *reorders(after)])
-    return Plan(name, phases, tensors, inner.constants, scratch, inner.outputs)
+    assembly = Assembly()
+    for step in before:
+        add_reorder(assembly, step)
+    assembly.add_plan(inner, {role: View(f"blocked {role}") for role in moved})
+    assembly.scratch |= {f"blocked {role}": desc.size_bytes for role, desc in moved.items()}
+    for step in after:
+        add_reorder(assembly, step)
+    return assembly.plan(name, tensors, inner.outputs)

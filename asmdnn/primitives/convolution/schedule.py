@@ -5,31 +5,24 @@ starts from the bias, the others continue from dst.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, TAPS
-from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import NOTHING, Phase, Repeat, View, flushing, records_of
+from asmdnn.planning.cost import CALL_CYCLES, step_cycles
+from asmdnn.planning.depths import Depth, make_depths
+from asmdnn.planning.order import choose_order, lay_out
+from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat, View, flushing, records_of
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.taps import make_tap_lists, rows_of_panel, taps_of
-from asmdnn.primitives.convolution.tiles import Int64, Pattern, Tiles, make_tiles
-from asmdnn.primitives.convolution.tiling import (
-    CALL_CYCLES,
-    Tiling,
-    ahead_lines,
-    choose_depths,
-    choose_order,
-    step_cycles,
-)
+from asmdnn.primitives.convolution.tiles import Pattern, Tiles, make_tiles
+from asmdnn.primitives.convolution.tiling import Tiling, ahead_lines, choose_depths
 from asmdnn.primitives.engine import Engine
 
 PREFETCHED = {"ahead": "weights"}  # what the argument points into
@@ -38,17 +31,6 @@ PREFETCHED = {"ahead": "weights"}  # what the argument points into
 MANY = 1 << 15  # records that are all written out
 ROUND = 1 << 13  # of more, those of a round
 Repeats = tuple[Repeat, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Depth:
-    """A range of input channels, and what its kernels do before and after summing it."""
-
-    begin: int
-    end: int
-    bias: bool
-    accumulate: bool
-    post_ops: tuple[PostOp, ...]
 
 
 def schedule_tiles(
@@ -156,49 +138,6 @@ def offsets_of_panels(
         **{name: place.of_panels(panels, width) for name, place in operands.items()},
     }
     return records_of((*ARGUMENTS, *operands), columns)
-
-
-def lay_out(
-    tile_rows: Int64,
-    panel_rows: Int64,
-    pattern: Int64,
-    spec_of: Int64,
-    cycles: Int64,
-    panels_at_once: int,
-    chunk: int,
-) -> tuple[Int64, npt.NDArray[np.int32]]:
-    """Records and their costs, one for each panel and tile: for a group of panels, chunk after chunk of tiles.
-
-    tile_rows, panel_rows: what each adds to a record; pattern: int64[tiles]; spec_of, cycles: int64[panels, patterns].
-    """
-    panels, tiles = len(panel_rows), len(tile_rows)
-    records = np.empty((panels * tiles, tile_rows.shape[1]), np.int64)
-    cost = np.empty(panels * tiles, np.int32)
-    whole = tiles // chunk * chunk
-    at = 0
-    for first in range(0, panels, panels_at_once):
-        group = range(first, min(panels, first + panels_at_once))
-        for begin, end, size in ((0, whole, chunk), (whole, tiles, tiles - whole)):  # equal chunks, then the rest
-            if begin == end:
-                continue
-            block = slice(at, at + (end - begin) * len(group))
-            out = records[block].reshape(-1, len(group), size, records.shape[1])
-            cost_out = cost[block].reshape(-1, len(group), size)
-            for i, panel in enumerate(group):
-                np.add(tile_rows[begin:end].reshape(-1, size, records.shape[1]), panel_rows[panel], out=out[:, i])
-                out[:, i, :, 0] = spec_of[panel][pattern[begin:end]].reshape(-1, size)
-                cost_out[:, i] = cycles[panel][pattern[begin:end]].reshape(-1, size)
-            at = block.stop
-    return records, cost
-
-
-def make_depths(ranges: list[tuple[int, int]], bias: bool, chain: tuple[PostOp, ...]) -> Iterator[Depth]:
-    """A leading sum is added with the first range, before dst is overwritten; all else happens to the whole sum."""
-    first = 1 if len(ranges) > 1 and chain and OLD_DST in chain[0].operands else 0
-    for i, (begin, end) in enumerate(ranges):
-        is_first, is_last = i == 0, i == len(ranges) - 1
-        post_ops = chain if is_first and is_last else chain[:first] if is_first else chain[first:] if is_last else ()
-        yield Depth(begin, end, bias and is_first, not is_first, post_ops)
 
 
 def make_specs(

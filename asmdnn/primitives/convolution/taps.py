@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 
 from asmdnn.generators.dot.conv_shape import TapGroup
+from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.tiles import Int64, Pattern, Position
+from asmdnn.primitives.convolution.tiles import Pattern, Position
 
 NEAR_BYTES = 2**30 - 1  # twice as far, from pixel to pixel and then from channel to channel, fits a displacement
 TAP_CHANNELS = 8  # input channels unrolled in a tap: code of a 28-register block stays below 3 KiB a group

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
+from asmdnn.planning.cuts import balanced
+from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry
 
-Int64 = npt.NDArray[np.int64]
 Position = tuple[int, ...]  # of the kernel, along each axis
 Positions = tuple[tuple[tuple[int, ...], tuple[Position, ...]], ...]  # (pixels, the positions that reach exactly these)
 
@@ -43,12 +43,6 @@ class Tiles:
     src_bytes: Int64
     dst_bytes: Int64
     first: Int64
-
-
-def balanced(total: int, size: int) -> list[int]:
-    """`total` as a sum of the fewest numbers <= size, which differ by at most one."""
-    count = -(-total // size)
-    return [total // count + (i < total % count) for i in range(count)]
 
 
 def make_tiles(g: ConvGeometry, pixels: int, strip_rows: int) -> Tiles:

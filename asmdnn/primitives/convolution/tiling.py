@@ -1,29 +1,21 @@
-"""How to cut a convolution: the register block, the strips, and the order of tiles, from an explicit cost model.
-
-Cycles of one input channel of a block of m pixels x n vectors are the largest of three: m * n multiplies on two ports,
-m + n loads on two ports, and the latency of 4 of a multiply that waits for the one before.  To this comes the traffic
-of the weights, which stream from L2 for every tile: a wide block pays less.  Both ISA levels have these port counts.
-"""
+"""How to cut a convolution: the register block, the strips, ranges of channels, by the model of planning/cost.py."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import count, takewhile
 
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.cost import CALL_CYCLES, step_cycles
+from asmdnn.planning.cuts import balanced, ranges_of
+from asmdnn.planning.depths import LEAST_DEPTH
+from asmdnn.planning.order import TILES_TO_HIDE
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import NEAR_BYTES, TAP_CHANNELS
-from asmdnn.primitives.convolution.tiles import balanced
 
 # The most pixels for each number of vectors: accumulators, a weights row and a broadcast register must fit the file.
 BLOCKS = {"avx2": {1: 12, 2: 6, 3: 4}, "avx512_core": {1: 24, 2: 14, 3: 9, 4: 6}}
-WEIGHTS_STREAM_CYCLES = 0.15  # for 32 bytes of a weights row
-CALL_CYCLES = 30  # executor, prologue, and the stores that do not overlap
 FEW_PIXELS = 64  # a strip may have so many: each of its tiles is a kernel of its own
 PANEL_SHARE = 12  # of L2, for the rows of a weights panel that are summed at a time
-TILES_TO_HIDE = 64  # more tiles than these hide the first one's wait for weights
-SRC_TRAFFIC = 3  # what a source byte from behind L2 costs, in weights bytes: short strided runs
-LEAST_DEPTH = 128  # rows: fewer, and loading and storing partial sums shows
 WORTH_A_KERNEL = 0.98  # taller strips make more kernels, so they must save 2%
 
 
@@ -34,12 +26,6 @@ class Tiling:
     pixels: int
     vectors: int
     strip_rows: int
-
-
-def step_cycles(pixels: int, vectors: int, lanes: int) -> float:
-    """Cycles for one input channel of a block."""
-    stream = WEIGHTS_STREAM_CYCLES * vectors * lanes / 8
-    return max(pixels * vectors / 2, (pixels + vectors) / 2, 4) + stream
 
 
 def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int]) -> Tiling:
@@ -94,9 +80,7 @@ def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int) -> list[tuple[
     """
     rows = max(l2_bytes // PANEL_SHARE // row_bytes, LEAST_DEPTH)
     most = max(TAP_CHANNELS, rows // g.positions // TAP_CHANNELS * TAP_CHANNELS)
-    parts = balanced(-(-g.ic // TAP_CHANNELS), most // TAP_CHANNELS)
-    ends = [min(g.ic, TAP_CHANNELS * sum(parts[: i + 1])) for i in range(len(parts))]
-    return list(zip([0, *ends], ends, strict=False))
+    return ranges_of(g.ic, most // TAP_CHANNELS, TAP_CHANNELS)
 
 
 def ahead_lines(row_bytes: int, tiles: int) -> int:
@@ -106,41 +90,3 @@ def ahead_lines(row_bytes: int, tiles: int) -> int:
     from L3 otherwise).  With 64 tiles and more the first is a small share, and the instructions cost 1%.
     """
     return -(-TAP_CHANNELS * row_bytes // LINE_BYTES // tiles) if tiles <= TILES_TO_HIDE else 0
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """panels_at_once: weight panels used for a chunk of tiles before the next one; chunks: parts of all tiles."""
-
-    panels_at_once: int
-    chunks: int
-
-
-def choose_order(src_bytes: int, panel_bytes: int, panels: int, tiles: int, l2_bytes: int) -> Order:
-    """The order that reads least from behind L2, of which a working set may fill half; of equals the smallest chunks.
-
-    All tiles of a chunk are computed for the panels of a group, then the next chunk; after the last chunk comes the
-    next group.  The source is read once a group.  Weights are read once if a group fits, else once a chunk.
-    """
-    budget = l2_bytes // 2
-    room = max(1, budget - 2 * panel_bytes if budget > 4 * panel_bytes else budget // 2)
-    best, least = Order(panels, 1), float("inf")
-    for chunk_bytes in (max(src_bytes, 1), room, max(1, l2_bytes // 8)):
-        chunks = min(max(1, -(-src_bytes // chunk_bytes)), tiles)
-        for group in (*takewhile(lambda n: n < panels, (2**k for k in count())), panels):
-            traffic = order_traffic(src_bytes, panel_bytes, panels, Order(group, chunks), budget)
-            if traffic <= least:
-                best, least = Order(group, chunks), traffic
-    return best
-
-
-def order_traffic(src_bytes: int, panel_bytes: int, panels: int, order: Order, budget: int) -> float:
-    """Bytes read from behind L2 by all tiles of all panels, in bytes of weights, which come in long runs."""
-    groups = -(-panels // order.panels_at_once)
-    chunk_stays = src_bytes / order.chunks + panel_bytes <= budget
-    group_stays = order.panels_at_once * panel_bytes + min(src_bytes / order.chunks, budget / 4) <= budget
-    src = src_bytes * (groups if chunk_stays else panels)
-    if order.chunks == 1 and chunk_stays:
-        src = src_bytes
-    weights = panels * panel_bytes * (1 if group_stays or order.chunks == 1 else order.chunks)
-    return SRC_TRAFFIC * src + weights

@@ -6,12 +6,12 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.postops import BINARY, BinaryOp
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like
-from asmdnn.primitives.implementation import Refusal
 from asmdnn.types import BinaryAlgorithm
 
 

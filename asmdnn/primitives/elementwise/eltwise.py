@@ -9,12 +9,12 @@ from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.postops import EltwiseOp, GradientOp
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_eltwise, check_prop_kind
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like
-from asmdnn.primitives.implementation import Refusal
 from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm, PropKind
 
 NAME = "eltwise"

@@ -14,13 +14,13 @@ from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
 from asmdnn.planning.rounds import MANY, apart, in_loops
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise.loops import Box, Loop, boxes
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like
-from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 

@@ -1,18 +1,17 @@
 """How to cut a matrix product: the register block, ranges of k, items of a call; from an explicit cost model.
 
-The model of one step of depth is conv_tiling's.  Blocks of one row are wide: each weight is used once, so several
-streams of them are read at a time, and there are enough accumulators to hide the latency of a multiply.
+The model of one step of depth is that of planning/cost.py.  Blocks of one row are wide: each weight is used once, so
+several streams of them are read at a time, and there are enough accumulators to hide the latency of a multiply.
 """
 
 from dataclasses import dataclass
-from itertools import accumulate
 from math import gcd
 
-from asmdnn.isa.vectors import lanes_of
-from asmdnn.primitives.convolution.tiles import balanced
-from asmdnn.primitives.convolution.tiling import CALL_CYCLES, LEAST_DEPTH, step_cycles
+from asmdnn.planning.cost import CALL_CYCLES, step_cycles
+from asmdnn.planning.cuts import balanced, ranges_of, runs_of
+from asmdnn.planning.depths import LEAST_DEPTH
 from asmdnn.primitives.products.product import Matrix, Panels, Product
-from asmdnn.primitives.products.rounds import runs_of
+from asmdnn.primitives.products.target import Target
 
 # The most rows for each number of vectors: accumulators, a weights row, a broadcast register and a tail mask must fit.
 BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
@@ -57,14 +56,14 @@ def panel_columns(n: int, lanes: int) -> int:
     return lanes * min(PANEL_VECTORS, -(-n // lanes))
 
 
-def choose_block(p: Product, isa: str) -> Block:
+def choose_block(p: Product, target: Target) -> Block:
     """The block that the model expects to be fastest; it depends on the shape and the ISA alone."""
-    lanes = lanes_of(isa)
+    lanes = target.lanes
     panels = p.packed or p.weights
     panel = panels.columns // lanes if isinstance(panels, Panels) else 0
     candidates = [
         Block(rows, vectors, panel or vectors)
-        for vectors, rows in BLOCKS[isa].items()
+        for vectors, rows in BLOCKS[target.isa].items()
         if not panel or (vectors == panel if p.packed else vectors % panel == 0)
     ]
     return min(candidates, key=lambda b: block_cycles(p, b, lanes))
@@ -80,7 +79,7 @@ def block_cycles(p: Product, b: Block, lanes: int) -> float:
     return total
 
 
-def choose_ranges(p: Product, b: Block, lanes: int, l2_bytes: int) -> list[tuple[int, int]]:
+def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]:
     """Ranges of k that are summed at a time: the rows of a panel that fill a fifth of L2.
 
     Convolutions take a twelfth; here rows of dst lie apart, and partial sums cost more.  A single tile of rows reads
@@ -88,17 +87,17 @@ def choose_ranges(p: Product, b: Block, lanes: int, l2_bytes: int) -> list[tuple
     """
     if packs_aliases(p):
         distance = gcd(p.weights.row_bytes, L2_SETS_BYTES)
-        return ranges_of(p.k, max(L2_LINES * L2_SETS_BYTES // distance, LEAST_PACKED) // DEPTH_STEP)
+        return depths_of(p.k, max(L2_LINES * L2_SETS_BYTES // distance, LEAST_PACKED) // DEPTH_STEP)
     if p.packed:
         return [(0, p.k)]
     if prefetches_columns(p, b):
-        return ranges_of(p.k, COLUMNS_DEPTH // DEPTH_STEP)
+        return depths_of(p.k, COLUMNS_DEPTH // DEPTH_STEP)
     if p.m <= b.rows:
         return [(0, p.k)]
     if isinstance(p.weights, Matrix) and not p.packed:
-        return ranges_of(p.k, PLAIN_DEPTH[common_bytes(p.weights)] // DEPTH_STEP)
-    most = max(l2_bytes // PANEL_SHARE // (4 * lanes * b.vectors), LEAST_DEPTH) // DEPTH_STEP
-    return ranges_of(p.k, most)
+        return depths_of(p.k, PLAIN_DEPTH[common_bytes(p.weights)] // DEPTH_STEP)
+    rows = max(target.l2_bytes // PANEL_SHARE // (4 * target.lanes * b.vectors), LEAST_DEPTH)
+    return depths_of(p.k, rows // DEPTH_STEP)
 
 
 def prefetches_columns(p: Product, b: Block) -> bool:
@@ -112,14 +111,9 @@ def packs_aliases(p: Product) -> bool:
     return p.packed is not None and isinstance(p.weights, Matrix) and common_bytes(p.weights) == L1_SETS_BYTES
 
 
-def ranges_of(k: int, most_steps: int) -> list[tuple[int, int]]:
+def depths_of(k: int, most_steps: int) -> list[tuple[int, int]]:
     """[0, k) in nearly equal ranges of at most `most_steps` DEPTH_STEPs, of more where they would be too many."""
-    if k == 0:
-        return [(0, 0)]
-    steps = -(-k // DEPTH_STEP)
-    parts = balanced(steps, max(most_steps, -(-steps // MOST_RANGES)))
-    ends = [min(k, DEPTH_STEP * x) for x in accumulate(parts)]
-    return list(zip([0, *ends], ends, strict=False))
+    return ranges_of(k, max(most_steps, -(-k // (DEPTH_STEP * MOST_RANGES))), DEPTH_STEP)
 
 
 def choose_items(p: Product, tiles: int, cycles: float) -> list[int]:
@@ -135,9 +129,9 @@ def choose_items(p: Product, tiles: int, cycles: float) -> list[int]:
     return balanced(size, max(1, most))
 
 
-def choose_splits(p: Product, isa: str) -> int:
+def choose_splits(p: Product, target: Target) -> int:
     """In how many parts the sum over k is cut so that there is work for more threads; 1 if there is enough."""
-    block, lanes = choose_block(p, isa), lanes_of(isa)
+    block, lanes = choose_block(p, target), target.lanes
     tiles = -(-p.m // block.rows) * -(-p.n // (block.vectors * lanes))
     if (
         p.batch
@@ -148,13 +142,21 @@ def choose_splits(p: Product, isa: str) -> int:
     return max(1, min(-(-FEW_TILES // tiles), p.k // LEAST_SPLIT))
 
 
-def needs_pack(p: Product, b: Block) -> bool:
-    """Whether plain weights are worth a copy into panels: always if a row's elements lie apart."""
-    x = p.weights
-    if isinstance(x, Panels):
+def columns_are_apart(p: Product) -> bool:
+    """Whether no kernel reads a vector of a row of weights as they lie."""
+    return isinstance(p.weights, Matrix) and p.weights.column_bytes != 4 and p.n > 1
+
+
+def reads_weights_often(p: Product, b: Block) -> bool:
+    """Whether so many tiles of rows read plain weights that a copy in panels pays; few rows share no sets of L1."""
+    if isinstance(p.weights, Panels) or p.k <= DEPTH_STEP or p.k * p.n <= PACK_ELEMENTS:
         return False
-    often = p.k > DEPTH_STEP and -(-p.m // b.rows) >= PACK_TILES[common_bytes(x)]  # few rows share no sets of L1
-    return (x.column_bytes != 4 and p.n > 1) or (often and p.k * p.n > PACK_ELEMENTS)
+    return -(-p.m // b.rows) >= PACK_TILES[common_bytes(p.weights)]
+
+
+def shares_weights(p: Product) -> bool:
+    """Whether several matrices of the batch have the same weights, which one of them alone may pack."""
+    return any(size > 1 and not step for size, step in zip(p.batch, p.weights.batch_bytes, strict=True))
 
 
 def common_bytes(x: Matrix) -> int:

@@ -1,22 +1,23 @@
 """gemm as a primitive: c = alpha * a * b + beta * c, transposes being strides; and gemm on packed operands."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.products.blocks import panel_columns
-from asmdnn.primitives.products.matmul_tiles import is_panels, plain, why_not
-from asmdnn.primitives.products.plan import ALIAS_BYTES, plan_product
+from asmdnn.primitives.products.matmul_tiles import check_tensors, is_panels, plain
+from asmdnn.primitives.products.plan import Job, answers
+from asmdnn.primitives.products.prepare import ALIAS_BYTES
 from asmdnn.primitives.products.product import Product, matrix_of, panels_of, panels_tag
-from asmdnn.primitives.products.schedule import Ending
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.products.target import Ending, target_of
 from asmdnn.types import f32
 
 BETAS = ("zero", "one", "any")
@@ -69,25 +70,27 @@ class Gemm:
         return f"gemm of c {self.c} = {alpha}a {self.a} * b {self.b}, beta {self.beta}"
 
 
-def plan(desc: Gemm, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """Plan a gemm, or say why not."""
-    isa = dot_level(F32, engine.isa)
-    name = f"tiles:{isa}"
+def plan(desc: Gemm, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """What every strategy says to a gemm."""
+    return answers(lambda: job_of(desc, attr, engine), dot_level(F32, engine.isa))
+
+
+def job_of(desc: Gemm, attr: Attr, engine: Engine) -> Job:
+    """The product of strides.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
-        return Refusal(name, "gemm has neither post-ops nor scales, use MatMul")
+        raise Refused("gemm has neither post-ops nor scales, use MatMul")
+    isa = dot_level(F32, engine.isa)
     free = ((tensor, d.dims) for tensor, d in desc.tensors().items() if d.is_any)
     passed = desc.with_formats({tensor: packed_desc(tensor.upper(), m, n, isa) for tensor, (m, n) in free})
-    reason = why_not(passed.tensors(), ("c",))
-    if reason:
-        return Refusal(name, reason)
+    check_tensors(passed.tensors(), ("c",))
     b = passed.b if is_panels(passed.b, lanes_of(isa)) else plain(passed.b)
     desc = replace(passed, a=plain(passed.a), b=b, c=plain(passed.c))
     (m, n), k = desc.c.dims, desc.a.dims[1]
     a, c = (matrix_of(tensor, d) for tensor, d in (("a", desc.a), ("c", desc.c)))
     p = Product((), m, n, k, a, panels_of("b", desc.b) or matrix_of("b", desc.b), c)
     ending = Ending(scaled=desc.scaled, beta={"zero": "", "one": "one", "any": "any"}[desc.beta])
-    plan = plan_product(p, ending, desc.tensors(), engine, ("c",))
-    return plan if isinstance(plan, Refusal) else between_reorders(plan, passed.tensors(), ("c",) * ending.reads_dst)
+    reads = ("c",) * ending.reads_dst
+    return Job(Assembly(), p, target_of(engine, ending), desc.tensors(), passed.tensors(), ("c",), reads)
 
 
 def packed_desc(identifier: str, rows: int, columns: int, isa: str) -> MemoryDesc:

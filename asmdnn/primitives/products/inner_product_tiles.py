@@ -4,7 +4,7 @@ Tensors need not be row-major, but of one order: weights that are `any` get src'
 nChw8c.  Where the orders differ, or elements do not lie at one distance, there is a copy in row-major order.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import TypeVar
@@ -15,143 +15,130 @@ from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Int64
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain, chain_of
+from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
-from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
     InnerProductBackwardWeights,
     InnerProductForward,
 )
-from asmdnn.primitives.products.matmul_tiles import is_panels, plain, why_not
+from asmdnn.primitives.products.matmul_tiles import check_tensors, is_panels, plain
 from asmdnn.primitives.products.partial import sum_of_rows
-from asmdnn.primitives.products.plan import Assembly, Refused
+from asmdnn.primitives.products.plan import Job, answers, multiply
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of
-from asmdnn.primitives.products.schedule import Ending
-from asmdnn.primitives.reorder.copies import between_reorders
-
-Description = InnerProductForward | InnerProductBackwardData | InnerProductBackwardWeights
-
+from asmdnn.primitives.products.target import Ending, target_of
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 
 SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 
 Kind = TypeVar("Kind", InnerProductForward, InnerProductBackwardData, InnerProductBackwardWeights)
 
 
-def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """dst = src * weights^T."""
+def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """dst = src * weights^T, by every strategy."""
+    return answers(lambda: forward(desc, attr, engine), dot_level(F32, engine.isa))
+
+
+def forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Job:
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
         width = panel_columns(desc.weights.dims[0], lanes_of(dot_level(F32, engine.isa)))
         desc = desc.with_formats({"weights": weights_like(desc.src, desc.weights, width)})
     passed, desc = desc, with_plain_tensors(desc, "dst", "bias")
     chain = chain_of(attr, desc.tensors(), SCALED, desc.bias and row_of_dst(desc.bias))
+    check_tensors(passed.tensors(), ("dst",))
+    others = chain.operands(passed.dst)
+    check_tensors(others)
+    assembly, target = Assembly(), target_of(engine, Ending(chain))
+    src, weights = aligned(assembly, {"src": desc.src, "weights": desc.weights}, target.lanes, panels="weights")
+    bias = None
+    if desc.bias is not None and not chain.adds_bias:
+        bias = Matrix("bias", 4 * desc.bias.offset0, (), 0, 4 * desc.bias.strides[0])
+    mb, oc = desc.dst.dims
+    factors = src.rows(), weights.panels() or weights.rows().transposed
+    read = {operand: plain(tensor) for operand, tensor in others.items()}
+    operands = tuple(matrix_of(*other) for other in read.items())
+    p = Product((), mb, oc, src.size, *factors, rows_of("dst", desc.dst), bias, None, operands)
+    tensors, as_passed = desc.tensors() | chain.arguments(read), passed.tensors() | chain.arguments(others)
+    return Job(assembly, p, target, tensors, as_passed, reads=("dst",) * chain.reads_dst)
 
-    def multiply(assembly: Assembly) -> None:
-        src, weights = aligned(assembly, {"src": desc.src, "weights": desc.weights}, panels="weights")
-        chain = assembly.ending.chain
-        bias = None if desc.bias is None else Matrix("bias", 4 * desc.bias.offset0, (), 0, 4 * desc.bias.strides[0])
-        if chain.adds_bias:
-            bias = None
-        mb, oc = desc.dst.dims
-        factors = src.rows(), weights.panels() or weights.rows().transposed
-        others = tuple(matrix_of(name, plain(tensor)) for name, tensor in chain.operands(passed.dst).items())
-        assembly.product(Product((), mb, oc, src.size, *factors, rows_of("dst", desc.dst), bias, None, others))
 
-    return planned(passed, desc, chain, engine, multiply, ("dst",))
+def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """diff_src = diff_dst * weights, by every strategy."""
+    return answers(lambda: backward_data(desc, attr, engine), dot_level(F32, engine.isa))
 
 
-def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """diff_src = diff_dst * weights."""
+def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) -> Job:
+    check_backward(attr)
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
         width = panel_columns(desc.weights.dims[1], lanes_of(dot_level(F32, engine.isa)))
-        plain = desc.weights.ndims > 2 or not width
         weights = weights_like(desc.diff_src, desc.weights, 0)
-        if not plain:
+        if desc.weights.ndims == 2 and width:
             weights = MemoryDesc(desc.weights.dims, desc.weights.dtype, f"Ba{width}b")
         desc = desc.with_formats({"weights": weights})
     passed, desc = desc, with_plain_tensors(desc, "diff_dst")
+    check_tensors(passed.tensors(), ("diff_src",))
+    assembly, target = Assembly(), target_of(engine)
+    mb, oc = desc.diff_dst.dims
+    is_read = desc.weights.ndims == 2 and is_panels(desc.weights, target.lanes)
+    panels = panels_of("weights", desc.weights) if is_read else None
+    tensors = {"diff_src": desc.diff_src} | ({} if panels else {"weights": desc.weights})
+    diff_src, *others = aligned(assembly, tensors, target.lanes, output="diff_src")
+    factors = rows_of("diff_dst", desc.diff_dst), panels or others[0].rows()
+    p = Product((), mb, diff_src.size, oc, *factors, diff_src.rows())
 
-    def multiply(assembly: Assembly) -> None:
-        mb, oc = desc.diff_dst.dims
-        is_read = desc.weights.ndims == 2 and is_panels(desc.weights, assembly.lanes)
-        panels = panels_of("weights", desc.weights) if is_read else None
-        tensors = {"diff_src": desc.diff_src} | ({} if panels else {"weights": desc.weights})
-        diff_src, *others = aligned(assembly, tensors, output="diff_src")
-        weights = panels or others[0].rows()
-        src = rows_of("diff_dst", desc.diff_dst)
-        assembly.product(Product((), mb, diff_src.size, oc, src, weights, diff_src.rows()))
+    def behind(assembly: Assembly) -> None:
         copy_back(assembly, diff_src, desc.diff_src, "diff_src")
 
-    return planned(passed, desc, backward_chain(attr), engine, multiply, ("diff_src",))
+    return Job(assembly, p, target, desc.tensors(), passed.tensors(), ("diff_src",), behind=behind)
 
 
-def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """diff_weights = diff_dst^T * src, diff_bias = the sum of diff_dst's rows."""
+def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """diff_weights = diff_dst^T * src by every strategy, diff_bias = the sum of diff_dst's rows by the best."""
+    return answers(lambda: backward_weights(desc, attr, engine), dot_level(F32, engine.isa))
+
+
+def backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Job:
+    check_backward(attr)
     desc = with_plain_formats(desc, but="diff_weights")
     if desc.diff_weights.is_any:
         desc = desc.with_formats({"diff_weights": weights_like(desc.src, desc.diff_weights, 0)})
     passed, desc = desc, with_plain_tensors(desc, "diff_dst", "diff_bias")
+    outputs = ("diff_weights",) + ("diff_bias",) * (desc.diff_bias is not None)
+    check_tensors(passed.tensors(), outputs)
+    assembly, target = Assembly(), target_of(engine)
+    tensors = {"src": desc.src, "diff_weights": desc.diff_weights}
+    src, diff_weights = aligned(assembly, tensors, target.lanes, output="diff_weights")
+    mb, oc = desc.diff_dst.dims
+    diff_dst = rows_of("diff_dst", desc.diff_dst)
+    p = Product((), oc, src.size, mb, diff_dst.transposed, src.rows(), diff_weights.rows())
 
-    def multiply(assembly: Assembly) -> None:
-        tensors = {"src": desc.src, "diff_weights": desc.diff_weights}
-        src, diff_weights = aligned(assembly, tensors, output="diff_weights")
-        mb, oc = desc.diff_dst.dims
-        diff_dst = rows_of("diff_dst", desc.diff_dst)
-        dst = diff_weights.rows()
-        assembly.product(Product((), oc, src.size, mb, diff_dst.transposed, src.rows(), dst))
+    def behind(assembly: Assembly) -> None:
         copy_back(assembly, diff_weights, desc.diff_weights, "diff_weights")
         if desc.diff_bias is not None:
             bias = Matrix("diff_bias", 4 * desc.diff_bias.offset0, (), 0, 4 * desc.diff_bias.strides[0])
-            assembly.product(sum_of_rows(assembly, diff_dst, mb, oc, bias))
+            multiply(assembly, sum_of_rows(assembly, diff_dst, mb, oc, bias), target)
 
-    outputs = ("diff_weights",) + ("diff_bias",) * (desc.diff_bias is not None)
-    return planned(passed, desc, backward_chain(attr), engine, multiply, outputs)
+    return Job(assembly, p, target, desc.tensors(), passed.tensors(), outputs, behind=behind)
 
 
-def backward_chain(attr: Attr) -> Chain | str:
-    """Nothing, or the reason why attributes cannot be met."""
-    return "post-ops and scales of a backward pass are not implemented" if attr.post_ops or attr.quantizes else NO_CHAIN
+def check_backward(attr: Attr) -> None:
+    """Raise Refused for attributes that change anything."""
+    if attr.post_ops or attr.quantizes:
+        raise Refused("post-ops and scales of a backward pass are not implemented")
 
 
 def row_of_dst(bias: MemoryDesc) -> MemoryDesc:
     """A bias as a tensor that broadcasts to dst."""
     return MemoryDesc((1, *bias.dims), bias.dtype, strides=(0, *bias.strides), offset0=bias.offset0)
-
-
-def planned(
-    passed: Description,
-    desc: Description,
-    chain: Chain | str,
-    engine: Engine,
-    multiply: Callable[[Assembly], None],
-    outputs: tuple[str, ...],
-) -> Plan | Refusal:
-    """The plan that `multiply` puts together for `desc`, for tensors as they are `passed`; or why it cannot.
-
-    `chain` is what follows the sums, or why it cannot.
-    """
-    name = f"tiles:{dot_level(F32, engine.isa)}"
-    reason = chain if isinstance(chain, str) else why_not(passed.tensors(), outputs)
-    if reason or isinstance(chain, str):
-        return Refusal(name, reason or "")
-    others = chain.operands(passed.tensors()["dst"]) if chain.links else {}
-    if reason := why_not(others):
-        return Refusal(name, reason)
-    assembly = Assembly(engine, Ending(chain))
-    try:
-        multiply(assembly)
-    except Refused as refused:
-        return Refusal(name, str(refused))
-    read = {operand: plain(tensor) for operand, tensor in others.items()}
-    plan = assembly.plan(desc.tensors() | chain.arguments(read), outputs)
-    return between_reorders(plan, passed.tensors() | chain.arguments(others), ("dst",) * chain.reads_dst)
 
 
 def with_plain_tensors(desc: Kind, *names: str) -> Kind:
@@ -204,14 +191,16 @@ class Flat:
         return Panels(self.buffer, 4 * self.desc.offset0, (), 4 * row, 4 * self.desc.strides[0], columns)
 
 
-def aligned(assembly: Assembly, tensors: Mapping[str, MemoryDesc], output: str = "", panels: str = "") -> list[Flat]:
+def aligned(
+    assembly: Assembly, tensors: Mapping[str, MemoryDesc], lanes: int, output: str = "", panels: str = ""
+) -> list[Flat]:
     """The tensors in one order of channels and positions: as they are if they have one, else copied to row-major.
 
     `output` names the one that is written, `panels` the one whose first dim may be in panels.
     """
 
     def flattened(name: str, desc: MemoryDesc, order: Int64) -> Flat | None:
-        if has_panels(desc) and not (name == panels and usable_panels(desc, assembly.lanes)):
+        if has_panels(desc) and not (name == panels and usable_panels(desc, lanes)):
             return None
         if name == output and desc.has_padding:
             return None  # it must become zero, whatever the other operands hold
@@ -232,7 +221,7 @@ def aligned(assembly: Assembly, tensors: Mapping[str, MemoryDesc], output: str =
             target = row_major(desc.dims, desc)
             buffer = assembly.room(f"row-major {name}", target.size_bytes)
             if name != output:
-                assembly.reorder(name, desc, buffer, target, f"pack_{name}")
+                add_reorder(assembly, Reordering(name, desc, buffer, target), f"pack_{name}")
             found = Flat(buffer, target, prod(desc.dims[1:]), 1)
         copies.append(found)
     return copies
@@ -269,4 +258,4 @@ def inner_offsets(desc: MemoryDesc) -> Int64:
 def copy_back(assembly: Assembly, flat: Flat, desc: MemoryDesc, name: str) -> None:
     """Bring an output that was computed in scratch into its format."""
     if flat.buffer != name:
-        assembly.reorder(flat.buffer, flat.desc, name, desc, f"unpack_{name}")
+        add_reorder(assembly, Reordering(flat.buffer, flat.desc, name, desc), f"unpack_{name}")

@@ -1,49 +1,48 @@
 """Matrix products by tiles, f32: formats that are `any` resolved, descriptors turned into strides."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import replace
 
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
-from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.products.plan import MAX_OFFSET, TILE_ROWS, plan_product
+from asmdnn.primitives.products.plan import Job, answers
+from asmdnn.primitives.products.prepare import MAX_OFFSET, TILE_ROWS
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of, panels_tag
-from asmdnn.primitives.products.schedule import Ending
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.products.target import Ending, target_of
 from asmdnn.types import f32
 
 
-def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """Plan a product, or say why not."""
-    name, lanes = f"tiles:{dot_level(F32, engine.isa)}", lanes_of(dot_level(F32, engine.isa))
+def plan(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """What every strategy says to a product."""
+    return answers(lambda: job_of(desc, attr, engine), dot_level(F32, engine.isa))
+
+
+def job_of(desc: MatMul, attr: Attr, engine: Engine) -> Job:
+    """The product of strides.  Raises Refused."""
+    lanes = lanes_of(dot_level(F32, engine.isa))
     passed = resolve(desc, lanes)
-    reason = why_not(passed.tensors(), ("dst",))
-    if reason:
-        return Refusal(name, reason)
+    check_tensors(passed.tensors(), ("dst",))
     desc = resolve(passed.with_formats(unreadable(passed, lanes)), lanes)
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc.dst.ndims), desc.bias)
-    if isinstance(chain, str):
-        return Refusal(name, chain)
     others = chain.operands(passed.dst)
-    reason = why_not(others)
-    if reason:
-        return Refusal(name, reason)
+    check_tensors(others)
     read = {operand: plain(tensor) for operand, tensor in others.items()}
     p = product_of(replace(desc, bias=None) if chain.adds_bias else desc)
     p = replace(p, others=tuple(matrix_of(*other) for other in read.items()))
-    plan = plan_product(p, Ending(chain), desc.tensors() | chain.arguments(read), engine)
-    if isinstance(plan, Refusal):
-        return plan
-    return between_reorders(plan, passed.tensors() | chain.arguments(others), ("dst",) * chain.reads_dst)
+    tensors, as_passed = desc.tensors() | chain.arguments(read), passed.tensors() | chain.arguments(others)
+    target = target_of(engine, Ending(chain))
+    return Job(Assembly(), p, target, tensors, as_passed, reads=("dst",) * chain.reads_dst)
 
 
 def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:
@@ -63,14 +62,13 @@ def resolve(desc: MatMul, lanes: int) -> MatMul:
     return desc.with_formats(formats)
 
 
-def why_not(tensors: Mapping[str, MemoryDesc], outputs: Container[str] = ()) -> str | None:
-    """The reason why these are no tensors of a product, None if they are."""
+def check_tensors(tensors: Mapping[str, MemoryDesc], outputs: Container[str] = ()) -> None:
+    """Raise Refused unless these are tensors of a product."""
     for name, tensor in tensors.items():
         if tensor.dtype != f32:
-            return f"{name} is {tensor.dtype}, only f32 is implemented"
+            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
         if name in outputs and tensor.may_overlap:
-            return f"elements of {name} overlap"
-    return None
+            raise Refused(f"elements of {name} overlap")
 
 
 def unreadable(desc: MatMul, lanes: int) -> dict[str, MemoryDesc]:

@@ -11,13 +11,14 @@ import numpy as np
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.cost import CALL_CYCLES
+from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, views
-from asmdnn.primitives.convolution.tiles import balanced
-from asmdnn.primitives.convolution.tiling import CALL_CYCLES
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import L1_SETS_BYTES, SMALL_TILE_CYCLES
 from asmdnn.primitives.products.product import Panels, Product
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
+from asmdnn.primitives.products.target import Target
 
 MOST_DEPTH = 8  # from here on there is more to multiply than to store, and tiles are as fast,
 STREAMED_DEPTH = 16  # from here on also if dst is written past the caches
@@ -30,23 +31,31 @@ MANY_BLOCKS = 1 << 5  # written out
 STREAMING_BYTES = 16 << 20  # a larger dst is written past the caches (Zen 3, 32 MiB of L3: 24 GB/s instead of 14)
 
 
-def is_outer(p: Product, isa: str) -> bool:
-    """Whether the kernel takes it, and pays: enough columns for a step of it, and enough work for a call."""
-    x, chunk = p.weights, CHUNK * lanes_of(isa)
+def check_outer(p: Product, target: Target) -> None:
+    """Raise Refused unless the kernel takes it, and pays: columns for a step of it, and enough work for a call."""
+    x, chunk = p.weights, CHUNK * target.lanes
+    most = STREAMED_DEPTH if is_streaming(p, target.lanes) else MOST_DEPTH
+    if not 0 < p.k <= most:
+        raise Refused(f"there are {p.k} steps of k, outer products are for 1 to {most}")
+    if p.others or not target.ending.is_plain:
+        raise Refused("outer products have neither post-ops nor scales")
     if isinstance(x, Panels):
         dense = chunk % x.columns == 0 and x.panel_bytes == p.k * x.row_bytes
     else:
         dense = x.column_bytes == 4
-    if not dense or p.others or not 0 < p.k <= (STREAMED_DEPTH if is_streaming(p, isa) else MOST_DEPTH) or p.n < chunk:
-        return False
-    return not p.batch or p.m * row_cycles(p, p.n, isa) >= SMALL_TILE_CYCLES  # smaller ones share calls as tiles
+    if not dense:
+        raise Refused("columns of weights lie apart")
+    if p.n < chunk:
+        raise Refused(f"dst has {p.n} columns, a step of outer products {chunk}")
+    if p.batch and p.m * row_cycles(p, p.n, target.lanes) < SMALL_TILE_CYCLES:
+        raise Refused("matrices of the batch are so small that they share calls of tiles")
 
 
-def weights_alias(p: Product, isa: str) -> bool:
+def weights_alias(p: Product, lanes: int) -> bool:
     """Whether more rows of weights share a set of L1 than it holds."""
     if isinstance(p.weights, Panels) or p.m <= FEW_ROWS:
         return False
-    widest = 4 * column_blocks(p, isa)[0]
+    widest = 4 * column_blocks(p, lanes)[0]
     return p.k * max(gcd(p.weights.row_bytes, L1_SETS_BYTES), widest) > SET_LINES * L1_SETS_BYTES
 
 
@@ -56,25 +65,25 @@ def src_aliases(p: Product) -> bool:
     return is_apart and p.k * gcd(p.src.column_bytes, L1_SETS_BYTES) > SET_LINES * L1_SETS_BYTES
 
 
-def column_blocks(p: Product, isa: str) -> list[int]:
+def column_blocks(p: Product, lanes: int) -> list[int]:
     """The columns of each block, such that its weights stay in L1."""
-    chunk = CHUNK * lanes_of(isa)
+    chunk = CHUNK * lanes
     sizes = [chunk * x for x in balanced(-(-p.n // chunk), max(1, NEAR_BYTES // (4 * p.k * chunk)))]
     return [*sizes[:-1], p.n - sum(sizes[:-1])]
 
 
-def outer_phases(p: Product, isa: str) -> list[Phase]:
+def outer_phases(p: Product, target: Target) -> list[Phase]:
     """Kernels and records; rows of blocks, from left to right."""
-    widths, streaming = column_blocks(p, isa), is_streaming(p, isa)
-    height = max(1, BLOCK_CYCLES // row_cycles(p, widths[0], isa))
+    widths, streaming = column_blocks(p, target.lanes), is_streaming(p, target.lanes)
+    height = max(1, BLOCK_CYCLES // row_cycles(p, widths[0], target.lanes))
     phases: list[Phase] = []
     for piece in pieces_of(p, height, p.n, MANY_BLOCKS // len(widths)):
-        made = outer_phase(piece.product, widths, height, isa, streaming)
+        made = outer_phase(piece.product, widths, height, target, streaming)
         phases += in_rounds([made], piece, ARGUMENTS, is_first=not phases)
     return phases
 
 
-def outer_phase(p: Product, widths: list[int], most: int, isa: str, streaming: bool) -> Phase:
+def outer_phase(p: Product, widths: list[int], most: int, target: Target, streaming: bool) -> Phase:
     """All blocks of at most `most` rows."""
     rows = balanced(p.m, most)
     starts = np.array(list(batch_starts(p)), np.int64)
@@ -83,9 +92,9 @@ def outer_phase(p: Product, widths: list[int], most: int, isa: str, streaming: b
     for height in rows:
         left = 0
         for width in widths:
-            number = specs.setdefault(spec_of(p, height, width, isa, streaming), len(specs))
+            number = specs.setdefault(spec_of(p, height, width, target, streaming), len(specs))
             records.append(starts + np.array((number, *offsets(p, top, left)), np.int64))
-            cycles.append(height * row_cycles(p, width, isa) + CALL_CYCLES)
+            cycles.append(height * row_cycles(p, width, target.lanes) + CALL_CYCLES)
             left += width
         top += height
     together = np.stack(records, 1).reshape(-1, 1 + len(ARGUMENTS))
@@ -94,9 +103,9 @@ def outer_phase(p: Product, widths: list[int], most: int, isa: str, streaming: b
     return Phase(tuple(specs), arguments, together, np.tile(np.array(cycles, np.int32), len(starts)))
 
 
-def row_cycles(p: Product, width: int, isa: str) -> int:
+def row_cycles(p: Product, width: int, lanes: int) -> int:
     """Expected cycles of a row of a block: two multiplies a cycle, or a store every other."""
-    return -(-width // lanes_of(isa)) * max(4, p.k) // 2 + 2 * p.k
+    return -(-width // lanes) * max(4, p.k) // 2 + 2 * p.k
 
 
 def batch_starts(p: Product) -> Iterator[list[int]]:
@@ -118,11 +127,11 @@ def offsets(p: Product, top: int, left: int) -> tuple[int, ...]:
     return tuple(places.get(name, 0) for name in ARGUMENTS)
 
 
-def spec_of(p: Product, rows: int, columns: int, isa: str, streaming: bool) -> OuterSpec:
-    lanes, x = lanes_of(isa), p.weights
+def spec_of(p: Product, rows: int, columns: int, target: Target, streaming: bool) -> OuterSpec:
+    lanes, x = target.lanes, p.weights
     panel_vectors = x.columns // lanes if isinstance(x, Panels) else CHUNK
     return OuterSpec(
-        isa=isa,
+        isa=target.isa,
         rows=rows,
         columns=columns,
         depth=p.k,
@@ -139,8 +148,8 @@ def spec_of(p: Product, rows: int, columns: int, isa: str, streaming: bool) -> O
     )
 
 
-def is_streaming(p: Product, isa: str) -> bool:
+def is_streaming(p: Product, lanes: int) -> bool:
     """Whether dst is so large that no cache holds it, every row is aligned when the first is, and written once."""
     size = 4 * p.m * p.n * int(np.prod(p.batch, dtype=np.int64))
-    aligned = all(step % (4 * lanes_of(isa)) == 0 for step in (p.dst.row_bytes, *p.dst.batch_bytes))
+    aligned = all(step % (4 * lanes) == 0 for step in (p.dst.row_bytes, *p.dst.batch_bytes))
     return size > STREAMING_BYTES and aligned

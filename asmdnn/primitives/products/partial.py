@@ -6,7 +6,6 @@ results do not depend on the threads.
 
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,17 +13,16 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.dots import STRIP, DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.cost import CALL_CYCLES
+from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, merged, records_of, views
-from asmdnn.primitives.convolution.tiles import balanced
-from asmdnn.primitives.convolution.tiling import CALL_CYCLES
-from asmdnn.primitives.products.blocks import DEPTH_STEP, FEW_TILES, ranges_of
-from asmdnn.primitives.products.product import Matrix, Product
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.products.blocks import DEPTH_STEP, FEW_TILES, depths_of
+from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
-from asmdnn.primitives.products.schedule import Ending, schedule
-
-if TYPE_CHECKING:
-    from asmdnn.primitives.products.plan import Assembly
+from asmdnn.primitives.products.schedule import schedule
+from asmdnn.primitives.products.target import NO_ENDING, Target
 
 PARTIAL, ONE = "partial sums", "one"
 ROW_RANGE, LEAST_ROW, ROW_COLUMNS = 32, 128, 4096  # rows at a time, columns worth it, columns whose sums stay in L1
@@ -34,9 +32,9 @@ MANY_DOTS = 1 << 9  # records that are written out
 ONE_BITS = 0x3F800000  # 1.0f
 
 
-def split(assembly: "Assembly", p: Product, splits: int) -> None:
+def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
     """Partial sums over ranges of k into scratch, side by side; then their sum."""
-    ranges = ranges_of(p.k, -(-p.k // DEPTH_STEP // splits))
+    ranges = depths_of(p.k, -(-p.k // DEPTH_STEP // splits))
     size, at = 4 * p.m * p.n, 0
     partial = assembly.room(PARTIAL, len(ranges) * size)
     parts = list[Phase]()
@@ -47,23 +45,22 @@ def split(assembly: "Assembly", p: Product, splits: int) -> None:
         weights = replace(part.weights, batch_bytes=(k * p.weights.row_bytes,))
         dst = Matrix(partial, at * size, (size,), 4 * p.n, 4)
         part = Product((count,), p.m, p.n, k, src, weights, dst)
-        parts += schedule(part, Ending(), assembly.engine.isa, assembly.engine.l2_bytes, one_range=True)
+        parts += schedule(part, replace(target, ending=NO_ENDING), one_range=True)
         at += count
-    assembly.words.append("split_k")
-    assembly.add([merged(parts)])
-    add_partial_sums(assembly, p, len(ranges), partial)
+    assembly.add([merged(parts)], "split_k")
+    add_partial_sums(assembly, p, target, len(ranges), partial)
 
 
-def rows_of_weights(assembly: "Assembly", p: Product) -> None:
+def rows_of_weights(assembly: Assembly, p: Product, target: Target) -> None:
     """A vector times row-major weights: ranges of whole rows, as partial sums, then their sum."""
-    ranges = ranges_of(p.k, max(ROW_RANGE // DEPTH_STEP, -(-p.k // DEPTH_STEP // FEW_TILES)))
+    ranges = depths_of(p.k, max(ROW_RANGE // DEPTH_STEP, -(-p.k // DEPTH_STEP // FEW_TILES)))
     widths = balanced(p.n, ROW_COLUMNS)
     specs: dict[GemvSpec, int] = {}
     records, cycles = [], []
     for i, (begin, end) in enumerate(ranges):
         part, at = p.depths(begin, end), 0
         for width in widths:
-            spec = GemvSpec(assembly.engine.isa, width, end - begin, p.src.column_bytes, p.weights.row_bytes)
+            spec = GemvSpec(target.isa, width, end - begin, p.src.column_bytes, p.weights.row_bytes)
             columns = {
                 "src": part.src.start_bytes,
                 "weights": part.weights.start_bytes + 4 * at,
@@ -73,39 +70,37 @@ def rows_of_weights(assembly: "Assembly", p: Product) -> None:
             cycles.append(width * (end - begin) // 8 + CALL_CYCLES)
             at += width
     partial = assembly.room(PARTIAL, 4 * len(ranges) * p.n)
-    assembly.words.append("rows")
-    assembly.add([partial_phase(p, partial, tuple(specs), records, cycles)])
-    add_partial_sums(assembly, p, len(ranges), partial)
+    assembly.add([partial_phase(p, partial, tuple(specs), records, cycles)], "rows")
+    add_partial_sums(assembly, p, target, len(ranges), partial)
 
 
-def dots(assembly: "Assembly", p: Product) -> None:
+def dots(assembly: Assembly, p: Product, target: Target) -> None:
     """Rows of src times a vector: what every lane sums, then the sum of the lanes."""
-    row = 4 * assembly.lanes
+    row = 4 * target.lanes
     partial = assembly.room(PARTIAL, p.m * row)
     most = max(STRIP, DOTS_ELEMENTS // p.k)
     phases: list[Phase] = []
     for piece in pieces_of(replace(p, dst=Matrix(partial, 0, (), row, 4)), most, 1, MANY_DOTS):
-        made = dots_phase(piece.product, most, assembly.engine.isa)
+        made = dots_phase(piece.product, most, target)
         phases += in_rounds([made], piece, ARGUMENTS, is_first=not phases)
-    assembly.words.append("dots")
-    assembly.add(phases)
-    total = replace(p, k=assembly.lanes, src=Matrix(partial, 0, (), row, 4), weights=ones(assembly, 0))
-    assembly.add(schedule(total, assembly.ending, assembly.engine.isa, assembly.engine.l2_bytes, one_range=True))
+    assembly.add(phases, "dots")
+    total = replace(p, k=target.lanes, src=Matrix(partial, 0, (), row, 4), weights=ones(assembly, 0))
+    assembly.add(schedule(total, target, one_range=True))
 
 
-def dots_phase(p: Product, most: int, isa: str) -> Phase:
+def dots_phase(p: Product, most: int, target: Target) -> Phase:
     """What every lane sums of at most `most` rows a record."""
     specs: dict[DotsSpec, int] = {}
     records, cycles, at = [], [], 0
     for rows in balanced(p.m, most):
-        spec = DotsSpec(isa, rows, p.k, p.src.row_bytes)
+        spec = DotsSpec(target.isa, rows, p.k, p.src.row_bytes)
         columns = {
             "src": p.src.start_bytes + at * p.src.row_bytes,
             "weights": p.weights.start_bytes,
             "dst": p.dst.start_bytes + at * p.dst.row_bytes,
         }
         records.append(records_of(ARGUMENTS, columns, specs.setdefault(spec, len(specs))))
-        cycles.append(rows * p.k // lanes_of(isa) + CALL_CYCLES)
+        cycles.append(rows * p.k // target.lanes + CALL_CYCLES)
         at += rows
     return partial_phase(p, p.dst.buffer, tuple(specs), records, cycles)
 
@@ -119,7 +114,7 @@ def partial_phase(
     return Phase(kernels, arguments, np.concatenate(records), np.array(cycles, np.int32))
 
 
-def add_partial_sums(assembly: "Assembly", p: Product, count: int, partial: str) -> None:
+def add_partial_sums(assembly: Assembly, p: Product, target: Target, count: int, partial: str) -> None:
     """dst = the sum of `count` partial results, in their order: a product with a row of ones."""
     size = 4 * p.m * p.n
     factors, sums = ones(assembly, 1), Matrix(partial, 0, (4 * p.n,), size, 4)
@@ -129,29 +124,40 @@ def add_partial_sums(assembly: "Assembly", p: Product, count: int, partial: str)
 
     bias, others = p.bias and row_by_row(p.bias), tuple(map(row_by_row, p.others))
     total = Product((p.m,), 1, p.n, count, factors, sums, row_by_row(p.dst), bias, None, others).folded()
-    assembly.add(schedule(total, assembly.ending, assembly.engine.isa, assembly.engine.l2_bytes, one_range=True))
+    assembly.add(schedule(total, target, one_range=True))
 
 
-def ones(assembly: "Assembly", batch_dims: int) -> Matrix:
+def ones(assembly: Assembly, batch_dims: int) -> Matrix:
     """A matrix of ones, of any size."""
     assembly.constants[ONE] = np.array([ONE_BITS], np.int64)
     return Matrix(ONE, 0, (0,) * batch_dims, 0, 0)
 
 
-def sum_of_rows(assembly: "Assembly", x: Matrix, rows: int, columns: int, dst: Matrix) -> Product:
+def sum_of_rows(assembly: Assembly, x: Matrix, rows: int, columns: int, dst: Matrix) -> Product:
     """dst = the sum of the rows of x, as a product with a row of ones."""
     return Product((), 1, columns, rows, ones(assembly, 0), x, dst)
 
 
-def reads_rows(p: Product) -> bool:
-    """Whether it is one row of dst times many row-major weights, of which each is used once."""
-    x = p.weights
-    rows = isinstance(x, Matrix) and x.column_bytes == 4 and p.m == 1 and not p.batch
-    return rows and p.k >= ROW_RANGE and p.n >= LEAST_ROW
+def check_rows(p: Product) -> None:
+    """Raise Refused unless it is one row of dst times many row-major weights, of which each is used once."""
+    if p.m != 1 or p.batch:
+        raise Refused("dst is more than a single row")
+    if isinstance(p.weights, Panels) or p.weights.column_bytes != 4:
+        raise Refused("rows of weights are not dense")
+    if p.k < ROW_RANGE or p.n < LEAST_ROW:
+        raise Refused(f"weights are {p.k} rows of {p.n}, this is for {ROW_RANGE} of {LEAST_ROW} or more")
+
+
+def as_dots(p: Product, lanes: int) -> Product:
+    """The product, or its transpose, as many rows of src, each a stream, times one vector.  Raises Refused."""
+    if isinstance(p.weights, Matrix) and reads_dots(turned := p.transposed(p.weights), lanes):
+        return turned
+    if not reads_dots(p, lanes):
+        raise Refused(f"it is no matrix of {LEAST_DOT} or more dense rows of {LEAST_DOT} vectors times a dense vector")
+    return p
 
 
 def reads_dots(p: Product, lanes: int) -> bool:
-    """Whether it is many rows of src, each a stream, times one vector."""
     x = p.weights
     vector = isinstance(x, Matrix) and x.row_bytes == 4 and p.n == 1 and not p.batch
     return vector and p.src.column_bytes == 4 and p.k >= LEAST_DOT * lanes and p.m >= LEAST_DOT

@@ -80,12 +80,3 @@ def in_rounds(phases: Sequence[Phase], piece: Piece, arguments: Sequence[str], i
     repeats = tuple(Repeat(times, tuple(step.get(name, 0) for name in arguments)) for times, step in piece.loops)
     made = [replace(phase, repeats=repeats) for phase in phases] if repeats else list(phases)
     return made if is_first else [replace(made[0], apart=True), *made[1:]]
-
-
-def runs_of(total: int, size: int) -> list[tuple[int, int]]:
-    """`balanced(total, size)` as (number, how often), at most two of them."""
-    count = -(-total // size)
-    if not count:
-        return []
-    small, more = divmod(total, count)
-    return [(number, times) for number, times in ((small + 1, more), (small, count - more)) if times]

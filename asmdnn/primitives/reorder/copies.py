@@ -5,15 +5,35 @@ into the caller's format.
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import Phase, View, of_one_width
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.reorder.schedule import reorder_phases
 
 WORD = "reorder"  # in the implementation's name
+
+
+@dataclass(frozen=True, slots=True)
+class Reordering:
+    """Buffer `source` in format `src` into buffer `target` in format `dst`."""
+
+    source: str
+    src: MemoryDesc
+    target: str
+    dst: MemoryDesc
+
+    @property
+    def back(self) -> "Reordering":
+        return Reordering(self.target, self.dst, self.source, self.src)
+
+
+def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
+    """A phase that does it."""
+    assembly.add(reorder_phases(step.src, step.dst, (step.source, step.target)), *words)
 
 
 def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], reads: Container[str] = ()) -> Plan:
@@ -25,23 +45,18 @@ def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], reads: Contai
     apart = {name: desc for name, desc in passed.items() if desc != plan.tensors[name]}
     if not apart:
         return plan
-    copies = Copies()
-    inputs = [name for name in apart if name not in plan.outputs or name in reads]
-    for name in inputs:
-        copies.bring(name, apart[name], copy_of(name), plan.tensors[name])
-    copies.add_plan(plan, apart)
+    assembly, copies = Assembly(), {name: copy_of(name) for name in apart}
+    plain: dict[str, int] = {}
+    for name, desc in apart.items():
+        if name not in plan.outputs or name in reads:
+            plain |= bring(assembly, name, desc, copies[name], plan.tensors[name])
+    assembly.add_plan(plan, {name: View(copy) for name, copy in copies.items()})
     outputs = [name for name in apart if name in plan.outputs]
     for name in outputs:
-        copies.reorder(copy_of(name), plan.tensors[name], name, apart[name])
-    scratch = {copy_of(name): plan.tensors[name].size_bytes for name in apart}
-    return replace(
-        plan,
-        implementation=f"{WORD}+{plan.implementation}",
-        phases=of_one_width(copies.phases),
-        tensors={**plan.tensors, **apart},
-        scratch_bytes={**plan.scratch_bytes, **scratch, **copies.scratch},
-        in_place=() if outputs else tuple(name for name in plan.in_place if name not in apart),
-    )
+        add_reorder(assembly, Reordering(copies[name], plan.tensors[name], name, apart[name]))
+    assembly.scratch |= {copies[name]: plan.tensors[name].size_bytes for name in apart} | plain
+    in_place = () if outputs else tuple(name for name in plan.in_place if name not in apart)
+    return assembly.plan(f"{WORD}+{plan.implementation}", {**plan.tensors, **apart}, plan.outputs, in_place)
 
 
 def copy_of(name: str) -> str:
@@ -49,29 +64,16 @@ def copy_of(name: str) -> str:
     return f"copy of {name}"
 
 
-class Copies:
-    """Phases and scratch as they come together."""
-
-    def __init__(self) -> None:
-        self.phases: list[Phase] = []
-        self.scratch: dict[str, int] = {}
-
-    def bring(self, source: str, src: MemoryDesc, target: str, dst: MemoryDesc) -> None:
-        """`source` into the format of the scratch `target`, which may have more of what is 1 in src."""
-        if src.dims != dst.dims and src.inner_blocks:  # a block cannot be repeated, so it becomes plain first
-            plain, buffer = row_major(src.dims, src), f"plain {source}"
-            self.scratch[buffer] = plain.size_bytes
-            self.reorder(source, src, buffer, plain)
-            source, src = buffer, plain
-        self.reorder(source, repeated(src, dst.dims), target, dst)
-
-    def reorder(self, source: str, src: MemoryDesc, target: str, dst: MemoryDesc) -> None:
-        self.phases += reorder_phases(src, dst, (source, target))
-
-    def add_plan(self, plan: Plan, apart: Container[str]) -> None:
-        """The phases of a plan, with copies of the tensors `apart`."""
-        places = {name: View(copy_of(name)) for name in plan.tensors if name in apart}
-        self.phases += [phase.on(places) for phase in plan.phases]
+def bring(assembly: Assembly, source: str, src: MemoryDesc, target: str, dst: MemoryDesc) -> dict[str, int]:
+    """Add what brings `source` into the format of the scratch `target`, which may have more of what is 1 in src; and
+    say which further scratch that needs."""
+    if src.dims == dst.dims or not src.inner_blocks:
+        add_reorder(assembly, Reordering(source, repeated(src, dst.dims), target, dst))
+        return {}
+    plain, buffer = row_major(src.dims, src), f"plain {source}"  # a block cannot be repeated, so it becomes plain first
+    add_reorder(assembly, Reordering(source, src, buffer, plain))
+    add_reorder(assembly, Reordering(buffer, repeated(plain, dst.dims), target, dst))
+    return {buffer: plain.size_bytes}
 
 
 def repeated(desc: MemoryDesc, dims: tuple[int, ...]) -> MemoryDesc:

@@ -6,9 +6,9 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import of_one_width
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.compensation import compensation_desc, compensation_phase
 from asmdnn.primitives.reorder.quantization import quantization_of, quantized_phases

@@ -18,10 +18,10 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import Refusal
 from asmdnn.primitives.shuffle.schedule import KERNEL_ISA, schedule
 from asmdnn.types import PropKind
 

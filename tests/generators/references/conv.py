@@ -7,6 +7,7 @@ import numpy as np
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
+from asmdnn.types import DataType, f32, s32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
@@ -22,7 +23,8 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
     """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
     taps = make_taps(spec, random)
     others = [name for name in spec.frame if name not in ("taps", "ahead")]
-    memory = {name: elements(random, integers) for name in others}
+    kinds = kinds_of_conv(spec)
+    memory = {name: elements(random, integers, *kinds.get(name, ())) for name in others}
     zero_padding(spec, taps, memory)
     conv_tile(spec, taps, memory)
     words = np.array([word for group in taps for word in (len(group), *(x for tap in group for x in tap))], np.int64)
@@ -30,7 +32,7 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
     tap_list = constant_buffer(words) if len(words) else None
     tolerance: Doubles | float = 0.0
     is_exact = keeps_integers(spec.post_ops)
-    if not integers or not is_exact:
+    if spec.dst_type != s32 and not (integers and is_exact):
         sizes = magnitudes(memory)
         conv_tile(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), taps, sizes)
         terms = sum(g.channels * len(t) for g, t in zip(spec.groups, taps, strict=True)) + 1 + 2 * len(spec.post_ops)
@@ -44,9 +46,17 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
     return Case(spec, {**buffers, "taps": tap_list, "ahead": None}, {"dst": tolerance}, words)
 
 
+def kinds_of_conv(spec: ConvTileSpec) -> dict[str, tuple[DataType, ...]]:
+    """The element types of arguments that need not be f32; of dst what a start from it takes, and what is left."""
+    types, result = spec.types, f32 if spec.post_ops else spec.types.sums
+    dst = (types.sums if spec.accumulate else result, result)
+    return {"src": (types.src,), "weights": (types.weights,), "bias": (types.sums,), "dst": dst}
+
+
 def make_taps(spec: ConvTileSpec, random: np.random.Generator) -> Taps:
     """Tap lists of several lengths; sources on both sides of the pointer, weights rows anywhere in a panel."""
-    tap_rows_bytes = spec.weights_row_bytes * max((group.channels for group in spec.groups), default=1)
+    most_channels = max((group.channels for group in spec.groups), default=1)
+    tap_rows_bytes = spec.weights_row_bytes * -(-most_channels // spec.types.group)
 
     def offsets(count: int) -> list[tuple[int, int]]:
         src = 4 * random.integers(-TAP_SPREAD_BYTES // 4, TAP_SPREAD_BYTES // 4, count)
@@ -57,13 +67,19 @@ def make_taps(spec: ConvTileSpec, random: np.random.Generator) -> Taps:
 
 
 def zero_padding(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
-    """Zeros in the lanes behind the last channel: of every weights row, and of dst where it has room for them."""
-    lanes = LANES[spec.isa]
+    """Zeros in the lanes behind the last channel: of every weights row, and of dst where it has room for them.
+
+    And behind the last input channel, where weights hold several side by side.
+    """
+    lanes, together, size = LANES[spec.isa], spec.types.group, spec.types.weights.size_bytes
     padding = spec.vectors * lanes - spec.channels
     for group, offsets in zip(spec.groups, taps, strict=True):
         for _, weights in offsets:
-            for c in range(group.channels):
-                memory["weights"].clear(weights + c * spec.weights_row_bytes + 4 * spec.channels, padding)
+            for step in range(-(-group.channels // together)):
+                row, count = weights + step * spec.weights_row_bytes, min(together, group.channels - step * together)
+                memory["weights"].clear(row + 4 * spec.channels, padding * together)
+                for c in range(spec.channels if count < together else 0):
+                    memory["weights"].clear(row + 4 * c + count * size, together - count)
     for at_bytes in padding_of_dst(spec):
         memory["dst"].clear(at_bytes, 1)
 
@@ -84,15 +100,17 @@ def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
 
     Where dst has room for all lanes, those behind the last channel become zero.
     """
-    lanes = LANES[spec.isa]
+    lanes, together = LANES[spec.isa], spec.types.group  # so many channels lie side by side for each output channel
     sums = start(spec, lanes, memory)
     for group, offsets in zip(spec.groups, taps, strict=True):
         for src, weights in offsets:
-            for c in range(group.channels):
-                row = memory["weights"].load(weights + c * spec.weights_row_bytes, spec.vectors * lanes)
+            for step in range(-(-group.channels // together)):
+                count = min(together, group.channels - step * together)
+                elements = spec.vectors * lanes * together
+                row = memory["weights"].load(weights + step * spec.weights_row_bytes, elements).reshape(-1, together)
                 for p in group.pixels:
-                    at = spec.src_pixel_bytes[p] + src + c * spec.src_channel_bytes
-                    sums[p] += memory["src"].load(at, 1) * row
+                    at = spec.src_pixel_bytes[p] + src + step * spec.src_channel_bytes
+                    sums[p] += row[:, :count] @ memory["src"].load(at, count)
     for p, pixel in enumerate(sums):
         for j, (at, count) in enumerate(pieces_of_dst(spec, lanes, p)):
             real = max(0, min(count, spec.channels - j * lanes))

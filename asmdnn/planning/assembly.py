@@ -1,0 +1,67 @@
+"""A plan as it comes together: phases of several origins, scratch between them, and words for what is done."""
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+
+import numpy as np
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.phase import Int64, Phase, View, of_one_width, views
+from asmdnn.planning.plan import Plan
+
+
+class Assembly:
+    """Phases, scratch and constants; the only thing in planning that changes."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.phases: list[Phase] = []
+        self.scratch: dict[str, int] = {}
+        self.constants: dict[str, Int64] = {}
+        self.per_part: tuple[str, ...] = ()
+
+    def branch(self) -> "Assembly":
+        """One that goes on from here by itself."""
+        other = Assembly()
+        other.words += self.words
+        other.phases += self.phases
+        other.scratch |= self.scratch
+        other.constants |= self.constants
+        other.per_part = self.per_part
+        return other
+
+    def add(self, phases: Sequence[Phase], *words: str) -> None:
+        """Phases behind all others, and what they do."""
+        self.phases += phases
+        self.words += words
+
+    def add_plan(self, plan: Plan, places: Mapping[str, View]) -> None:
+        """Everything of a plan; `places` says what stands for its buffers."""
+        self.add([phase.on(places) for phase in plan.phases])
+        self.scratch |= plan.scratch_bytes
+        self.constants |= plan.constants
+        self.per_part += plan.per_part
+
+    def room(self, name: str, size_bytes: int) -> str:
+        """The name of a scratch buffer of that size; phases that do not need it at the same time share it."""
+        names = (name if i == 1 else f"{name} {i}" for i in count(1))
+        free = next(x for x in names if self.scratch.get(x, size_bytes) == size_bytes)
+        self.scratch[free] = size_bytes
+        return free
+
+    @property
+    def name(self) -> str:
+        """The words, each once."""
+        return "+".join(dict.fromkeys(self.words)) or "nothing"
+
+    def plan(
+        self, name: str, tensors: Mapping[str, MemoryDesc], outputs: tuple[str, ...], in_place: tuple[str, ...] = ()
+    ) -> Plan:
+        """The plan of all phases, of none if there is nothing to do; see Plan for the arguments."""
+        phases = of_one_width(self.phases or [nothing(len(tensors))])
+        return Plan(name, phases, tensors, self.constants, self.scratch, outputs, in_place, self.per_part)
+
+
+def nothing(arguments: int) -> Phase:
+    """A phase of no records."""
+    return Phase((), views([""] * arguments), np.zeros((0, 1 + arguments), np.int64), np.zeros(0, np.int32))

@@ -1,0 +1,15 @@
+"""Expected cycles of register blocks that multiply and accumulate.
+
+A step of depth of a block of m rows x n vectors takes the largest of three: m * n multiplies on two ports, m + n loads
+on two ports, and the latency of 4 of a multiply that waits for the one before.  To this comes the traffic of the
+weights, which stream from L2 for every tile: a wide block pays less.  Both ISA levels have these port counts.
+"""
+
+WEIGHTS_STREAM_CYCLES = 0.15  # for 32 bytes of a weights row
+CALL_CYCLES = 30  # executor, prologue, and the stores that do not overlap
+
+
+def step_cycles(rows: int, vectors: int, lanes: int) -> float:
+    """Cycles for one step of depth (an input channel, a row of weights) of a block."""
+    stream = WEIGHTS_STREAM_CYCLES * vectors * lanes / 8
+    return max(rows * vectors / 2, (rows + vectors) / 2, 4) + stream

@@ -1,0 +1,84 @@
+"""The order of tiles that read panels of weights, which brings least from behind L2; and records in that order."""
+
+from dataclasses import dataclass
+from itertools import count, takewhile
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.planning.phase import Int64
+
+SRC_TRAFFIC = 3  # what a source byte from behind L2 costs, in weights bytes: short strided runs
+TILES_TO_HIDE = 64  # more tiles than these hide the first one's wait for weights
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """panels_at_once: weight panels used for a chunk of tiles before the next one; chunks: parts of all tiles."""
+
+    panels_at_once: int
+    chunks: int
+
+
+def choose_order(src_bytes: int, panel_bytes: int, panels: int, tiles: int, l2_bytes: int) -> Order:
+    """The order that reads least from behind L2, of which a working set may fill half; of equals the smallest chunks.
+
+    All tiles of a chunk are computed for the panels of a group, then the next chunk; after the last chunk comes the
+    next group.  The source is read once a group.  Weights are read once if a group fits, else once a chunk.
+    """
+    budget = l2_bytes // 2
+    room = max(1, budget - 2 * panel_bytes if budget > 4 * panel_bytes else budget // 2)
+    best, least = Order(panels, 1), float("inf")
+    for chunk_bytes in (max(src_bytes, 1), room, max(1, l2_bytes // 8)):
+        chunks = min(max(1, -(-src_bytes // chunk_bytes)), tiles)
+        for group in (*takewhile(lambda n: n < panels, (2**k for k in count())), panels):
+            traffic = order_traffic(src_bytes, panel_bytes, panels, Order(group, chunks), budget)
+            if traffic <= least:
+                best, least = Order(group, chunks), traffic
+    return best
+
+
+def order_traffic(src_bytes: int, panel_bytes: int, panels: int, order: Order, budget: int) -> float:
+    """Bytes read from behind L2 by all tiles of all panels, in bytes of weights, which come in long runs."""
+    groups = -(-panels // order.panels_at_once)
+    chunk_stays = src_bytes / order.chunks + panel_bytes <= budget
+    group_stays = order.panels_at_once * panel_bytes + min(src_bytes / order.chunks, budget / 4) <= budget
+    src = src_bytes * (groups if chunk_stays else panels)
+    if order.chunks == 1 and chunk_stays:
+        src = src_bytes
+    weights = panels * panel_bytes * (1 if group_stays or order.chunks == 1 else order.chunks)
+    return SRC_TRAFFIC * src + weights
+
+
+def lay_out(
+    tile_rows: Int64,
+    panel_rows: Int64,
+    pattern: Int64,
+    spec_of: Int64,
+    cycles: Int64,
+    panels_at_once: int,
+    chunk: int,
+) -> tuple[Int64, npt.NDArray[np.int32]]:
+    """Records and their costs, one for each panel and tile: for a group of panels, chunk after chunk of tiles.
+
+    tile_rows, panel_rows: what each adds to a record; pattern: int64[tiles]; spec_of, cycles: int64[panels, patterns].
+    """
+    panels, tiles = len(panel_rows), len(tile_rows)
+    records = np.empty((panels * tiles, tile_rows.shape[1]), np.int64)
+    cost = np.empty(panels * tiles, np.int32)
+    whole = tiles // chunk * chunk
+    at = 0
+    for first in range(0, panels, panels_at_once):
+        group = range(first, min(panels, first + panels_at_once))
+        for begin, end, size in ((0, whole, chunk), (whole, tiles, tiles - whole)):  # equal chunks, then the rest
+            if begin == end:
+                continue
+            block = slice(at, at + (end - begin) * len(group))
+            out = records[block].reshape(-1, len(group), size, records.shape[1])
+            cost_out = cost[block].reshape(-1, len(group), size)
+            for i, panel in enumerate(group):
+                np.add(tile_rows[begin:end].reshape(-1, size, records.shape[1]), panel_rows[panel], out=out[:, i])
+                out[:, i, :, 0] = spec_of[panel][pattern[begin:end]].reshape(-1, size)
+                cost_out[:, i] = cycles[panel][pattern[begin:end]].reshape(-1, size)
+            at = block.stop
+    return records, cost

@@ -1,0 +1,69 @@
+"""A product cut into tiles: sizes of tiles of rows, groups of columns, runs of matrices, and their order."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.planning.cost import step_cycles
+from asmdnn.planning.cuts import balanced
+from asmdnn.planning.order import TILES_TO_HIDE, Order, choose_order
+from asmdnn.primitives.products.blocks import Block, choose_items
+from asmdnn.primitives.products.product import Panels, Product
+from asmdnn.primitives.products.target import Target
+
+LINE_BYTES = 64
+WEIGHTS_SHARE = 8  # of L2: weights that stay there whatever the order
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """sizes: of the tiles of rows.  groups: of columns, each `width` wide but for the last.  at_once, chunk: groups and
+    tiles of rows that are computed before the next ones.  items: how many matrices of the innermost batch dim each
+    call takes."""
+
+    p: Product
+    block: Block
+    target: Target
+    sizes: list[int]
+    groups: int
+    at_once: int
+    chunk: int
+    items: list[int]
+
+    @property
+    def width(self) -> int:
+        """Columns of a group."""
+        return self.block.vectors * self.target.lanes
+
+    @property
+    def panel_bytes(self) -> int:
+        """From a panel of weights to the next one; of plain weights, the bytes of its columns."""
+        x = self.p.weights
+        return x.panel_bytes if isinstance(x, Panels) else 4 * self.block.panel_vectors * self.target.lanes
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return (*ARGUMENTS, *self.p.other_names)
+
+    def ahead_lines(self) -> int:
+        """Cache lines of the next panel that each 8 steps prefetch, so that the tiles of a chunk bring all of it."""
+        packed = isinstance(self.p.weights, Panels) and self.block.vectors == self.block.panel_vectors
+        if not packed or self.groups == 1 or self.chunk > TILES_TO_HIDE or set(self.items) - {1}:
+            return 0
+        return -(-8 * 4 * self.width // LINE_BYTES // self.chunk)
+
+
+def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]]) -> Cut:
+    """The tiles of a product that is summed over these ranges of k."""
+    sizes, width = balanced(p.m, block.rows), block.vectors * target.lanes
+    groups, depth = -(-p.n // width), ranges[0][1]
+    order = choose_order(4 * p.m * depth, 4 * depth * width, groups, len(sizes), target.l2_bytes)
+    if WEIGHTS_SHARE * 4 * depth * p.n <= target.l2_bytes:  # they stay; what counts is to write dst along its rows
+        order = Order(groups, len(sizes))
+    items = [1] if len(ranges) == 1 and p.batch and not p.others else []
+    if items:
+        cycles = p.k * step_cycles(sizes[0], min(block.vectors, -(-p.n // target.lanes)), target.lanes)
+        items = choose_items(p, len(sizes) * groups, cycles)
+    elif p.batch:
+        items = [1] * p.batch[-1]
+    return Cut(p, block, target, sizes, groups, order.panels_at_once, -(-len(sizes) // order.chunks), items)

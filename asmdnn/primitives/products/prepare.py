@@ -1,0 +1,128 @@
+"""What a product needs before any strategy: a dst whose columns are dense, and operands beside it whose columns are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.products.blocks import L1_SETS_BYTES
+from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices_desc
+from asmdnn.primitives.products.target import Target
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.types import f32
+
+MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
+TILE_ROWS = 24  # the most that a tile has
+ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
+ALIAS_ROWS, ALIAS_COLUMNS = 16, 512  # of products that gain 2 to 7% from a copy of src whose rows do not
+ALIAS_COPY_BYTES = 64 << 20  # more memory than that is not worth the gain
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A product for strategies, None if dst is empty; and what brings its result into the caller's format."""
+
+    product: Product | None
+    behind: tuple[Reordering, ...] = ()
+
+    def finish(self, assembly: Assembly) -> None:
+        for step in self.behind:
+            add_reorder(assembly, step, "unpack_dst")
+
+
+def prepare(assembly: Assembly, p: Product, target: Target) -> Prepared:
+    """Add what has to stand before a product.  Raises Refused if tiles cannot reach its elements."""
+    check_reach(p)
+    if min(p.m, p.n, *p.batch) == 0:
+        return Prepared(None)
+    p, behind = p.folded(), tuple[Reordering, ...]()
+    if p.dst.column_bytes != 4 and p.n > 1:
+        rows_are_dense = p.dst.row_bytes == 4 and all(x.row_bytes in (0, 4) for x in p.others)
+        if rows_are_dense and isinstance(p.weights, Matrix) and not p.batch:
+            assembly.add((), "swap")
+            p = p.transposed(p.weights)
+        else:
+            dst, into, back = dense_dst(assembly, p)
+            if target.ending.reads_dst:
+                add_reorder(assembly, into, "pack_dst")
+            p, behind = replace(p, dst=dst), (back,)
+    return Prepared(with_dense_operands(assembly, p), behind)
+
+
+def check_reach(p: Product) -> None:
+    """Refuse tiles whose displacements do not fit into 32 bits."""
+    for name, x in p.operands().items():
+        if isinstance(x, Panels) and x.row_bytes != 4 * x.columns:
+            raise Refused(f"the rows of a panel of {name} are not dense")
+        row = TILE_ROWS * x.row_bytes + 16 * (x.column_bytes if isinstance(x, Matrix) else x.panel_bytes)
+        if row > MAX_OFFSET:
+            raise Refused(f"the rows of a tile of {name} are more than 2 GiB apart")
+
+
+def dense_dst(assembly: Assembly, p: Product) -> tuple[Matrix, Reordering, Reordering]:
+    """A row-major dst in scratch, and how to bring what dst holds into it, and back."""
+    dense = [4 * p.m * p.n]
+    for size in reversed(p.batch[1:]):
+        dense.insert(0, dense[0] * size)
+    dst = Matrix("", 0, tuple(dense[: len(p.batch)]), 4 * p.n, 4)
+    outer, inner = (matrices_desc(x, p.batch, p.m, p.n) for x in (p.dst, dst))
+    dst = replace(dst, buffer=assembly.room("row-major dst", inner.size_bytes))
+    into = Reordering(p.dst.buffer, outer, dst.buffer, inner)
+    return dst, into, into.back
+
+
+def with_dense_operands(assembly: Assembly, p: Product) -> Product:
+    """The product with copies of bias and operands whose columns lie apart."""
+    if p.bias is not None and p.bias.column_bytes not in (0, 4):
+        p = replace(p, bias=dense_copy(assembly, p, p.bias, p.n, ("bias", "pack_bias")))
+    apart = [x.column_bytes not in (0, 4) for x in p.others]
+    if not any(apart):
+        return p
+    dense = [
+        dense_copy(assembly, p, x, p.n, (x.buffer, "pack_operands")) if a else x
+        for x, a in zip(p.others, apart, strict=True)
+    ]
+    return replace(p, others=tuple(dense))
+
+
+def with_near_src(assembly: Assembly, p: Product) -> Product:
+    """The product with a copy of src, where reading that in place costs more."""
+    if not src_needs_pack(p):
+        return p
+    return replace(p, src=dense_copy(assembly, p, p.src, p.k, ("src", "pack_src")))
+
+
+def src_needs_pack(p: Product) -> bool:
+    """Whether reading src in place costs more than a copy: its elements of a row lie apart, and it is read often, or
+    all rows of a tile share the sets of L1, and it is read more often still."""
+    apart = p.src.column_bytes not in (0, 4) and p.k > 8 and p.n >= 64
+    alias = p.src.column_bytes == 4 and p.src.row_bytes > 0 and p.src.row_bytes % L1_SETS_BYTES == 0
+    size = 4 * p.m * p.k * prod(p.batch)
+    return apart or (alias and p.m >= ALIAS_ROWS and p.n >= ALIAS_COLUMNS and size <= ALIAS_COPY_BYTES)
+
+
+def dense_copy(assembly: Assembly, p: Product, x: Matrix, columns: int, names: tuple[str, str]) -> Matrix:
+    """A copy of an operand in scratch whose columns are dense, and whose rows do not alias.
+
+    names: what is packed, and the word for that.
+    """
+    rows = p.m if x.row_bytes else 1
+    row = columns + 16 if 4 * columns % ALIAS_BYTES == 0 else columns
+    kept = [size if step else 1 for size, step in zip(p.batch, x.batch_bytes, strict=True)]
+    strides = strides_of(kept, rows * row)
+    source = matrices_desc(x, p.batch, rows, columns)
+    target = MemoryDesc((*kept, rows, columns), f32, strides=(*strides, row, 1))
+    buffer = assembly.room(f"packed {names[0]}", target.size_bytes)
+    add_reorder(assembly, Reordering(x.buffer, source, buffer, target), names[1])
+    steps = tuple(4 * s if step else 0 for s, step in zip(strides, x.batch_bytes, strict=True))
+    return Matrix(buffer, 0, steps, 4 * row if x.row_bytes else 0, 4)
+
+
+def strides_of(sizes: Sequence[int], innermost: int) -> list[int]:
+    """The strides of dense dims, in elements."""
+    strides = [innermost] * len(sizes)
+    for i in reversed(range(len(sizes) - 1)):
+        strides[i] = strides[i + 1] * sizes[i + 1]
+    return strides

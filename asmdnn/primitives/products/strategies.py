@@ -1,0 +1,179 @@
+"""The ways to compute a product, best first: each says whether it takes one, and if it does, adds its phases."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.cuts import balanced, runs_of
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.products.blocks import (
+    FEW_ROW_TILES,
+    choose_block,
+    choose_splits,
+    columns_are_apart,
+    packs_aliases,
+    panel_columns,
+    reads_weights_often,
+    shares_weights,
+)
+from asmdnn.primitives.products.outer import check_outer, outer_phases, src_aliases, weights_alias
+from asmdnn.primitives.products.partial import as_dots, check_rows, dots, rows_of_weights, split
+from asmdnn.primitives.products.prepare import dense_copy, with_near_src
+from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices_desc, panels_of, panels_tag
+from asmdnn.primitives.products.schedule import schedule
+from asmdnn.primitives.products.target import Target
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.types import f32
+
+GROUP_L2 = 4  # weights are packed a group at a time that fills so many L2s; twice that where packing takes longest
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """check: raises Refused unless it takes the product.  add: its phases, for a product that it takes."""
+
+    name: str
+    check: Callable[[Product, Target], None]
+    add: Callable[[Assembly, Product, Target], None]
+
+
+def check_dots(p: Product, target: Target) -> None:
+    as_dots(p, target.lanes)
+
+
+def add_dots(assembly: Assembly, p: Product, target: Target) -> None:
+    """A matrix times a vector: every row of the matrix is a stream."""
+    dots(assembly, as_dots(p, target.lanes), target)
+
+
+def add_outer(assembly: Assembly, p: Product, target: Target) -> None:
+    """A product of few steps of depth, dst row after row."""
+    if src_aliases(p):
+        p = replace(p, src=dense_copy(assembly, p, p.src, p.k, ("src", "pack_src")))
+    if weights_alias(p, target.lanes):
+        ((part, columns),) = groups(assembly, p, target, at_once=True)
+        p = packed(assembly, part, columns)
+    assembly.add(outer_phases(p, target), "outer")
+
+
+def check_vector(p: Product, target: Target) -> None:
+    check_rows(p)
+
+
+def add_rows(assembly: Assembly, p: Product, target: Target) -> None:
+    """A vector times row-major weights, of which each is used once."""
+    rows_of_weights(assembly, with_near_src(assembly, p), target)
+
+
+def check_packing_tiles(p: Product, target: Target) -> None:
+    """Few tiles of rows read weights where they lie; and what one record packs another one must not."""
+    check_worth_packing(p, target)
+    if columns_are_apart(p):
+        raise Refused("columns of weights lie apart, tiles pack rows only")
+    if shares_weights(p) or (isinstance(p.weights, Matrix) and p.weights.column_bytes != 4):
+        raise Refused("matrices of the batch share weights, which one of them alone may pack")
+
+
+def check_worth_packing(p: Product, target: Target) -> None:
+    if isinstance(p.weights, Panels):
+        raise Refused("weights are in panels already")
+    block = choose_block(p, target)
+    if not columns_are_apart(p) and not reads_weights_often(p, block):
+        tiles = -(-p.m // block.rows)
+        raise Refused(f"{p.k} x {p.n} weights, read by {tiles} tiles of rows, are not worth packing")
+
+
+def add_packing_tiles(assembly: Assembly, p: Product, target: Target) -> None:
+    """The first tiles that read a panel pack it; the others read the copy."""
+    p = with_near_src(assembly, p)
+    at_once = choose_splits(p, target) > 1 or bool(p.batch)
+    for part, columns in groups(assembly, p, target, at_once):
+        packing = replace(part, packed=columns)
+        sizes = runs_of(p.m, choose_block(packing, target).rows)
+        tiles = sum(times for _, times in sizes)
+        first, one_range = packing.rows(0, sizes[0][0]), tiles > FEW_ROW_TILES or not packs_aliases(packing)
+        assembly.add(schedule(first, target, one_range), "packing_tiles", "tiles")
+        if first.m < p.m:
+            assembly.add(schedule(replace(part.rows(first.m, p.m), weights=columns), target))
+
+
+def check_split(p: Product, target: Target) -> None:
+    """Threads have work if there are many tiles, or none of them is long."""
+    if choose_splits(p, target) == 1:
+        raise Refused("there are tiles enough for many threads, or they are so short that a second phase costs more")
+
+
+def add_split(assembly: Assembly, p: Product, target: Target) -> None:
+    """Sums over ranges of k, then their sum."""
+    p, splits = with_near_src(assembly, p), choose_splits(p, target)
+    if not is_packed_before(p, target):
+        split(assembly, p, target, splits)
+        return
+    for part, columns in groups(assembly, p, target, at_once=True):
+        split(assembly, packed(assembly, part, columns), target, splits)
+
+
+def is_packed_before(p: Product, target: Target) -> bool:
+    """Whether weights are packed by a phase of its own, because tiles cannot read or must not pack them."""
+    if isinstance(p.weights, Panels) or not (p.weights.column_bytes != 4 or shares_weights(p)):
+        return False
+    return columns_are_apart(p) or reads_weights_often(p, choose_block(p, target))
+
+
+def add_packed(assembly: Assembly, p: Product, target: Target) -> None:
+    """Weights packed by a phase of its own, a group of columns at a time."""
+    p = with_near_src(assembly, p)
+    for part, columns in groups(assembly, p, target, at_once=bool(p.batch)):
+        part = packed(assembly, part, columns)
+        assembly.add(schedule(part, target), "tiles")
+
+
+def check_tiles(p: Product, target: Target) -> None:
+    if columns_are_apart(p):
+        raise Refused("columns of weights lie apart, tiles read vectors of them")
+
+
+def add_tiles(assembly: Assembly, p: Product, target: Target) -> None:
+    """Weights as they lie."""
+    assembly.add(schedule(with_near_src(assembly, p), target), "tiles")
+
+
+def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Iterator[tuple[Product, Panels]]:
+    """The product in groups of columns, and where in scratch each group's weights are to be packed."""
+    x, width = p.weights, panel_columns(p.n, target.lanes)
+    assert isinstance(x, Matrix)
+    panels, panel_bytes = -(-p.n // width), 4 * p.k * width
+    few = p.m <= FEW_ROW_TILES * choose_block(p, target).rows
+    group = GROUP_L2 * (1 + few) * target.l2_bytes
+    most = panels if at_once else max(1, group // max(panel_bytes, 1))
+    begin = 0
+    for size in balanced(panels, most):
+        end = min(p.n, begin + size * width)
+        part = p.columns(begin, end, replace(x, start_bytes=x.start_bytes + begin * x.column_bytes))
+        dims = matrices_desc(x, p.batch, p.k, end - begin).dims
+        desc = MemoryDesc(dims, f32, panels_tag(len(dims), width))
+        place = panels_of(assembly.room("packed weights", desc.size_bytes), desc)
+        assert place
+        yield part, place
+        begin = end
+
+
+def packed(assembly: Assembly, p: Product, panels: Panels) -> Product:
+    """The product with its weights packed by a phase of its own."""
+    assert isinstance(p.weights, Matrix)
+    source = matrices_desc(p.weights, p.batch, p.k, p.n)
+    desc = MemoryDesc(source.dims, f32, panels_tag(source.ndims, panels.columns))
+    add_reorder(assembly, Reordering(p.weights.buffer, source, panels.buffer, desc), "pack_weights")
+    return replace(p, weights=panels)
+
+
+STRATEGIES = (
+    Strategy("dots", check_dots, add_dots),
+    Strategy("outer", check_outer, add_outer),
+    Strategy("rows", check_vector, add_rows),
+    Strategy("packing_tiles", check_packing_tiles, add_packing_tiles),
+    Strategy("split_k", check_split, add_split),
+    Strategy("pack_weights+tiles", check_worth_packing, add_packed),
+    Strategy("tiles", check_tiles, add_tiles),
+)

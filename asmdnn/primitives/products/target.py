@@ -1,0 +1,64 @@
+"""What a product is planned for: the level, the cache, and what happens to the sums in the end."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.generators.functions.postops import Operand, PostOp
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.products.product import Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What happens to the sums: a chain, or the scales of gemm (`beta`: "" none, "one", "any")."""
+
+    chain: Chain = NO_CHAIN
+    scaled: bool = False
+    beta: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the sums are the result."""
+        return self == NO_ENDING
+
+    @property
+    def may_split(self) -> bool:
+        """Whether dst may hold partial sums."""
+        return self.chain.may_split
+
+    @property
+    def reads_dst(self) -> bool:
+        return bool(self.beta) or self.chain.reads_dst
+
+    def on_registers(self, others: Sequence[Matrix], lanes: int) -> tuple[PostOp, ...]:
+        """The post-ops on registers, whose operands lie as `others` says: columns dense, or one for all."""
+        operands = [
+            Operand(number, x.row_bytes, 4 * lanes if x.column_bytes else 0, not x.column_bytes)
+            for number, x in enumerate(others, len(ARGUMENTS))
+        ]
+        return self.chain.on_registers(dict(zip(self.chain.names, operands, strict=True)))
+
+
+NO_ENDING = Ending()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """isa: the level of the kernels, and lanes its f32 elements in a vector; l2_bytes: of a thread."""
+
+    isa: str
+    l2_bytes: int
+    ending: Ending = NO_ENDING
+    lanes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lanes", lanes_of(self.isa))
+
+
+def target_of(engine: Engine, ending: Ending = NO_ENDING) -> Target:
+    """What an engine's products are planned for."""
+    return Target(dot_level(F32, engine.isa), engine.l2_bytes, ending)

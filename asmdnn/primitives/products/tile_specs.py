@@ -1,0 +1,109 @@
+"""The kernels of a cut product: one for each size of tiles, width of groups, range of k and run of matrices."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.dot.matmul_shape import Bias, Items
+from asmdnn.generators.functions.postops import PostOp
+from asmdnn.planning.cost import CALL_CYCLES, step_cycles
+from asmdnn.planning.depths import make_depths
+from asmdnn.planning.phase import Int64
+from asmdnn.primitives.products.blocks import packs_aliases, prefetches_columns
+from asmdnn.primitives.products.cut import LINE_BYTES, Cut
+from asmdnn.primitives.products.product import Panels
+from asmdnn.primitives.products.target import Ending
+
+STREAM_BYTES = 1024  # panels that a single row of dst reads are prefetched so far ahead
+STREAM_ROWS = 16  # and weights that are not packed so many rows ahead
+MAX_STREAM_BYTES = 1 << 24
+FEW_WEIGHTS = 64 * 64  # which stay in L1
+ONE_ITEM = Items(1, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the kernels of one range of k do."""
+
+    begin: int
+    end: int
+    bias: bool
+    accumulate: bool
+    scaled: bool
+    beta: bool
+    post_ops: tuple[PostOp, ...]
+
+
+def steps_of(
+    ranges: Sequence[tuple[int, int]], bias: bool, ending: Ending, chain: tuple[PostOp, ...]
+) -> Iterator[Step]:
+    """The first range starts from the bias (or beta * dst), later ones from dst, post-ops run in the last."""
+    for depth in make_depths(ranges, bias, chain):
+        first = depth.begin == 0
+        accumulate = depth.accumulate or (first and ending.beta == "one")
+        beta = first and ending.beta == "any"
+        yield Step(depth.begin, depth.end, depth.bias, accumulate, ending.scaled, beta, depth.post_ops)
+
+
+def specs_of(cut: Cut, step: Step, items: int, specs: dict[MatmulTileSpec, int]) -> tuple[Int64, Int64]:
+    """int64[groups, sizes]: the number of the spec in `specs`, and the cycles that a call is expected to take."""
+    lanes, sizes = cut.target.lanes, sorted(set(cut.sizes), reverse=True)
+    spec_of, cycles = (np.empty((cut.groups, len(sizes)), np.int64) for _ in range(2))
+    last = cut.p.n - (cut.groups - 1) * cut.width
+    for users, columns in ((slice(0, cut.groups - 1), cut.width), (slice(cut.groups - 1, cut.groups), last)):
+        for i, rows in enumerate(sizes if users.start < users.stop else ()):
+            spec = tile_spec(cut, step, rows, columns, items)
+            spec_of[users, i] = specs.setdefault(spec, len(specs))
+            cycles[users, i] = items * (spec.depth * step_cycles(rows, spec.vectors, lanes) + CALL_CYCLES)
+    return spec_of, cycles
+
+
+def tile_spec(cut: Cut, step: Step, rows: int, columns: int, items: int) -> MatmulTileSpec:
+    p, block = cut.p, cut.block
+    bias = None
+    if p.bias is not None and step.bias:
+        bias = Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.column_bytes == 4)
+    return MatmulTileSpec(
+        isa=cut.target.isa,
+        rows=rows,
+        columns=columns,
+        depth=step.end - step.begin,
+        src_row_bytes=p.src.row_bytes if rows > 1 else 0,
+        src_depth_bytes=p.src.column_bytes,
+        weights_row_bytes=p.weights.row_bytes,
+        panel_vectors=block.panel_vectors,
+        panel_bytes=cut.panel_bytes if block.vectors > block.panel_vectors else 0,
+        padded=isinstance(p.weights, Panels),
+        dst_row_bytes=p.dst.row_bytes if rows > 1 else 0,
+        bias=bias,
+        accumulate=step.accumulate,
+        scaled=step.scaled,
+        beta=step.beta,
+        post_ops=step.post_ops,
+        ahead_lines=cut.ahead_lines(),
+        stream_bytes=stream_bytes(cut, step.end - step.begin),
+        packs=p.packed is not None,
+        items=item_steps(cut, items, bias is not None),
+    )
+
+
+def stream_bytes(cut: Cut, depth: int) -> int:
+    """How far ahead of their use weights are prefetched that no tile before has brought."""
+    p, block = cut.p, cut.block
+    if isinstance(p.weights, Panels):
+        return STREAM_BYTES if cut.sizes == [1] and block.vectors > block.panel_vectors else 0
+    if prefetches_columns(p, block) or (packs_aliases(p) and depth < p.k):
+        return max(LINE_BYTES, 4 * cut.width)  # of the same rows: in pages in use
+    ahead = STREAM_ROWS * p.weights.row_bytes
+    return ahead if p.k * p.n >= FEW_WEIGHTS and ahead <= MAX_STREAM_BYTES else 0
+
+
+def item_steps(cut: Cut, items: int, bias: bool) -> Items:
+    """How far the operands of the next matrix of a call lie."""
+    p = cut.p
+    if items == 1:
+        return ONE_ITEM
+    bias_bytes = p.bias.batch_bytes[-1] if bias and p.bias is not None else 0
+    return Items(items, p.src.batch_bytes[-1], p.weights.batch_bytes[-1], bias_bytes, p.dst.batch_bytes[-1])

@@ -1,0 +1,249 @@
+"""benchdnn's language, whole: every option of its files acts, has no effect, or counts what is missing."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from asmdnn.bench.driver import AnyCase
+from asmdnn.bench.drivers import all_driver_names, driver_names
+from asmdnn.bench.options import Mistake, Reader
+from asmdnn.bench.vocabulary import DRIVERS, NEUTRAL, NO_EFFECT
+from asmdnn.cli.main import main
+from asmdnn.errors import InvalidArguments, Unimplemented
+
+CONV = "mb1ic3ih8oc4kh3"
+
+
+def cases(words: str) -> list[AnyCase]:
+    """What `bench` makes of words on the command line."""
+    found = list(Reader().stream(words.split(), Path()))
+    assert not any(isinstance(one, Mistake) for one in found)
+    return [one for one in found if not isinstance(one, Mistake)]
+
+
+def built(words: str) -> list[str]:
+    """The settings of the cases that lack nothing."""
+    return [str(case) for case in cases(words) if not case.settings.unbuilt]
+
+
+def missing(words: str) -> list[str]:
+    """What the last case lacks."""
+    return [str(one) for one in cases(words)[-1].settings.unbuilt]
+
+
+@pytest.mark.parametrize(
+    ("words", "same_as"),
+    [
+        (f"--conv --dt=f32:f32:f32 {CONV}", f"--conv {CONV}"),
+        (f"--conv --cfg=f32_wino {CONV}", f"--conv {CONV}"),
+        (f"--conv --alg=CONVOLUTION_DIRECT {CONV}", f"--conv {CONV}"),
+        (f"--conv --dir=FWD_D --bia-dt=f32 {CONV}", f"--conv --dir=FWD_D --bia_dt=f32 {CONV}"),
+        (f"--conv --stag= --dtag=undef {CONV}", f"--conv --stag=any {CONV}"),
+        (f"--conv --attr-post-ops='sum:0.5;relu' {CONV}", f"--conv --attr-post-ops=sum:0.5+relu {CONV}"),
+        (f"--conv --attr-post-ops=eltwise_relu_dst:0.5 {CONV}", f"--conv --attr-post-ops=relu:0.5 {CONV}"),
+        (f"--conv --attr-scales=src0:common:0.5:f32 {CONV}", f"--conv --attr-scales=src:common:0.5* {CONV}"),
+        (f"--attr-scales=src:common:2_wei:per_oc {CONV}", f"--attr-scales=src:common:2+wei:per_oc {CONV}"),
+        (f"--conv --attr-post-ops=eltwise_logistic:1:2:3 {CONV}", f"--conv --attr-post-ops=logistic:0:0:3 {CONV}"),
+        (f"--conv --attr-fpmath=bf16:true --attr-acc-mode=relaxed {CONV}", f"--conv {CONV}"),
+        (f"--conv --attr-rounding-mode=dst:environment {CONV}", f"--conv {CONV}"),
+        (f"--conv --allow-enum-tags-only=0 --attr-same-pd-check=true --canonical=true {CONV}", f"--conv {CONV}"),
+        (f"--conv --cold-cache=all --perf-template=%prb%,%-time% --mode-modifier=PM {CONV}", f"--conv {CONV}"),
+        (f"--conv --ctx-init=2:auto --ctx-exe=1:auto:2 {CONV}", f"--conv --threads=1 {CONV}"),
+        (f"--conv --mode=F --max-ms-per-prb=3e3 -v5 --start=0 {CONV}", f"--conv {CONV}"),
+        (f"--conv --skip-impl=\"ref:gemm\" {CONV}n", f"--conv --global-skip-impl=ref:gemm {CONV}"),
+        ("--ip --dt=f32 --cfg=f32 --dir=FWD_I --bia-dt=f32 mb0ic3oc4_n", "--ip --dir=FWD_I --bia-dt=f32 mb0ic3oc4"),
+        ("--matmul --runtime_dims_masks=0:0 --encoding=:: 2x3:3x4:2x4n", "--matmul 2x3:3x4:2x4"),
+        ("--matmul --strides=::13x1 --dt=f32 2x3:3x4n\"*12\"", "--matmul --strides=::13x1 2x3:3x4_n*12"),
+        ("--matmul --strides=: --attr-dropout= 2x3:3x4", "--matmul 2x3:3x4"),
+        ("--eltwise --mb=3 --alg=eltwise_tanh 7x2", "--eltwise --alg=TANH 3x2"),
+        ("--reorder --oflag= --cross-engine=none --runtime-dim-mask=0 2x3", "--reorder 2x3"),
+        ("--reorder --attr-zero-points=src:common:1*_dst:common:-2*; 2x3",
+         "--reorder --attr-zero-points=src:common:1:s32+dst:common:-2 2x3"),
+        ("--shuffle --fmt=nc --attr-scratchpad=user 2x4", "--shuffle --tag=nc 2x4"),
+        ("--binary --alg=ADD --sdt=f32:f32 --ddt=f32 --stag=abx:any 8x8:8", "--binary --stag=abx:any 8x8:8"),
+    ],
+)  # fmt: skip
+def test_words_for_the_same(words: str, same_as: str) -> None:
+    assert built(words) == built(same_as) != []
+
+
+@pytest.mark.parametrize(
+    ("words", "lacks"),
+    [
+        (f"--conv --dt=u8:s8:s32 {CONV}", "--dt=u8:s8:s32: only f32:f32:f32 is built yet"),
+        (f"--conv --cfg=bf16bf16f32 {CONV}", "--cfg=bf16bf16f32: only f32 is built yet"),
+        (f"--conv --alg=wino {CONV}", "--alg=wino: only direct and auto are built yet"),
+        (f"--conv --dir=BWD_WB {CONV}", "--dir=BWD_WB: BWD_WB is not built yet, only FWD_B, FWD_D, FWD_I"),
+        (f"--conv --bia-dt=s8 {CONV}", "--bia-dt=s8: s8 is not built yet, only f32"),
+        (f"--conv --attr-post-ops=sum:0.5:1:s8 {CONV}", "has 'sum:0.5:1:s8' of type s8"),
+        (f"--conv --attr-post-ops=relu+dw:k3s1p1:s8 {CONV}", "has 'dw:k3s1p1:s8'"),
+        (f"--conv --attr-post-ops='relu;dw_k3s1p1' {CONV}", "has 'dw_k3s1p1'"),
+        (f"--conv --attr-post-ops=add:s32:per_oc:axb {CONV}", "has 'add:s32:per_oc:axb' of type s32"),
+        (f"--conv --attr-post-ops=select:s8:per_tensor:abx {CONV}", "has 'select:s8:per_tensor:abx'"),
+        (f"--conv --attr-post-ops=bounded_relu:0.5 {CONV}", "has 'bounded_relu:0.5'"),
+        (f"--conv --attr-scales=wei:per_oc:bf16 {CONV}", "has 'wei:per_oc:bf16', and only plain f32"),
+        (f"--conv --attr-scales=wei:per_oc:f32:1x32 {CONV}", "and only plain f32 is built yet"),
+        (f"--conv --attr-scales=wei:per_ocic:f16:2x1 {CONV}", "has 'wei:per_ocic:f16:2x1'"),
+        (f"--conv --attr-scales=msrc0:common:2 {CONV}", "and only src, wei, dst is built yet"),
+        (f"--conv --attr-zero-points=src:common:1+dst:common:2 {CONV}", "--attr-zero-points=src:common:1+dst:common:2"),
+        (f"--conv --attr-oscale=per_oc:2.25 {CONV}", "--attr-oscale=per_oc:2.25: not built yet"),
+        (f"--conv --attr-acc-mode=s32 {CONV}", "--attr-acc-mode=s32: not built yet"),
+        (f"--conv --attr-rounding-mode=dst:stochastic {CONV}", "--attr-rounding-mode=dst:stochastic"),
+        (f"--conv --attr-dropout=0.5:12345678 {CONV}", "--attr-dropout=0.5:12345678: not built yet"),
+        ("--matmul --runtime_dims_masks=3:3 2x3:3x4", "--runtime-dims-masks=3:3: not built yet"),
+        ("--matmul --encoding=csr+0.99:: 2x3:3x4", "--encoding=csr+0.99::: not built yet"),
+        ("--reorder --oflag=s8s8_comp:1+zp_comp:1 2x3", "zp_comp is not built yet"),
+        ("--reorder --attr-post-ops=sum:1:3 2x3", "a zero point of the sum is not built yet"),
+        ("--reorder --sdt=f8_e5m2 2x3", "f8_e5m2 is not built yet"),
+        ("--binary --alg=SELECT --sdt=f32:f32:s8 --stag=abx:abx:abx 2x3:2x3:2x3", "select is not built yet"),
+        ("--binary --attr-scales=src:common:0.5+src1:common:0.25 2x3:2x3", "--attr-scales=src:common:0.5"),
+        ("--eltwise --alg=bounded_relu 2x3", "bounded_relu is a function of oneDNN's older versions"),
+    ],
+)
+def test_what_only_onednn_has_is_named(words: str, lacks: str) -> None:
+    assert any(lacks in one for one in missing(words))
+    reader = Reader()
+    with pytest.raises(Unimplemented, match=re.escape(lacks)):  # commands that need a plan
+        reader.read(words.split(), Path())
+
+
+def test_what_is_missing_counts_by_combination() -> None:
+    found = cases(f"--conv --dt=f32,bf16,u8:s8:u8 --attr-post-ops=,add:s8:per_oc --attr-dropout=,0.5 {CONV}")
+    assert len(found) == 12
+    assert [case for case in found if not case.settings.unbuilt] == cases(f"--conv {CONV}")
+    assert str(found[-1]) == f"--conv --attr-post-ops=add:s8:per_oc --dt=u8:s8:u8 --attr-dropout=0.5 {found[0].problem}"
+    assert cases(str(found[-1])) == [found[-1]]
+
+
+@pytest.mark.parametrize("name", sorted(set(DRIVERS) - set(driver_names())))
+def test_drivers_that_are_not_built_are_read(name: str) -> None:
+    problem = "--case=op/f32/conv.json" if name == "graph" else "l1t1mb1sic16"
+    (case,) = cases(f"--{name} --reset --prop=FWD_D,BWD_D --what=ever --match= {problem}")
+    assert case.driver.name == name
+    with pytest.raises(Unimplemented, match="not built yet"):
+        case.driver.work(case)
+    assert name in all_driver_names()
+
+
+def test_reset_forgets_what_describes_a_problem() -> None:
+    words = "--mode=I --match=ic3 --impl=direct --skip-impl=ref --attr-dropout=0.5 --dt=bf16 --reset"
+    (case,) = cases(f"{words} {CONV} ic4ih8oc4kh3")
+    assert (case.settings.mode, case.settings.match) == ("I", "ic3")
+    assert (case.settings.impl, case.settings.skip_impl, case.settings.unbuilt) == ((), (), ())
+
+
+def run_file(tmp_path: Path, text: str, *words: str) -> int:
+    (tmp_path / "file").write_text(text)
+    return main(["bench", *words, f"--batch={tmp_path / 'file'}"])
+
+
+def test_a_line_that_cannot_be_read_is_reported_and_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (
+        f'--frobnicate=1\n--alg=fft\n{CONV}\n--reset\nic3oc4\n{CONV} n"open\n--batch=none\n--dt=f32,f31\n{CONV}\n'
+        "--dt=f64,bf16 ic4ih8oc4kh3\n--reset --dtag=abc ic5ih8oc4kh3"
+    )
+    assert run_file(tmp_path, text, "--json=-") == 1
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(record["title"], record["status"]) for record in records] == [
+        ("file:1", "invalid_arguments"),
+        ("file:2", "invalid_arguments"),
+        ("file:3", "skipped"),
+        ("file:5", "invalid_arguments"),
+        ("file:6", "invalid_arguments"),
+        ("mb1ic3ih8oc4oh6kh3ph0", "passed"),
+        ("file:7", "invalid_arguments"),
+        ("file:8", "invalid_arguments"),
+        ("mb1ic3ih8oc4oh6kh3ph0", "passed"),
+        ("mb2ic4ih8oc4oh6kh3ph0", "unimplemented"),
+        ("mb2ic4ih8oc4oh6kh3ph0", "unimplemented"),
+        ("mb2ic5ih8oc4oh6kh3ph0", "skipped"),
+    ]
+    assert "no such option" in records[0]["reason"]
+    assert "--alg=fft, file:2, could not be read" in records[2]["reason"]
+    assert "tag 'abc'" in records[-1]["reason"]
+
+
+def test_only_what_is_wrong_makes_a_run_of_files_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_file(tmp_path, f"--dt=bf16,f32 {CONV}\n--bnorm mb1ic3ih8\n--engine=gpu --eltwise 2x3", "--conv") == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "tests:4 passed:1 skipped:1 mistrusted:0 unimplemented:2 invalid_arguments:0 failed:0 listed:0"
+
+
+def test_a_mistake_on_the_command_line_comes_before_everything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("--eltwise\n2x3\n")
+    assert main(["bench", CONV, f"--batch={tmp_path / 'file'}", "2x3", "--alg=tanhh"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "--alg=tanhh: must be one of relu" in captured.err
+
+
+def test_options_that_choose(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--eltwise --mode=L --alg=relu,tanh,exp --match=tanh|exp 2x3 --match= --repeats-per-prb=2 --start=3 5 7"
+    assert main(["bench", *words.split()]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["--eltwise --alg=tanh 2x3", "--eltwise --alg=exp 2x3"]
+    each = [f"--eltwise{alg} {dims}" for dims in (5, 7) for alg in ("", " --alg=tanh", " --alg=exp")]
+    assert lines[2:] == [line for line in each[1:] for _ in range(2)]  # the fourth of all is the second of 5
+
+
+@pytest.mark.parametrize(("mode", "status"), [("R", "executed"), ("I", "initialized"), ("F", "timed")])
+def test_modes(mode: str, status: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--json=-", f"--mode={mode}", "--fix-times-per-prb=1", CONV]) == 0
+    captured = capsys.readouterr()
+    record = json.loads(captured.out)
+    assert (record["status"], record["us"] is not None) == (status, mode == "F")
+    assert f"{status}:1" in captured.err
+
+
+def test_filters_of_implementations(capsys: pytest.CaptureFixture[str]) -> None:
+    words = f"--json=- {CONV} --impl=direct,x64 {CONV} --impl=wino {CONV} --impl= --skip-impl=ref,dir {CONV}"
+    assert main(["bench", *words.split()]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [record["status"] for record in records] == ["passed", "passed", "skipped", "skipped"]
+    assert "--impl and --skip-impl leave none of direct:" in records[-1]["reason"]
+
+
+def test_given_strides_and_a_third_tensor(capsys: pytest.CaptureFixture[str]) -> None:
+    conv = "--conv --strides=2304x1x192x16::2304x1x384x48 mb2ic8ih12oc20oh6kh2sh2ph0"
+    matmul = "--matmul --strides=13x1:7x1:9x1,::13x1 2x4:4x4:2x4"
+    reorder = "--reorder --strides=40x4x1:1x2x8 2x4x3"
+    ranks = "--binary --strides=: 8x8x3:8x8 5x3:5"
+    assert main(["bench", *f"{conv} {matmul} {reorder} {ranks}".split()]) == 0
+    assert " passed:6 " in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "words", ["--matmul 2x4:4x3:2x5", "--binary --inplace=true 1x5:3x5", "--stag=abc ic2ih8oc4kh3"]
+)
+def test_what_onednn_calls_invalid(words: str) -> None:
+    with pytest.raises(InvalidArguments):
+        for case in cases(words):
+            case.driver.work(case).describe()
+
+
+def test_the_page_names_every_word() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "bench.md").read_text()
+    for name in (*NO_EFFECT, *NEUTRAL, *(f"{name}" for name in DRIVERS)):
+        assert f"`{name}`" in page or f"`--{name}`" in page, name
+
+
+def test_onednns_input_files(pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of CI, which are small: whatever is built passes, and every line is read."""
+    folder = pytestconfig.getoption("--benchdnn-inputs")
+    if not folder:
+        pytest.skip(
+            "oneDNN's input files are not in this tree: give pytest --benchdnn-inputs=.../tests/benchdnn/inputs"
+        )
+    paths = [path for name in DRIVERS for path in sorted(Path(folder, name).glob(f"test_{name}_ci*"))]
+    assert paths, f"no test_*_ci in the drivers' folders of {folder}"
+    wrong = []
+    for path in paths:
+        main(["bench", "--json=-", f"--{path.parent.name}", f"--batch={path.resolve()}"])
+        for record in map(json.loads, capsys.readouterr().out.splitlines()):
+            if record["status"] in ("failed", "invalid_arguments"):
+                wrong.append(f"{path.name}: {record['args'] or record['title']}: {record['reason']}")
+    assert wrong == []

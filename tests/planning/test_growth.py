@@ -1,0 +1,59 @@
+"""Plans do not grow with rows: what is written out stays small, is proved, and computes the same on every team."""
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tools.planning import KINDS
+
+MOST_RECORDS = 1 << 15
+FOLDED = ("matmul m x 64 : 64 x 64", "inner product m x 64", "reorder m x 17 x 7, abc to aBc8b", "shuffle m x 64 x 7")
+ENGINE = dnn.Engine(isa="avx2", threads=2, l2_bytes=512 << 10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_records_of_a_hundred_million_rows(kind: str) -> None:
+    plan = dnn.primitive_desc(KINDS[kind](10**8), engine=ENGINE).plan
+    assert sum(len(phase.records) for phase in plan.phases) <= 2 * MOST_RECORDS
+    if kind in FOLDED:
+        plan.check()
+
+
+@pytest.mark.parametrize("dims", [(40_000, 16, 64), (300_001, 64, 1), (100_003, 3, 40), (50, 16, 100_000)], ids=str)
+def test_products_in_rounds(isa: str, dims: tuple[int, int, int]) -> None:
+    m, k, n = dims
+    random = np.random.default_rng(m)
+    src, weights = (random.integers(-3, 4, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    descs = [dnn.MemoryDesc(shape, dnn.f32, "ab") for shape in ((m, k), (k, n), (m, n))]
+    for threads in (1, 3):
+        pd = dnn.primitive_desc(dnn.MatMul(*descs), engine=dnn.Engine(threads=threads, l2_bytes=512 << 10))
+        pd.plan.check()
+        memories = {name: dnn.Memory(desc) for name, desc in pd.plan.tensors.items()}
+        memories["src"].array[...] = src.reshape(memories["src"].array.shape)
+        memories["weights"].array[...] = weights.reshape(memories["weights"].array.shape)
+        dnn.Primitive(pd).execute(**memories)
+        assert np.array_equal(memories["dst"].array.reshape(m, n), src @ weights)
+
+
+def test_a_batch_of_images_in_rounds(isa: str) -> None:
+    """1x1 with an operand for each image, so that a product is the answer."""
+    images, channels, pixels = 5000, 8, 16
+    random = np.random.default_rng(1)
+    src = random.integers(-3, 4, (images, channels, pixels)).astype(np.float32)
+    weights = random.integers(-3, 4, (channels, channels)).astype(np.float32)
+    added = random.integers(-3, 4, (images, 1, 1)).astype(np.float32)
+    free = dnn.MemoryDesc((images, channels, 4, 4), dnn.f32, "nhwc")
+    attr = dnn.Attr([dnn.Binary("add", dnn.MemoryDesc((images, 1, 1, 1), dnn.f32, "abcd"))])
+    any_weights = dnn.MemoryDesc((channels, channels, 1, 1), dnn.f32, "any")
+    engine = dnn.Engine(threads=2)
+    pd = dnn.primitive_desc(dnn.ConvolutionForward(src=free, weights=any_weights, dst=free), attr, engine)
+    memories = {name: dnn.Memory(desc) for name, desc in pd.plan.tensors.items()}
+    memories["src"] = dnn.Memory(free, np.ascontiguousarray(src.transpose(0, 2, 1)).ravel())
+    plain = dnn.Memory(dnn.MemoryDesc(any_weights.dims, dnn.f32, "abcd"), weights.ravel())
+    packing = dnn.primitive_desc(dnn.Reorder(plain.desc, memories["weights"].desc), engine=engine)
+    dnn.Primitive(packing).execute(src=plain, dst=memories["weights"])
+    memories["binary_0"] = dnn.Memory(pd.plan.tensors["binary_0"], added.ravel())
+    pd.plan.check()
+    dnn.Primitive(pd).execute(**memories)
+    found = memories["dst"].array.reshape(images, pixels, channels).transpose(0, 2, 1)
+    assert np.array_equal(found, np.einsum("oc,icp->iop", weights, src) + added)

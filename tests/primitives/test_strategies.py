@@ -1,0 +1,58 @@
+"""Every way to compute a product is an implementation: a plan that is proven and right, or a reason."""
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.primitives.tensors import holding, read
+
+NAMES = ["dots", "outer", "rows", "packing_tiles", "split_k", "pack_weights+tiles", "tiles"]
+REASONS = {
+    "dots": "it is no matrix of 8 or more dense rows of 8 vectors times a dense vector",
+    "outer": "there are 300 steps of k, outer products are for 1 to 8",
+    "rows": "dst is more than a single row",
+    "split_k": "there are tiles enough for many threads, or they are so short that a second phase costs more",
+}
+
+
+def desc(dims: tuple[int, ...], tag: str = "ab") -> dnn.MemoryDesc:
+    return dnn.MemoryDesc(dims, dnn.f32, tag)
+
+
+def asked(m: int, k: int, n: int, weights: str = "ab") -> list[dnn.PrimitiveDesc | dnn.Refusal]:
+    request = dnn.MatMul(desc((m, k)), desc((k, n), weights), desc((m, n)))
+    return dnn.implementations(request, engine=dnn.Engine(isa="avx2", threads=1, l2_bytes=512 << 10))
+
+
+def test_all_are_listed_with_a_plan_or_a_reason() -> None:
+    answers = asked(256, 300, 300)
+    found = {x.implementation: x.reason if isinstance(x, dnn.Refusal) else "" for x in answers}
+    taken = {"packing_tiles+tiles:avx2": "", "pack_weights+tiles:avx2": "", "tiles:avx2": ""}
+    assert found == {f"{name}:avx2": reason for name, reason in REASONS.items()} | taken
+
+
+@pytest.mark.parametrize("dims", [(256, 300, 300), (40, 2000, 30), (1, 1000, 1000), (100, 4, 64), (300, 300, 1)])
+@pytest.mark.parametrize("weights", ["ab", "ba"])
+def test_all_that_take_it_compute_the_same(dims: tuple[int, int, int], weights: str) -> None:
+    m, k, n = dims
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(-3, 4, (m, k)).astype(np.float32), rng.integers(-3, 4, (k, n)).astype(np.float32)
+    answers = asked(m, k, n, weights)
+    assert len(answers) == len(NAMES)
+    plans = [x for x in answers if isinstance(x, dnn.PrimitiveDesc)]
+    assert plans
+    for pd in plans:
+        pd.plan.check()
+        src, factors = holding(desc((m, k)), a), holding(desc((k, n), weights), b)
+        dst = dnn.Memory(desc((m, n)))
+        dnn.Primitive(pd).execute(src=src, weights=factors, dst=dst)
+        np.testing.assert_array_equal(read(dst), a @ b, pd.implementation)
+
+
+def test_what_no_strategy_takes_has_one_reason_behind_all() -> None:
+    request = dnn.MatMul(desc((4, 4)), dnn.MemoryDesc((4, 4), dnn.s8, "ab"), desc((4, 4)))
+    answers = dnn.implementations(request, engine=dnn.Engine(isa="avx2", threads=1))
+    assert [x.implementation for x in answers] == [f"{name}:avx2" for name in NAMES]
+    with pytest.raises(dnn.Unimplemented, match="tiles:avx2: weights is s8, only f32 is implemented") as error:
+        dnn.primitive_desc(request, engine=dnn.Engine(isa="avx2", threads=1))
+    assert str(error.value).count("only f32") == 1
