@@ -9,7 +9,7 @@ from asmdnn.generators.move.conversion import SIZE_BYTES, Conversion
 from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec
 
 REORDER_ISA = "avx2"  # serves every level

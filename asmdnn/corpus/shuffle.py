@@ -6,10 +6,11 @@ Every window of a tile is used: kernels load no other one, while a footprint has
 from collections.abc import Iterator
 from dataclasses import replace
 
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_body import Part, Tile
+from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.shuffle_network import ZERO, Lanes
-from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
 
 ShuffleKernel = ShuffleSpec | RowsSpec | ElementsSpec
 SHUFFLE_ISA = "avx2"  # serves every level

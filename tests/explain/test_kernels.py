@@ -10,7 +10,7 @@ from asmdnn.explain.classes import CLASSES, bytes_of, class_of, flops_of
 from asmdnn.explain.kernels import kernel_of, listing_of
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import TapGroup
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.assembler import Assembler, Line, mem
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.runtime.execution import generate

@@ -10,7 +10,7 @@ from asmdnn.generators.contract import Spec
 from asmdnn.generators.dot.conv_shape import DST, SRC
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.postops import ReluOp
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.assembler import Assembler, mem, register, rsp
 from asmdnn.isa.layout import Line
 from asmdnn.isa.levels import isa_of

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from tests.emulator import Violation
 from tests.generators.case import Case
 from tests.generators.cases import case_of

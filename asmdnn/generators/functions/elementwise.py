@@ -122,6 +122,8 @@ class ElementwiseSpec:
             asm.JE(plain)
             with if_aligned(asm, code.pointers[DST], v.bytes, left):
                 code.all_rows(left, v.stream)
+                asm.SFENCE()
+                asm.ret()
             asm.bind(plain)
         code.all_rows(left, v.store)
         asm.ret()

@@ -84,6 +84,8 @@ class TransposeSpec:
                 tiles.store_vector = asm.VMOVNTDQ
                 self.all_blocks(asm, tiles, src, dst, left)
                 tiles.store_vector = asm.VMOVDQU
+                asm.SFENCE()
+                asm.ret()
         self.all_blocks(asm, tiles, src, dst, left)
         asm.ret()
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
+from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.shuffle_network import ZERO
-from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
 from tests.generators.case import Case, Reference
 from tests.support.arena import REACH_BYTES
 from tests.support.octets import Octets
