@@ -109,8 +109,8 @@ def test_a_pack_for_a_lower_level_serves_a_higher_one(
     lower, higher = (dnn.Engine(isa=name, threads=1, machine="zen5") for name in (f32_level(isa), isa))
     write_pack(tmp_path / "a.pack", [dnn.primitive_desc(desc, engine=lower)])
     monkeypatch.setattr(packs, "_loaded", [])
-    plans.shrink(0)
+    plans.clear()
     dnn.load_pack(tmp_path / "a.pack")
     monkeypatch.setattr(implementation, "try_all", None)  # who plans anew fails
     assert dnn.primitive_desc(desc, engine=higher).plan.check() is None
-    plans.shrink(0)
+    plans.clear()
