@@ -232,6 +232,37 @@ def test_what_is_allowed_is_not_complained_about() -> None:
     assert complaints("from . import plan\nfrom .plan import Plan", "asmdnn.planning.check") == []
 
 
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Modules that import one another, be it in steps."""
+
+    def reached(start: str) -> set[str]:
+        found, waiting = set[str](), [start]
+        while waiting:
+            more = graph[waiting.pop()] - found
+            found |= more
+            waiting += more
+        return found
+
+    behind = {module: reached(module) for module in graph}
+    rings = {frozenset(other for other in behind[module] if module in behind[other]) for module in graph}
+    return sorted(sorted(ring) for ring in rings if ring)
+
+
+def test_no_module_imports_itself_in_steps() -> None:
+    """Neither when it is imported nor inside functions or for types only, also not within a package."""
+    known = dict(modules())
+    graph = {
+        module: {x.module for x in imports_of(path.read_text(), module, path.name == "__init__.py")} & known.keys()
+        for module, path in known.items()
+    }
+    assert circles(graph) == []
+
+
+def test_circles_are_seen() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": {"e"}}) == [["a", "b", "c"], ["e"]]
+    assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
 def python(script: str, **environment: str) -> str:
     result = subprocess.run(
         [sys.executable, "-c", script],

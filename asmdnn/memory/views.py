@@ -6,14 +6,38 @@ and a stride.  Views cut, drop, merge and regroup levels.
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.layout import Blocks, naturals
 from asmdnn.memory.tags import LETTERS
+from asmdnn.types import DataType
 
-if TYPE_CHECKING:
-    from asmdnn.memory.desc import MemoryDesc
+
+class Described(Protocol):
+    """What is read here of a MemoryDesc."""
+
+    @property
+    def dims(self) -> tuple[int, ...]: ...
+    @property
+    def ndims(self) -> int: ...
+    @property
+    def dtype(self) -> DataType: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    @property
+    def inner_blocks(self) -> Blocks: ...
+    @property
+    def blocks(self) -> tuple[int, ...]: ...
+    @property
+    def offset0(self) -> int: ...
+    @property
+    def padded_dims(self) -> tuple[int, ...]: ...
+    @property
+    def has_padding(self) -> bool: ...
+    @property
+    def inner_strides(self) -> tuple[int, ...]: ...
+    def nelems(self) -> int: ...
 
 
 class Level(NamedTuple):
@@ -24,7 +48,7 @@ class Level(NamedTuple):
     inner: bool
 
 
-def submemory_offset(desc: "MemoryDesc", dims: tuple[int, ...], offsets: tuple[int, ...]) -> int:
+def submemory_offset(desc: Described, dims: tuple[int, ...], offsets: tuple[int, ...]) -> int:
     """The offset0 of the view of `dims` elements from index `offsets` on.  Raises InvalidArguments."""
     if len(dims) != desc.ndims or len(offsets) != desc.ndims:
         raise InvalidArguments(f"submemory of {desc} needs {desc.ndims} dims and offsets: not {dims} and {offsets}")
@@ -54,7 +78,7 @@ def inverse_permutation(permutation: Sequence[int], ndims: int) -> list[int]:
     return sorted(range(ndims), key=permutation.__getitem__)
 
 
-def levels_of(desc: "MemoryDesc") -> list[list[Level]]:
+def levels_of(desc: Described) -> list[list[Level]]:
     """The levels of each dim, outermost first; the first one counts blocks."""
     levels = [
         [Level(padded // block, stride, False)]
@@ -65,7 +89,7 @@ def levels_of(desc: "MemoryDesc") -> list[list[Level]]:
     return levels
 
 
-def plain_strides(desc: "MemoryDesc") -> tuple[int, ...] | None:
+def plain_strides(desc: Described) -> tuple[int, ...] | None:
     """One stride per dim that says where every element lies; None if blocks or padding forbid it."""
     if not desc.inner_blocks:
         return desc.strides
@@ -80,7 +104,7 @@ def plain_strides(desc: "MemoryDesc") -> tuple[int, ...] | None:
     return tuple(strides)
 
 
-def reshaped(desc: "MemoryDesc", dims: tuple[int, ...]) -> tuple[tuple[int, ...], Blocks]:
+def reshaped(desc: Described, dims: tuple[int, ...]) -> tuple[tuple[int, ...], Blocks]:
     """Strides and inner blocks that give `dims` the same elements in the same (row-major) order at the same places.
 
     Raises InvalidArguments if there are none.
@@ -105,7 +129,7 @@ def reshaped(desc: "MemoryDesc", dims: tuple[int, ...]) -> tuple[tuple[int, ...]
     return _fill_in(regrouped, dims, unit)
 
 
-def _regrouped(desc: "MemoryDesc", levels: list[list[Level]], dims: tuple[int, ...]) -> list[list[Level]] | None:
+def _regrouped(desc: Described, levels: list[list[Level]], dims: tuple[int, ...]) -> list[list[Level]] | None:
     """The levels of each of the new dims; None if they cannot be had.
 
     Old and new dims are paired into the smallest groups of equally many elements.  A padded dim has no other digits

@@ -7,11 +7,11 @@ import numpy as np
 from asmdnn.generators.contract import Range, TapList
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import NOTHING, Int64, Phase
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls
 
 
-def check_form(plan: Plan, index: int) -> None:
+def check_form(plan: Schedule, index: int) -> None:
     """The executor walks dense int64 records of one width, and trusts their kernel indices."""
     phase, width = plan.phases[index], 1 + plan.arguments
     records, where = phase.records, f"phase {index}"
@@ -36,7 +36,7 @@ def check_form(plan: Plan, index: int) -> None:
         check_view(plan, phase, view.buffer, where)
 
 
-def check_view(plan: Plan, phase: Phase, name: str, where: str) -> None:
+def check_view(plan: Schedule, phase: Phase, name: str, where: str) -> None:
     """All views of a buffer lie inside it."""
     for view in phase.arguments:
         if view.buffer != name or view == NOTHING:
@@ -48,7 +48,7 @@ def check_view(plan: Plan, phase: Phase, name: str, where: str) -> None:
             raise PlanError(f"{where}: the view {view} leaves {name}, which has {plan.buffer_bytes(name)} bytes")
 
 
-def check_calls(plan: Plan, calls: Calls, where: str) -> None:
+def check_calls(plan: Schedule, calls: Calls, where: str) -> None:
     """The accesses of one kernel's records are inside their views."""
     for side in (calls.accesses.reads, calls.accesses.writes):
         for argument, spans in side.items():
@@ -62,7 +62,7 @@ def check_calls(plan: Plan, calls: Calls, where: str) -> None:
         check_taps(plan, calls, calls.taps, where)
 
 
-def check_bounds(plan: Plan, calls: Calls, argument: int, reach: tuple[int, int], where: str) -> None:
+def check_bounds(plan: Schedule, calls: Calls, argument: int, reach: tuple[int, int], where: str) -> None:
     """Bytes [first, last) from the start of a view are inside it."""
     view, (first, last) = calls.view(argument), reach
     limit = plan.buffer_bytes(view.buffer) - view.offset_bytes if view.size_bytes is None else view.size_bytes
@@ -70,7 +70,7 @@ def check_bounds(plan: Plan, calls: Calls, argument: int, reach: tuple[int, int]
         raise PlanError(f"{where}: bytes [{first}, {last}) of {view} are touched, which has {limit}")
 
 
-def check_taps(plan: Plan, calls: Calls, taps: TapList, where: str) -> None:
+def check_taps(plan: Schedule, calls: Calls, taps: TapList, where: str) -> None:
     """Every tap of every list that the records use stays inside its views."""
     view = calls.view(taps.argument)
     values = plan.constants[view.buffer]
@@ -110,7 +110,7 @@ def read_tap_list(values: Int64, start_bytes: int, taps: TapList, where: str) ->
         at += 1 + count * width
 
 
-def continued(plan: Plan, index: int, old: Sequence[Calls], new: Sequence[Calls] = ()) -> set[str]:
+def continued(plan: Schedule, index: int, old: Sequence[Calls], new: Sequence[Calls] = ()) -> set[str]:
     """The buffers in which record i of the phase writes exactly what record i of the phase before wrote; not none."""
     before, after = plan.phases[index - 1], plan.phases[index]
     buffers = [[view.buffer for view in phase.arguments] for phase in (before, after)]

@@ -23,14 +23,14 @@ from asmdnn.planning import bounds
 from asmdnn.planning.coverage import Coverage, PlanError, Runs, count, cover, elements_of, longest, period_of
 from asmdnn.planning.groups import check_groups, merged_by_group
 from asmdnn.planning.phase import Int64, Phase, waits
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls, Extent, calls_of, in_chunks
 
 __all__ = ["PlanError", "check_plan"]
 SCRATCH_ELEMENT_BYTES = 4  # what kernels keep between phases is f32
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: Schedule) -> None:
     """Raise PlanError unless all of the above holds."""
     for index in range(len(plan.phases)):
         bounds.check_form(plan, index)
@@ -48,7 +48,7 @@ class Proof:
     element.  since_reads, since_writes: what phases since the last barrier have touched.
     """
 
-    plan: Plan
+    plan: Schedule
     ready: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
     partial: dict[str, tuple[str, Coverage]] = field(default_factory=dict)
@@ -222,7 +222,7 @@ def loops_of(one: Calls, argument: int, size: int) -> tuple[tuple[int, int], ...
     return tuple((times, stride // size) for times, stride in one.repeats(argument))
 
 
-def periods_of(plan: Plan, calls: Sequence[Sequence[Calls]]) -> dict[str, int]:
+def periods_of(plan: Schedule, calls: Sequence[Sequence[Calls]]) -> dict[str, int]:
     """By which period buffers are folded, in elements: those that rounds write."""
     strides: dict[str, list[int]] = {}
     for one in (one for of_phase in calls for one in of_phase if one.phase.repeats):

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from asmdnn.planning.bounds import read_tap_list
 from asmdnn.planning.coverage import PlanError, Runs
 from asmdnn.planning.phase import Int64, Phase
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls
 
 Stamps = dict[str, npt.NDArray[np.int32]]  # of every byte of a buffer the group that wrote it last
@@ -33,7 +33,7 @@ def merged_by_group(pieces: Sequence[Piece], groups: Int64, where: str) -> list[
     return [Runs(begins[starts] - base, stops - base, *loops)]
 
 
-def check_groups(plan: Plan, phase: Phase, calls: Sequence[Calls], ready: set[str], where: str) -> None:
+def check_groups(plan: Schedule, phase: Phase, calls: Sequence[Calls], ready: set[str], where: str) -> None:
     """What groups read of scratch that is not ready, such as their own, they have written before, in their order."""
     buffers = {view.buffer for view in phase.arguments} - ready - {""}
     for name in buffers:
@@ -55,7 +55,7 @@ def check_groups(plan: Plan, phase: Phase, calls: Sequence[Calls], ready: set[st
             check_order(plan, own[number], number, stamps, group, where)
 
 
-def check_order(plan: Plan, one: Calls, number: int, stamps: Stamps, group: int, where: str) -> None:
+def check_order(plan: Schedule, one: Calls, number: int, stamps: Stamps, group: int, where: str) -> None:
     """One record: what it reads bears its group's stamp, what it writes gets it."""
     for argument, begin, end in reads_of(plan, one, number, where):
         name = one.view(argument).buffer
@@ -69,7 +69,7 @@ def check_order(plan: Plan, one: Calls, number: int, stamps: Stamps, group: int,
                 stamps[name][start + begin : start + end] = group
 
 
-def reads_of(plan: Plan, one: Calls, number: int, where: str) -> Iterator[tuple[int, int, int]]:
+def reads_of(plan: Schedule, one: Calls, number: int, where: str) -> Iterator[tuple[int, int, int]]:
     """(argument, first byte, end) in the buffer of everything that a record reads."""
     record = one.phase.records[number]
 

@@ -161,7 +161,11 @@ def views(buffers: Sequence[str]) -> tuple[View, ...]:
 
 
 def records_of(arguments: Sequence[str], columns: Mapping[str, Int64 | int], kernel: Int64 | int = 0) -> Int64:
-    """int64[n, 1 + arguments] from named columns of offsets, int64[n] or one number for all; 0 where none is given."""
+    """int64[n, 1 + arguments] from named columns of offsets, int64[n] or one number for all; 0 where none is given.
+
+    Names are different: of two equal ones the second would stay 0.
+    """
+    assert len(set(arguments)) == len(arguments)
     rows = np.broadcast_shapes(*(np.shape(column) for column in columns.values()), np.shape(kernel)) or (1,)
     records = np.zeros((*rows, 1 + len(arguments)), np.int64)
     records[:, 0] = kernel

@@ -11,23 +11,37 @@ Rows of zeros behind those of src make the last tiles: they are stored without b
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from asmdnn.generators.move.pieces import Place
 from asmdnn.isa.assembler import Assembler, mem, rsp
 from asmdnn.isa.elements import HALF_BYTES, load_bytes, store_bytes
 
-if TYPE_CHECKING:
-    from asmdnn.generators.move.transpose import TransposeSpec
-
 VECTOR_BYTES = 2 * HALF_BYTES
 SPILL = mem(rsp, -VECTOR_BYTES, size=VECTOR_BYTES)  # in the red zone: a transpose calls nothing
+
+
+class Shape(Protocol):
+    """What is read here of a TransposeSpec."""
+
+    @property
+    def unit_bytes(self) -> int: ...
+    @property
+    def src_row_bytes(self) -> int: ...
+    @property
+    def dst_row_bytes(self) -> int: ...
+    @property
+    def columns(self) -> int: ...
+    @property
+    def zero_rows(self) -> int: ...
+    @property
+    def stored_rows(self) -> int: ...
 
 
 class Tiles:
     """Emits tiles of a transpose relative to the pointers `src` and `dst`."""
 
-    def __init__(self, asm: Assembler, spec: "TransposeSpec", src: Any, dst: Any) -> None:
+    def __init__(self, asm: Assembler, spec: Shape, src: Any, dst: Any) -> None:
         self.asm, self.spec, self.src, self.dst = asm, spec, src, dst
         self.unit = spec.unit_bytes
         self.size = HALF_BYTES // self.unit  # N

@@ -45,6 +45,7 @@ def schedule_tiles(
     """The plan for resolved tensors, those of the chain among them; `g` may be the flattened geometry."""
     width = tiling.vectors * lanes_of(engine.isa)
     bias = "bias" in tensors and not chain.adds_bias
+    placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
     ranges = choose_depths(g, 4 * width, engine.l2_bytes) if chain.may_split else [(0, g.ic)]
     tiles = make_tiles(g, tiling.pixels, tiling.strip_rows)
     taps, starts = make_tap_lists(g, tiles.patterns, ranges, 4 * width)
@@ -56,7 +57,7 @@ def schedule_tiles(
     depth_share = (ranges[0][1] - ranges[0][0]) / g.ic  # ranges are equal but for the last
     src_bytes = 4 * images * g.ic * g.src_pixels
     order = choose_order(int(src_bytes * depth_share), int(panel_bytes * depth_share), panels, count, engine.l2_bytes)
-    panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share), operands)
+    panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share), placed)
     chunk = -(-count // order.chunks)
     share = np.arange(count) % chunk * int(panel_bytes * depth_share) // chunk
     lines = ahead_lines(4 * width, chunk)
@@ -65,13 +66,13 @@ def schedule_tiles(
     made = []
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     depths = list(make_depths(ranges, bias, post_ops))
-    steps = offsets_of_images(g, operands)
+    steps = offsets_of_images(g, placed)
     for begin, end, repeats in rounds_of(g.mb, images, rounds, steps):
         for d, depth in enumerate(depths):
             spec_of, cycles = make_specs(g, tiles.patterns, tiling, panels, depth, lines, engine.isa, specs)
             pattern = np.tile(tiles.pattern, end - begin)
             ahead = share[: len(pattern)] + panel_bytes * depth.begin // g.ic
-            rows = offsets_of_tiles(g, tiles, operands, begin, end)
+            rows = offsets_of_tiles(g, tiles, placed, begin, end)
             rows[:, 1 + TAPS], rows[:, 1 + AHEAD] = starts[d, pattern], ahead
             laid_out = lay_out(rows, panel_offsets, pattern, spec_of, cycles, order.panels_at_once, chunk)
             made.append((laid_out, d > 0, begin > 0 and d == 0, repeats))
