@@ -23,6 +23,7 @@ import asmdnn as dnn
 from asmdnn import environment
 from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import f32_level
+from asmdnn.ops.calls import ArrayCall
 from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 
 PLANNED_LEVELS = {"avx2": "AVX2", "avx512_core": "AVX-512"}
@@ -74,15 +75,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{EMULATED}(name): executes code of this ISA level on an emulated CPU")
     if host() is not detected():  # before anybody loads an OpenMP runtime
         os.environ.setdefault("OMP_NUM_THREADS", str(min(host().cores, MOST_THREADS)))
-    for name in ("bind", "execute"):
-        setattr(dnn.Primitive, name, _noting_its_level(getattr(dnn.Primitive, name)))
+    for owner, name in ((dnn.Primitive, "bind"), (dnn.Primitive, "execute"), (ArrayCall, "run")):
+        setattr(owner, name, _noting_its_level(getattr(owner, name)))
 
 
 def _noting_its_level(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def note(primitive: dnn.Primitive, *arguments: Any, **named: Any) -> Any:
+    def note(self: dnn.Primitive | ArrayCall, *arguments: Any, **named: Any) -> Any:
+        primitive = self._primitive if isinstance(self, ArrayCall) else self
         _levels.add(f32_level(primitive.pd.engine.isa))
-        return method(primitive, *arguments, **named)
+        return method(self, *arguments, **named)
 
     return note
 

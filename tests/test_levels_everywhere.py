@@ -19,7 +19,7 @@ from asmdnn.isa.vectors import F32_LEVELS, f32_level
 from asmdnn.jit import packs
 from asmdnn.planning.machine import typical_machine
 from asmdnn.primitives import implementation
-from asmdnn.primitives.implementation import first_plan
+from asmdnn.primitives.implementation import plans
 from asmdnn.primitives.packing import write_pack
 
 NAMES = {level.name for level in LEVELS}
@@ -109,8 +109,8 @@ def test_a_pack_for_a_lower_level_serves_a_higher_one(
     lower, higher = (dnn.Engine(isa=name, threads=1, machine="zen5") for name in (f32_level(isa), isa))
     write_pack(tmp_path / "a.pack", [dnn.primitive_desc(desc, engine=lower)])
     monkeypatch.setattr(packs, "_loaded", [])
-    first_plan.cache_clear()
+    plans.clear()
     dnn.load_pack(tmp_path / "a.pack")
     monkeypatch.setattr(implementation, "try_all", None)  # who plans anew fails
     assert dnn.primitive_desc(desc, engine=higher).plan.check() is None
-    first_plan.cache_clear()
+    plans.clear()

@@ -25,9 +25,9 @@ from asmdnn.bench.quantization import real
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
 from asmdnn.bench.words import tag
 from asmdnn.errors import InvalidArguments, Unimplemented
-from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.attr import MAX_POST_OPS, AnyPostOp
+from asmdnn.primitives.attributes.numbers import parameters_of
 from asmdnn.primitives.attributes.words import post_op_word
 from asmdnn.primitives.elementwise.eltwise import FORWARD_ALGS
 from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm
@@ -131,7 +131,7 @@ def _eltwise(alg: str, entry: str, fields: Sequence[str]) -> dnn.Eltwise:
     if len(fields) > 3:
         raise InvalidArguments(f"has '{entry}' with too many numbers: write {alg}[:ALPHA[:BETA[:SCALE]]]")
     numbers = dict(zip(("alpha", "beta", "scale"), map(real, fields), strict=False))
-    unused = {"alpha", "beta"}.difference(ALGORITHMS[alg].parameters)  # oneDNN's files give them, and it ignores them
+    unused = {"alpha", "beta"}.difference(parameters_of(alg))  # oneDNN's files give them, and it ignores them
     try:
         return dnn.Eltwise(cast(EltwiseAlgorithm, alg), **{n: v for n, v in numbers.items() if n not in unused})
     except InvalidArguments as error:

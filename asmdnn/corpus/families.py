@@ -17,7 +17,7 @@ from asmdnn.corpus.copies import (
     transpose_specs,
 )
 from asmdnn.corpus.elementwise import MAPS, chains
-from asmdnn.corpus.low_precision import LEVELS_OF_TYPES, LOW_PRECISION_FAMILIES
+from asmdnn.corpus.low_precision import LEVELS_OF_TYPES, LOW_PRECISION_FAMILIES, conv_tiles
 from asmdnn.corpus.matmul import MATMUL_FAMILIES
 from asmdnn.corpus.shuffle import SHUFFLE_ISA, SHUFFLES
 from asmdnn.generators.dot import conv_shape, matmul_shape
@@ -61,6 +61,7 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
     for types, isa in LEVELS_OF_TYPES:
         of_types = LOW_PRECISION_FAMILIES.items()
         found |= {f"matmul-{name}-{types}-{isa}": tuple(family(isa, types)) for name, family in of_types}
+        found[f"conv-{types}-{isa}"] = tuple(conv_tiles(isa, types))
     found |= {f"shuffle-{name}-{SHUFFLE_ISA}": tuple(family()) for name, family in SHUFFLES.items()}
     return found | {
         f"copy-{REORDER_ISA}": tuple(copy_specs()),

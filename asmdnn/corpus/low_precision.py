@@ -1,9 +1,11 @@
-"""The specs of matrix tiles of other types than f32: the cases of f32 tiles, and every cut of a group of k."""
+"""The specs of tiles of other types than f32: the cases of f32 tiles, and every cut of a group of k."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 
-from asmdnn.corpus import matmul
+from asmdnn.corpus import conv, matmul
+from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST
@@ -43,6 +45,17 @@ def _of(family: Callable[[str], Iterator[MatmulTileSpec]]) -> Callable[[str, Typ
 def operands(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
     """Some chains of post-ops that read tensors."""
     yield from tuple(regrouped(matmul.operands(f32_level(isa)), isa, types))[::EVERY]
+
+
+def conv_tiles(isa: str, types: Types) -> Iterator[ConvTileSpec]:
+    """Convolutions: runs of channels, groups of pixels, starts and ends, tails; last groups of channels cut in turn."""
+    level = f32_level(isa)
+    of_f32 = chain(conv.runs(level), conv.groups(level), conv.ends(level), tuple(conv.tails(level))[::EVERY])
+    for number, spec in enumerate(of_f32):
+        if not (spec.accumulate and OLD_DST in operands_of(spec.post_ops)):
+            cut = number % types.group
+            taps = tuple(replace(x, channels=max(1, x.channels * types.group - cut)) for x in spec.groups)
+            yield replace(spec, isa=isa, types=types, groups=taps)
 
 
 LOW_PRECISION_FAMILIES: dict[str, Callable[[str, Types], Iterator[MatmulTileSpec]]] = {

@@ -36,6 +36,11 @@ class Types:
         """Elements of k in a group."""
         return GROUP_BYTES // self.src.size_bytes
 
+    def groups_of(self, depth: int) -> list[int]:
+        """The groups of `depth` elements of src, by their sizes in bytes: the last one may be cut."""
+        whole, rest = divmod(depth, self.group)
+        return [GROUP_BYTES] * whole + [rest * self.src.size_bytes] * bool(rest)
+
     def __str__(self) -> str:
         """As in the name of a kernel."""
         return "f32" if self == F32 else f"{self.src}{self.weights}{self.sums}"

@@ -47,14 +47,8 @@ def conv2d(
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
     image = x if type(x) is np.ndarray and x.dtype is F32 else as_f32("x", x)
-    arrays: list[AnyArray] = [image]
-    if type(w) is Memory:
-        second: Any = w.desc
-        arrays.append(w.array)
-    else:
-        weights = w if type(w) is np.ndarray and w.dtype is F32 else as_f32("w", w)
-        second = (weights.shape, weights.strides)
-        arrays.append(weights)
+    weights, second = weights_and_key(w)
+    arrays: list[AnyArray] = [image, weights]
     third = None
     if b is not None:
         bias = b if type(b) is np.ndarray and b.dtype is F32 else as_f32("b", b)
@@ -81,6 +75,14 @@ def conv2d(
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
     return result if out is None else out
+
+
+def weights_and_key(w: Any) -> tuple[AnyArray, object]:
+    """Their storage, and what a call depends on: the format of packed ones, else shape and strides."""
+    if type(w) is Memory:
+        return w.array, w.desc
+    array = w if type(w) is np.ndarray and w.dtype is F32 else as_f32("w", w)
+    return array, (array.shape, array.strides)
 
 
 def prepare(

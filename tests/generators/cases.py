@@ -28,7 +28,7 @@ from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_rows import ElementsSpec
 from asmdnn.planning.phase import Int64
-from asmdnn.types import s32
+from asmdnn.types import DataType, f32, s32
 from tests.generators.matmul_reference import arguments_of as arguments_of_matmul
 from tests.generators.matmul_reference import compute, matmul_memory, tolerance_of
 from tests.generators.reference import LANES, Memory, Taps, conv_tile, mapped, operand_name
@@ -135,7 +135,8 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
     """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
     taps = make_taps(spec, random)
     others = [name for name in arguments_of(spec) if name not in ("taps", "ahead")]
-    memory = {name: elements(random, integers) for name in others}
+    kinds = kinds_of_conv(spec)
+    memory = {name: elements(random, integers, *kinds.get(name, ())) for name in others}
     zero_padding(spec, taps, memory)
     conv_tile(spec, taps, memory)
     words = np.array([word for group in taps for word in (len(group), *(x for tap in group for x in tap))], np.int64)
@@ -143,7 +144,7 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
     tap_list = constant_buffer(words) if len(words) else None
     tolerance: Doubles | float = 0.0
     is_exact = keeps_integers(spec.post_ops)
-    if not integers or not is_exact:
+    if spec.dst_type != s32 and not (integers and is_exact):
         sizes = magnitudes(memory)
         conv_tile(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), taps, sizes)
         terms = sum(g.channels * len(t) for g, t in zip(spec.groups, taps, strict=True)) + 1 + 2 * len(spec.post_ops)
@@ -157,9 +158,17 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
     return Case(spec, {**buffers, "taps": tap_list, "ahead": None}, {"dst": tolerance}, words)
 
 
+def kinds_of_conv(spec: ConvTileSpec) -> dict[str, tuple[DataType, ...]]:
+    """The element types of arguments that need not be f32; of dst what a start from it takes, and what is left."""
+    types, result = spec.types, f32 if spec.post_ops else spec.types.sums
+    dst = (types.sums if spec.accumulate else result, result)
+    return {"src": (types.src,), "weights": (types.weights,), "bias": (types.sums,), "dst": dst}
+
+
 def make_taps(spec: ConvTileSpec, random: np.random.Generator) -> Taps:
     """Tap lists of several lengths; sources on both sides of the pointer, weights rows anywhere in a panel."""
-    tap_rows_bytes = spec.weights_row_bytes * max((group.channels for group in spec.groups), default=1)
+    most_channels = max((group.channels for group in spec.groups), default=1)
+    tap_rows_bytes = spec.weights_row_bytes * -(-most_channels // spec.types.group)
 
     def offsets(count: int) -> list[tuple[int, int]]:
         src = 4 * random.integers(-TAP_SPREAD_BYTES // 4, TAP_SPREAD_BYTES // 4, count)
@@ -170,13 +179,19 @@ def make_taps(spec: ConvTileSpec, random: np.random.Generator) -> Taps:
 
 
 def zero_padding(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
-    """Zeros in the lanes behind the last channel: of every weights row, and of dst where it has room for them."""
-    lanes = LANES[spec.isa]
+    """Zeros in the lanes behind the last channel: of every weights row, and of dst where it has room for them.
+
+    And behind the last input channel, where weights hold several side by side.
+    """
+    lanes, together, size = LANES[spec.isa], spec.types.group, spec.types.weights.size_bytes
     padding = spec.vectors * lanes - spec.channels
     for group, offsets in zip(spec.groups, taps, strict=True):
         for _, weights in offsets:
-            for c in range(group.channels):
-                memory["weights"].clear(weights + c * spec.weights_row_bytes + 4 * spec.channels, padding)
+            for step in range(-(-group.channels // together)):
+                row, count = weights + step * spec.weights_row_bytes, min(together, group.channels - step * together)
+                memory["weights"].clear(row + 4 * spec.channels, padding * together)
+                for c in range(spec.channels if count < together else 0):
+                    memory["weights"].clear(row + 4 * c + count * size, together - count)
     for at_bytes in padding_of_dst(spec):
         memory["dst"].clear(at_bytes, 1)
 

@@ -7,15 +7,16 @@ import pytest
 from asmdnn.corpus.families import Spec, families, kernel_specs
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.isa.assembler import Assembler, Code
+from asmdnn.isa.dot import F32
 
 EVERY = 7  # blocks of a conversion come in thirteens, and units of a transpose not in sevens: all kinds are met
 
 
 @cache
 def exhaustive() -> frozenset[Spec]:
-    """The reorders that wait until there is time: they are thousands, and every seventh shows most mistakes."""
-    reorders = [spec for spec in kernel_specs() if not isinstance(spec, ConvTileSpec)]
-    return frozenset(reorders) - frozenset(reorders[::EVERY])
+    """What waits until there is time, all but f32 convolutions: of thousands every seventh shows most mistakes."""
+    others = [spec for spec in kernel_specs() if not (isinstance(spec, ConvTileSpec) and spec.types == F32)]
+    return frozenset(others) - frozenset(others[::EVERY])
 
 
 @cache

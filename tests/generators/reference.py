@@ -20,15 +20,17 @@ def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
 
     Where dst has room for all lanes, those behind the last channel become zero.
     """
-    lanes = LANES[spec.isa]
+    lanes, together = LANES[spec.isa], spec.types.group  # so many channels lie side by side for each output channel
     sums = start(spec, lanes, memory)
     for group, offsets in zip(spec.groups, taps, strict=True):
         for src, weights in offsets:
-            for c in range(group.channels):
-                row = memory["weights"].load(weights + c * spec.weights_row_bytes, spec.vectors * lanes)
+            for step in range(-(-group.channels // together)):
+                count = min(together, group.channels - step * together)
+                elements = spec.vectors * lanes * together
+                row = memory["weights"].load(weights + step * spec.weights_row_bytes, elements).reshape(-1, together)
                 for p in group.pixels:
-                    at = spec.src_pixel_bytes[p] + src + c * spec.src_channel_bytes
-                    sums[p] += memory["src"].load(at, 1) * row
+                    at = spec.src_pixel_bytes[p] + src + step * spec.src_channel_bytes
+                    sums[p] += row[:, :count] @ memory["src"].load(at, count)
     for p, pixel in enumerate(sums):
         for j, (at, count) in enumerate(pieces_of_dst(spec, lanes, p)):
             real = max(0, min(count, spec.channels - j * lanes))

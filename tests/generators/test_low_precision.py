@@ -1,12 +1,14 @@
-"""What is particular to matrix tiles of other types than f32; their results and accesses are tested as the corpus's."""
+"""What is particular to tiles of other types than f32; their results and accesses are tested as the corpus's."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from asmdnn.corpus.conv import blocked
 from asmdnn.corpus.low_precision import LEVELS_OF_TYPES
 from asmdnn.corpus.matmul import tile
+from asmdnn.generators.dot.conv_shape import SRC, TapGroup
 from asmdnn.generators.dot.matmul_shape import Items
 from asmdnn.generators.functions.postops import ReluOp
 from asmdnn.isa.assembler import Assembler
@@ -53,6 +55,19 @@ def test_a_cut_group_is_read_as_far_as_the_depth(types: Types, isa: str) -> None
     src = [r for r in spec.footprint().reads if r.argument == 0]
     assert [r.end_bytes - r.begin_bytes for r in src] == [64 + types.src.size_bytes] * 2
     assert spec.steps == 17 and spec.last_group_bytes == types.src.size_bytes
+
+
+@LEVELS
+def test_a_cut_group_of_channels(types: Types, isa: str) -> None:
+    """Of every pixel as many bytes as there are channels, of the weights whole rows."""
+    channels = 3 * types.group - 1
+    spec = replace(blocked("avx2", 2), isa=isa, types=types, groups=(TapGroup((0, 1), channels),))
+    taps = spec.footprint().taps
+    assert taps is not None
+    src = [r.end_bytes - r.begin_bytes for r in taps.groups[0] if r.argument == SRC]
+    assert src == [channels * types.src.size_bytes] * 2
+    assert len(taps.groups[0]) - len(src) == 3
+    assert spec.name.startswith(f"conv_{types}_2x8_") and repr(spec).endswith(f", types={types!r})")
 
 
 @pytest.mark.parametrize("rows", [1, 3])

@@ -11,6 +11,7 @@ import asmdnn as dnn
 from tests.primitives.tensors import assert_within, bits, holding, read
 
 Floats = npt.NDArray[np.float32]
+MACHINE = "zen3"  # plans are the same wherever the tests run
 UNIT_ROUNDOFF = 2.0**-24
 
 
@@ -48,7 +49,7 @@ class MatmulCase:
         return dnn.Attr([post_op(word) for word in self.post_ops])
 
     def engine(self, isa: str, threads: int = 1) -> dnn.Engine:
-        return dnn.Engine(isa=isa, threads=threads, l2_bytes=self.l2_bytes)
+        return dnn.Engine(isa=isa, threads=threads, l2_bytes=self.l2_bytes, machine=MACHINE)
 
 
 def post_op(word: str) -> dnn.Sum | dnn.Eltwise:

@@ -1,16 +1,20 @@
-"""f32 convolution tiles: a few output pixels by a few vectors of output channels, accumulated in registers.
+"""Convolution tiles: a few output pixels by a few vectors of output channels, accumulated in registers.
 
     dst[p, o] = post_ops(bias[o] + sum over taps t, channels c of src[p, t.src + c] * weights[t.weights + c, o])
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[...]                | pixel p's source starts src_pixel_bytes[p] behind the pointer; never written |
-| weights | f32[.., vectors * lanes]| a panel: one row per tap and input channel, zero padded; 4-byte aligned |
-| bias    | f32[channels]           | the panel's channels; nothing past them is read |
-| dst     | f32[...]                | pixel p at p * dst_pixel_bytes, channel vector j at j * dst_vector_bytes |
+| src     | src[...]                | pixel p's source starts src_pixel_bytes[p] behind the pointer; never written |
+| weights | weights[.., vectors] | a panel: a row for each tap and group of channels, zero padded; 4-byte aligned |
+| bias    | sums[channels]          | the panel's channels; nothing past them is read |
+| dst     | dst[...]                | pixel p at p * dst_pixel_bytes, channel vector j at j * dst_vector_bytes |
 | taps    | int64[...]              | for each group a count, then (src, weights) byte offsets, one pair a tap |
 | ahead   | bytes                   | weights that will be needed soon; only prefetched |
 | 6, 7 .. | f32[...]                | operands of post-ops, laid out as each Operand says; of the real channels |
+
+The types of src, weights and sums are the spec's `types`; input channels go in groups (isa/dot.py), single ones in f32.
+Of a last group that is not whole src is read as far as the channels, weights are zero there.  dst has the type of the
+sums, but f32 if there are post-ops; a start from dst takes sums.
 
 A tap is one kernel position and a run of input channels.  Taps are grouped by the pixels that they reach: a pixel for
 which a tap lies in the padding is not in that tap's group, so padding costs no instruction and is never read.
@@ -25,7 +29,7 @@ from typing import Any
 from asmdnn.generators.dot.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS, ConvTile, TapGroup
 from asmdnn.generators.dot.ending import TileEnding
 from asmdnn.isa.assembler import Assembler, Pointer, mem
-from asmdnn.isa.dot import GROUP_BYTES
+from asmdnn.isa.dot import GROUP_BYTES, Dot, dot_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -33,7 +37,7 @@ LINE_BYTES = 64
 BROADCASTS = 4  # registers that take turns holding a broadcast source element
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ConvTileSpec(ConvTile):
     """The code of a tile."""
 
@@ -42,8 +46,9 @@ class ConvTileSpec(ConvTile):
         v = vector_of(self.isa, asm)
         acc = v.registers.take("acc", len(self.src_pixel_bytes), self.vectors)
         start_accumulators(self, asm, v, acc)
-        multiply_taps(self, asm, v, acc)
-        finish_tile(self, asm, v, acc)
+        dot = dot_of(self.types, self.isa, v)
+        multiply_taps(self, dot, acc)
+        finish_tile(self, dot, acc)
         asm.ret()
 
 
@@ -91,8 +96,9 @@ def walk_dst(spec: ConvTile, asm: Assembler, v: Vector, visit: Visit) -> None:
     asm.gp.free(dst)
 
 
-def multiply_taps(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+def multiply_taps(spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
     """Walk the tap lists, a loop for each group of pixels."""
+    asm, v = dot.asm, dot.v
     row = v.registers.take("row", spec.vectors)
     spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
     src, weights, taps, ahead, left, tap_src, tap_weights = pointers = [
@@ -115,7 +121,7 @@ def multiply_taps(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]
             asm.ADD(taps, 16)
             asm.ADD(tap_src, src)
             asm.ADD(tap_weights, weights)
-            multiply_tap(spec, group, asm, v, [acc[p] for p in group.pixels], row, spare, tap_src, tap_weights, ahead)
+            multiply_tap(spec, group, dot, [acc[p] for p in group.pixels], row, spare, tap_src, tap_weights, ahead)
         asm.bind(nothing)
     asm.gp.free(*pointers)
     v.registers.free(*row, *spare)
@@ -124,8 +130,7 @@ def multiply_taps(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]
 def multiply_tap(
     spec: ConvTile,
     group: TapGroup,
-    asm: Assembler,
-    v: Vector,
+    dot: Dot,
     acc: list[list[Any]],
     row: list[Any],
     spare: list[Any],
@@ -133,26 +138,34 @@ def multiply_tap(
     weights: Any,
     ahead: Any,
 ) -> None:
-    """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, unrolled."""
-    for c in range(group.channels):
+    """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, a group of them a step, unrolled."""
+    asm, v = dot.asm, dot.v
+    sizes = spec.types.groups_of(group.channels)
+    for c, group_bytes in enumerate(sizes):
         asm.role(f"channel {c}")
         for j, factor in enumerate(row):
             at = mem(weights, c * spec.weights_row_bytes + j * v.bytes, size=v.bytes)
             asm.call_it(at, f"weights[{c}, {j}]")
             v.load(factor, at)
-        for line in range(c, spec.ahead_lines, group.channels):
+        for line in range(c, spec.ahead_lines, len(sizes)):
             asm.PREFETCHT1(mem(ahead, line * LINE_BYTES))
         places = [spec.src_pixel_bytes[p] + c * spec.src_channel_bytes for p in group.pixels]
         column = [mem(src, place, size=GROUP_BYTES) for place in places]
         for p, element in zip(group.pixels, column, strict=True):
             asm.call_it(element, f"src[{p}, {c}]")
-        v.outer_product(acc, row, column, spare)
+        dot.outer_product(acc, row, column, spare, group_bytes)
     if spec.ahead_lines:
         asm.ADD(ahead, spec.ahead_lines * LINE_BYTES)
 
 
-def finish_tile(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+def finish_tile(spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
     """Post-ops and stores."""
-    asm.role("finish")
-    ending = TileEnding(v, spec.post_ops)
-    walk_dst(spec, asm, v, lambda p, j, at, stored, real: ending.finish(acc[p][j], p, j, at, stored, real))
+    dot.asm.role("finish")
+    ending = TileEnding(dot.v, spec.post_ops)
+
+    def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
+        if spec.post_ops:
+            dot.to_f32(acc[p][j])
+        ending.finish(acc[p][j], p, j, at, stored, real)
+
+    walk_dst(spec, dot.asm, dot.v, finish)

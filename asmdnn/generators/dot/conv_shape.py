@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from zlib import crc32
 
+from asmdnn.generators.dot.typed import text_of
 from asmdnn.generators.footprint import Footprint, Range, TapList
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
-from asmdnn.isa.dot import GROUP_BYTES
+from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.types import f32
+from asmdnn.types import DataType, f32
 
 SRC, WEIGHTS, BIAS, DST, TAPS, AHEAD = range(6)
 ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")
@@ -24,9 +25,12 @@ class TapGroup:
     channels: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ConvTile:
-    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so."""
+    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so.
+
+    src_channel_bytes and weights_row_bytes are the distances of groups of input channels, single ones in f32 only.
+    """
 
     isa: str
     vectors: int  # of output channels
@@ -42,6 +46,15 @@ class ConvTile:
     accumulate: bool = False  # start from dst, not from zero or bias
     post_ops: tuple[PostOp, ...] = ()
     ahead_lines: int = 0  # cache lines to prefetch for every tap
+    types: Types = F32
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    @property
+    def dst_type(self) -> DataType:
+        """Post-ops take f32, and leave it."""
+        return f32 if self.post_ops else self.types.sums
 
     @property
     def name(self) -> str:
@@ -49,7 +62,7 @@ class ConvTile:
         words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
         words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
         words += ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
-        return f"conv_f32_{'_'.join(words)}__{self.isa}"
+        return f"conv_{self.types}_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -64,10 +77,12 @@ class ConvTile:
         starts = [
             (j, p * self.dst_pixel_bytes + j * self.dst_vector_bytes) for j in range(self.vectors) for p in pixels
         ]
-        dst = tuple(Range(DST, begin, begin + f32.size_bytes * min(lanes, stored - j * lanes)) for j, begin in starts)
+        dst = tuple(
+            Range(DST, begin, begin + self.dst_type.size_bytes * min(lanes, stored - j * lanes)) for j, begin in starts
+        )
         operands = operands_read(self.post_ops)
         reads_dst = self.accumulate or OLD_DST in operands
-        bias = Range(BIAS, 0, f32.size_bytes * self.channels)
+        bias = Range(BIAS, 0, self.types.sums.size_bytes * self.channels)
         taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
         others = tuple(r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes))
         return Footprint((bias,) * self.bias + dst * reads_dst + others, dst, taps)
@@ -84,11 +99,11 @@ class ConvTile:
 
     def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
         """What one tap of a group reads, from its source pixel and its weights row."""
+        sizes = self.types.groups_of(group.channels)
+        places = [(c * self.src_channel_bytes, size) for c, size in enumerate(sizes)]
         if self.src_channel_bytes == GROUP_BYTES:  # a pixel's channels are one range
-            steps, width = [0], GROUP_BYTES * group.channels
-        else:
-            steps, width = [c * self.src_channel_bytes for c in range(group.channels)], GROUP_BYTES
-        src = [self.src_pixel_bytes[p] + step for p in group.pixels for step in steps]
-        rows = [c * self.weights_row_bytes for c in range(group.channels)]
+            places = [(0, sum(sizes))]
+        src = [(self.src_pixel_bytes[p] + at, size) for p in group.pixels for at, size in places]
+        rows = [c * self.weights_row_bytes for c in range(len(sizes))]
         row_bytes = GROUP_BYTES * lanes * self.vectors
-        return (*(Range(SRC, b, b + width) for b in src), *(Range(WEIGHTS, b, b + row_bytes) for b in rows))
+        return (*(Range(SRC, b, b + size) for b, size in src), *(Range(WEIGHTS, b, b + row_bytes) for b in rows))

@@ -4,9 +4,10 @@ The arguments and the formula are in matmul.py, which has the code.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from zlib import crc32
 
+from asmdnn.generators.dot.typed import text_of
 from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -72,9 +73,7 @@ class MatmulTile:
     types: Types = F32
 
     def __repr__(self) -> str:
-        """The text that names and caches depend on: without the types if they are f32, as it was before there were."""
-        shown = [field.name for field in fields(self) if field.name != "types" or self.types != F32]
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
+        return text_of(self)
 
     @property
     def steps(self) -> int:
@@ -148,7 +147,7 @@ class MatmulTile:
                 yield Range(argument, item * steps[argument] + begin, item * steps[argument] + begin + size)
 
     def _src_spans(self) -> Iterator[tuple[int, int]]:
-        groups = [GROUP_BYTES] * (self.steps - 1) + [self.last_group_bytes] * bool(self.steps)
+        groups = self.types.groups_of(self.depth)
         if self.depth and self.src_depth_bytes == GROUP_BYTES:
             yield from ((r * self.src_row_bytes, sum(groups)) for r in range(self.rows))
         elif self.src_row_bytes == GROUP_BYTES == self.last_group_bytes:

@@ -31,12 +31,17 @@ def check_prop_kind(prop_kind: PropKind, known: Collection[PropKind]) -> None:
         raise InvalidArguments(f"prop_kind must be {' or '.join(map(str, known))}, not {shown(prop_kind)}")
 
 
+def parameters_of(alg: str) -> tuple[str, ...]:
+    """Which of alpha and beta an element-wise function has a use for."""
+    return tuple(ALGORITHMS[alg].parameters.split())
+
+
 def check_eltwise(owner: str, alg: str, alpha: float, beta: float) -> tuple[float, float]:
     """alpha and beta, which the algorithm must have a use for."""
     check_alg(f"{owner}.alg", alg, ALGORITHMS)
     numbers = {name: finite(f"{owner}.{name}", value) for name, value in (("alpha", alpha), ("beta", beta))}
     for name, value in numbers.items():
-        if value and name not in ALGORITHMS[alg].parameters:
+        if value and name not in parameters_of(alg):
             raise InvalidArguments(f"{owner}.{name} must be 0 for {alg}, not {shown(value)}")
     if alg in ("clip", "clip_v2") and numbers["alpha"] > numbers["beta"]:
         raise InvalidArguments(f"{owner}.alpha is {shown(alpha)}, for {alg} it must not be above beta, {shown(beta)}")
