@@ -9,11 +9,10 @@ from asmdnn.corpus.elementwise import of_most_operands, post_ops
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias, Items
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BLOCKS, Bias, Items
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
 from asmdnn.isa.vectors import lanes_of
 
-BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))
 DEPTHS = (0, 1, 2, 7, 8, 9, 15, 16, 17, 26)
 

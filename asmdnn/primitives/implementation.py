@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
 from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal
+from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.runtime.caches import Cache
@@ -27,6 +27,27 @@ PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # who
 Desc = TypeVar("Desc")
 Answer = Plan | Refusal
 Planner = Callable[[Desc, Attr, Engine], Answer | Iterator[Answer]]  # an implementation, or several, best first
+
+
+def implementation(
+    name: str, level: Callable[[str], str]
+) -> Callable[[Callable[[Desc, Attr, Engine], Plan]], Callable[[Desc, Attr, Engine], Answer]]:
+    """Makes an implementation of that name of a planner that raises Refused where it does not take a description.
+
+    level: the ISA level of its kernels, from the engine's.
+    """
+
+    def of(planner: Callable[[Desc, Attr, Engine], Plan]) -> Callable[[Desc, Attr, Engine], Answer]:
+        @wraps(planner)
+        def answer(desc: Desc, attr: Attr, engine: Engine) -> Answer:
+            try:
+                return planner(desc, attr, engine)
+            except Refused as reason:
+                return Refusal(f"{name}:{level(engine.isa)}", str(reason))
+
+        return answer
+
+    return of
 
 
 class Planned:

@@ -1,5 +1,7 @@
 """Every way to compute a product is an implementation: a plan that is proven and right, or a reason."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -56,3 +58,32 @@ def test_what_no_strategy_takes_has_one_reason_behind_all() -> None:
     with pytest.raises(dnn.Unimplemented, match="tiles:avx2: weights is s8, only f32 is implemented") as error:
         dnn.primitive_desc(request, engine=dnn.Engine(isa="avx2", threads=1))
     assert str(error.value).count("only f32") == 1
+
+
+MATRIX, IMAGES, FILTER = desc((8, 8)), desc((1, 8, 4, 4), "any"), desc((8, 8, 1, 1), "any")
+
+
+@pytest.mark.parametrize(
+    "desc_of",
+    [
+        dnn.MatMul(MATRIX, MATRIX, MATRIX),
+        dnn.InnerProductForward(src=MATRIX, weights=MATRIX, dst=MATRIX),
+        dnn.InnerProductBackwardData(diff_src=MATRIX, weights=MATRIX, diff_dst=MATRIX),
+        dnn.InnerProductBackwardWeights(src=MATRIX, diff_weights=MATRIX, diff_dst=MATRIX),
+        dnn.ConvolutionForward(src=IMAGES, weights=FILTER, dst=IMAGES),
+        dnn.ConvolutionForward(src=desc((0, 8, 4, 4), "any"), weights=FILTER, dst=desc((0, 8, 4, 4), "any")),
+        dnn.EltwiseForward(dnn.PropKind.forward_inference, "relu", MATRIX, MATRIX),
+        dnn.EltwiseBackward("relu", MATRIX, MATRIX, MATRIX),
+        dnn.BinaryForward("add", MATRIX, MATRIX, MATRIX),
+        dnn.Shuffle(MATRIX, MATRIX, 1, 4),
+    ],
+    ids=lambda request: type(request).__name__,
+)
+def test_what_a_planner_raises_is_a_refusal_outside(desc_of: Any) -> None:
+    """Every implementation of every kind, with an attribute that none takes."""
+    answers = dnn.implementations(desc_of, dnn.Attr(zero_points={"src": 0}), dnn.Engine(isa="avx2", threads=1))
+    assert answers
+    for answer in answers:
+        assert isinstance(answer, dnn.Refusal)
+        assert answer.reason
+        assert answer.implementation.endswith(":avx2")

@@ -42,7 +42,7 @@ class ConvTileSpec(ConvTile):
     """The code of a tile."""
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[6])."""
+        """Emit the kernel: void kernel(const int64 *frame), of 6 arguments and one for each operand of post-ops."""
         v = vector_of(self.isa, asm)
         acc = v.registers.take("acc", len(self.src_pixel_bytes), self.vectors)
         start_accumulators(self, asm, v, acc)

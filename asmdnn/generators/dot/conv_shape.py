@@ -13,6 +13,8 @@ from asmdnn.types import DataType, f32
 
 SRC, WEIGHTS, BIAS, DST, TAPS, AHEAD = range(6)
 ARGUMENTS = ("src", "weights", "bias", "dst", "taps", "ahead")
+# The most pixels for each number of vectors: accumulators, a weights row and a broadcast register must fit the file.
+BLOCKS = {"avx2": {1: 12, 2: 6, 3: 4}, "avx512_core": {1: 24, 2: 14, 3: 9, 4: 6}}
 
 
 @dataclass(frozen=True, slots=True)

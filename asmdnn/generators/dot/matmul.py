@@ -57,7 +57,7 @@ class MatmulTileSpec(MatmulTile):
     """The kernel of a tile."""
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[7])."""
+        """Emit the kernel: void kernel(const int64 *frame), of 7 arguments and one for each operand of post-ops."""
         v = vector_of(self.isa, asm)
         tile = TileCode(self, asm, v)
         if self.items.count == 1:

@@ -17,6 +17,8 @@ from asmdnn.types import DataType, f32
 
 SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)
 ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale", "packed")
+# The most rows for each number of vectors: accumulators, a weights row, a broadcast register and a tail mask must fit.
+BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 
 
 @dataclass(frozen=True, slots=True)

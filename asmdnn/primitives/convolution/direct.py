@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from asmdnn.generators.dot.conv_shape import ARGUMENTS
+from asmdnn.generators.dot.conv_shape import ARGUMENTS, BLOCKS
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.description import ConvolutionForward
@@ -20,8 +20,9 @@ from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayo
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.schedule import schedule_tiles
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
-from asmdnn.primitives.convolution.tiling import BLOCKS, choose_tiling
+from asmdnn.primitives.convolution.tiling import choose_tiling
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
@@ -31,8 +32,14 @@ SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images
 SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of one group, the group
 
 
-def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """Plan `desc`, or say why this implementation does not take it."""
+@implementation(NAME, lambda isa: dot_level(F32, isa))
+def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan `desc`.  Raises Refused."""
+    return planned(desc, attr, engine)
+
+
+def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
+    """The same, for planners that put more around it."""
     engine = replace(engine, isa=dot_level(F32, engine.isa))
     name = f"{NAME}:{engine.isa}"
     lanes = lanes_of(engine.isa)
@@ -41,20 +48,18 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
         return nothing(resolved, attr, engine)
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)
     if src is None or dst is None:
-        return Refusal(name, "src and dst must be plain, or blocked once and by channels")
-    reason = why_not(resolved, src, dst, engine.isa)
-    if reason:
-        return Refusal(name, reason)
+        raise Refused("src and dst must be plain, or blocked once and by channels")
+    check_tensors(resolved, src, dst, engine.isa)
     geometry = make_geometry(resolved, src, dst).flattened()
     tiling = choose_tiling(geometry, engine.isa, panel_widths(resolved, engine.isa))
     weights = panels_desc(resolved.weights, tiling.vectors * lanes, resolved.has_groups)
     if not desc.weights.is_any and desc.weights != weights:
-        return Refusal(name, f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved))
     others = chain.operands(resolved.dst)
     for operand, tensor in others.items():
         if tensor.dtype != f32:
-            return Refusal(name, f"{operand} is {tensor.dtype}, only f32 is implemented")
+            raise Refused(f"{operand} is {tensor.dtype}, only f32 is implemented")
     width = tiling.vectors * lanes
     read = {operand: readable(tensor, resolved.dst, geometry, width, lanes) for operand, tensor in others.items()}
     operands = tile_operands(read, resolved.dst, len(ARGUMENTS), geometry, width, lanes)
@@ -63,7 +68,7 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
     return between_reorders(plan, chain.arguments(others))
 
 
-def nothing(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
+def nothing(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """The plan for a dst without elements, whatever the formats; weights that are `any` become panels."""
     name, weights = f"nothing:{engine.isa}", desc.weights
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
@@ -97,25 +102,24 @@ def resolve_activations(desc: ConvolutionForward, lanes: int) -> ConvolutionForw
     )
 
 
-def why_not(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, isa: str) -> str | None:
-    """The reason why no tile kernel can address these tensors, None if one can."""
+def check_tensors(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, isa: str) -> None:
+    """Raise Refused unless a tile kernel can address these tensors."""
     lanes = lanes_of(isa)
     if desc.groups > 1:
-        return f"weights have {desc.groups} groups, only 1 is implemented"
+        raise Refused(f"weights have {desc.groups} groups, only 1 is implemented")
     for name, tensor in desc.tensors().items():
         if tensor.dtype != f32:
-            return f"{name} is {tensor.dtype}, only f32 is implemented"
+            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
     if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, f32, "a"):
-        return "bias must be dense"
+        raise Refused("bias must be dense")
     if src.channel_bytes != 4 and desc.src.dims[1] > PLANAR_CHANNELS:
-        return f"src {desc.src.tag} has its {desc.src.dims[1]} channels apart, more than {PLANAR_CHANNELS}"
+        raise Refused(f"src {desc.src.tag} has its {desc.src.dims[1]} channels apart, more than {PLANAR_CHANNELS}")
     if dst.channel_bytes != 4 and desc.dst.dims[1] > 1:
-        return f"dst {desc.dst.tag} has its channels apart, a vector of channels cannot be stored"
+        raise Refused(f"dst {desc.dst.tag} has its channels apart, a vector of channels cannot be stored")
     if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in BLOCKS[isa]):
-        return f"dst {desc.dst.tag} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}"
+        raise Refused(f"dst {desc.dst.tag} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}")
     if desc.dst.may_overlap:
-        return "elements of dst overlap"
-    return None
+        raise Refused("elements of dst overlap")
 
 
 def panel_widths(desc: ConvolutionForward, isa: str) -> tuple[int, ...]:

@@ -8,44 +8,48 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 
 
-def plan_packed(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
+def f32_isa(isa: str) -> str:
+    return dot_level(F32, isa)
+
+
+@implementation("pack+direct", f32_isa)
+def plan_packed(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Pack the weights into scratch, and convolve."""
     return between_reorders("pack+direct", ("weights",), desc, attr, engine)
 
 
-def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
+@implementation("reorder+direct", f32_isa)
+def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Bring src (and dst, if a post-op reads it) into blocked scratch, convolve there, and bring the result back."""
     return between_reorders("reorder+direct", ("src", "dst"), desc, attr, engine)
 
 
-def plan_both(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:
+@implementation("pack+reorder+direct", f32_isa)
+def plan_both(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """The same with weights that have to be packed."""
     return between_reorders("pack+reorder+direct", ("weights", "src", "dst"), desc, attr, engine)
 
 
-def between_reorders(
-    name: str, roles: tuple[str, ...], desc: ConvolutionForward, attr: Attr, engine: Engine
-) -> Plan | Refusal:
+def between_reorders(name: str, roles: tuple[str, ...], desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """The plan that direct convolution makes if it may choose the formats of `roles`, and reorders where the caller's
     differ."""
     name, given = f"{name}:{dot_level(F32, engine.isa)}", desc.tensors()
     if desc.dst.may_overlap:
-        return Refusal(name, "elements of dst overlap")
-    inner = direct.plan(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)
-    if isinstance(inner, Refusal):
-        return Refusal(name, inner.reason)
+        raise Refused("elements of dst overlap")
+    inner = direct.planned(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)
     formats = {role: given[role] for role in roles if not given[role].is_any}
     moved = [role for role, desc in formats.items() if desc != inner.tensors[role] and desc.nelems()]
     if "weights" in roles and "weights" not in moved:
-        return Refusal(name, "weights need not be packed")
+        raise Refused("weights need not be packed")
     before, after = [], []
     for role in moved:
         if role != "dst" or attr.reads_dst():

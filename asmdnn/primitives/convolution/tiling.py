@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from asmdnn.generators.dot.conv import LINE_BYTES
+from asmdnn.generators.dot.conv_shape import BLOCKS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import CALL_CYCLES, step_cycles
 from asmdnn.planning.cuts import balanced, ranges_of
@@ -12,8 +13,6 @@ from asmdnn.planning.order import TILES_TO_HIDE
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import NEAR_BYTES, TAP_CHANNELS
 
-# The most pixels for each number of vectors: accumulators, a weights row and a broadcast register must fit the file.
-BLOCKS = {"avx2": {1: 12, 2: 6, 3: 4}, "avx512_core": {1: 24, 2: 14, 3: 9, 4: 6}}
 FEW_PIXELS = 64  # a strip may have so many: each of its tiles is a kernel of its own
 PANEL_SHARE = 12  # of L2, for the rows of a weights panel that are summed at a time
 WORTH_A_KERNEL = 0.98  # taller strips make more kernels, so they must save 2%

@@ -4,14 +4,15 @@ from dataclasses import dataclass
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.postops import BINARY, BinaryOp
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like
+from asmdnn.primitives.implementation import implementation
 from asmdnn.types import BinaryAlgorithm
 
 
@@ -43,8 +44,9 @@ class BinaryForward:
         return f"binary {self.alg} of {self.src0}, {self.src1} to {self.dst}"
 
 
-def plan(desc: BinaryForward, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """Plan a binary operation, or say why not."""
+@implementation("binary", f32_level)
+def plan(desc: BinaryForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan a binary operation.  Raises Refused."""
     model = desc.src0 if desc.src0.dims == desc.dst.dims and not desc.src0.is_any else desc.src1
     dst = like(model, desc.dst)
     src0, src1 = (dense_like(dst, source) if source.is_any else source for source in (desc.src0, desc.src1))

@@ -7,14 +7,16 @@ from asmdnn.exact import exact
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.postops import EltwiseOp, GradientOp
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_eltwise, check_prop_kind
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like
+from asmdnn.primitives.implementation import implementation
 from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm, PropKind
 
 NAME = "eltwise"
@@ -100,18 +102,20 @@ class EltwiseBackward:
         return f"eltwise backward {self.alg} alpha {self.alpha:g} beta {self.beta:g} of {tensors}"
 
 
-def plan_forward(desc: EltwiseForward, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """Plan a forward pass, or say why not."""
+@implementation(NAME, f32_level)
+def plan_forward(desc: EltwiseForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan a forward pass.  Raises Refused."""
     src = like(desc.dst, desc.src)
     dst = like(src, desc.dst)
     op = EltwiseOp(desc.alg, desc.alpha, desc.beta, 1.0)
     return schedule(Request(NAME, ("src", src), ("dst", dst), {}, lambda _: op), attr, engine)
 
 
-def plan_backward(desc: EltwiseBackward, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """Plan a backward pass, or say why not."""
+@implementation(NAME, f32_level)
+def plan_backward(desc: EltwiseBackward, attr: Attr, engine: Engine) -> Plan:
+    """Plan a backward pass.  Raises Refused."""
     if attr.post_ops:
-        return Refusal(NAME, "a backward pass has no post-ops")
+        raise Refused("a backward pass has no post-ops")
     data = like(desc.diff_dst, desc.data)
     diff_dst, diff_src = like(data, desc.diff_dst), like(data, desc.diff_src)
     name = "dst" if desc.uses_dst else "src"

@@ -1,6 +1,6 @@
 """Tensors of one shape as loops: boxes of (extent, a stride for each tensor) that cover every element of dst once.
 
-As reorder_loops.py does it for two tensors.  A tensor whose dim is 1 where dst's is larger does not move along it.
+As reorder/loops.py does it for two tensors.  A tensor whose dim is 1 where dst's is larger does not move along it.
 """
 
 from collections.abc import Sequence

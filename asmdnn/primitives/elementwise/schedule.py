@@ -14,7 +14,7 @@ from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal
+from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import MANY, apart, in_loops
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
@@ -50,15 +50,15 @@ class Request:
     main: MainOp
 
 
-def schedule(request: Request, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """Plan an element-wise primitive, or say why not.  Raises InvalidArguments for post-ops that do not fit dst."""
+def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
+    """Plan an element-wise primitive.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
     isa = f32_level(engine.isa)
     name = f"{request.name}:{isa}"
     chain = post_ops_of(attr)
     passed = dict([request.src, request.dst, *request.others.items(), *chain.operands(request.dst[1]).items()])
-    reason = "scales and zero points are not implemented" if attr.quantizes else why_not(passed, request.dst[0])
-    if reason:
-        return Refusal(name, reason)
+    if attr.quantizes:
+        raise Refused("scales and zero points are not implemented")
+    check_tensors(passed, request.dst[0])
     tensors, nests = addressable(passed, request.dst[0])
     index: dict[Spec, int] = {}
     calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
@@ -128,12 +128,13 @@ def along_dst(box: Box, dst: int) -> Loop:
     return next((loop for loop in box.loops if loop.strides[dst] == 1), Loop(1, (1,) * len(box.starts)))
 
 
-def why_not(tensors: Mapping[str, MemoryDesc], dst: str) -> str:
-    """The reason why these tensors cannot be addressed, "" if they can."""
+def check_tensors(tensors: Mapping[str, MemoryDesc], dst: str) -> None:
+    """Raise Refused unless these tensors can be addressed."""
     for name, desc in tensors.items():
         if desc.dtype != f32:
-            return f"{name} is {desc.dtype}, only f32 is implemented"
-    return "elements of dst overlap" if tensors[dst].may_overlap else ""
+            raise Refused(f"{name} is {desc.dtype}, only f32 is implemented")
+    if tensors[dst].may_overlap:
+        raise Refused("elements of dst overlap")
 
 
 def cut(box: Box, along: Loop) -> Iterator[tuple[Box, Loop, Loop]]:

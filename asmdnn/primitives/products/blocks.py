@@ -7,14 +7,13 @@ several streams of them are read at a time, and there are enough accumulators to
 from dataclasses import dataclass
 from math import gcd
 
+from asmdnn.generators.dot.matmul_shape import BLOCKS
 from asmdnn.planning.cost import CALL_CYCLES, step_cycles
 from asmdnn.planning.cuts import balanced, ranges_of, runs_of
 from asmdnn.planning.depths import LEAST_DEPTH
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.target import Target
 
-# The most rows for each number of vectors: accumulators, a weights row, a broadcast register and a tail mask must fit.
-BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 PANEL_VECTORS = 2  # of weights that this library packs
 L1_SETS_BYTES = 4096  # addresses that differ by a multiple share a set, on x86-64 CPUs of today
 PANEL_SHARE = 5  # of L2, for the rows of a panel that are summed at a time

@@ -13,6 +13,7 @@ from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert_block import ARGUMENTS
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Phase, of_one_width, views
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, Sum
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.schedule import STREAMING_BYTES, reorder_phases
@@ -40,12 +41,10 @@ class Quantization:
         return {"scales": self.quotient.result_bytes} if self.quotient else {}
 
 
-def quantization_of(src: MemoryDesc, dst: MemoryDesc, attr: Attr) -> Quantization | str:
-    """What a reorder with these attributes computes; or why there is no such thing."""
+def quantization_of(src: MemoryDesc, dst: MemoryDesc, attr: Attr) -> Quantization:
+    """What a reorder with these attributes computes.  Raises Refused if there is no such thing."""
     scales, zero_points = dict(attr.scales), dict(attr.zero_points)
-    reason = why_not(src, attr, scales, zero_points)
-    if reason:
-        return reason
+    check_attributes(src, attr, scales, zero_points)
     shared = reduce(or_, scales.values(), 0)
     sizes = {name: count_of(src.dims, mask) for name, mask in scales.items()}
     tensors = {f"{name}_scales": MemoryDesc((size,), f32, "a") for name, size in sizes.items()}
@@ -69,22 +68,23 @@ def quantization_of(src: MemoryDesc, dst: MemoryDesc, attr: Attr) -> Quantizatio
     return Quantization(conversion, tensors, strides_of(src.dims, shared) if scales else None, divide)
 
 
-def why_not(src: MemoryDesc, attr: Attr, scales: dict[str, int], zero_points: dict[str, int]) -> str:
-    """The reason why a reorder does not take these attributes; "" if it does."""
+def check_attributes(src: MemoryDesc, attr: Attr, scales: dict[str, int], zero_points: dict[str, int]) -> None:
+    """Raise Refused unless a reorder takes these attributes."""
     if len(attr.post_ops) > 1 or not all(isinstance(op, Sum) and not op.zero_point for op in attr.post_ops):
-        return "post-ops of a reorder can be a single Sum without a zero point"
+        raise Refused("post-ops of a reorder can be a single Sum without a zero point")
     for name in {*scales, *zero_points} - {"src", "dst"}:
-        return f"a reorder has no {name} to scale or shift"
+        raise Refused(f"a reorder has no {name} to scale or shift")
     for name, mask in scales.items():
         if mask >> src.ndims:
-            return f"scales of {name} have the mask {mask}, which is for more than {src.ndims} dims"
+            raise Refused(f"scales of {name} have the mask {mask}, which is for more than {src.ndims} dims")
     if any(count_of(src.dims, mask) > MOST_SCALES for mask in scales.values()):
-        return f"a reorder takes at most {MOST_SCALES} scales"
+        raise Refused(f"a reorder takes at most {MOST_SCALES} scales")
     if len({mask for mask in scales.values() if mask}) > 1:
-        return f"scales of src and dst have the masks {scales['src']} and {scales['dst']}: they must agree, or be 0"
+        raise Refused(
+            f"scales of src and dst have the masks {scales['src']} and {scales['dst']}: they must agree, or be 0"
+        )
     if any(zero_points.values()):
-        return "zero points can only be common, with the mask 0"
-    return ""
+        raise Refused("zero points can only be common, with the mask 0")
 
 
 def count_of(dims: tuple[int, ...], mask: int) -> int:

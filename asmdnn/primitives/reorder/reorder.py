@@ -6,9 +6,10 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import of_one_width
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.compensation import compensation_desc, compensation_phase
 from asmdnn.primitives.reorder.quantization import quantization_of, quantized_phases
@@ -66,17 +67,15 @@ class Reorder:
         return f"reorder of {self.src} to {self.dst}{compensation}"
 
 
-def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """Plan a reorder, or say why not."""
-    name = f"reorder:{KERNEL_ISA}"
+@implementation("reorder", lambda _: KERNEL_ISA)
+def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan:
+    """Plan a reorder.  Raises Refused."""
     if desc.dst.may_overlap:
-        return Refusal(name, "elements of dst overlap")
+        raise Refused("elements of dst overlap")
     quantization = quantization_of(desc.src, desc.dst, attr)
-    if isinstance(quantization, str):
-        return Refusal(name, quantization)
     phases = quantized_phases(desc.src, desc.dst, quantization)
     tensors = {"src": desc.src, "dst": desc.dst, **quantization.tensors}
-    whole = Plan(name, phases, tensors, {}, quantization.scratch_bytes, ("dst",))
+    whole = Plan(f"reorder:{KERNEL_ISA}", phases, tensors, {}, quantization.scratch_bytes, ("dst",))
     return whole if desc.compensation is None else compensated(whole, desc.dst, desc.compensation)
 
 

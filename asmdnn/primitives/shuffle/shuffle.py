@@ -18,10 +18,11 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.shuffle.schedule import KERNEL_ISA, schedule
 from asmdnn.types import PropKind
 
@@ -80,14 +81,14 @@ class Shuffle:
         return f"{self.prop_kind.value} shuffle of {self.src}, axis {self.axis}, group_size {self.group_size}"
 
 
-def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan | Refusal:
-    """Plan a shuffle, or say why not."""
-    name = f"shuffle:{KERNEL_ISA}"
+@implementation("shuffle", lambda _: KERNEL_ISA)
+def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan:
+    """Plan a shuffle.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
-        return Refusal(name, "a shuffle has no post-ops, scales or zero points")
+        raise Refused("a shuffle has no post-ops, scales or zero points")
     if desc.dst.may_overlap:
-        return Refusal(name, "elements of dst overlap")
+        raise Refused("elements of dst overlap")
     if desc.src.size_bytes > MAX_SPAN_BYTES and desc.src.strides[desc.axis] * desc.src.dims[desc.axis] > MAX_SPAN_BYTES:
-        return Refusal(name, "the shuffled axis spans more than 2 GiB")
+        raise Refused("the shuffled axis spans more than 2 GiB")
     phases = schedule(desc.src, desc.axis, desc.rows)
-    return Plan(name, tuple(phases), {"src": desc.src, "dst": desc.dst}, {}, {}, ("dst",))
+    return Plan(f"shuffle:{KERNEL_ISA}", tuple(phases), {"src": desc.src, "dst": desc.dst}, {}, {}, ("dst",))
