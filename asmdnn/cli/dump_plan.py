@@ -48,13 +48,13 @@ def of_problems(cases: Sequence[AnyCase], l2_bytes: int) -> Selection:
     """The kernels of all cases.  One that no implementation takes is reported; Unimplemented if that is every one."""
     specs: dict[str, Spec] = {}
     problems: list[dict[str, Any]] = []
-    refused: list[Unimplemented] = []
+    refused: list[tuple[AnyCase, Unimplemented]] = []
     for case in cases:
         engine = planning_engine(case.settings.isa, l2_bytes)
         try:
             pd = primitive_desc_of(case, engine)
         except Unimplemented as error:
-            refused.append(error)
+            refused.append((case, error))
             problems.append({"problem": str(case), "refused": " ".join(str(error).split())})
             continue
         new: tuple[Spec, ...] = (*pd.plan.specs, executor_spec(pd.plan))
@@ -63,9 +63,9 @@ def of_problems(cases: Sequence[AnyCase], l2_bytes: int) -> Selection:
                 raise InvalidArguments(f"dump: two kernels are called {spec.name}: dump their problems apart")
         problems.append(_entry(case, pd))
     if len(refused) == len(cases):
-        raise refused[0]
-    for reason in refused:
-        print(f"asmdnn: not dumped: {' '.join(str(reason).split())}", file=sys.stderr)
+        raise refused[0][1]
+    for case, reason in refused:
+        print(f"asmdnn: not dumped: problem '{case.problem}': {' '.join(str(reason).split())}", file=sys.stderr)
     of_all = f"{len(cases) - len(refused)} of " if refused else ""
     origin = f"{of_all}{len(cases)} problems" if len(cases) > 1 else str(cases[0])
     return Selection(tuple(specs.values()), problems, origin, len(refused))
