@@ -59,6 +59,7 @@ MAY_IMPORT = {
         "memory",
         "isa",
         "jit",
+        "generators",
         "corpus",
         "dump",
         "proof",
@@ -77,6 +78,7 @@ MAY_IMPORT = {
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
+    ("cli", "generators"): {"asmdnn.cli.dump_plan"},  # for the contract
 }
 EVERYWHERE = {"errors", "exact", "files", "forking", "notebook"}
 # Generators see no arrays, no files, no machine.
@@ -212,7 +214,7 @@ def test_generators_open_nothing(module: str) -> None:
         ("asmdnn.planning.plan", "from asmdnn.runtime import execution", "planning may not use runtime"),
         ("asmdnn.generators.executor", "from asmdnn.planning import plan", "generators may not use planning"),
         ("asmdnn.ops", "from asmdnn.planning.plan import Plan", "ops may not use planning"),
-        ("asmdnn.cli.info", "from asmdnn.generators.dot.conv import x", "cli may not use generators"),
+        ("asmdnn.cli.info", "from asmdnn.generators.dot.conv import x", "only asmdnn.cli.dump_plan may"),
         ("asmdnn", "from asmdnn.runtime.execution import Program", "asmdnn may not use runtime"),
         ("asmdnn.cli.info", "import cpuinfo", "optional packages"),
         ("asmdnn.cli.info", "import torch", "not a dependency"),

@@ -10,9 +10,10 @@ from asmdnn.analyze.text import percent_of_peak
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.explain.kernels import listing_of, read_kernel
 from asmdnn.explain.model import Loop
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.assembler import Line
 from asmdnn.planning.host import require_executable
-from asmdnn.planning.phase import KernelSpec, Phase
+from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.rates import Rates, clock_ghz, rates

@@ -7,8 +7,9 @@ from time import perf_counter
 import numpy as np
 
 from asmdnn.analyze.model import Measured
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import Memory
-from asmdnn.planning.phase import Int64, KernelSpec, Phase
+from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.execution import Program

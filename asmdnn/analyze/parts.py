@@ -8,9 +8,10 @@ import numpy as np
 
 from asmdnn.explain.classes import bytes_of, class_of, flops_of
 from asmdnn.explain.model import Loop
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.assembler import Line
 from asmdnn.isa.operands import Register
-from asmdnn.planning.phase import KernelSpec, Phase
+from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
 
 OUTSIDE = Loop("", -1, -1, -1, 0)

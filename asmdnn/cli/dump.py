@@ -20,6 +20,7 @@ FORMATS = ("bin", "s", "o", "h")
 
 USAGE = f"""asmdnn dump --output=DIR [--format=bin,s,o,h] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
 asmdnn dump --output=DIR [--format=bin,s,o,h] --all-specs [--isa=LEVEL]
+asmdnn dump --output=DIR [--format=bin,s,o,h] --specs=PATTERN
 Writes the kernels of problems, or those of the spec corpus, as files named after them:
   bin  the bytes            s  GNU assembly that makes the same bytes
   o    ELF object           h  C header with the frame and the prototype
@@ -27,6 +28,7 @@ and manifest.json, which says what each is and how to disassemble it.  Any ISA l
   --output=DIR      is created
   --format=LIST     some of {",".join(FORMATS)}; default: all
   --all-specs       every kernel of the corpus: the cases that the generators distinguish; of all levels, or of one
+  --specs=PATTERN   the kernels of the corpus whose names match, such as --specs='copy_*'
   --isa=LEVEL       avx2, avx512_core, ...; default for problems: the best that this machine has
   --l2-bytes=N      plan for this size of L2; default: this machine's, or for a level that it lacks, a typical one
 Options of problems are those of asmdnn bench.  Problem sets: {", ".join(batch_files.problem_sets())}
@@ -40,6 +42,7 @@ class Request:
     output: str = ""
     formats: tuple[str, ...] = FORMATS
     all_specs: bool = False
+    specs: str = ""
     l2_bytes: int = 0
     words: list[str] = field(default_factory=list)
 
@@ -74,6 +77,8 @@ def read(arguments: Sequence[str]) -> Request:
             if not (value.isascii() and value.isdecimal() and len(value) < 12 and int(value)):
                 raise InvalidArguments(f"dump: {word}: must be a number of bytes, such as --l2-bytes=1048576")
             request.l2_bytes = int(value)
+        elif name == "--specs":
+            request.specs = value
         elif word == "--all-specs":
             request.all_specs = True
         elif name == "--json":
@@ -96,6 +101,10 @@ def _formats(value: str) -> tuple[str, ...]:
 def _select(request: Request) -> "Selection":
     from asmdnn.cli import dump_plan  # not above: help needs neither numpy nor the library
 
+    if request.specs:
+        if request.words or request.all_specs:
+            raise InvalidArguments(f"dump: --specs={request.specs} with others: it takes --format and --output only")
+        return dump_plan.of_pattern(request.specs)
     if request.all_specs:
         isa = ""
         for word in request.words:

@@ -7,10 +7,10 @@ from typing import Any
 
 from asmdnn.bench.descriptors import planning_engine, primitive_desc_of
 from asmdnn.bench.driver import AnyCase
-from asmdnn.corpus.families import corpus
-from asmdnn.dump.kernel import ANY_CPU, Spec
+from asmdnn.corpus.families import corpus, matching
 from asmdnn.errors import InvalidArguments, Unimplemented
-from asmdnn.isa.levels import LEVELS, isa_of
+from asmdnn.generators.contract import Spec
+from asmdnn.isa.levels import ANY_CPU, LEVELS, isa_of
 from asmdnn.planning.phase import FLAGS
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.execution import executor_spec
@@ -31,12 +31,17 @@ def of_corpus(isa: str) -> Selection:
     if not isa:
         return Selection(corpus(), [], "the corpus")
     level = isa_of(isa).name
-    specs = tuple(spec for spec in corpus() if getattr(spec, "isa", ANY_CPU) in (level, ANY_CPU))
-    if all(getattr(spec, "isa", ANY_CPU) == ANY_CPU for spec in specs):
-        found = {getattr(spec, "isa", "") for spec in corpus()}
+    specs = tuple(spec for spec in corpus() if spec.isa in (level, ANY_CPU))
+    if all(spec.isa == ANY_CPU for spec in specs):
+        found = {spec.isa for spec in corpus()}
         levels = ", ".join(level.name for level in LEVELS if level.name in found)
         raise InvalidArguments(f"dump: --isa={isa}: no generator has kernels of its own for it; levels are {levels}")
     return Selection(specs, [], f"the corpus for {isa}")
+
+
+def of_pattern(pattern: str) -> Selection:
+    """The kernels of the corpus whose names match.  Raises InvalidArguments."""
+    return Selection(matching(pattern), [], f"the corpus that match {pattern}")
 
 
 def of_problems(cases: Sequence[AnyCase], l2_bytes: int) -> Selection:

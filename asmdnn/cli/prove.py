@@ -22,7 +22,7 @@ from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
 from asmdnn.cli.workers import mapped, workers
 from asmdnn.errors import InvalidArguments, Unimplemented
-from asmdnn.isa.levels import LEVELS, Isa, isa_of
+from asmdnn.isa.levels import ANY_CPU, LEVELS, Isa, isa_of
 from asmdnn.isa.vectors import F32_LEVELS, f32_level
 
 VIOLATED: Final = 1
@@ -30,13 +30,14 @@ CHUNK: Final = 8  # tasks that go to another process together
 WORTH_A_PROCESS: Final = 100  # kernels and problems: less is done before another process has started
 LARGEST_COPY_BYTES: Final = 1 << 20
 LARGEST_PRODUCT_BYTES: Final = 8 << 20
-NO_LEVEL: Final = "x86_64"  # of kernels that run on every 64-bit CPU
 DIRECTIONS: Final = "--dir=FWD_B,FWD_I"  # with bias and without
 
 USAGE: Final = """asmdnn prove [--isa=LEVEL] [--jobs=N] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
+asmdnn prove [--isa=LEVEL] [--jobs=N] --specs=PATTERN
 Without a problem: the whole corpus of kernels, and the kernels and plans of all problem sets, for every ISA level that
 has kernels.  With problems, in the words of `asmdnn bench`: their plans, kernels and executors.  Needs no CPU of the
 level.
+--specs=PATTERN proves the kernels of the corpus whose names match, such as --specs='copy_*', and no plans.
 --jobs=N is the number of processes; default: one for each CPU, where there is enough to do.
 Example: asmdnn prove --isa=avx512_core mb1ic64ih56oc64oh56kh3ph1"""
 
@@ -81,14 +82,31 @@ def run(arguments: Sequence[str]) -> int:
 
     require_decoder()
     require_peachpy()
-    levels, jobs, cases = read(arguments)
-    from asmdnn.corpus.families import corpus
+    patterns = [word.partition("=")[2] for word in arguments if word.startswith("--specs=")]
+    levels, jobs, cases = read([word for word in arguments if not word.startswith("--specs=")])
+    if patterns and cases:
+        raise InvalidArguments(f"prove: --specs={patterns[-1]} with problems: leave one of them out")
+    from asmdnn.corpus.families import corpus, matching
 
-    specs = () if cases else corpus()
-    kernel_levels = {spec.isa for spec in specs if hasattr(spec, "isa")} if specs else {x.name for x in F32_LEVELS}
+    specs = () if cases else matching(patterns[-1]) if patterns else corpus()
+    kernel_levels = {spec.isa for spec in specs} if specs else {x.name for x in F32_LEVELS}
     chosen = [level.name for level in levels or LEVELS if levels or level.name in kernel_levels]
     with workers(jobs if len(specs) + len(cases) >= WORTH_A_PROCESS else 1) as pool:
+        if patterns:
+            return prove_specs([ANY_CPU, *chosen], specs, pool)
         return prove_all(chosen, cases, specs, pool)
+
+
+def prove_specs(levels: Sequence[str], specs: Sequence[Any], pool: Executor | None) -> int:
+    """A line for each level that some of the specs are of, or the first violation."""
+    for level in levels:
+        start, own = perf_counter(), [spec for spec in specs if spec.isa == level]
+        kernels = prove_tasks([Task(level, spec) for spec in own], pool)
+        if kernels is None:
+            return VIOLATED
+        if own:
+            print(summary(level, kernels, 0, perf_counter() - start), flush=True)
+    return 0
 
 
 def read(words: Sequence[str]) -> tuple[tuple[Isa, ...], int, list[AnyCase]]:
@@ -161,16 +179,16 @@ def prove_all(levels: Sequence[str], cases: Sequence[AnyCase], specs: Sequence[A
     A kernel that plans of several levels share is proved once, at the first of them.
     """
     known: set[Any] = set()
-    for level in [NO_LEVEL, *levels] if specs else levels:
+    for level in [ANY_CPU, *levels] if specs else levels:
         start = perf_counter()
-        wanted = cases or (set_cases(level == levels[0]) if level != NO_LEVEL and has_plans(level, levels) else [])
+        wanted = cases or (set_cases(level == levels[0]) if level != ANY_CPU and has_plans(level, levels) else [])
         plans = prove_tasks([Task(level, words=words_of(case)) for case in wanted], pool)
         if plans is None:
             return VIOLATED
         planned = [outcome.specs for outcome in plans if outcome.specs is not None]
         if cases and not planned:
             raise Unimplemented(f"prove: no implementation takes any of these problems at level {level}")
-        own = [spec for spec in specs if getattr(spec, "isa", NO_LEVEL) == level]
+        own = [spec for spec in specs if spec.isa == level]
         new = [spec for spec in dict.fromkeys([*own, *chain.from_iterable(planned)]) if spec not in known]
         known.update(new)
         kernels = prove_tasks([Task(level, spec) for spec in new], pool)

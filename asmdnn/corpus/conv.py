@@ -1,9 +1,10 @@
 """The specs of convolution tiles: blocks, tails, runs of channels, groups, starts, post-ops, prefetches, distances."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import BLOCKS, TapGroup
@@ -14,6 +15,7 @@ LANES: dict[str, int] = {level.name: level.vector_bytes // 4 for level in (AVX2,
 CONV_LEVELS = tuple(LANES)
 REGISTERS = {"avx2": 16, "avx512_core": 32}
 MOST_VECTORS = {isa: max(blocks) for isa, blocks in BLOCKS.items()}
+Family = TypeVar("Family")
 
 RELU, LEAKY, SUM, SUM_HALF = ReluOp(0.0), ReluOp(0.25), SumOp(1.0), SumOp(0.5)
 CHAINS: tuple[tuple[PostOp, ...], ...] = (
@@ -134,4 +136,15 @@ def distances(isa: str) -> Iterator[ConvTileSpec]:
         yield blocked(isa, 1, 2, dst_pixel_bytes=2 * vector_bytes, dst_vector_bytes=vector_distance)
 
 
-FAMILIES = {family.__name__: family for family in (blocks, tails, runs, groups, ends, ahead, distances)}
+def of_levels(kind: str, **families: Callable[[str], Iterator[Family]]) -> dict[str, Callable[[], Iterator[Family]]]:
+    """Each family for every level, by names such as conv-blocks-avx2."""
+    return {
+        f"{kind}-{name.replace('_', '-')}-{isa}": partial(family, isa)
+        for isa in CONV_LEVELS
+        for name, family in families.items()
+    }
+
+
+FAMILIES = of_levels(
+    "conv", blocks=blocks, tails=tails, runs=runs, groups=groups, ends=ends, ahead=ahead, distances=distances
+)

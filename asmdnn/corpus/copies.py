@@ -9,7 +9,7 @@ from asmdnn.generators.move.conversion import SIZE_BYTES, Conversion
 from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec
 
 REORDER_ISA = "avx2"  # serves every level
@@ -118,3 +118,13 @@ def blocks(conversion: Conversion, scales: tuple[int, int]) -> Iterator[ConvertS
     for rows, columns in ((8, 8), (3, 11), (13, 6), (16, 17)):
         steps = (src * columns, src), (dst, dst * rows)
         yield ConvertTransposeSpec(REORDER_ISA, conversion, rows, columns, *steps, scales)
+
+
+FAMILIES = {
+    f"copy-{REORDER_ISA}": copy_specs,
+    f"transpose-{REORDER_ISA}": transpose_specs,
+    f"convert-{REORDER_ISA}": conversion_specs,
+    f"pixels-{REORDER_ISA}": pixel_specs,
+    f"quotient-{REORDER_ISA}": quotient_specs,
+    f"compensation-{REORDER_ISA}": compensation_specs,
+}

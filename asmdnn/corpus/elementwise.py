@@ -1,9 +1,9 @@
 """The specs of element-wise blocks, and of convolution tiles with long chains: algorithms, operands, edges."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
-from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, plain
+from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, of_levels, plain
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
 from asmdnn.generators.functions.elementwise import INTERLEAVED, ElementwiseSpec, Result, SeveralResultsSpec
@@ -147,7 +147,7 @@ def chains(isa: str) -> Iterator[ConvTileSpec]:
     yield plain(isa, 3, 2 * lanes - 1, run=1, post_ops=of_most_operands(len(ARGUMENTS), lanes))
 
 
-MAPS: dict[str, Callable[[str], Iterator[ElementwiseSpec]]] = {
-    "algorithms": algorithms, "shapes": shapes, "chains": maps_with_chains,
-    "cells": cells,
-}  # fmt: skip
+FAMILIES = {
+    **of_levels("conv", chains=chains),
+    **of_levels("map", algorithms=algorithms, shapes=shapes, chains=maps_with_chains, cells=cells),
+}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from asmdnn.corpus import conv, matmul
@@ -58,8 +59,16 @@ def conv_tiles(isa: str, types: Types) -> Iterator[ConvTileSpec]:
             yield replace(spec, isa=isa, types=types, groups=taps)
 
 
-LOW_PRECISION_FAMILIES: dict[str, Callable[[str, Types], Iterator[MatmulTileSpec]]] = {
+_PRODUCTS: dict[str, Callable[[str, Types], Iterator[MatmulTileSpec]]] = {
     "groups": groups,
     **{family.__name__: _of(family) for family in (matmul.tiles, matmul.ends, matmul.packing, matmul.items)},
     "operands": operands,
+}
+FAMILIES: dict[str, Callable[[], Iterator[MatmulTileSpec | ConvTileSpec]]] = {
+    **{f"conv-{types}-{isa}": partial(conv_tiles, isa, types) for types, isa in LEVELS_OF_TYPES},
+    **{
+        f"matmul-{name}-{types}-{isa}": partial(family, isa, types)
+        for types, isa in LEVELS_OF_TYPES
+        for name, family in _PRODUCTS.items()
+    },
 }

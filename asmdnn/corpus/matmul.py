@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF
+from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF, of_levels
 from asmdnn.corpus.elementwise import of_most_operands, post_ops
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
@@ -158,4 +158,7 @@ def operands(isa: str) -> Iterator[MatmulTileSpec]:
     yield tile(isa, 3, 2 * lanes - 1, bias=BIASES[1], post_ops=of_most_operands(len(ARGUMENTS), lanes))
 
 
-MATMUL_FAMILIES = {family.__name__: family for family in (tiles, ends, packing, items, vectors, dots, outers, operands)}
+FAMILIES = {
+    **of_levels("matmul", tiles=tiles, ends=ends, packing=packing, items=items, vectors=vectors, dots=dots),
+    **of_levels("matmul", outers=outers, operands=operands),
+}

@@ -3,13 +3,14 @@
 Every window of a tile is used: kernels load no other one, while a footprint has all that the spec lists.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_body import Part, Tile
+from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.shuffle_network import ZERO, Lanes
-from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
 
 ShuffleKernel = ShuffleSpec | RowsSpec | ElementsSpec
 SHUFFLE_ISA = "avx2"  # serves every level
@@ -88,9 +89,9 @@ def element_specs() -> Iterator[ElementsSpec]:
                 yield ElementsSpec(SHUFFLE_ISA, element_bytes, count, 20 * element_bytes, pairs)
 
 
-SHUFFLES: dict[str, Callable[[], Iterator[ShuffleKernel]]] = {
-    "units": unit_specs,
-    "small-units": small_unit_specs,
-    "rows": row_specs,
-    "elements": element_specs,
+FAMILIES = {
+    f"shuffle-units-{SHUFFLE_ISA}": unit_specs,
+    f"shuffle-small-units-{SHUFFLE_ISA}": small_unit_specs,
+    f"shuffle-rows-{SHUFFLE_ISA}": row_specs,
+    f"shuffle-elements-{SHUFFLE_ISA}": element_specs,
 }

@@ -9,8 +9,9 @@ from typing import Any, Final
 from asmdnn.dump.elf import relocatable
 from asmdnn.dump.gas import assembly
 from asmdnn.dump.header import header
-from asmdnn.dump.kernel import Kernel, Spec
+from asmdnn.dump.kernel import Kernel
 from asmdnn.files import replace_file
+from asmdnn.generators.contract import Spec
 
 FORMATS: Final[Mapping[str, Callable[[Kernel], bytes]]] = {
     "bin": lambda kernel: kernel.data,

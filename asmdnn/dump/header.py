@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from asmdnn.dump.kernel import Kernel
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 
 _WIDTH: Final = 117
 

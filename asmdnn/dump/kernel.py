@@ -3,26 +3,15 @@
 import re
 import sys
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.generators.footprint import Footprint
+from asmdnn.generators.contract import NOTHING, Footprint, Spec
 from asmdnn.isa.assembler import Assembler, Line
-from asmdnn.isa.levels import isa_of
+from asmdnn.isa.levels import ANY_CPU, isa_of
 
-ANY_CPU: Final = "x86_64"  # the level of kernels that need nothing above the 64-bit baseline
 JUMP: Final = re.compile(r"(\w+) 0x([0-9a-f]+) <(.+)>")  # as a listing writes a jump to a label
 _CONSTANTS_ALIGNMENT: Final = 64
-
-
-class Spec(Protocol):
-    """What a kernel's bytes depend on; `isa` and `footprint()` are used where there are any.  frame: what is in it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def frame(self) -> tuple[str, ...]: ...
-    def generate(self, asm: Assembler) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +45,7 @@ class Kernel:
 
     @property
     def isa(self) -> str:
-        return str(getattr(self.spec, "isa", ANY_CPU))
+        return self.spec.isa
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -77,9 +66,8 @@ class Kernel:
     @property
     def footprint(self) -> Footprint | None:
         """What a call touches; None for kernels whose frame holds other things than buffers."""
-        claim = getattr(self.spec, "footprint", None)
-        found: Footprint | None = claim() if claim else None
-        return found
+        claim = self.spec.footprint()
+        return None if claim == NOTHING else claim
 
     @property
     def arguments(self) -> tuple[str, ...]:

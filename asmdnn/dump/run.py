@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from asmdnn.dump.files import raw_entry, write_kernel
-from asmdnn.dump.kernel import Spec, listed
+from asmdnn.dump.kernel import listed
 from asmdnn.errors import AsmdnnError
 from asmdnn.files import opened, replace_file
+from asmdnn.generators.contract import Spec
 
 MANIFEST: Final = "manifest.jsonl"  # one object a line: processes may share the directory, and each appends
 FORMATS: Final = ("bin", "s")

@@ -8,11 +8,11 @@ from typing import Final
 
 from asmdnn.explain.classes import class_of
 from asmdnn.explain.model import Holding, Instruction, Kernel, Loop
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.assembler import Assembler, Line, register
 from asmdnn.isa.memory_operand import Pointer
 from asmdnn.isa.naming import Key, key_of
 from asmdnn.isa.operands import Register
-from asmdnn.planning.phase import KernelSpec
 
 _TARGET: Final = re.compile(r"0x([0-9a-f]+) <(.*)>$")
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from asmdnn.generators.context import ARGUMENTS, CONTEXT_WORDS, PHASE_WORDS, WORD, Context, PhaseWord, ShareWord
 from asmdnn.isa.assembler import Assembler, Label, Pointer, Register, low32, mem, register, rsp
+from asmdnn.isa.levels import ANY_CPU
 
 rax = register("r64", 0)
 STATUS_BITS = 0x3F  # of MXCSR: what happened, not what is to happen
@@ -54,12 +55,19 @@ class ExecutorSpec:
 
     @property
     def name(self) -> str:
-        return f"executor_{self.arguments}__x86_64"
+        return f"executor_{self.arguments}__{ANY_CPU}"
+
+    @property
+    def isa(self) -> str:
+        return ANY_CPU
 
     @property
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return ARGUMENTS
+
+    def footprint(self) -> None:
+        """Not claimed: the context has no fixed size, and what kernels touch is theirs."""
 
     def generate(self, asm: Assembler) -> None:
         words = 2 * self.arguments + len(Slots._fields)

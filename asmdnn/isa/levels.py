@@ -39,6 +39,8 @@ LEVELS: Final = (
     AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_VNNI, AVX512_CORE_BF16, AVX512_CORE_FP16, AVX512_CORE_AMX,
 )  # fmt: skip
 
+ANY_CPU: Final = "x86_64"  # in the place of a level: code that needs nothing above the 64-bit baseline
+
 
 def isa_of(name: str) -> Isa:
     """The level of that name.  Raises InvalidArguments listing the names."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asmdnn.generators.footprint import Footprint, Range, TapList
+from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.planning.phase import Int64
 
 

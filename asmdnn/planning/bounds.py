@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from asmdnn.generators.footprint import Range, TapList
+from asmdnn.generators.contract import Range, TapList
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import NOTHING, Int64, Phase
 from asmdnn.planning.schedule import Schedule

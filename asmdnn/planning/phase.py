@@ -9,33 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.footprint import Footprint
-from asmdnn.isa.assembler import Assembler
+from asmdnn.generators.contract import KernelSpec
 
 Int64 = npt.NDArray[np.int64]
 FLAGS = ("continues", "apart", "alone", "backwards", "flushes")  # of a phase
-
-
-class KernelSpec(Protocol):
-    """Everything that a kernel's bytes depend on, as a frozen dataclass.
-
-    isa: the level that it needs.  frame: what the words of its frame are, in order.  footprint: what a call touches,
-    relative to the frame's pointers.
-    """
-
-    @property
-    def isa(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def frame(self) -> tuple[str, ...]: ...
-    def generate(self, asm: Assembler) -> None: ...
-    def footprint(self) -> Footprint: ...
 
 
 class View(NamedTuple):

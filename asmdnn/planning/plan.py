@@ -10,8 +10,9 @@ from itertools import accumulate
 from types import MappingProxyType
 
 from asmdnn.forking import importing
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import Int64, KernelSpec, Phase
+from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.splitting import split
 
 ALIGNMENT_BYTES = 64  # of scratch

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.planning.phase import Int64, KernelSpec, Phase, Repeat, View
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.planning.phase import Int64, Phase, Repeat, View
 
 MANY = 1 << 14  # records that planners write out without a second thought
 ROUND = 1 << 9  # of more, those of a round

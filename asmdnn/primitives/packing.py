@@ -83,7 +83,7 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
             key = cache.key(spec)
             if ("kernel", key) not in blobs:
                 code = cache.fetch(spec).code
-                blobs["kernel", key] = ("kernel", key, spec.name, getattr(spec, "isa", "x86_64"), code)
+                blobs["kernel", key] = ("kernel", key, spec.name, spec.isa, code)
         planners, isa = kind_of(pd.desc).planners, pd.engine.isa
         own, common = (plan_key(planners, pd.desc, pd.attr, isa, m) for m in (pd.engine.machine, ANY_MACHINE))
         refusals = [[refusal.implementation, refusal.reason] for refusal in pd.refusals]

@@ -1,15 +1,16 @@
-"""All kinds of primitives: a new one is its folder and a line here."""
+"""All kinds of primitives: a new one is its folder, with a kind.py that has its KINDS, and its name here."""
+
+from importlib import import_module
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.primitives.convolution import kind as convolution
-from asmdnn.primitives.elementwise import kind as elementwise
 from asmdnn.primitives.kind import Kind
-from asmdnn.primitives.products import kind as products
-from asmdnn.primitives.reorder import kind as reorder
-from asmdnn.primitives.shuffle import kind as shuffle
 
-FOLDERS = (convolution, products, elementwise, reorder, shuffle)
-KINDS: dict[type, Kind] = {kind.description: kind for folder in FOLDERS for kind in folder.KINDS}
+FOLDERS = ("convolution", "products", "elementwise", "reorder", "shuffle")
+KINDS: dict[type, Kind] = {
+    kind.description: kind
+    for folder in FOLDERS
+    for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
+}
 
 
 def kind_of(desc: object) -> Kind:

@@ -1,28 +1,18 @@
-"""From a spec to the kernel under proof: generated with a listing, and the contract that its kind has."""
+"""From a spec to the kernel under proof: generated with a listing, and the contract that it is held to."""
 
-from typing import Final
-
-from asmdnn.corpus.families import Spec
+from asmdnn.generators.contract import Spec
 from asmdnn.generators.executor import ExecutorSpec
-from asmdnn.generators.footprint import Footprint
-from asmdnn.generators.probes.bandwidth import BandwidthSpec, ClockSpec
-from asmdnn.generators.probes.peak import PeakSpec
 from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.levels import isa_of
+from asmdnn.isa.levels import ANY_CPU, isa_of
 from asmdnn.proof.kernel import Contract, Kernel
-
-NOTHING: Final = Footprint(reads=(), writes=())
 
 
 def contract_of(spec: Spec) -> Contract:
-    """What a kernel of this kind is held to."""
-    if isinstance(spec, ExecutorSpec):
-        return Contract(None, arguments=None, footprint=None, calls=True)
-    if isinstance(spec, BandwidthSpec):
-        return Contract(isa_of(spec.isa), len(spec.frame), footprint=None)
-    if isinstance(spec, PeakSpec | ClockSpec):
-        return Contract(isa_of(spec.isa), len(spec.frame), footprint=NOTHING)
-    return Contract(isa_of(spec.isa), len(spec.frame), spec.footprint())
+    """What the code of the spec may do: what the spec says, and only executors call others."""
+    level = None if spec.isa == ANY_CPU else isa_of(spec.isa)
+    if isinstance(spec, ExecutorSpec):  # its context is as long as the plan has phases
+        return Contract(level, arguments=None, footprint=None, calls=True)
+    return Contract(level, len(spec.frame), spec.footprint())
 
 
 def kernel_of(spec: Spec) -> Kernel:

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.proof import tap_lists
 from asmdnn.proof.decoder import Access
 from asmdnn.proof.kernel import Kernel, Step

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from asmdnn.generators.footprint import Footprint
+from asmdnn.generators.contract import Footprint
 from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Code, Line
 from asmdnn.isa.levels import Isa
 from asmdnn.proof.decoder import Fact, fact_at

@@ -1,6 +1,6 @@
 """Tap lists in the walk over a kernel: positions in the list, counts and offsets stay symbols, for lists of any length.
 
-A list is, for each group, a count and so many tuples of offsets (generators/footprint.py).  A position is an offset
+A list is, for each group, a count and so many tuples of offsets (generators/contract.py).  A position is an offset
 from the start of a group's part, Base("start"), or, once it is known that there is one, of a tuple, Base("tuple").
 A branch on a count tells which: no tuple, then the next group starts behind the count; or one, of how many is left
 open.  All tuples of a group look the same, so that a loop over them comes back to the state that it had before.
@@ -8,7 +8,7 @@ open.  All tuples of a group look the same, so that a loop over them comes back 
 
 from typing import Final
 
-from asmdnn.generators.footprint import TapList
+from asmdnn.generators.contract import TapList
 from asmdnn.proof.machine import WORD_BYTES, State
 from asmdnn.proof.values import NUMBER, Base, Value, number
 

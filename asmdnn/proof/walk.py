@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Final
 
-from asmdnn.generators.footprint import TapList
+from asmdnn.generators.contract import TapList
 from asmdnn.proof import tap_lists
 from asmdnn.proof.dataflow import blocks_of
 from asmdnn.proof.decoder import Access, Fact

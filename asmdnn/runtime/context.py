@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from asmdnn.generators.context import WORD, PhaseWord, ShareWord
-from asmdnn.planning.phase import Int64, KernelSpec, Phase, waits
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.planning.phase import Int64, Phase, waits
 from asmdnn.planning.plan import Plan
 
 USUAL_MXCSR = 0x1F80  # round to nearest even, no exception is raised

@@ -9,13 +9,13 @@ from typing import Any
 from asmdnn import environment
 from asmdnn.forking import importing
 from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context
+from asmdnn.generators.contract import Spec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit.kernels import CacheCounts, KernelCache, LoadedKernel
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_store
-from asmdnn.planning.phase import KernelSpec
 from asmdnn.planning.plan import Plan
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.context import PhaseTables, phase_words
@@ -27,7 +27,7 @@ OBJECTS_BYTES = 3_000  # what Python keeps of a program beside tables and code, 
 Place = tuple[int, int, int]  # a word of a context, the position in plan.tensors of what it points into, bytes behind
 
 
-def generate(spec: KernelSpec | ExecutorSpec) -> bytes:
+def generate(spec: Spec) -> bytes:
     """The machine code of a spec; on any machine, whatever the spec's ISA."""
     asm = Assembler(spec.name)
     spec.generate(asm)

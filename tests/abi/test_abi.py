@@ -7,13 +7,13 @@ covered too.
 import numpy as np
 import pytest
 
-from asmdnn.corpus.families import KernelSpec
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.probes.peak import PeakSpec
 from asmdnn.isa.levels import isa_of
 from tests.abi.trampoline import CALLEE_SAVED, call_with_known_registers
 from tests.emulator.assembling import Mem, assemble, ins
-from tests.generators.cases import arguments_of, case_of
+from tests.generators.cases import case_of
 from tests.generators.codes import by_family, code_of
 from tests.generators.executors import COUNTS
 from tests.support.native import Kernel, first_failure
@@ -24,7 +24,7 @@ MOVE_RSP = (ins("MOV_R64_RM64", "rcx", Mem("rsp")), ins("ADD_RM64_IMM8", "rsp", 
 
 
 def check_abi(spec: KernelSpec) -> None:
-    buffers, arguments = case_of(spec).buffers, arguments_of(spec)
+    buffers, arguments = case_of(spec).buffers, spec.frame
     data = {name: buffer.before.copy() for name, buffer in buffers.items() if buffer is not None}
     frame = np.zeros(len(arguments), np.int64)
     for i, name in enumerate(arguments):

@@ -7,7 +7,7 @@ from asmdnn.analyze.build import bytes_moved, taken_apart
 from asmdnn.analyze.parts import bodies_of, constant_trips, trips_of
 from asmdnn.cli.explain import one_case
 from asmdnn.explain.kernels import listing_of, read_kernel
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
 from tests.explain.problems import ISAS, descriptor

@@ -13,7 +13,7 @@ from asmdnn.bench import descriptors
 from asmdnn.cli import progress
 from asmdnn.cli.main import main
 from asmdnn.corpus.families import corpus
-from asmdnn.isa.levels import LEVELS
+from asmdnn.isa.levels import ANY_CPU, LEVELS
 from asmdnn.planning.host import host, supported_isas
 from asmdnn.runtime.execution import generate
 
@@ -88,7 +88,7 @@ def test_a_problem_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_the_corpus(isa: str, tmp_path: Path) -> None:
     words = ["dump", "--all-specs", "--format=bin", f"--output={tmp_path}", *[f"--isa={isa}"] * bool(isa)]
     assert main(words) == 0
-    wanted = [spec for spec in corpus() if getattr(spec, "isa", "") in (isa, "") or not isa]
+    wanted = [spec for spec in corpus() if spec.isa in (isa, ANY_CPU) or not isa]
     assert [kernel["name"] for kernel in manifest(tmp_path)["kernels"]] == [spec.name for spec in wanted]
     for spec in wanted[::100]:
         assert (tmp_path / f"{spec.name}.bin").read_bytes() == generate(spec)
@@ -183,3 +183,10 @@ def test_a_file_in_the_way_of_a_kernel(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["dump", "--isa=avx2", f"--output={tmp_path}", PROBLEM]) == 2
     assert capsys.readouterr().err == f"asmdnn: --output={tmp_path} cannot be written: Is a directory\n"
     assert not list(tmp_path.glob(".*"))
+
+
+def test_kernels_whose_names_match(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dump", "--specs=executor_[12]__*", "--format=bin", f"--output={tmp_path}"]) == 0
+    assert [kernel["name"] for kernel in manifest(tmp_path)["kernels"]] == ["executor_1__x86_64", "executor_2__x86_64"]
+    assert main(["dump", "--specs=executor_1__*", "--all-specs", f"--output={tmp_path}"]) == 2
+    assert "--specs=executor_1__* with others" in capsys.readouterr().err

@@ -139,3 +139,13 @@ def test_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove"]) == 0
     lines = [LINE.fullmatch(line) for line in capsys.readouterr().out.splitlines()]
     assert [line and line[1] for line in lines] == ["x86_64", "avx2", "avx512_core"]
+
+
+def test_kernels_whose_names_match(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "--specs=executor_[12]__*"]) == 0
+    line = LINE.fullmatch(capsys.readouterr().out.strip())
+    assert line and (line[1], line[2], line[4]) == ("x86_64", "2", "0")
+    assert main(["prove", "--specs=gemv_nonsense"]) == 2
+    assert "no kernel of the corpus matches 'gemv_nonsense': a name is conv_" in capsys.readouterr().err
+    assert main(["prove", "--specs=executor_1__*", SMALL]) == 2
+    assert "with problems: leave one of them out" in capsys.readouterr().err

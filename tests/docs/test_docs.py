@@ -17,6 +17,7 @@ from asmdnn.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))]
+FOLLOWED = ("add-a-kernel.md", "add-a-primitive.md")  # in a copy of the tree, by test_worked_examples.py
 PICTURES = sorted((ROOT / "docs").glob("**/*.svg"))
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$(?:\n+```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
@@ -40,7 +41,7 @@ def named(paths: list[Path]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("path", paths, ids=[str(path.relative_to(ROOT)) for path in paths])
 
 
-@named([page for page in PAGES if "```python" in page.read_text()])
+@named([page for page in PAGES if "```python" in page.read_text() and page.name not in FOLLOWED])
 def test_python_blocks_print_what_the_page_says(path: Path, tmp_path: Path) -> None:
     text = path.read_text()
     blocks = [match for match in BLOCK.finditer(text) if match[1] == "python"]
@@ -60,7 +61,7 @@ def test_python_blocks_print_what_the_page_says(path: Path, tmp_path: Path) -> N
         )
 
 
-@named(PAGES)
+@named([page for page in PAGES if page.name not in FOLLOWED])
 def test_commands_exist(path: Path) -> None:
     makefile = (ROOT / "Makefile").read_text()
     for match in BLOCK.finditer(path.read_text()):
@@ -85,7 +86,7 @@ def test_environment_variables_exist(path: Path) -> None:
 
 @named(PAGES)
 def test_relative_links_resolve(path: Path) -> None:
-    for target in LINK.findall(path.read_text()):
+    for target in LINK.findall(BLOCK.sub("", path.read_text())):
         file, _, anchor = target.partition("#")
         if "://" in target:
             continue

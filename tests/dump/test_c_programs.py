@@ -6,8 +6,9 @@ import pytest
 
 from asmdnn.corpus.conv import RELU, SUM, blocked
 from asmdnn.dump.files import FORMATS, write_kernel
-from asmdnn.dump.kernel import Spec, listed
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.dump.kernel import listed
+from asmdnn.generators.contract import Spec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import TransposeSpec
 from tests.dump.tools import need, output
 

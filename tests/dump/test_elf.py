@@ -11,11 +11,13 @@ from asmdnn.corpus.families import corpus
 from asmdnn.dump.elf import relocatable
 from asmdnn.dump.files import FORMATS, entry, write_kernel
 from asmdnn.dump.header import header
-from asmdnn.dump.kernel import Kernel, Spec, listed
+from asmdnn.dump.kernel import Kernel, listed
+from asmdnn.generators.contract import Spec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.isa.assembler import Assembler
+from asmdnn.isa.levels import ANY_CPU
 from tests.dump.tools import need, output, sections
 
 WITH_POOL = ConvertSpec("avx2", Conversion("f32", "s8"), 3, 5, (20, 4), (5, 1))
@@ -28,7 +30,10 @@ class Odd:
     """A name that is no identifier, nor one word."""
 
     name = "9 odd*/name-relu0.25__avx2"
+    isa = ANY_CPU
     frame = ("nothing",)
+
+    def footprint(self) -> None: ...
 
     def generate(self, asm: Assembler) -> None:
         asm.ret()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from asmdnn.dump.run import MANIFEST, RunDump
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from tests.generators.codes import code_of
 
 ROOT = Path(__file__).parents[2]

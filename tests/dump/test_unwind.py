@@ -13,6 +13,7 @@ from asmdnn.dump.unwind import Frame, rows
 from asmdnn.errors import Unimplemented
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.assembler import Assembler, Line, mem, register, rsp
+from asmdnn.isa.levels import ANY_CPU
 from tests.dump.tools import need, output
 
 EXECUTOR = ExecutorSpec(3)
@@ -23,6 +24,7 @@ class EarlyReturn:
     """Saves two registers, returns in the middle, and goes on; a long distance, and pushes besides the prologue's."""
 
     name = "early_return"
+    isa = ANY_CPU
 
     def __init__(self, moves: int = 100) -> None:
         self.moves = moves
@@ -30,6 +32,8 @@ class EarlyReturn:
     @property
     def frame(self) -> tuple[str, ...]:
         return ()
+
+    def footprint(self) -> None: ...
 
     def generate(self, asm: Assembler) -> None:
         late = asm.new_label("late")

@@ -4,9 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from asmdnn.corpus.families import KernelSpec
-from asmdnn.generators.dot.gemv import GemvSpec
-from tests.generators.cases import arguments_of, case_of
+from asmdnn.generators.contract import KernelSpec
+from tests.generators.cases import case_of
 from tests.generators.codes import code_of
 from tests.support.arena import Bits
 from tests.support.emulation import Run, emulate
@@ -16,7 +15,7 @@ from tests.support.footprints import claim_of
 @cache
 def run_of(spec: KernelSpec, integers: bool = True) -> Run:
     """Of the case of that spec; a Violation is the caller's failure."""
-    return emulate(code_of(spec).data, arguments_of(spec), case_of(spec, integers).buffers)
+    return emulate(code_of(spec).data, spec.frame, case_of(spec, integers).buffers)
 
 
 def check_results(spec: KernelSpec, integers: bool) -> None:
@@ -27,13 +26,13 @@ def check_results(spec: KernelSpec, integers: bool) -> None:
 def check_footprint(spec: KernelSpec) -> None:
     """What the spec claims, what the reference touches and what the code touches are the same bytes."""
     case, run = case_of(spec), run_of(spec)
-    claim = claim_of(spec.footprint(), arguments_of(spec), case.buffers, case.taps)
+    claim = claim_of(spec.footprint(), spec.frame, case.buffers, case.taps)
     for name, buffer in case.buffers.items():
         if buffer is None:
             continue
         touched = run.footprints[name]
         # Sums of a matrix-vector product lie in dst between passes; before the first one dst is poison, which shows.
-        done_reads = touched.read & ~touched.written if isinstance(spec, GemvSpec) else touched.read
+        done_reads = touched.read & ~touched.written if spec.footprint().rereads else touched.read
         for side, contract, claimed, done in (
             ("reads", buffer.read, claim[name][0], done_reads),
             ("writes", buffer.written, claim[name][1], touched.written),

@@ -4,7 +4,8 @@ from functools import cache
 
 import pytest
 
-from asmdnn.corpus.families import Spec, families, kernel_specs
+from asmdnn.corpus.families import families, kernel_specs
+from asmdnn.generators.contract import Spec
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.isa.assembler import Assembler, Code
 from asmdnn.isa.dot import F32

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from asmdnn.corpus.conv import CONV_LEVELS, ends, tails
-from asmdnn.corpus.families import KernelSpec, kernel_specs
+from asmdnn.corpus.families import kernel_specs
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.conv import ConvTileSpec
-from tests.generators.cases import arguments_of, case_of, padding_of_dst
+from tests.generators.cases import case_of
 from tests.generators.checks import check_footprint, check_results
 from tests.generators.codes import by_name, code_of
 from tests.generators.random_tiles import tiles
+from tests.generators.references.conv import padding_of_dst
 from tests.support.arena import DST_POISON
 from tests.support.emulation import emulate
 
@@ -58,7 +60,7 @@ def test_nan_stays_and_padding_is_zero_whatever_the_source_holds(spec: ConvTileS
     src, dst = buffers["src"], buffers["dst"]
     assert src is not None and dst is not None
     nothing = np.full(len(src.before) // 4, np.nan, np.float32).view(np.uint8)
-    after = emulate(code_of(spec).data, arguments_of(spec), {**buffers, "src": replace(src, before=nothing)}).after
+    after = emulate(code_of(spec).data, spec.frame, {**buffers, "src": replace(src, before=nothing)}).after
     stored = after["dst"].view(np.float32)
     padding = [(dst.pointer_bytes + at) // 4 for at in padding_of_dst(spec)]
     real = dst.written[::4].copy()

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context, PhaseWord
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.executor import ExecutorSpec
-from asmdnn.planning.phase import KernelSpec
 from asmdnn.runtime.context import PhaseTables
 from asmdnn.runtime.execution import Program, generate
 from tests.emulator import Machine, Region

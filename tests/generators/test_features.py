@@ -3,7 +3,8 @@
 import pytest
 from iced_x86 import CpuidFeature, Decoder
 
-from asmdnn.corpus.families import Spec, corpus
+from asmdnn.corpus.families import corpus
+from asmdnn.generators.contract import Spec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.levels import isa_of
 from tests.generators.codes import code_of, exhaustive

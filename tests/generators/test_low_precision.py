@@ -14,7 +14,7 @@ from asmdnn.generators.functions.postops import ReluOp
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.dot import BF16, F32, U8S8, Types
 from asmdnn.types import f32, s32
-from tests.generators.cases import arguments_of, case_of
+from tests.generators.cases import case_of
 from tests.generators.codes import code_of
 from tests.support.arena import encode
 from tests.support.emulation import emulate
@@ -83,7 +83,7 @@ def test_what_is_behind_the_depth_is_no_number_of_src(rows: int) -> None:
         "src": replace(src, before=encode(np.full(len(src.before) // 2, np.inf), BF16.src)),
         "weights": replace(weights, before=encode(ones, BF16.weights)),
     }
-    after = emulate(code_of(spec).data, arguments_of(spec), {**buffers, **filled}).after
+    after = emulate(code_of(spec).data, spec.frame, {**buffers, **filled}).after
     assert np.isposinf(after["dst"].view(np.float32)[dst.written[::4]]).all()
 
 

@@ -8,7 +8,7 @@ import asmdnn as dnn
 from asmdnn.bench import batch_files
 from asmdnn.bench.problems import ConvProblem, parse_problem
 from asmdnn.corpus.conv import CONV_LEVELS, blocked
-from asmdnn.corpus.families import corpus
+from asmdnn.corpus.families import corpus, families, stated_families
 from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
 from tests.primitives.conv_case import ConvCase
 
@@ -35,6 +35,10 @@ def check_names(specs: set[object]) -> None:
 def test_names_of_the_corpus() -> None:
     assert len(set(corpus())) == len(corpus())
     check_names(set(corpus()))
+
+
+def test_no_file_of_the_corpus_hides_a_family_of_another() -> None:
+    assert len(families()) == sum(map(len, stated_families()))
 
 
 @pytest.mark.parametrize("chain", [("relu",), ("sum", "relu")], ids="+".join)

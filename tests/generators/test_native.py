@@ -6,9 +6,9 @@ What a call may not write is a read-only page, what it may only prefetch is an u
 import numpy as np
 import pytest
 
-from asmdnn.corpus.families import KernelSpec, ProductSpec, kernel_specs
-from asmdnn.generators.dot.conv import ConvTileSpec
-from tests.generators.cases import arguments_of, case_of
+from asmdnn.corpus.families import kernel_specs
+from asmdnn.generators.contract import KernelSpec
+from tests.generators.cases import case_of
 from tests.generators.codes import by_family, by_name, code_of, exhaustive
 from tests.support.emulation import emulate
 from tests.support.native import Kernel, call_guarded, first_failure
@@ -16,9 +16,8 @@ from tests.support.native import Kernel, call_guarded, first_failure
 
 def check_guarded(spec: KernelSpec, at_end: bool) -> None:
     kernel = Kernel(code_of(spec).data)
-    for integers in (True, False) if isinstance(spec, ConvTileSpec | ProductSpec) else (True,):
-        case = case_of(spec, integers)
-        case.check(call_guarded(kernel, arguments_of(spec), case.buffers, at_end))
+    for case in {case_of(spec, integers) for integers in (True, False)}:
+        case.check(call_guarded(kernel, spec.frame, case.buffers, at_end))
 
 
 @pytest.mark.parametrize("at_end", [True, False], ids=["ending", "starting"])
@@ -32,7 +31,7 @@ def test_guard_pages(specs: tuple[KernelSpec, ...], at_end: bool) -> None:
 def test_emulation_agrees(spec: KernelSpec) -> None:
     """Bit by bit on real numbers: what an emulated level shows is what a CPU would show."""
     case = case_of(spec, integers=False)
-    emulated = emulate(code_of(spec).data, arguments_of(spec), case.buffers).after
-    native = call_guarded(Kernel(code_of(spec).data), arguments_of(spec), case.buffers, at_end=True)
+    emulated = emulate(code_of(spec).data, spec.frame, case.buffers).after
+    native = call_guarded(Kernel(code_of(spec).data), spec.frame, case.buffers, at_end=True)
     for name, data in emulated.items():
         assert np.array_equal(data, native[name])

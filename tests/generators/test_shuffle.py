@@ -6,14 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asmdnn.corpus.shuffle import ShuffleKernel, interleave
+from asmdnn.generators.move.rows import RowsSpec, cover
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_body import Part, Tile, merged
+from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.shuffle_network import ZERO, Gather, Unpack, best, dword_steps, gather_cost
-from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec, cover
 from asmdnn.isa.assembler import Assembler
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
-from tests.generators.shuffles import moved
+from tests.generators.references.shuffle import moved
 
 REACH = 1 << 14  # bytes of src and dst
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.planning import touches
 from asmdnn.planning.accesses import Accesses
 from asmdnn.planning.check import PlanError, Proof

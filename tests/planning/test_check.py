@@ -9,8 +9,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS
-from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.planning.check import PlanError
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan

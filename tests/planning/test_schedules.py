@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.generators.footprint import Footprint
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.contract import Footprint
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.planning.check import PlanError
 from asmdnn.planning.codec import decode_plan, encode_plan

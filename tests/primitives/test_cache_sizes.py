@@ -1,8 +1,14 @@
 """Every kind of primitive is planned for every size of L2 that an engine may be given, from one byte on."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import asmdnn as dnn
+from asmdnn.bench.drivers import driver_names, driver_of
+from asmdnn.bench.options import Reader
 from asmdnn.primitives.products.gemm import Gemm
 from asmdnn.primitives.registry import KINDS
 
@@ -41,6 +47,19 @@ DESCRIPTIONS = [
     dnn.EltwiseBackward("tanh", f32(9, 1000, tag="ab"), f32(9, 1000), f32(9, 1000)),
     dnn.BinaryForward("add", f32(9, 1000, tag="ab"), f32(1, 1000, tag="ab"), f32(9, 1000)),
 ]
+
+
+def examples() -> Iterator[Any]:
+    """Of drivers whose primitives are not above."""
+    for name in driver_names():
+        reader = Reader()
+        reader.read([f"--{name}", *driver_of(name).example.split()], Path.cwd())
+        desc, _ = reader.cases[0].driver.work(reader.cases[0]).describe()
+        if type(desc) not in {type(other) for other in DESCRIPTIONS}:
+            yield desc
+
+
+DESCRIPTIONS.extend(examples())
 
 
 def test_all_kinds_are_here() -> None:

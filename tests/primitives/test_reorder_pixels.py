@@ -7,7 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import TransposeSpec
 from tests.primitives.reorder_case import TYPES, check_copy, prepared, run
 from tests.primitives.test_reorder_quantized import attr_of, check, some

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from asmdnn.corpus.families import Spec
+from asmdnn.generators.contract import Spec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.layout import Code, Line
 from asmdnn.proof.contracts import contract_of, kernel_of

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from asmdnn.corpus.conv import blocked, plain
-from asmdnn.corpus.families import Spec
+from asmdnn.generators.contract import Spec
 from asmdnn.generators.dot.conv_shape import DST, SRC
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.postops import ReluOp
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.assembler import Assembler, mem, register, rsp
 from asmdnn.isa.layout import Line
 from asmdnn.isa.levels import isa_of

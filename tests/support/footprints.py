@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.planning.phase import Int64
 from tests.support.arena import Bits, Buffer
 

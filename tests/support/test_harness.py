@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from tests.emulator import Violation
-from tests.generators.cases import Case, arguments_of, case_of
+from tests.generators.case import Case
+from tests.generators.cases import case_of
 from tests.generators.checks import difference
 from tests.generators.codes import code_of
 from tests.support.arena import Bytes
@@ -22,7 +23,7 @@ CASE = case_of(RIGHT)
 
 
 def emulated(spec: RowsSpec, case: Case = CASE) -> dict[str, Bytes]:
-    return emulate(code_of(spec).data, arguments_of(spec), case.buffers).after
+    return emulate(code_of(spec).data, spec.frame, case.buffers).after
 
 
 def shifted(name: str, by_bytes: int) -> Case:
@@ -62,7 +63,7 @@ def test_elsewhere(name: str, by_bytes: int, side: str) -> None:
 
 
 def claims(spec: RowsSpec) -> Claim:
-    return claim_of(spec.footprint(), arguments_of(spec), CASE.buffers, None)
+    return claim_of(spec.footprint(), spec.frame, CASE.buffers, None)
 
 
 def test_wrong_claims() -> None:
@@ -87,7 +88,7 @@ def test_wrong_claims() -> None:
     ],
 )
 def test_guards(spec: RowsSpec, case: Case, at_end: bool, failure: str) -> None:
-    kernel, arguments = Kernel(code_of(spec).data), arguments_of(spec)
+    kernel, arguments = Kernel(code_of(spec).data), spec.frame
     found = first_failure(2, lambda i: CASE.check(call_guarded(kernel, arguments, case.buffers, at_end)) if i else None)
     assert found is None if not failure else found is not None and found[0] == 1 and failure in found[1]
 

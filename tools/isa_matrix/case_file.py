@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from asmdnn.corpus.families import KernelSpec
-from tests.generators.cases import arguments_of, case_of
+from asmdnn.generators.contract import KernelSpec
+from tests.generators.cases import case_of
 from tests.generators.checks import run_of
 from tests.generators.codes import code_of
 from tests.support.arena import Buffer, Bytes
@@ -43,7 +43,7 @@ def write_cases(path: Path, specs: Iterable[KernelSpec], emulated: bool) -> int:
 
 def case_bytes(spec: KernelSpec, slack_bytes: int) -> bytes:
     name, code, case = spec.name.encode(), code_of(spec).data, case_of(spec)
-    buffers = {argument: case.buffers[argument] for argument in arguments_of(spec)}
+    buffers = {argument: case.buffers[argument] for argument in spec.frame}
     head = words(len(name)) + name + words(len(code)) + code + words(slack_bytes, len(buffers))
     is_exact = not any(np.any(tolerance) for tolerance in case.tolerances.values())
     after = {} if is_exact else run_of(spec).after

@@ -85,6 +85,9 @@ def walk_dst(spec: ConvTile, asm: Assembler, v: Vector, visit: Visit) -> None:
     """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, vector of channels by vector."""
     dst = asm.gp.take("dst")
     asm.MOV(dst, mem(asm.frame, 8 * DST))
+    # Real lanes are output channels; `part` has those of a vector: all lanes (v itself), the first few (a Tail), or, in
+    # vectors that are padding alone, none (Nothing: a load is zeros, a store is none).  Stored lanes are those
+    # that dst has room for: with whole vectors all of them, so that zeros of the padding are written too.
     with v.parts(spec.vectors, spec.channels) as parts:
         for j, part in enumerate(parts):
             for p in range(len(spec.src_pixel_bytes)):
@@ -99,6 +102,9 @@ def walk_dst(spec: ConvTile, asm: Assembler, v: Vector, visit: Visit) -> None:
 def multiply_taps(spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
     """Walk the tap lists, a loop for each group of pixels."""
     asm, v = dot.asm, dot.v
+    # Registers for copies of source elements take turns, so that no broadcast overwrites what the multiplies just
+    # before it read: the core can load ahead without renaming that one register over and over.  What blocks leave free
+    # is used.
     row = v.registers.take("row", spec.vectors)
     spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
     src, weights, taps, ahead, left, tap_src, tap_weights = pointers = [
@@ -143,6 +149,8 @@ def multiply_tap(
     sizes = spec.types.groups_of(group.channels)
     for c, group_bytes in enumerate(sizes):
         asm.role(f"channel {c}")
+        # The row first: all pixels of the group use it, so its loads are under way before the first multiply needs
+        # them; a step has vectors + pixels loads for vectors x pixels multiplies.
         for j, factor in enumerate(row):
             at = mem(weights, c * spec.weights_row_bytes + j * v.bytes, size=v.bytes)
             asm.call_it(at, f"weights[{c}, {j}]")

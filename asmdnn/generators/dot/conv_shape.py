@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from zlib import crc32
 
+from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.typed import text_of
-from asmdnn.generators.footprint import Footprint, Range, TapList
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types

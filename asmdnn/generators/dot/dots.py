@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, DST, SRC, WEIGHTS
-from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_of

@@ -137,6 +137,8 @@ class TileCode:
         """acc[r][j] += src[r, k] * weights[k, j] for all k: a loop over UNROLL steps, then the rest."""
         spec, asm, v = self.spec, self.asm, self.v
         with v.parts(spec.vectors, spec.vectors * v.lanes if spec.padded else spec.columns) as parts:
+            # `parts` are whole vectors where weights are padded, else the last one may be a Tail: nothing behind the
+            # columns is read.  One row of src uses each weight once, so it needs a register for that tail only.
             wide = spec.rows == 1 and not spec.packs
             row = v.registers.take("weights row", 1 if wide else spec.vectors)
             spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
@@ -173,6 +175,8 @@ class TileCode:
                 self.dot.broadcast(copy, column[0], group_bytes)
                 self.one_row(vectors, parts, row[0], copy)
                 continue
+            # Weights first: every row of src multiplies them, and they are on the way while elements are broadcast,
+            # into registers that take turns (see conv.py).
             for factor, part, vector in zip(row, parts, vectors, strict=True):
                 part.load(factor, vector)
             for j, factor in enumerate(row if spec.packs else ()):

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, Bias
-from asmdnn.generators.footprint import Footprint, Range
 from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.vector import Lanes, Vector
@@ -103,6 +103,8 @@ class OuterSpec:
             scratch = asm.gp.take("alignment")
             with if_aligned(asm, rows.pointers[DST], v.bytes, scratch):
                 rows.emit(streaming=True)
+                asm.SFENCE()
+                asm.ret()
             asm.gp.free(scratch)
         rows.emit(streaming=False)
         asm.ret()

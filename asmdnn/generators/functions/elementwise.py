@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import (
     compose,
     compose_all,
@@ -122,6 +122,8 @@ class ElementwiseSpec:
             asm.JE(plain)
             with if_aligned(asm, code.pointers[DST], v.bytes, left):
                 code.all_rows(left, v.stream)
+                asm.SFENCE()
+                asm.ret()
             asm.bind(plain)
         code.all_rows(left, v.store)
         asm.ret()

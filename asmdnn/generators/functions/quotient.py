@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from struct import pack
 
 from asmdnn.exact import exact
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.conversion import exact_word
 from asmdnn.isa.assembler import Assembler, mem
 

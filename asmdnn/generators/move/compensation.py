@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from asmdnn.generators.footprint import Footprint, Range, TapList
+from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.move.pieces import Place, load_elements, store_elements
 from asmdnn.isa.assembler import Assembler, mem
 

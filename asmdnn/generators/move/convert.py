@@ -45,6 +45,8 @@ class ConvertSpec(Block):
                 converter.streaming = True
                 self.all_rows(asm, converter, x, pointers, left)
                 converter.streaming = False
+                asm.SFENCE()
+                asm.ret()
         self.all_rows(asm, converter, x, pointers, left, packer)
         asm.ret()
 

@@ -14,7 +14,7 @@ The formula is that of conversion.py.
 from dataclasses import dataclass
 from typing import Any
 
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.conversion import Argument, Conversion
 from asmdnn.isa.assembler import Assembler, mem
 

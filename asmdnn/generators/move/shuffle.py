@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Body, Part, if_aligned, merged
 from asmdnn.isa.assembler import Assembler, mem
 
@@ -72,6 +72,8 @@ class ShuffleSpec:
                 body.streaming = True
                 self.all_pixels(asm, body, src, dst, left)
                 body.streaming = False
+                asm.SFENCE()
+                asm.ret()
         self.all_pixels(asm, body, src, dst, left)
         asm.ret()
 

@@ -201,14 +201,13 @@ class Body:
 
 @contextmanager
 def if_aligned(asm: Assembler, pointer: Any, alignment: int, scratch: Any) -> Iterator[None]:
-    """A body of streaming stores that ends the kernel; what follows is for a pointer that is not aligned."""
+    """What only runs where the pointer is a multiple of `alignment`.  A body that is to be the whole kernel there ends
+    with a fence for its streaming stores and a return; what follows is then for other pointers."""
     unaligned = asm.new_label("unaligned")
     asm.MOV(scratch, pointer)
     asm.AND(scratch, alignment - 1)
     asm.JNZ(unaligned)
     yield
-    asm.SFENCE()
-    asm.ret()
     asm.bind(unaligned)
 
 

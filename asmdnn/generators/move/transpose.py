@@ -12,7 +12,7 @@ in transpose_tiles.py.  Needs AVX2, which every supported level has.
 from dataclasses import dataclass
 from typing import Any
 
-from asmdnn.generators.footprint import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.generators.move.transpose_tiles import VECTOR_BYTES, Tiles
 from asmdnn.isa.assembler import Assembler, mem
@@ -84,6 +84,8 @@ class TransposeSpec:
                 tiles.store_vector = asm.VMOVNTDQ
                 self.all_blocks(asm, tiles, src, dst, left)
                 tiles.store_vector = asm.VMOVDQU
+                asm.SFENCE()
+                asm.ret()
         self.all_blocks(asm, tiles, src, dst, left)
         asm.ret()
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from asmdnn.generators.contract import NOTHING, Footprint
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vectors import vector_of
 
@@ -31,6 +32,9 @@ class BandwidthSpec:
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return ("start", "blocks", "passes")
+
+    def footprint(self) -> None:
+        """Not claimed: how much is read is in the frame."""
 
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
@@ -74,6 +78,10 @@ class ClockSpec:
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return ("passes",)
+
+    def footprint(self) -> Footprint:
+        """No memory but the frame."""
+        return NOTHING
 
     def generate(self, asm: Assembler) -> None:
         passes, total, one = (asm.gp.take(name) for name in ("passes", "total", "one"))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from asmdnn.generators.contract import NOTHING, Footprint
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vectors import lanes_of, vector_of
 
@@ -28,6 +29,10 @@ class PeakSpec:
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return ARGUMENTS
+
+    def footprint(self) -> Footprint:
+        """No memory but the frame."""
+        return NOTHING
 
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)

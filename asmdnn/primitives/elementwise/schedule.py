@@ -9,7 +9,7 @@ import numpy as np
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.elementwise import DST, SRC, ElementwiseSpec
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, views

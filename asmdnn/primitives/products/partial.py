@@ -9,13 +9,14 @@ from itertools import groupby
 
 import numpy as np
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.dots import STRIP, DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cost import CALL_CYCLES
 from asmdnn.planning.cuts import balanced
-from asmdnn.planning.phase import Int64, KernelSpec, Phase, merged, records_of, views
+from asmdnn.planning.phase import Int64, Phase, merged, records_of, views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import DEPTH_STEP, FEW_TILES, depths_of
 from asmdnn.primitives.products.product import Matrix, Panels, Product

@@ -18,7 +18,7 @@ from asmdnn.generators.move.convert_pixels import (
     ConvertInterleaveSpec,
 )
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec, across_of
 from asmdnn.generators.move.transpose_tiles import VECTOR_BYTES
 from asmdnn.primitives.reorder.loops import Box, Loop

@@ -22,8 +22,8 @@ from asmdnn.generators.move.compensation import (
     CompensationSpec,
     has_lanes,
 )
-from asmdnn.generators.move.shuffle_rows import ARGUMENTS as ROWS_ARGUMENTS
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import ARGUMENTS as ROWS_ARGUMENTS
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import Int64, Phase, views

@@ -16,12 +16,14 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ARGUMENTS, ShuffleSpec
 from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Tile
+from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.shuffle_network import HALF_BYTES
-from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import Int64, KernelSpec, Phase, views
+from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import apart, in_loops
 from asmdnn.primitives.reorder.loops import digits, merge, pieces_of
 from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of

@@ -2,13 +2,21 @@
 
 import numpy as np
 
-from asmdnn.corpus.shuffle import ShuffleKernel
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
+from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.shuffle_network import ZERO
-from asmdnn.generators.move.shuffle_rows import ElementsSpec, RowsSpec
+from tests.generators.case import Case, Reference
+from tests.support.arena import REACH_BYTES
 from tests.support.octets import Octets
 
 Move = tuple[int, int, int]  # (src, dst, bytes); src is -1 for zeros
+
+
+def shuffle_case(spec: ShuffleSpec | ElementsSpec, random: np.random.Generator, _: bool) -> Case:
+    memory = {name: Octets(random.integers(0, 256, 2 * REACH_BYTES, np.uint8)) for name in ("src", "dst")}
+    shuffle(spec, memory)
+    return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
 
 
 def shuffle(spec: ShuffleSpec | ElementsSpec, memory: dict[str, Octets]) -> None:
@@ -24,7 +32,7 @@ def shuffle(spec: ShuffleSpec | ElementsSpec, memory: dict[str, Octets]) -> None
         memory["dst"].store(dst, memory["src"].load(src, size) if src >= 0 else np.zeros(size, np.uint8))
 
 
-def moved(spec: ShuffleKernel) -> list[Move]:
+def moved(spec: ShuffleSpec | RowsSpec | ElementsSpec) -> list[Move]:
     """Every move that the spec stands for."""
     if isinstance(spec, RowsSpec):
         return [(-1 if spec.zero else r * spec.src_step, r * spec.dst_step, spec.row_bytes) for r in range(spec.rows)]
@@ -43,3 +51,6 @@ def moved(spec: ShuffleKernel) -> list[Move]:
                         origin = -1 if lane == ZERO else src + part.tile.windows[window] + within
                         moves.append((origin, dst + at + k * spec.element_bytes, spec.element_bytes))
     return moves
+
+
+REFERENCES = {kind: Reference(shuffle_case, rounds=False) for kind in (ShuffleSpec, ElementsSpec)}

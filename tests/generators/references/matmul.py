@@ -1,28 +1,47 @@
 """What matrix tiles and matrix-vector products compute, as loops written from the tables in their docstrings."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
-from asmdnn.corpus.families import ProductSpec
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, ONE, Items
+from asmdnn.generators.dot.matmul_shape import ONE, Items
 from asmdnn.generators.dot.outer import OuterSpec
-from asmdnn.generators.functions.chain import operands_of, operands_read
-from asmdnn.generators.functions.postops import OLD_DST, Operand
+from asmdnn.generators.functions.chain import operands_read
+from asmdnn.generators.functions.postops import OLD_DST, Operand, SumOp
 from asmdnn.isa.dot import F32, Types
-from asmdnn.types import DataType, f32
-from tests.generators.reference import LANES, Memory, operand, operand_name
+from asmdnn.types import DataType, f32, s32
+from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
+from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
 from tests.support.arena import Doubles, Elements, buffer_of, elements, magnitudes
 
-UNIT_ROUNDOFF = 2.0**-24
+ProductSpec = MatmulTileSpec | GemvSpec | DotsSpec | OuterSpec
+
+
+def matmul_case(spec: ProductSpec, random: np.random.Generator, integers: bool) -> Case:
+    memory = matmul_memory(spec, random, integers)
+    compute(spec, memory)
+    tolerance: Doubles | float = 0.0
+    is_exact = not isinstance(spec, MatmulTileSpec) or keeps_integers(spec.post_ops)
+    of_integers = isinstance(spec, MatmulTileSpec) and spec.dst_type == s32
+    if not of_integers and not (integers and is_exact):
+        tolerance = tolerance_of(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), memory)
+    if not is_exact:
+        dst = buffer_of(memory["dst"])
+        assert dst is not None
+        tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": tolerance})
 
 
 def matmul_memory(spec: ProductSpec, random: np.random.Generator, integers: bool) -> Memory:
     """Data for every argument; weights have zeros behind the columns if they are padded, and behind the depth."""
     kinds = kinds_of(spec) if isinstance(spec, MatmulTileSpec) else {}
-    memory = {name: elements(random, integers, *kinds.get(name, ())) for name in arguments_of(spec)}
+    memory = {name: elements(random, integers, *kinds.get(name, ())) for name in spec.frame}
     if isinstance(spec, MatmulTileSpec | OuterSpec):
         items = spec.items if isinstance(spec, MatmulTileSpec) else ONE
         group = types_of(spec).group
@@ -51,12 +70,6 @@ def kinds_of(spec: MatmulTileSpec) -> dict[str, tuple[DataType, ...]]:
     }
 
 
-def arguments_of(spec: ProductSpec) -> tuple[str, ...]:
-    """In the frame's order."""
-    read = operands_of(spec.post_ops) if isinstance(spec, MatmulTileSpec) else ()
-    return (*ARGUMENTS, *(operand_name(a) for a in sorted({o.argument for o in read if o is not OLD_DST})))
-
-
 def padded_columns(spec: MatmulTileSpec | OuterSpec) -> int:
     """The columns of whole vectors."""
     lanes = LANES[spec.isa]
@@ -72,15 +85,10 @@ def weight_at(spec: MatmulTileSpec | OuterSpec, k: int, c: int) -> int:
 
 
 def compute(spec: ProductSpec, memory: Memory) -> None:
-    if isinstance(spec, GemvSpec):
-        gemv(spec, memory)
-        return
-    if isinstance(spec, DotsSpec):
-        dots(spec, memory)
-        return
-    if isinstance(spec, OuterSpec):
-        outer(spec, memory)
-        return
+    COMPUTE[type(spec)](spec, memory)
+
+
+def tiles(spec: MatmulTileSpec, memory: Memory) -> None:
     for item in range(spec.items.count):
         one_tile(spec, memory, spec.items, item)
 
@@ -185,3 +193,9 @@ def tolerance_of(spec: ProductSpec, memory: dict[str, Elements]) -> Doubles:
     size = buffer_of(sizes["dst"])
     assert size is not None
     return size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
+
+
+COMPUTE: dict[type, Callable[[Any, Memory], None]] = {
+    MatmulTileSpec: tiles, GemvSpec: gemv, DotsSpec: dots, OuterSpec: outer
+}  # fmt: skip
+REFERENCES = {kind: Reference(matmul_case, rounds=True) for kind in COMPUTE}

@@ -1,20 +1,19 @@
-"""Shuffle blocks for layouts whose channels are not dense: rows of bytes, and single elements.
+"""Rows of bytes, copied or zeroed: for reorders, shuffles, padding and sums of weights.
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src | bytes | what the spec's formula reads, no other byte |
 | dst | bytes | what the spec's formula writes, no other byte; never overlaps src |
 
-They need AVX2, which every supported level has.
+Needs AVX2, which every supported level has.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
-from asmdnn.generators.footprint import Footprint, Range
-from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, if_aligned, merged
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, if_aligned
 from asmdnn.isa.assembler import Assembler, mem
 
 SRC, DST = range(2)
@@ -68,6 +67,8 @@ class RowsSpec:
         if self.streaming:
             with if_aligned(asm, dst, VECTOR_BYTES, left):
                 self.all_rows(asm, registers, data, asm.VMOVNTDQ)
+                asm.SFENCE()
+                asm.ret()
         self.all_rows(asm, registers, data, asm.VMOVDQU)
         asm.ret()
 
@@ -121,56 +122,6 @@ def cover(start: int, count: int) -> Iterator[tuple[int, int]]:
         size = next(size for size in reversed(SIZES) if size <= end - at)
         yield at, size
         at += size
-
-
-@dataclass(frozen=True, slots=True)
-class ElementsSpec:
-    """For i < count, each element of `moves`: dst[d + i * step] = src[s + i * step], in bytes; moves: (s, d)."""
-
-    isa: str
-    element_bytes: int
-    count: int
-    step: int
-    moves: tuple[tuple[int, int], ...]
-
-    @property
-    def name(self) -> str:
-        block = f"{self.count}x{len(self.moves)}"
-        return f"elements_b{8 * self.element_bytes}_{block}_{crc32(repr(self).encode()):08x}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
-
-    def footprint(self) -> Footprint:
-        size, steps = self.element_bytes, [i * self.step for i in range(self.count)]
-        reads, writes = (
-            tuple(
-                Range(argument, begin, end)
-                for begin, end in merged((m[argument] + s, m[argument] + s + size) for m in self.moves for s in steps)
-            )
-            for argument in (SRC, DST)
-        )
-        return Footprint(reads, writes)
-
-    def generate(self, asm: Assembler) -> None:
-        src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "steps left"))
-        asm.MOV(src, mem(asm.frame, 8 * SRC))
-        asm.MOV(dst, mem(asm.frame, 8 * DST))
-        data = asm.vectors(VECTOR_BYTES, 16).take("data", IN_FLIGHT)
-        size = self.element_bytes
-        asm.MOV(left, self.count)
-        with asm.loop(left, "steps"):
-            for first in range(0, len(self.moves), IN_FLIGHT):
-                batch = list(zip(data, self.moves[first : first + IN_FLIGHT], strict=False))
-                for x, (s, _) in batch:
-                    load(asm, x, mem(src, s, size=size), size)
-                for x, (_, d) in batch:
-                    store(asm, mem(dst, d, size=size), x, size)
-            asm.ADD(src, self.step)
-            asm.ADD(dst, self.step)
-        asm.ret()
 
 
 def load(asm: Assembler, x: Any, where: Any, size: int) -> None:

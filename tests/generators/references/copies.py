@@ -1,45 +1,74 @@
 """What reorder kernels compute, as loops written from the tables in the generators' docstrings, and data for them."""
 
 from functools import cache
-from typing import Any
+from typing import Any, get_args
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.functions.quotient import ARGUMENTS as QUOTIENT_ARGUMENTS
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.quotient import QuotientSpec
 from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
-from asmdnn.generators.move.shuffle_rows import RowsSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import TransposeSpec
-from tests.support.arena import REACH_BYTES, Bytes
+from tests.generators.case import Case, Reference
+from tests.support.arena import REACH_BYTES, Bytes, constant_buffer
 from tests.support.octets import Octets, Places
 
 Converting = ConvertSpec | ConvertTransposeSpec | ConvertInterleaveSpec | ConvertDeinterleaveSpec
-ReorderSpec = RowsSpec | TransposeSpec | Converting | QuotientSpec | CompensationSpec
 Float32 = npt.NDArray[np.float32]
+TAP_SPREAD_BYTES = 4096  # sources of taps begin within so many bytes of the pointer, on either side
 BITS = {"b8": np.uint8, "b16": np.uint16, "b32": np.uint32}
 TYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "s32": np.int32, "s8": np.int8, "u8": np.uint8} | BITS
 LIMITS = {"s32": (-(2**31), 2147483520), "s8": (-128, 127), "u8": (0, 255)}
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40, 2147483520.0, 2147483648.0, 0.5, 1.5, 2.5, 127.5)
 
 
-def memory_of(spec: ReorderSpec, random: np.random.Generator) -> dict[str, Octets]:
+def copy_case(spec: RowsSpec, random: np.random.Generator, _: bool) -> Case:
+    memory = {name: some("b8", random) for name in spec.frame}
+    copy(spec, memory)
+    return case(spec, memory)
+
+
+def transpose_case(spec: TransposeSpec, random: np.random.Generator, _: bool) -> Case:
+    memory = {name: some("b8", random) for name in spec.frame}
+    transpose(spec, memory)
+    return case(spec, memory)
+
+
+def quotient_case(spec: QuotientSpec, random: np.random.Generator, _: bool) -> Case:
+    memory = {name: some("f32", random) for name in spec.frame}
+    divide(spec, memory)
+    return case(spec, memory)
+
+
+def conversion_case(spec: Converting, random: np.random.Generator, _: bool) -> Case:
     """Numbers of the types that the kernel reads, special ones among them."""
-    if isinstance(spec, RowsSpec | TransposeSpec):
-        return {name: some("b8", random) for name in ("src", "dst")}
-    if isinstance(spec, QuotientSpec):
-        return {name: some("f32", random) for name in QUOTIENT_ARGUMENTS}
-    if isinstance(spec, CompensationSpec):
-        return {name: some("b8", random) for name in ("src", "compensation")}
     types = {"src": spec.conversion.src, "dst": spec.conversion.dst, "scales": "f32"}
-    found = {name: some(kind, random) for name, kind in types.items()}
+    memory = {name: some(kind, random) for name, kind in types.items()}
     zero_points = np.resize(np.array([3, -7], np.int32), REACH_BYTES // 2)
-    found["src_zero_point"], found["dst_zero_point"] = (Octets(zero_points.view(np.uint8).copy()) for _ in range(2))
-    return found
+    memory |= {f"{side}_zero_point": Octets(zero_points.view(np.uint8).copy()) for side in ("src", "dst")}
+    convert(spec, memory)
+    return case(spec, memory)
+
+
+def compensation_case(spec: CompensationSpec, random: np.random.Generator, _: bool) -> Case:
+    """Between no tap and seven of them; sources on both sides of the pointer, also twice the same bytes."""
+    memory = {name: some("b8", random) for name in ("src", "compensation")}
+    taps = random.integers(-TAP_SPREAD_BYTES, TAP_SPREAD_BYTES, crc32(spec.name.encode()) % 8)
+    compensate(spec, memory, taps)
+    words = np.array([len(taps), *taps], np.int64)
+    buffers = {name: octets.buffer() for name, octets in memory.items()}
+    return Case(spec, {**buffers, "taps": constant_buffer(words)}, {}, words)
+
+
+def case(spec: KernelSpec, memory: dict[str, Octets]) -> Case:
+    return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
 
 
 def some(kind: str, random: np.random.Generator) -> Octets:
@@ -81,23 +110,20 @@ def encode(values: Float32, kind: str) -> npt.NDArray[Any]:
         return values.astype(TYPES[kind])
 
 
-def reorder(spec: ReorderSpec, memory: dict[str, Octets]) -> None:
-    if isinstance(spec, RowsSpec):
-        for r in range(spec.rows):
-            zeros = np.zeros(spec.row_bytes, np.uint8)
-            row = zeros if spec.zero else memory["src"].load(r * spec.src_step, spec.row_bytes)
-            memory["dst"].store(r * spec.dst_step, row)
-    elif isinstance(spec, TransposeSpec):
-        r, c = (index.ravel() for index in np.indices((spec.rows, spec.columns)))
-        units = memory["src"].gather(r * spec.src_row_bytes + c * spec.unit_bytes, spec.unit_bytes)
-        memory["dst"].scatter(c * spec.dst_row_bytes + r * spec.unit_bytes, units)
-        for c in range(spec.columns):
-            zeros = np.zeros(spec.zero_rows * spec.unit_bytes, np.uint8)
-            memory["dst"].store(c * spec.dst_row_bytes + spec.rows * spec.unit_bytes, zeros)
-    elif isinstance(spec, QuotientSpec):
-        divide(spec, memory)
-    else:
-        convert(spec, memory)
+def copy(spec: RowsSpec, memory: dict[str, Octets]) -> None:
+    for r in range(spec.rows):
+        zeros = np.zeros(spec.row_bytes, np.uint8)
+        row = zeros if spec.zero else memory["src"].load(r * spec.src_step, spec.row_bytes)
+        memory["dst"].store(r * spec.dst_step, row)
+
+
+def transpose(spec: TransposeSpec, memory: dict[str, Octets]) -> None:
+    r, c = (index.ravel() for index in np.indices((spec.rows, spec.columns)))
+    units = memory["src"].gather(r * spec.src_row_bytes + c * spec.unit_bytes, spec.unit_bytes)
+    memory["dst"].scatter(c * spec.dst_row_bytes + r * spec.unit_bytes, units)
+    for c in range(spec.columns):
+        zeros = np.zeros(spec.zero_rows * spec.unit_bytes, np.uint8)
+        memory["dst"].store(c * spec.dst_row_bytes + spec.rows * spec.unit_bytes, zeros)
 
 
 def compensate(spec: CompensationSpec, memory: dict[str, Octets], taps: Places) -> None:
@@ -155,3 +181,12 @@ def convert(spec: Converting, memory: dict[str, Octets]) -> None:
         if conversion.dst_zero_point:
             x = x + number("dst_zero_point")
     memory["dst"].scatter(at(spec.dst_steps), encode(x, conversion.dst).view(np.uint8).reshape(-1, dst_bytes))
+
+
+REFERENCES = {
+    RowsSpec: Reference(copy_case, rounds=False),
+    TransposeSpec: Reference(transpose_case, rounds=False),
+    QuotientSpec: Reference(quotient_case, rounds=False),
+    CompensationSpec: Reference(compensation_case, rounds=False),
+    **dict.fromkeys(get_args(Converting), Reference(conversion_case, rounds=False)),
+}

@@ -1,0 +1,70 @@
+"""The contract of generated code: what a spec says of itself, and what a call touches, as data.
+
+Plans, the proof, dumps and the corpus know a kernel by this alone.  `Plan.check()` adds the schedule's offsets to the
+ranges and proves that every access is inside its tensor; the proof and the tests hold the code to them.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from asmdnn.isa.assembler import Assembler
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Range:
+    """Bytes [begin_bytes, end_bytes) from the pointer of an argument; `end_bytes` is exclusive."""
+
+    argument: int
+    begin_bytes: int
+    end_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TapList:
+    """A list of int64 that a kernel walks: for each group a count, then so many tuples of byte offsets.
+
+    `targets` are the arguments that the offsets of a tuple move; `groups[g]` are the ranges read from the moved
+    pointers for each tuple of group g.
+    """
+
+    argument: int
+    targets: tuple[int, ...]
+    groups: tuple[tuple[Range, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Everything one call reads and writes; no prefetches.  rereads: it reads back what it has written."""
+
+    reads: tuple[Range, ...]
+    writes: tuple[Range, ...]
+    taps: TapList | None = None
+    rereads: bool = False
+
+
+NOTHING: Final = Footprint((), ())  # of code that has numbers in its frame and no buffers
+
+
+class Spec(Protocol):
+    """Everything that the bytes of generated code depend on, as a frozen dataclass.
+
+    isa: the level that it needs, or ANY_CPU.  name: its identity for people, also a file name.  frame: what the words
+    of its frame are, in order.  footprint: what a call touches, relative to the frame's pointers; None where no
+    bounds are claimed.  generate: emit the code, which returns.
+    """
+
+    @property
+    def isa(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def frame(self) -> tuple[str, ...]: ...
+    def __hash__(self) -> int: ...
+    def footprint(self) -> Footprint | None: ...
+    def generate(self, asm: Assembler) -> None: ...
+
+
+class KernelSpec(Spec, Protocol):
+    """A kernel of plans: every word of its frame is a buffer's address."""
+
+    def footprint(self) -> Footprint: ...

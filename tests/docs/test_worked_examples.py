@@ -1,0 +1,24 @@
+"""The pages that add a kernel and a primitive: followed literally in a copy of the tree, all they promise is so."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.following import ROOT, Follower, steps_of
+
+PAGES = ("add-a-kernel.md", "add-a-primitive.md")
+MOST_SHARED = {"add-a-kernel.md": 2, "add-a-primitive.md": 3}  # files that others share, to be edited
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_can_be_followed(page: str, tmp_path: Path) -> None:
+    follower = Follower(tmp_path)
+    for step in steps_of(ROOT / "docs" / page):
+        follower.follow(step)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_few_shared_files_are_edited(page: str) -> None:
+    steps = steps_of(ROOT / "docs" / page)
+    assert len({step.path for step in steps if step.path and step.language == "diff"}) <= MOST_SHARED[page]
+    assert any(step.path and step.language == "python" for step in steps)

@@ -1,0 +1,147 @@
+"""What convolution tiles compute, as loops written from the tables in the generator's docstring, and data for them."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.functions.chain import operands_read
+from asmdnn.generators.functions.postops import OLD_DST, SumOp
+from asmdnn.types import DataType, f32, s32
+from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
+from tests.generators.reference import LANES, Memory, keeps_integers, operand
+from tests.support import functions
+from tests.support.arena import Doubles, buffer_of, constant_buffer, elements, magnitudes
+
+TAPS_OF_GROUP = (2, 1, 7, 0, 3)  # how many taps the groups of a kernel get, in turn
+TAP_SPREAD_BYTES = 4096  # sources of taps begin within so many bytes of the pointer, on either side
+
+Taps = list[list[tuple[int, int]]]  # for each group, (src, weights) byte offsets
+
+
+def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
+    taps = make_taps(spec, random)
+    others = [name for name in spec.frame if name not in ("taps", "ahead")]
+    kinds = kinds_of_conv(spec)
+    memory = {name: elements(random, integers, *kinds.get(name, ())) for name in others}
+    zero_padding(spec, taps, memory)
+    conv_tile(spec, taps, memory)
+    words = np.array([word for group in taps for word in (len(group), *(x for tap in group for x in tap))], np.int64)
+    buffers = {name: buffer_of(memory[name]) for name in memory}
+    tap_list = constant_buffer(words) if len(words) else None
+    tolerance: Doubles | float = 0.0
+    is_exact = keeps_integers(spec.post_ops)
+    if spec.dst_type != s32 and not (integers and is_exact):
+        sizes = magnitudes(memory)
+        conv_tile(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), taps, sizes)
+        terms = sum(g.channels * len(t) for g, t in zip(spec.groups, taps, strict=True)) + 1 + 2 * len(spec.post_ops)
+        size = buffer_of(sizes["dst"])
+        assert size is not None
+        tolerance = size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
+        if not is_exact:
+            dst = buffers["dst"]
+            assert dst is not None
+            tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
+    return Case(spec, {**buffers, "taps": tap_list, "ahead": None}, {"dst": tolerance}, words)
+
+
+def kinds_of_conv(spec: ConvTileSpec) -> dict[str, tuple[DataType, ...]]:
+    """The element types of arguments that need not be f32; of dst what a start from it takes, and what is left."""
+    types, result = spec.types, f32 if spec.post_ops else spec.types.sums
+    dst = (types.sums if spec.accumulate else result, result)
+    return {"src": (types.src,), "weights": (types.weights,), "bias": (types.sums,), "dst": dst}
+
+
+def make_taps(spec: ConvTileSpec, random: np.random.Generator) -> Taps:
+    """Tap lists of several lengths; sources on both sides of the pointer, weights rows anywhere in a panel."""
+    most_channels = max((group.channels for group in spec.groups), default=1)
+    tap_rows_bytes = spec.weights_row_bytes * -(-most_channels // spec.types.group)
+
+    def offsets(count: int) -> list[tuple[int, int]]:
+        src = 4 * random.integers(-TAP_SPREAD_BYTES // 4, TAP_SPREAD_BYTES // 4, count)
+        weights = tap_rows_bytes * random.integers(0, 8, count)
+        return list(zip(src.tolist(), weights.tolist(), strict=True))
+
+    return [offsets(TAPS_OF_GROUP[g % len(TAPS_OF_GROUP)]) for g in range(len(spec.groups))]
+
+
+def zero_padding(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
+    """Zeros in the lanes behind the last channel: of every weights row, and of dst where it has room for them.
+
+    And behind the last input channel, where weights hold several side by side.
+    """
+    lanes, together, size = LANES[spec.isa], spec.types.group, spec.types.weights.size_bytes
+    padding = spec.vectors * lanes - spec.channels
+    for group, offsets in zip(spec.groups, taps, strict=True):
+        for _, weights in offsets:
+            for step in range(-(-group.channels // together)):
+                row, count = weights + step * spec.weights_row_bytes, min(together, group.channels - step * together)
+                memory["weights"].clear(row + 4 * spec.channels, padding * together)
+                for c in range(spec.channels if count < together else 0):
+                    memory["weights"].clear(row + 4 * c + count * size, together - count)
+    for at_bytes in padding_of_dst(spec):
+        memory["dst"].clear(at_bytes, 1)
+
+
+def padding_of_dst(spec: ConvTileSpec) -> list[int]:
+    """Where dst has elements for lanes behind the last channel, in bytes from its pointer."""
+    lanes = LANES[spec.isa]
+    behind = range(spec.channels, spec.vectors * lanes if spec.whole_vectors else spec.channels)
+    return [
+        p * spec.dst_pixel_bytes + lane // lanes * spec.dst_vector_bytes + 4 * (lane % lanes)
+        for p in range(len(spec.src_pixel_bytes))
+        for lane in behind
+    ]
+
+
+def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
+    """dst[p, o] = post_ops(bias[o] + sum over taps t, channels c of src[p, t.src + c] * weights[t.weights + c, o]).
+
+    Where dst has room for all lanes, those behind the last channel become zero.
+    """
+    lanes, together = LANES[spec.isa], spec.types.group  # so many channels lie side by side for each output channel
+    sums = start(spec, lanes, memory)
+    for group, offsets in zip(spec.groups, taps, strict=True):
+        for src, weights in offsets:
+            for step in range(-(-group.channels // together)):
+                count = min(together, group.channels - step * together)
+                elements = spec.vectors * lanes * together
+                row = memory["weights"].load(weights + step * spec.weights_row_bytes, elements).reshape(-1, together)
+                for p in group.pixels:
+                    at = spec.src_pixel_bytes[p] + src + step * spec.src_channel_bytes
+                    sums[p] += row[:, :count] @ memory["src"].load(at, count)
+    for p, pixel in enumerate(sums):
+        for j, (at, count) in enumerate(pieces_of_dst(spec, lanes, p)):
+            real = max(0, min(count, spec.channels - j * lanes))
+            old = memory["dst"].load(at, count) if OLD_DST in operands_read(spec.post_ops) else None
+            read = [o for o in operands_read(spec.post_ops) if o is not OLD_DST]
+            operands = {o: operand(o, p, j, real, count, memory) for o in read}
+            result = functions.apply(spec.post_ops, pixel[j * lanes :][:count], old, operands)
+            result[real:] = 0  # padding
+            memory["dst"].store(at, result)
+
+
+def start(spec: ConvTileSpec, lanes: int, memory: Memory) -> Doubles:
+    """The accumulators before the first tap: dst, bias, or zero; [pixels, vectors * lanes]."""
+    sums = np.zeros((len(spec.src_pixel_bytes), spec.vectors * lanes))
+    if spec.accumulate:
+        for p, pixel in enumerate(sums):
+            for j, (at, count) in enumerate(pieces_of_dst(spec, lanes, p)):
+                pixel[j * lanes :][:count] = memory["dst"].load(at, count)
+    elif spec.bias:
+        sums[:, : spec.channels] = memory["bias"].load(0, spec.channels)
+    return sums
+
+
+def pieces_of_dst(spec: ConvTileSpec, lanes: int, p: int) -> list[tuple[int, int]]:
+    """(byte offset, elements) of every channel vector of a pixel, as far as dst has them."""
+    stored = spec.vectors * lanes if spec.whole_vectors else spec.channels
+    return [
+        (p * spec.dst_pixel_bytes + j * spec.dst_vector_bytes, min(lanes, stored - j * lanes))
+        for j in range(spec.vectors)
+        if stored > j * lanes
+    ]
+
+
+REFERENCES = {ConvTileSpec: Reference(conv_case, rounds=True)}

@@ -1,0 +1,44 @@
+"""What element-wise kernels compute, as a loop written from the generator's docstring, and data for them."""
+
+import numpy as np
+
+from asmdnn.generators.functions.chain import operands_read
+from asmdnn.generators.functions.elementwise import ElementwiseSpec, SeveralResultsSpec
+from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, EltwiseOp, GradientOp
+from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
+from tests.generators.reference import Memory, operand
+from tests.support import functions
+from tests.support.arena import buffer_of, elements
+
+ONLY_POSITIVE = ("log", "sqrt", "pow", "div")
+
+
+def map_case(spec: ElementwiseSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Within some roundings of the result and of what it is a sum of; tests of accuracy are elsewhere."""
+    memory = {name: elements(random, integers) for name in spec.frame}
+    for name, of_positive in (("src", EltwiseOp), ("operand2", GradientOp | BinaryOp)):
+        if any(isinstance(op, of_positive) and op.alg in ONLY_POSITIVE for op in spec.chain):  # type: ignore[arg-type]
+            memory[name].initial[:] = memory[name].values[:] = np.abs(memory[name].values) + 1
+    mapped(spec, memory)
+    buffers = {name: buffer_of(memory[name]) for name in memory}
+    tolerances = {}
+    for name in spec.frame[1 : 1 + len(spec.results)]:
+        dst = buffers[name]
+        assert dst is not None
+        tolerances[name] = MOST_SLOPE * UNIT_ROUNDOFF * (1 + np.abs(dst.wanted))
+    return Case(spec, buffers, tolerances)
+
+
+def mapped(spec: ElementwiseSpec, memory: Memory) -> None:
+    """result[r, c] = chain(src[r, c]) for every result; a sum reads what dst held."""
+    read = {o for result in spec.results for o in operands_read(result.chain)}
+    for r in range(spec.rows):
+        x = np.zeros(spec.elements)
+        x[:] = memory["src"].load(r * spec.src.row_bytes, 1 if spec.src.element else spec.elements)
+        old = memory["dst"].load(r * spec.dst_row_bytes, spec.elements) if OLD_DST in read else None
+        operands = {o: operand(o, r, 0, spec.elements, spec.elements, memory) for o in read if o is not OLD_DST}
+        for name, result in zip(spec.frame[1:], spec.results, strict=False):
+            memory[name].store(r * result.row_bytes, functions.apply(result.chain, x, old, operands))
+
+
+REFERENCES = {kind: Reference(map_case, rounds=True) for kind in (ElementwiseSpec, SeveralResultsSpec)}
