@@ -1,9 +1,11 @@
 # PYTHON=python3.12 chooses the interpreter of .venv; ARGS goes to pytest or the demo, e.g. make test ARGS="-k reorder".
 # HOST=skylake_sp tests as if on such a machine, whatever this one is; asmdnn/planning/machine.py has the names.
+# Tests run in a process a core (JOBS); their OpenMP threads sleep while they wait, since others need the cores.
 .PHONY: venv demo test test-all check clean
 
 python := .venv/bin/python
-pytest := $(if $(HOST),ASMDNN_MACHINE=$(HOST)) $(python) -m pytest
+JOBS := auto
+pytest := $(if $(HOST),ASMDNN_MACHINE=$(HOST)) OMP_WAIT_POLICY=passive $(python) -m pytest -n $(JOBS) --dist=worksteal
 
 venv:
 	@sh tools/setup.sh

@@ -1,8 +1,7 @@
 """What a phase touches, kernel by kernel: the bytes of buffers that its records reach, without writing rounds out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,17 +26,22 @@ class Extent:
 
 @dataclass(frozen=True, eq=False)
 class Calls:
-    """The records of one kernel in a phase; `numbers` are theirs in a round."""
+    """The records of one kernel in a phase; `numbers` are theirs in a round.
+
+    offsets: int64[records, arguments].  moved: the arguments that are read through a tap list, and the list's own.
+    """
 
     phase: Phase
     spec: KernelSpec
     numbers: Int64
     accesses: Accesses
+    offsets: Int64 = field(init=False)
+    moved: tuple[int, ...] = field(init=False)
 
-    @cached_property
-    def offsets(self) -> Int64:
-        """int64[records, arguments]"""
-        return self.phase.records[self.numbers, 1:]
+    def __post_init__(self) -> None:
+        taps = self.accesses.taps
+        object.__setattr__(self, "offsets", self.phase.records[self.numbers, 1:])
+        object.__setattr__(self, "moved", (*taps.targets, taps.argument) if taps else ())
 
     def view(self, argument: int) -> View:
         return self.phase.arguments[argument]
@@ -60,11 +64,6 @@ class Calls:
     @property
     def taps(self) -> TapList | None:
         return self.accesses.taps
-
-    @cached_property
-    def moved(self) -> tuple[int, ...]:
-        """The arguments that are read through a tap list, and the list's own."""
-        return (*self.taps.targets, self.taps.argument) if self.taps else ()
 
     def reads_its_own(self, argument: int, spans: Spans) -> bool:
         """Whether every record reads through an argument only bytes that it writes itself."""

@@ -136,9 +136,12 @@ __attribute__((noinline)) void caller_of_executor(const void *context) {
     __asm__ volatile("");
 }
 int main(void) {
-    int64_t records[] = {0, 0, 0, 0}, bounds[] = {0, 1};
+    int64_t records[] = {0, 0, 0, 0}, share[] = {0, 0, 0, sizeof records, sizeof records, 0, sizeof records, 0};
     int64_t table[] = {(int64_t)kernel};
-    int64_t context[] = {0, 0, 0, (int64_t)table, 1, 1, (int64_t)records, (int64_t)bounds, 1, 0, 0, 0};
+    int64_t head[] = {0, 0, 0, 1, 1}, phase[] = {(int64_t)records, (int64_t)share, (int64_t)table, 1, 0x1f80, 0, 0};
+    int64_t context[15] = {0};
+    memcpy(context, head, sizeof head);
+    memcpy(context + 5, phase, sizeof phase);
     caller_of_executor(context);
     printf("%d\n", found);
     return 0;

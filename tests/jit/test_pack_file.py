@@ -149,8 +149,8 @@ def test_the_newest_pack_is_asked_first(path: Path, monkeypatch: pytest.MonkeyPa
     assert packs.find_kernel("b" * 64, "second__avx2") == BLOBS[1][4]
     assert packs.find_kernel("b" * 64, "another name") is None
     assert packs.find_kernel("c" * 64, "a plan") is None, "a plan is no kernel"
-    assert packs.find_plan("c" * 64) == (str(path), b"plan")
-    assert packs.find_plan("e" * 64) is None
+    assert packs.find_plan(["c" * 64]) == (str(path), b"plan")
+    assert packs.find_plan(["e" * 64]) is None
     again = packs.add(Pack.of("elsewhere", pack_file.read(path)))
     assert again is packs.loaded()[0]
     assert len(packs.loaded()) == 2

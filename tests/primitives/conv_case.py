@@ -61,8 +61,14 @@ class ConvCase:
         src_fits = self.problem.ic <= 16 or not channels_apart(desc.src)
         dst_fits = self.problem.oc == 1 or not channels_apart(desc.dst)
         dst_fits &= all(block % lanes == 0 for _, block in desc.dst.inner_blocks)
-        words = ["pack"] * (self.weights != "any") + ["reorder"] * (not (src_fits and dst_fits)) + ["direct"]
+        packs = not (desc.weights.is_any or self.has_panels(lanes))
+        dst_fits &= not self.has_panels(lanes) or all(block <= lanes for _, block in desc.dst.inner_blocks)
+        words = ["pack"] * packs + ["reorder"] * (not (src_fits and dst_fits)) + ["direct"]
         return f"{'product' if 'pack' in words and self.is_product() else '+'.join(words)}:{isa}"
+
+    def has_panels(self, lanes: int) -> bool:
+        """Whether weights lie in panels of one vector, which tiles read as they are, for dst in blocks of no more."""
+        return self.desc().weights.inner_blocks == ((1, min(8, self.problem.ic)), (0, lanes))
 
     def is_product(self) -> bool:
         """Whether pixels of dst are those of src, and all tensors are matrices of pixels."""
