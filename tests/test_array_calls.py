@@ -86,7 +86,9 @@ def test_packed_operands_go_where_they_are_asked_to(kind: str) -> None:
     assert np.array_equal(room, wanted)
 
 
-@pytest.mark.parametrize("out", [bytearray(80), b"0" * 80, "text", 3, object(), [[0.0]], np.float32(1)], ids=repr)
+@pytest.mark.parametrize(
+    "out", [bytearray(80), b"0" * 80, "text", 3, object(), [[0.0]], np.float32(1)], ids=lambda out: type(out).__name__
+)
 def test_destinations_that_are_refused(out: Any) -> None:
     for call in (lambda: ops.matmul(A, B, out=out), lambda: dnn.sgemm("N", "N", 1.0, A, B, 0.0, out)):
         with pytest.raises(dnn.InvalidArguments, match=r"^(out|c) "):

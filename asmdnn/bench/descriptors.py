@@ -1,14 +1,22 @@
 """From a case of any driver to its primitive descriptor: what the commands that look at plans start from."""
 
-from typing import cast
+from typing import Any, cast
 
 import asmdnn as dnn
-from asmdnn.bench.driver import AnyCase
+from asmdnn.bench.driver import AnyCase, Work
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.planning.host import supported_isas
 from asmdnn.planning.machine import typical_machine
 from asmdnn.types import IsaName
+
+
+def work_or_reason(case: AnyCase) -> Work[Any] | str:
+    """The case made concrete, or why there is nothing to plan: for commands that go on without it."""
+    try:
+        return case.driver.work(case)
+    except Unimplemented as error:
+        return str(error)
 
 
 def primitive_desc_of(case: AnyCase, engine: dnn.Engine) -> dnn.PrimitiveDesc:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import asmdnn as dnn
 from asmdnn.bench import batch_files
+from asmdnn.bench.descriptors import work_or_reason
 from asmdnn.bench.driver import AnyCase, Case
 from asmdnn.bench.options import Reader
 from asmdnn.cli.terminal import show_help
@@ -65,7 +66,7 @@ def run(arguments: Sequence[str]) -> int:
     levels = _levels(own.get("isa"), machine)
     engines = [dnn.Engine(isa=name, threads=1, l2_bytes=l2_bytes, machine=machine) for name in levels]
     cases = _cases(words)
-    works = [case.driver.work(case) for case in cases]
+    works = [work_or_reason(case) for case in cases]
     skipped = {str(case.problem): work for case, work in zip(cases, works, strict=True) if isinstance(work, str)}
     wanted = [both for work in works if not isinstance(work, str) for both in _both_kinds(*work.describe())]
     descs = [pd for desc, attr in wanted for engine in engines for pd in _with_reorders(desc, attr, engine)]

@@ -163,10 +163,10 @@ def plan_of(words: Sequence[str], level: str) -> Any:
     reader = Reader()
     reader.read(words, Path.cwd())
     (case,) = reader.cases
-    work = case.driver.work(case)
-    if isinstance(work, str):
-        return None
     try:
+        work = case.driver.work(case)
+        if isinstance(work, str):
+            return None
         desc, attr = work.describe()
         return dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa_of(level).name, threads=case.settings.threads)).plan
     except Unimplemented:
