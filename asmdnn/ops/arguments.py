@@ -14,6 +14,7 @@ from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.convolution.description import MAX_SIZE
 
 Array = npt.NDArray[np.float32]
+AnyArray = npt.NDArray[Any]
 F32 = np.dtype(np.float32)  # the one that almost every array has: `dtype is F32` is the cheapest test there is
 
 
@@ -97,3 +98,11 @@ def integers(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
     except Exception:  # whatever the caller's object does
         pass
     raise InvalidArguments(f"{name} must be integers, not {shown(value)}")
+
+
+def packed_or_plain(name: str, value: Any) -> tuple[AnyArray, object]:
+    """The storage of weights, and what a call depends on: the format of packed ones, else shape and strides."""
+    if type(value) is Memory:
+        return value.array, value.desc
+    array = value if type(value) is np.ndarray and value.dtype is F32 else as_f32(name, value)
+    return array, (array.shape, array.strides)

@@ -10,19 +10,17 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit.native import ffi
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.ops.arguments import F32, Array
+from asmdnn.ops.arguments import F32, AnyArray, Array
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.scratch import scratch_pool
 
 LIMIT_BYTES = 32 << 20
 OBJECTS_BYTES = 4_000  # what Python keeps of an entry and its key, about
-AnyArray = npt.NDArray[Any]
 
 
 class Packer:

@@ -7,8 +7,8 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.ops.arguments import F32, Array, as_f32, chain_of, image_dims, output, pads, pair
-from asmdnn.ops.calls import AnyArray, ArrayCall, Packer, calls
+from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, image_dims, output, packed_or_plain, pads, pair
+from asmdnn.ops.calls import ArrayCall, Packer, calls
 from asmdnn.ops.packed import pack
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -47,7 +47,7 @@ def conv2d(
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
     image = x if type(x) is np.ndarray and x.dtype is F32 else as_f32("x", x)
-    weights, second = weights_and_key(w)
+    weights, second = packed_or_plain("w", w)
     arrays: list[AnyArray] = [image, weights]
     third = None
     if b is not None:
@@ -75,14 +75,6 @@ def conv2d(
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
     return result if out is None else out
-
-
-def weights_and_key(w: Any) -> tuple[AnyArray, object]:
-    """Their storage, and what a call depends on: the format of packed ones, else shape and strides."""
-    if type(w) is Memory:
-        return w.array, w.desc
-    array = w if type(w) is np.ndarray and w.dtype is F32 else as_f32("w", w)
-    return array, (array.shape, array.strides)
 
 
 def prepare(

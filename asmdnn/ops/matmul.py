@@ -8,8 +8,8 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS
-from asmdnn.ops.arguments import F32, Array, as_f32, chain_of, output
-from asmdnn.ops.calls import AnyArray, ArrayCall, calls, layout_of
+from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain
+from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed import pack
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -39,14 +39,8 @@ def matmul(
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
     x = a if type(a) is np.ndarray and a.dtype is F32 else as_f32("a", a)
-    arrays: list[AnyArray] = [x]
-    if type(b) is Memory:
-        second: Any = b.desc
-        arrays.append(b.array)
-    else:
-        y = b if type(b) is np.ndarray and b.dtype is F32 else as_f32("b", b)
-        second = (y.shape, y.strides)
-        arrays.append(y)
+    y, second = packed_or_plain("b", b)
+    arrays: list[AnyArray] = [x, y]
     third = None
     if bias is not None:
         z = bias if type(bias) is np.ndarray and bias.dtype is F32 else as_f32("bias", bias)
