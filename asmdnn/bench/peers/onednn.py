@@ -89,16 +89,15 @@ class OnednnPrimitive:
     def write(self, data: Data) -> None:
         """Copy `data` into the arguments, each in its layout; by numpy where that is given."""
         self._peer.set_threads(self._threads)
-        for name, storage in self._storage.items():
+        for name in self._storage:
             if name in self._unfilled:
                 continue
             desc = self._tensors[name].desc
             if desc.is_any:
                 self._copy(np.ascontiguousarray(data.arrays[name]), name, to_plain=False)
             else:
-                self._same_size(name, desc)
                 laid_out = dnn.Memory.from_numpy(data.arrays[name], desc).array
-                storage.array[:] = laid_out.view(np.uint8)
+                self._stored(name)[:] = laid_out.view(np.uint8)
 
     def compute(self, data: Data) -> Array:
         """The result for `data`, in logical order."""
@@ -113,7 +112,7 @@ class OnednnPrimitive:
             result = np.empty(desc.dims, desc.dtype.numpy)
             self._copy(result, name, to_plain=True)
         else:
-            result = dnn.Memory(desc, self._storage[name].array, padding_is_zero=True).numpy()
+            result = dnn.Memory(desc, self._stored(name), padding_is_zero=True).numpy()
         return decoded(result, desc.dtype)
 
     def close(self) -> None:
@@ -149,10 +148,12 @@ class OnednnPrimitive:
         data = ffi.cast("void *", address)
         return self.own(self.lib.dnnl_memory_create, self.lib.dnnl_memory_destroy, desc, self.engine, data)
 
-    def _same_size(self, name: str, desc: dnn.MemoryDesc) -> None:
-        found = self._storage[name].desc.size_bytes
-        if found != desc.size_bytes:
-            raise AsmdnnError(f"onednn: {name} has {found} bytes as {desc}, not {desc.size_bytes}")
+    def _stored(self, name: str) -> Array:
+        """The bytes of a tensor; where its rows have gaps, oneDNN counts that behind the last one, too."""
+        desc, found = self._tensors[name].desc, self._storage[name].array
+        if found.size < desc.size_bytes or (found.size > desc.size_bytes and desc.inner_blocks):
+            raise AsmdnnError(f"onednn: {name} has {found.size} bytes as {desc}, not {desc.size_bytes}")
+        return found[: desc.size_bytes]
 
     def _copy(self, array: Array, name: str, to_plain: bool) -> None:
         """Reorder between `array` in plain layout and the argument `name`."""

@@ -7,6 +7,7 @@ import asmdnn as dnn
 from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
 from asmdnn.bench.recurrent.data import Words
 from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM
+from asmdnn.errors import Unimplemented
 
 # Numbers of the C interface.
 ARGUMENTS = {
@@ -30,7 +31,10 @@ FUNCTIONS = {"VANILLA_RNN": "vanilla_rnn", "VANILLA_LSTM": "lstm", "VANILLA_GRU"
 def onednn_rnn(
     words: Words, descs: Mapping[str, dnn.MemoryDesc], results: tuple[str, ...], isa: str, threads: int
 ) -> OnednnPrimitive:
-    """A forward layer, with the workspace that training needs."""
+    """A forward pass, with the workspace that training needs.  Raises Unimplemented for layers that read both ways."""
+    layers, directions = descs["weights_layer"].dims[:2]
+    if layers > 1 and directions > 1:
+        raise Unimplemented("onednn: with several layers, both directions are stacks of their own")
     tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in descs.items()}
     internal = WORKSPACE if words.dir == "FWD_D" else {}
     return OnednnPrimitive(_creator(words), tensors, isa, threads, results, internal=internal)

@@ -100,8 +100,8 @@ def _cell(words: Words, sizes: Sizes) -> str:
         raise Unimplemented(f"torch: a GRU is linear before reset, --alg={words.alg} is not")
     if words.dir != "FWD_I":
         raise Unimplemented(f"torch: only --dir=FWD_I is compared, not {words.dir}")
-    if words.direction not in (LEFT2RIGHT, CONCAT) or (words.direction == CONCAT and sizes.problem.layers > 1):
-        raise Unimplemented("torch: from left to right, or both ways of one layer; bidirectional layers read both ways")
+    if words.direction not in (LEFT2RIGHT, CONCAT):
+        raise Unimplemented(f"torch: --direction={LEFT2RIGHT} or {CONCAT}, not {words.direction}")
     if sizes.peephole or (words.alg == "VANILLA_RNN" and words.activation == "LOGISTIC"):
         raise Unimplemented("torch: no peephole, and no logistic activation")
     return CELLS[words.alg]
