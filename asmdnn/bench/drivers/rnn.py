@@ -152,6 +152,15 @@ def _alg(word: str) -> str:
     return one_of(*CELLS)(word)
 
 
+def _title(case: RnnCase) -> str:
+    settings = case.settings
+    cell = settings.alg.removeprefix("VANILLA_").lower()
+    words = [cell, *["training"] * (settings.dir == "FWD_D"), settings.direction.removeprefix(LEFT2RIGHT)]
+    words += ["peephole"] * settings.peephole + ["projection"] * settings.projection
+    words += ["plain weights"] * (not settings.use_packed)
+    return " ".join(word for word in (*words, case.problem.name or str(case.problem)) if word)
+
+
 DRIVER = Driver(
     "rnn",
     RnnSettings(),
@@ -177,6 +186,7 @@ DRIVER = Driver(
     example="--mode=CP --alg=VANILLA_LSTM,LBR_GRU --threads=1 --peer=onednn t50mb16sic512",
     notation='l1t50mb16sic512slc512dhc512dic512n"name"',
     bandwidth_bound=False,
+    title=_title,
     synonyms={"prop": "dir"},
     peers=("onednn", "torch"),
     completed=_completed,
