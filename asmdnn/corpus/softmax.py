@@ -22,7 +22,7 @@ def held(isa: str) -> Iterator[SoftmaxSpec]:
     """Parts of a vector, one, several and an end; one row, as many as fit, and one more."""
     lanes = LANES[isa]
     for elements in (1, lanes - 1, lanes, lanes + 1, 3 * lanes - 2, lanes * rows_held(isa, 1)):
-        some = rows_held(isa, -(-elements // lanes))
+        some = rows_held(isa, elements)
         for rows in dict.fromkeys((1, some + 1)):
             yield SoftmaxSpec(isa, rows, elements, 4 * elements, 4 * (elements + GAP))
     for elements in (lanes - 2, lanes + 2):
@@ -31,7 +31,7 @@ def held(isa: str) -> Iterator[SoftmaxSpec]:
 
 def long(isa: str) -> Iterator[SoftmaxSpec]:
     """Around the loop's turn; logarithms of rows of any length."""
-    lanes, turn = LANES[isa], LANES[isa] * 2 * rows_held(isa, 2)
+    lanes, turn = LANES[isa], LANES[isa] * rows_held(isa, 1)
     for elements in (turn + 1, 2 * turn, 2 * turn + lanes + 2):
         yield SoftmaxSpec(isa, 2, elements, 4 * (elements + GAP), 4 * elements, prefetches=elements == 2 * turn)
     for elements in (3, lanes, turn + 3):
@@ -43,7 +43,7 @@ def long(isa: str) -> Iterator[SoftmaxSpec]:
 def apart(isa: str) -> Iterator[SoftmaxLanesSpec]:
     """Lanes of part of a vector, and around a group of vectors; one row and some."""
     lanes = LANES[isa]
-    group = lanes * 2 * rows_held(isa, 8)
+    group = lanes * rows_held(isa, 2 * lanes)
     for rows, elements in ((1, 3), (5, lanes - 1), (3, lanes), (2, group * 2 + lanes + 1)):
         for log in (False, True):
             yield SoftmaxLanesSpec(isa, rows, elements, 4 * (elements + GAP), 4 * elements, log=log)

@@ -9,7 +9,7 @@ from asmdnn.ops.applied import apply, same_dims, widened
 from asmdnn.ops.arguments import Array
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.softmax.softmax import SoftmaxAlgorithm, SoftmaxForward
+from asmdnn.primitives.softmax.description import SoftmaxAlgorithm, SoftmaxForward
 from asmdnn.types import PropKind
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from struct import pack
-from typing import TYPE_CHECKING
 
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.code import apply_to_each
@@ -14,13 +13,11 @@ from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.rows import Vectors, Walk
+from asmdnn.generators.functions.softmax_shape import SoftmaxShape
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.vector import Broadcast, Combine, Lanes, Vector
-from asmdnn.isa.vectors import VECTORS
-
-if TYPE_CHECKING:
-    from asmdnn.generators.functions.softmax import SoftmaxSpec
+from asmdnn.isa.vectors import VECTORS, lanes_of
 
 INFINITY = float("inf")
 ACCUMULATORS = 4
@@ -29,9 +26,9 @@ LINE_BYTES, AHEAD_BYTES = 64, 2048
 OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
 
 
-def rows_held(isa: str, vectors: int) -> int:
-    """How many rows of so many vectors registers hold, beside what exponentials need."""
-    return VECTORS[isa].count // 2 // vectors
+def rows_held(isa: str, elements: int) -> int:
+    """How many rows of so many elements registers hold, beside what exponentials need."""
+    return VECTORS[isa].count // 2 // -(-elements // lanes_of(isa))
 
 
 @lru_cache
@@ -101,7 +98,7 @@ class Computation:
 class Rows(Computation):
     """Pointers, which move from row to row, and where operands are."""
 
-    def __init__(self, spec: "SoftmaxSpec", v: Vector, together: int) -> None:
+    def __init__(self, spec: SoftmaxShape, v: Vector, together: int) -> None:
         super().__init__(v)
         asm = v.asm
         self.spec, self.together = spec, together
@@ -155,8 +152,8 @@ class HeldRows(Rows):
     The last vector of a row ends where the row does, since masked stores are slow (microcode on Zen).
     """
 
-    def __init__(self, spec: "SoftmaxSpec", v: Vector) -> None:
-        super().__init__(spec, v, min(spec.rows, spec.held))
+    def __init__(self, spec: SoftmaxShape, v: Vector) -> None:
+        super().__init__(spec, v, min(spec.rows, rows_held(spec.isa, spec.elements)))
         full, rest = divmod(spec.elements, v.lanes)
         self.last: Lanes = v if not rest else v.end(rest) if full else v.tail(rest)
         self.parts = [*[v] * (full + bool(rest) - 1), self.last]
@@ -244,8 +241,9 @@ def by_row(x: Sequence[Register], rows: int) -> list[Sequence[Register]]:
 class LongRows(Rows):
     """One row at a time, in three walks."""
 
-    def __init__(self, spec: "SoftmaxSpec", v: Vector) -> None:
+    def __init__(self, spec: SoftmaxShape, v: Vector, prefetches: bool) -> None:
         super().__init__(spec, v, 1)
+        self.prefetches = prefetches
         asm = v.asm
         self.walk = Walk(v, spec.elements)
         self.at_once = v.count // 4
@@ -281,7 +279,7 @@ class LongRows(Rows):
                     v.registers.free(filler)
                 asm.VMAXPS(most[j % ACCUMULATORS], most[j % ACCUMULATORS], x)
             v.registers.free(*(x for x in values if isinstance(x, Register)))
-            if self.spec.prefetches and vectors.index:
+            if self.prefetches and vectors.index:
                 for line in range(0, vectors.count * v.bytes, LINE_BYTES):
                     asm.PREFETCHT0(mem(self.src, AHEAD_BYTES + line, index=vectors.index))
 

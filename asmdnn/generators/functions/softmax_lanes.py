@@ -14,13 +14,12 @@ A group of vectors goes three times down the rows, with its maxima and sums in r
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from zlib import crc32
 
 from asmdnn.generators.contract import Footprint
-from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
+from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import Operand, PostOp
-from asmdnn.generators.functions.rows import Vectors, Walk, operands_touched, rows_touched, tensors_read
+from asmdnn.generators.functions.rows import Vectors, Walk, tensors_read
 from asmdnn.generators.functions.softmax_code import (
     INFINITY,
     OTHER_REGISTERS,
@@ -30,44 +29,23 @@ from asmdnn.generators.functions.softmax_code import (
     logarithm,
     quotient,
 )
+from asmdnn.generators.functions.softmax_shape import DST, SRC, SoftmaxShape
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 
-SRC, DST = range(2)
-
 
 @dataclass(frozen=True, slots=True)
-class SoftmaxLanesSpec:
+class SoftmaxLanesSpec(SoftmaxShape):
     """Everything that the bytes of such a kernel depend on.  log: of the second form."""
-
-    isa: str
-    rows: int
-    elements: int
-    src_row_bytes: int
-    dst_row_bytes: int
-    before: tuple[PostOp, ...] = ()
-    after: tuple[PostOp, ...] = ()
-    log: bool = False
 
     @property
     def name(self) -> str:
-        words = [*words_of((*self.before, *self.after)), f"{crc32(repr(self).encode()):08x}"]
-        kind = "logsoftmax" if self.log else "softmax"
-        return f"{kind}_f32_lanes{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ("src", "dst", *names_of_operands((*self.before, *self.after)))
+        return self.named(f"lanes{self.rows}x{self.elements}")
 
     def footprint(self) -> Footprint:
-        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
-        dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements)
-        operands = (operands_touched(chain, self.rows, self.elements) for chain in (self.before, self.after))
-        read = dict.fromkeys((*src, *(found for ranges in operands for found in ranges)))
-        return Footprint(tuple(read), dst, rereads=not self.log)
+        return self.touched(rereads=not self.log)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""

@@ -1,7 +1,6 @@
 """The plan of a softmax: kernels for dense rows, or for lanes side by side that are reduced over rows apart."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
@@ -18,23 +17,22 @@ from asmdnn.primitives.elementwise.loops import Box, Loop
 from asmdnn.primitives.elementwise.schedule import MAX_STEP, MOST_ROWS, check_tensors, cut_loop, phases_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like
+from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Nest, nest_of, with_last
 from asmdnn.primitives.reorder.copies import between_reorders
-
-if TYPE_CHECKING:
-    from asmdnn.primitives.softmax.softmax import SoftmaxForward
+from asmdnn.primitives.softmax.description import SoftmaxForward
 
 SRC, DST = range(2)
 RECORD_ELEMENTS = 4096
 PREFETCHED_BYTES = 8 << 20  # a src so large comes from memory
 CALL_CYCLES, ROW_CYCLES, VECTOR_CYCLES = 30, 40, 9
-ONE = Loop(1, ())
 
 Spec = SoftmaxSpec | SoftmaxLanesSpec
 Calls = list[tuple[Spec, Box, tuple[Loop, ...]]]
 
 
-def schedule(desc: "SoftmaxForward", attr: Attr, engine: Engine) -> Plan:
+@implementation("softmax", f32_level)
+def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     """Plan a softmax.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
     isa = f32_level(engine.isa)
     src = like(desc.dst, desc.src)
@@ -68,7 +66,7 @@ def schedule(desc: "SoftmaxForward", attr: Attr, engine: Engine) -> Plan:
 class Request:
     """A softmax of tensors in whatever formats."""
 
-    def __init__(self, desc: "SoftmaxForward", after: Chain, isa: str) -> None:
+    def __init__(self, desc: SoftmaxForward, after: Chain, isa: str) -> None:
         self.desc, self.after, self.isa = desc, after, isa
 
     def calls(self, tensors: Mapping[str, MemoryDesc]) -> Calls | None:

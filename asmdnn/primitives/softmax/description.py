@@ -7,14 +7,8 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
-from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Plan
-from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
-from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.softmax.schedule import schedule
 from asmdnn.types import PropKind
 
 SoftmaxAlgorithm = Literal["accurate", "log"]
@@ -73,9 +67,3 @@ def check_broadcast(name: str, desc: MemoryDesc, model: MemoryDesc) -> None:
     """Raise InvalidArguments unless every dim is the model's or 1."""
     if desc.ndims != model.ndims or any(n not in (1, m) for n, m in zip(desc.dims, model.dims, strict=True)):
         raise InvalidArguments(f"{name} has dims {desc.dims}, each must be 1 or that of src: {model.dims}")
-
-
-@implementation("softmax", f32_level)
-def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a softmax.  Raises Refused."""
-    return schedule(desc, attr, engine)
