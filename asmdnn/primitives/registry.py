@@ -11,6 +11,7 @@ FOLDERS = (
     "elementwise",
     "reorder",
     "shuffle",
+    "recurrent",
     "softmax",
 )
 KINDS: dict[type, Kind] = {
