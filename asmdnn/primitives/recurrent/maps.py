@@ -1,0 +1,108 @@
+"""Phases of the gradients of cells: element-wise kernels of several results on the rows of a step."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.generators.functions.chain import compose_all
+from asmdnn.generators.functions.elementwise import DST, SRC, ElementwiseSpec, Result, SeveralResultsSpec
+from asmdnn.generators.functions.postops import ExpressionOp, Operand
+from asmdnn.generators.recurrent.cells import Place
+from asmdnn.generators.recurrent.gradients import CellGradient, GradientForm, gradient_form
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.cost import CALL_CYCLES
+from asmdnn.planning.cuts import balanced
+from asmdnn.planning.phase import Phase, View, views
+from asmdnn.primitives.recurrent.rows import Rows
+from asmdnn.primitives.recurrent.steps import ALONE_CYCLES
+
+RECORD_ELEMENTS = 512  # some thousand cycles: a step has few elements, and threads share them
+STEPS_A_CYCLE = 2  # of a program, on a vector
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of rows: where its elements lie in each."""
+
+    rows: Rows
+    offset_bytes: int = 0
+
+    def view(self, step: int) -> View:
+        at = self.rows.view(step)
+        return View(at.buffer, at.offset_bytes + self.offset_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A gradient for `count` rows of `units`.  row_bytes: of what it reads and of its results, in their order."""
+
+    isa: str
+    cell: CellGradient
+    count: int
+    units: int
+    row_bytes: tuple[int, ...]
+
+
+class Maps:
+    """Phases of maps; those that differ only in where they read and write share their records."""
+
+    def __init__(self, isa: str) -> None:
+        self.isa = isa
+        self.known: dict[Map, Phase] = {}
+
+    def phase(self, cell: CellGradient, size: tuple[int, int], places: Mapping[Place, tuple[Part, int]]) -> Phase:
+        """size: rows and units.  places: of everything that is read or made, and of which step."""
+        form = gradient_form(cell)
+        order = (*form.reads, *form.results)
+        found = [places[place] for place in order]
+        key = Map(self.isa, cell, *size, tuple(part.rows.row_bytes for part, _ in found))
+        if key not in self.known:
+            self.known[key] = template(key, form)
+        return self.known[key].on({name_of(i): part.view(step) for i, (part, step) in enumerate(found)})
+
+
+def name_of(number: int) -> str:
+    """The buffer of a place in a template."""
+    return f"place {number}"
+
+
+def template(of: Map, form: GradientForm) -> Phase:
+    """The records of a map, whose arguments are src, which is read first, the results, and what else is read."""
+    reads, results = len(form.reads), len(form.results)
+    order = [0, *range(reads, reads + results), *range(1, reads)]
+    numbers: dict[ElementwiseSpec, int] = {}
+    records, cycles, row = [], [], 0
+    widths = balanced(of.units, RECORD_ELEMENTS) if of.units > RECORD_ELEMENTS else [of.units]
+    for count in balanced(of.count, max(1, RECORD_ELEMENTS // of.units)):
+        column = 0
+        for width in widths:
+            spec = spec_of(of, form, count, width, order)
+            offsets = [row * of.row_bytes[place] + 4 * column for place in order]
+            records.append([numbers.setdefault(spec, len(numbers)), *offsets])
+            cycles.append(cycles_of(spec))
+            column += width
+        row += count
+    arguments = views([name_of(place) for place in order])
+    table = np.array(records, np.int64), np.array(cycles, np.int32)
+    return Phase(tuple(numbers), arguments, *table, alone=sum(cycles) < ALONE_CYCLES)
+
+
+def spec_of(of: Map, form: GradientForm, rows: int, width: int, order: Sequence[int]) -> ElementwiseSpec:
+    """The kernel of so many rows and elements of each."""
+    steps = [of.row_bytes[place] if rows > 1 else 0 for place in order]
+    results = len(form.results)
+    operands = tuple(Operand(number, steps[number], 0, False) for number in range(DST + results, len(order)))
+    chains = [(ExpressionOp(program, operands),) for program in form.programs]
+    sizes = of.isa, rows, width, Operand(SRC, steps[SRC], 0, False), steps[DST], chains[0]
+    if results == 1:
+        return ElementwiseSpec(*sizes)
+    more = tuple(Result(DST + i, steps[DST + i], chain) for i, chain in enumerate(chains[1:], 1))
+    return SeveralResultsSpec(*sizes, more=more)
+
+
+def cycles_of(spec: ElementwiseSpec) -> int:
+    """What a call is expected to take."""
+    size = compose_all(tuple(result.chain for result in spec.results)).size
+    vectors = -(-spec.elements // lanes_of(spec.isa))
+    return CALL_CYCLES + spec.rows * vectors * size // STEPS_A_CYCLE
