@@ -1,7 +1,8 @@
 """Gradients of the cells of recurrent layers, from what a training pass kept: programs of several results.
 
 d is the gradient of h', the sum of `diff`, which comes from the output, and `later`, from the next step; of a sum
-inside a gate's function it is that gate's part of `sums`.  `earlier` and `earlier_c` go on to the step before.
+inside a gate's function it is that gate's part of `sums`.  `direct` and `earlier_c` go on to the step before, the first
+beside what a product hands on.
 
 | algorithm | reads | makes |
 |---|---|---|
@@ -10,10 +11,11 @@ inside a gate's function it is that gate's part of `sums`.  `earlier` and `earli
 | total         | diff, later               | total: d, of an LSTM's projected h |
 | lstm_projected | of_hidden (the gradient of h in front of the projection), and as lstm | as lstm |
 | gru           | diff, later, gates, before (h of the step before) | sums of u and c~; reset = r h |
-| gru_reset     | diff, later, gates, before, reset_diff (the gradient of r h) | sums of r; earlier = u d + r reset_diff |
-| lbr_gru       | diff, later, gates and h R_c + b', before | sums; iterated, those of h R: of c~ times r; earlier = u d |
+| gru_reset | diff, later, gates, before, reset_diff (the gradient of r h) | sums of r; direct = u d + r reset_diff |
+| lbr_gru | diff, later, gates and h R_c + b', before | sums; iterated, those of h R: of c~ times r; direct = u d |
+| peepholes | sums of i, f, o, c_before, c | peepholes: what the gradients of the weights of peepholes are the sums of |
 
-With peephole, an LSTM reads its weights of i, f, o, and makes what their gradients are the sums of: peepholes.
+With peephole, an LSTM also reads these weights, of i, f, o.
 Source: the derivatives of the cells of cells.py.
 """
 
@@ -100,59 +102,6 @@ def lstm_projected(w: Writing) -> None:
 
 def lstm_of(w: Writing, d: Value) -> None:
     i, f, g, o = w.gates(4)
-    c, before = w.read("c"), w.read("c_before")
-    squashed = exponential.tanh(w.build, c)
-    d_o = w.through_logistic(d * squashed, o)
-    dc = w.read("later_c") + w.through_tanh(d * o, squashed)
-    if w.cell.peephole:
-        dc = w.build.fma(d_o, w.read("peephole", 2), dc)
-    d_i, d_f, d_g = w.through_logistic(dc * g, i), w.through_logistic(dc * before, f), w.through_tanh(dc * i, g)
-    earlier = dc * f
-    if w.cell.peephole:
-        earlier = w.build.fma(d_i, w.read("peephole", 0), w.build.fma(d_f, w.read("peephole", 1), earlier))
-        w.results |= {("peepholes", part): x for part, x in enumerate((d_i * before, d_f * before, d_o * c))}
-    w.results |= {("sums", part): x for part, x in enumerate((d_i, d_f, d_g, d_o))}
-    w.results["earlier_c", 0] = earlier
-
-
-def total(self) -> Value:
-        return self.read("diff") + self.read("later")
-
-    def form(self) -> GradientForm:
-        programs = tuple(self.build.finish(value) for value in self.results.values())
-        return GradientForm(tuple(self.reads), tuple(self.results), programs)
-
-    def through_logistic(self, d: Value, y: Value) -> Value:
-        """d y (1 - y)"""
-        return d * self.build.fnma(y, y, y)
-
-    def through_tanh(self, d: Value, y: Value) -> Value:
-        """d (1 - y^2)"""
-        return d * self.build.fnma(y, y, 1.0)
-
-
-def vanilla(w: Writing) -> None:
-    d, h = w.total(), w.read("h")
-    functions = {
-        "relu": lambda: gradients.relu(w.build, d, h, w.cell.alpha, 0.0),
-        "tanh": lambda: w.through_tanh(d, h),
-        "logistic": lambda: w.through_logistic(d, h),
-    }
-    w.results["sums", 0] = functions[w.cell.activation]()
-
-
-def lstm(w: Writing) -> None:
-    lstm_of(w, w.total())
-
-
-def lstm_projected(w: Writing) -> None:
-    o, squashed = lstm_of(w, w.read("total"))
-    w.results["hidden", 0] = o * squashed
-
-
-def lstm_of(w: Writing, d: Value) -> tuple[Value, Value]:
-    """Returns o and tanh(c)."""
-    i, f, g, o = w.gates(4)
     squashed, before = exponential.tanh(w.build, w.read("c")), w.read("c_before")
     d_o = w.through_logistic(d * squashed, o)
     dc = w.read("later_c") + w.through_tanh(d * o, squashed)
@@ -162,15 +111,19 @@ def lstm_of(w: Writing, d: Value) -> tuple[Value, Value]:
     earlier = dc * f
     if w.cell.peephole:
         earlier = w.build.fma(d_i, w.read("peephole", 0), w.build.fma(d_f, w.read("peephole", 1), earlier))
-        terms = (d_i * before, d_f * before, d_o * w.read("c"))
-        w.results |= {("peepholes", part): term for part, term in enumerate(terms)}
     w.results |= {("sums", part): x for part, x in enumerate((d_i, d_f, d_g, d_o))}
     w.results["earlier_c", 0] = earlier
-    return o, squashed
 
 
 def total(w: Writing) -> None:
     w.results["total", 0] = w.total()
+
+
+def peepholes(w: Writing) -> None:
+    before = w.read("c_before")
+    w.results["peepholes", 0] = w.read("sums", 0) * before
+    w.results["peepholes", 1] = w.read("sums", 1) * before
+    w.results["peepholes", 2] = w.read("sums", 3) * w.read("c")
 
 
 def gru_sums(w: Writing) -> tuple[Value, Value]:
@@ -188,7 +141,7 @@ def gru_reset(w: Writing) -> None:
     u, r = w.gates(2)
     of_reset = w.read("reset_diff")
     w.results["sums", 1] = w.through_logistic(of_reset * w.read("before"), r)
-    w.results["earlier", 0] = w.build.fma(u, w.total(), r * of_reset)
+    w.results["direct", 0] = w.build.fma(u, w.total(), r * of_reset)
 
 
 def lbr_gru(w: Writing) -> None:
@@ -197,11 +150,11 @@ def lbr_gru(w: Writing) -> None:
     d_r = w.through_logistic(d_c * w.read("gates", 3), r)
     w.results |= {("sums", part): x for part, x in enumerate((d_u, d_r, d_c))}
     w.results |= {("iterated", part): x for part, x in enumerate((d_u, d_r, d_c * r))}
-    w.results["earlier", 0] = u * w.total()
+    w.results["direct", 0] = u * w.total()
 
 
 GRADIENTS: dict[str, Callable[[Writing], None]] = {
-    written.__name__: written for written in (vanilla, lstm, lstm_projected, total, gru, gru_reset, lbr_gru)
+    written.__name__: written for written in (vanilla, lstm, lstm_projected, total, peepholes, gru, gru_reset, lbr_gru)
 }
 
 

@@ -80,7 +80,7 @@ class RecurrentBackward:
         return self.forward.sizes
 
     def tensors(self) -> dict[str, MemoryDesc]:
-        """The descriptors by argument name, without those that are absent.  Raises InvalidArguments for another type."""
+        """The descriptors by argument name, without those that are absent.  Raises InvalidArguments for other types."""
         found = {}
         for field in fields(self):
             value = getattr(self, field.name)

@@ -13,19 +13,21 @@ from asmdnn.primitives.recurrent.backward_description import (
     LSTMBackward,
     VanillaRNNBackward,
 )
+from asmdnn.primitives.recurrent.backward_products import BESIDE, RESULT, ROWS
 from asmdnn.primitives.recurrent.maps import Part
 from asmdnn.primitives.recurrent.rows import Rows
 
 if TYPE_CHECKING:
     from asmdnn.primitives.recurrent.backward import BackwardPlanner
 
+NOWHERE = Rows("", (0,), 0)
 ZEROS = "zeros"  # a constant: a row of what is not there
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
 PADDING = 16  # elements
 
 
 class BackwardLayer:
-    """of_output: gradients of what the layer gives.  sums, iterated: of all steps; one is the other but of a LBR GRU."""
+    """of_output: gradients of what the layer gives.  sums, iterated: of all steps, the same but of an LBR GRU."""
 
     def __init__(self, planner: "BackwardPlanner", number: int, direction: int, of_output: Rows) -> None:
         self.planner, self.desc, self.sizes = planner, planner.desc, planner.sizes
@@ -41,6 +43,8 @@ class BackwardLayer:
             self.parts["gates"] = planner.kept("gates", number, direction)
         if isinstance(self.desc, LSTMBackward):
             self.parts["c"] = planner.kept("c", number, direction)
+        if isinstance(self.desc, GRUBackward | LBRGRUBackward):
+            self.parts["direct"] = planner.scratch_state("gradient beside products", s.out)
         if isinstance(self.desc, GRUBackward):
             self.parts["reset"] = planner.scratch("reset states", s.hidden)
             self.parts["reset_diff"] = planner.scratch_state("gradient of reset states", s.hidden)
@@ -77,7 +81,9 @@ class BackwardLayer:
         """All steps, from the last to the first.  The gradients of a state go to and fro between two places."""
         later, later_c = self.given("diff_dst_iter"), self.given("diff_dst_iter_c")
         for i in reversed(range(len(self.order))):
-            earlier, earlier_c = self.goes_to("iter", i, self.sizes.out), later_c
+            earlier, earlier_c = NOWHERE, NOWHERE
+            if i or self.has("diff_src_iter"):
+                earlier = self.goes_to("iter", i, self.sizes.out)
             if isinstance(self.desc, LSTMBackward):
                 earlier_c = self.goes_to("iter_c", i, self.sizes.hidden)
             Step(self, i, {"later": later, "later_c": later_c, "earlier": earlier, "earlier_c": earlier_c}).add()
@@ -115,10 +121,12 @@ class Step:
                 self.map(CellGradient("gru_reset"))
             case LBRGRUBackward():
                 self.map(CellGradient("lbr_gru"))
-        if self.i or self.layer.has("diff_src_iter"):
-            adds = isinstance(desc, GRUBackward | LBRGRUBackward)
+        if "peepholes" in self.layer.parts:
+            self.map(CellGradient("peepholes"))
+        if self.carried["earlier"] != NOWHERE:
+            beside = ("direct", 0) if "direct" in self.layer.parts else None
             gates = 2 if isinstance(desc, GRUBackward) else self.layer.sizes.gates
-            self.multiply(("iterated", 0), "weights_iter", 0, ("earlier", 0), gates, adds)
+            self.multiply(("iterated", 0), "weights_iter", 0, ("earlier", 0), gates, beside)
 
     def map(self, cell: CellGradient, units: int = 0) -> None:
         """The phase of a gradient."""
@@ -149,17 +157,19 @@ class Step:
         return Part(layer.parts[name], offset), self.step
 
     def multiply(
-        self, src: Place, weights: str, gate: int, dst: Place, gates: int = 0, adds: bool = False
+        self, src: Place, weights: str, gate: int, dst: Place, gates: int = 0, beside: Place | None = None
     ) -> None:
-        """The product of rows of this step with weights of a layer, transposed, from a gate on."""
+        """The product of rows of this step with weights of a layer, transposed, from a gate on; and what is added."""
         layer, planner = self.layer, self.layer.planner
         s, desc = layer.sizes, planner.tensors[weights]
         depth = gates * s.hidden if gates else s.out
         start = layer.start_of(weights) + 4 * gate * desc.strides[3]
         (a, at), (b, to) = self.place(src), self.place(dst)
-        phases = planner.products.phases(weights, start, depth, (a.rows.row_bytes, b.rows.row_bytes), adds)
-        places = {"rows of step": a.view(at), "result of step": b.view(to)}
+        places = {ROWS: a.view(at), RESULT: b.view(to)}
+        added = None
+        if beside:
+            part, step = self.place(beside)
+            places[BESIDE], added = part.view(step), part.rows.row_bytes
+        phases = planner.products.phases(weights, start, depth, (a.rows.row_bytes, b.rows.row_bytes), added)
         turned = self.i % 2 == 1  # the panels that the step behind has read last are still in L2
         planner.assembly.add([replace(phase.on(places), backwards=turned) for phase in phases])
-
-

@@ -11,6 +11,7 @@ from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.target import Ending, Target
 
+ROWS, RESULT, BESIDE = "rows of step", "result of step", "beside result"
 ADDS = Ending(Chain((Link(Sum(1.0)),)))  # to what dst holds
 
 
@@ -22,31 +23,35 @@ class Key:
     start: int
     depth: int
     row_bytes: tuple[int, int]
-    adds: bool
+    beside_bytes: int | None
 
 
 class StepProducts:
-    """Phases between the buffers "rows of step" and "result of step", of `count` rows."""
+    """Phases of `count` rows from the buffer ROWS to RESULT, with what is in BESIDE added."""
 
     def __init__(self, assembly: Assembly, tensors: dict[str, MemoryDesc], count: int, target: Target) -> None:
         self.assembly, self.tensors, self.count, self.target = assembly, tensors, count, target
         self.known: dict[Key, list[Phase]] = {}
 
-    def phases(self, weights: str, start: int, depth: int, row_bytes: tuple[int, int], adds: bool) -> list[Phase]:
-        """weights: a tensor in panels, from a byte on, so many rows of each."""
-        key = Key(weights, start, depth, row_bytes, adds)
+    def phases(
+        self, weights: str, start: int, depth: int, row_bytes: tuple[int, int], beside_bytes: int | None
+    ) -> list[Phase]:
+        """weights: a tensor in panels, from a byte on, so many rows of each.  beside_bytes: the distance of its rows,
+        None if nothing is added."""
+        key = Key(weights, start, depth, row_bytes, beside_bytes)
         if key not in self.known:
             self.known[key] = self._made(key)
         return self.known[key]
 
     def _made(self, key: Key) -> list[Phase]:
         desc = self.tensors[key.weights]
-        src = Matrix("rows of step", 0, (), key.row_bytes[0], 4)
-        dst = Matrix("result of step", 0, (), key.row_bytes[1], 4)
-        product = Product((), self.count, desc.dims[2], key.depth, src, panels_from(key.weights, desc, key.start), dst)
+        src, dst = (Matrix(name, 0, (), row, 4) for name, row in zip((ROWS, RESULT), key.row_bytes, strict=True))
+        beside = None if key.beside_bytes is None else Matrix(BESIDE, 0, (), key.beside_bytes, 4)
+        weights = panels_from(key.weights, desc, key.start)
+        product = Product((), self.count, desc.dims[2], key.depth, src, weights, dst, beside)
         made = Assembly()
         made.scratch |= self.assembly.scratch  # so that rooms get other names
-        multiply(made, product, adding(self.target) if key.adds else self.target)
+        multiply(made, product, self.target)
         self.assembly.scratch |= made.scratch
         self.assembly.constants |= made.constants
         return made.phases

@@ -4,6 +4,8 @@ and that of the layer's input."""
 import numpy as np
 
 from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.cost import CALL_CYCLES
 from asmdnn.planning.phase import NOTHING, Phase, View
 from asmdnn.primitives.elementwise.schedule import ZERO_ISA
 from asmdnn.primitives.products.partial import sum_of_rows
@@ -13,6 +15,8 @@ from asmdnn.primitives.recurrent.backward_description import GRUBackward, LBRGRU
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_products import adding, panels_from
 from asmdnn.primitives.recurrent.rows import Rows
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.types import f32
 
 
 def add_sums_over_steps(layer: BackwardLayer, of_source: Rows) -> None:
@@ -29,19 +33,18 @@ class SumsOverSteps:
 
     def add(self, of_source: Rows) -> None:
         s, layer, parts = self.sizes, self.layer, self.layer.parts
-        source, rows = self.planner.sources(layer.number), s.rows
+        source = self.planner.sources(layer.number)
         channels = self.planner.tensors["weights_layer"].dims[2]
         columns = s.gates * s.hidden
-        self.multiply(source, layer.sums, rows, self.gradient("diff_weights_layer", channels, columns))
-        if isinstance(layer.desc, GRUBackward):
-            self.of_iterated(2 * s.hidden)
-            candidate = self.gradient("diff_weights_iter", s.hidden, s.hidden, 2 * s.hidden)
-            self.multiply(parts["reset"], layer.sums.further(8 * s.hidden), rows, candidate)
-        else:
-            self.of_iterated(columns)
+        self.multiply(source, layer.sums, self.gradient("diff_weights_layer", channels, columns))
+        of_state = 2 * s.hidden if isinstance(layer.desc, GRUBackward) else columns
+        self.multiply(self.before(), layer.iterated, self.gradient("diff_weights_iter", s.out, of_state))
+        if of_state < columns:
+            candidate = self.gradient("diff_weights_iter", s.out, s.hidden, of_state)
+            self.multiply(parts["reset"], layer.sums.further(4 * of_state), candidate)
         if "total" in parts:
             hidden = self.planner.kept("unprojected", layer.number, layer.direction)
-            self.multiply(hidden, parts["total"], rows, self.gradient("diff_weights_projection", s.hidden, s.out))
+            self.multiply(hidden, parts["total"], self.gradient("diff_weights_projection", s.hidden, s.out))
         if "peepholes" in parts:
             self.sum(parts["peepholes"], 3 * s.hidden, "diff_weights_peephole")
         if layer.has("diff_bias"):
@@ -55,34 +58,40 @@ class SumsOverSteps:
         row = 4 * self.planner.tensors[name].strides[2]
         return Matrix(name, self.layer.start_of(name) + 4 * first, (), row, 4), rows, columns
 
-    def multiply(
-        self, a: Rows, b: Rows, count: int, dst: tuple[Matrix, int, int], adds: bool = False, firsts: tuple[int, int] = (0, 0)
-    ) -> None:
-        """dst = a^T b over so many rows, from one step of each on."""
+    def multiply(self, a: Rows, b: Rows, dst: tuple[Matrix, int, int]) -> None:
+        """dst = a^T b over all rows."""
         place, m, n = dst
-        left, right = (Matrix(x.buffer, x.view(step).offset_bytes, (), x.row_bytes, 4) for x, step in zip((a, b), firsts, strict=True))
-        product = Product((), m, n, count, left.transposed, right, place)
-        multiply(self.assembly, product, adding(self.target) if adds else self.target)
+        left, right = (Matrix(x.buffer, x.starts[0], (), x.row_bytes, 4) for x in (a, b))
+        multiply(self.assembly, Product((), m, n, self.sizes.rows, left.transposed, right, place), self.target)
 
-    def of_iterated(self, columns: int) -> None:
-        """diff_weights_iter = sum over steps of (h before)^T iterated, of its first columns."""
-        layer, s = self.layer, self.sizes
-        dst = self.gradient("diff_weights_iter", s.out, columns)
-        if s.steps > 1:
-            firsts = (1, 0) if layer.reverse else (0, 1)
-            self.multiply(layer.states, layer.iterated, s.rows - s.sequences, dst, firsts=firsts)
+    def before(self) -> Rows:
+        """A copy of the states before every step: those behind another one, and the first ones."""
+        s, layer = self.sizes, self.layer
+        rows = self.planner.scratch("states before steps", s.out)
         if layer.has("src_iter"):
-            firsts = (0, layer.order[0])
-            self.multiply(layer.given("src_iter"), layer.iterated, s.sequences, dst, s.steps > 1, firsts)
-        elif s.steps == 1:
-            self.zeros(*dst)
+            self.copy(layer.given("src_iter"), 0, rows, layer.order[0], s.sequences)
+        else:
+            self.zeros(rows.view(layer.order[0]), rows.row_bytes)
+        if s.steps > 1:
+            self.copy(layer.states, int(layer.reverse), rows, int(not layer.reverse), s.rows - s.sequences)
+        return rows
 
-    def zeros(self, place: Matrix, rows: int, columns: int) -> None:
-        """Of weights that nothing was multiplied with."""
-        spec = RowsSpec(ZERO_ISA, rows, 4 * columns, 0, place.row_bytes, zero=True)
-        arguments = (NOTHING, View(place.buffer, place.start_bytes))
-        cycles = np.full(1, rows * columns // 8, np.int32)
-        self.assembly.add([Phase((spec,), arguments, np.zeros((1, 3), np.int64), cycles, alone=True)])
+    def copy(self, source: Rows, from_step: int, target: Rows, to_step: int, count: int) -> None:
+        """So many rows, from one step of each on."""
+        descs = [
+            MemoryDesc(
+                (count, self.sizes.out), f32, strides=(x.row_bytes // 4, 1), offset0=x.view(step).offset_bytes // 4
+            )
+            for x, step in ((source, from_step), (target, to_step))
+        ]
+        add_reorder(self.assembly, Reordering(source.buffer, descs[0], target.buffer, descs[1]))
+
+    def zeros(self, place: View, row_bytes: int) -> None:
+        """Rows of a step."""
+        count = self.sizes.sequences
+        spec = RowsSpec(ZERO_ISA, count, row_bytes, 0, row_bytes, zero=True)
+        cycles = np.full(1, CALL_CYCLES + count * row_bytes // 32, np.int32)
+        self.assembly.add([Phase((spec,), (NOTHING, place), np.zeros((1, 3), np.int64), cycles, alone=True)])
 
     def sum(self, rows: Rows, columns: int, name: str, first: int = 0) -> None:
         """The sum of all rows, into a tensor from an element on."""
