@@ -7,9 +7,7 @@ from asmdnn.primitives.kind import Kind
 
 FOLDERS = ("convolution", "products", "elementwise", "reorder", "shuffle")
 KINDS: dict[type, Kind] = {
-    kind.description: kind
-    for folder in FOLDERS
-    for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
+    kind.description: kind for folder in FOLDERS for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
 }
 
 
