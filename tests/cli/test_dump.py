@@ -81,7 +81,7 @@ def test_a_problem_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     shown = capsys.readouterr()
     assert "kernels of 1 of 2 problems in" in shown.out
     assert shown.err.startswith("asmdnn: not dumped: ")
-    assert manifest(tmp_path)["problems"][1]["refused"].endswith("of src can have scales")
+    assert "only dims 0 of src can have scales" in manifest(tmp_path)["problems"][1]["refused"]
 
 
 @pytest.mark.parametrize("isa", ["avx512_core", *(pytest.param(isa, marks=pytest.mark.slow) for isa in ("", "avx2"))])
