@@ -9,6 +9,7 @@ from typing import Any
 from cffi import FFI
 
 from asmdnn import environment
+from asmdnn.bench.peers.onednn_rnn_functions import RNN_CDEF
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 
 CDEF = """
@@ -98,7 +99,7 @@ MAX_CPU_ISA = {
 }
 
 ffi = FFI()
-ffi.cdef(CDEF)
+ffi.cdef(CDEF + RNN_CDEF)
 
 
 class Onednn:
