@@ -97,7 +97,8 @@ class LnormWork(Work[TensorData]):
         bounds = {"mean": 2.0**-20 * size, "variance": 2.0**-20 * size * size}
         found = {"dst": (values, error), "mean": (mean[..., 0], bounds["mean"])}
         found["variance"] = (variance[..., 0], bounds["variance"])
-        return Answer(*(joined([found[name][i] for name in self.results]) for i in range(2)), "numpy")  # type: ignore[arg-type]
+        expected, tolerance = (joined([found[name][i] for name in self.results]) for i in range(2))
+        return Answer(expected, tolerance, "numpy")
 
     def statistics(self, arrays: dict[str, Doubles]) -> tuple[Doubles, Doubles]:
         """With a last dim of 1."""

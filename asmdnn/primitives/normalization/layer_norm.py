@@ -66,16 +66,17 @@ def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
 
 def rows_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> Nest | None:
     """The loops of all tensors along src's dims, if rows of the last one are dense, or numbers."""
-    last, wide = dst.ndims - 1, []
+    wide = []
     for name, tensor in tensors.items():
+        found: MemoryDesc | None = tensor
         if name in STATISTICS:
-            tensor = without_last(tensor)
+            found = without_last(tensor)
         elif name in ("scale", "shift"):
-            tensor = as_row_of(tensor, dst.ndims)
-        if tensor is None:
+            found = as_row_of(tensor, dst.ndims)
+        if found is None:
             return None
-        wide.append(tensor)
-    nest = nest_of(wide, dst.dims, (last,), DST)
+        wide.append(found)
+    nest = nest_of(wide, dst.dims, (dst.ndims - 1,), DST)
     return nest if nest is not None and nest.is_row else None
 
 
