@@ -121,16 +121,15 @@ def lstm(t: Tile, gates: list[Near]) -> None:
 def gru_gates(t: Tile, gates: list[Near]) -> None:
     u, r = map(logistic, gates)
     t.write(r * t.read("state"), "reset")
+    t.write(u, "update")
     if t.spec.cell.keeps:
         t.write(u, "workspace", 0)
         t.write(r, "workspace", 1)
-    else:
-        t.write(u, "update")
 
 
 def gru_candidate(t: Tile, gates: list[Near]) -> None:
     c, h = tanh(gates[0]), t.read("state")
-    u = t.read("workspace" if t.spec.cell.keeps else "update")
+    u = t.read("update")
     t.write(c + u * (h + -c), "dst")
     if t.spec.cell.keeps:
         t.write(c, "workspace", 2)
