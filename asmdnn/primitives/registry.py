@@ -13,6 +13,7 @@ FOLDERS = (
     "shuffle",
     "recurrent",
     "softmax",
+    "normalization",
 )
 KINDS: dict[type, Kind] = {
     kind.description: kind
