@@ -41,6 +41,12 @@ from asmdnn.primitives.products.inner_product import (
 )
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
+from asmdnn.primitives.recurrent.backward_description import (
+    GRUBackward,
+    LBRGRUBackward,
+    LSTMBackward,
+    VanillaRNNBackward,
+)
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
@@ -61,12 +67,15 @@ __all__ = [
     "EltwiseBackward",
     "EltwiseForward",
     "Engine",
+    "GRUBackward",
     "GRUForward",
     "InnerProductBackwardData",
     "InnerProductBackwardWeights",
     "InnerProductForward",
     "InvalidArguments",
+    "LBRGRUBackward",
     "LBRGRUForward",
+    "LSTMBackward",
     "LSTMForward",
     "LayerNormForward",
     "MatMul",
@@ -87,6 +96,7 @@ __all__ = [
     "Stream",
     "Sum",
     "Unimplemented",
+    "VanillaRNNBackward",
     "VanillaRNNForward",
     "absolute",
     "bf16",

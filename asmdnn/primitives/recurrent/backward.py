@@ -66,9 +66,9 @@ class BackwardPlanner:
         self.desc, self.forward, self.target = desc, desc.forward, target_of(engine)
         self.sizes = s = self.forward.sizes
         self.time = Time(s, (s.steps,) * s.sequences)
-        workspace = workspace_desc(self.forward, self.target.lanes)
+        workspace = workspace_desc(self.forward)
         self.tensors = tensors if workspace is None else {**tensors, "workspace": workspace}
-        self.regions = regions_of(self.forward, self.target.lanes)
+        self.regions = regions_of(self.forward)
         self.assembly, self.maps = Assembly(), Maps(self.target.isa)
         self.products = StepProducts(self.assembly, self.tensors, s.sequences, self.target)
 

@@ -16,9 +16,8 @@ training step packs each weights tensor twice.  Names are oneDNN's (lstm_backwar
 are added to what they held, unless its flag rnn_flags::diff_weights_overwrite is set, as is done here.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
@@ -34,8 +33,6 @@ from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
 DIFF = "diff_"
 STATES = ("src_iter", "src_iter_c")
-
-Description = TypeVar("Description", bound="RecurrentBackward")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +87,6 @@ class RecurrentBackward:
                 raise InvalidArguments(f"{field.name} must be a MemoryDesc, not {shown(value)}")
             found[field.name] = value
         return found
-
-    def with_formats(self: Description, tensors: Mapping[str, MemoryDesc]) -> Description:
-        """The same with other formats of some tensors."""
-        return replace(self, **dict(tensors))
 
     def __str__(self) -> str:
         tensors = ", ".join(f"{name} {desc}" for name, desc in self.tensors().items())
