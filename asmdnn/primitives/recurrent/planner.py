@@ -195,7 +195,11 @@ class Planner:
         dst = self.tensors["dst_layer"] if is_last else dense
         answer = add_plan(BinaryForward("add", dense, dense, dst), NO_ATTR, self.engine)
         assert isinstance(answer, Plan)
-        places = {"src0": outs[0].view(0), "src1": outs[1].view(0), "dst": View("dst_layer") if is_last else out.view(0)}
+        places = {
+            "src0": outs[0].view(0),
+            "src1": outs[1].view(0),
+            "dst": View("dst_layer") if is_last else out.view(0),
+        }
         self.assembly.add_plan(answer, places)
 
     def add_zeros(self, rows: Rows, channels: int) -> None:
