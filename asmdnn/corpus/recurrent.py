@@ -1,4 +1,4 @@
-"""The specs of time steps: every cell, with and without what it may lack; blocks, tails, depths, single rows, prefetch."""
+"""The specs of time steps: every cell, and what it may lack; blocks, tails, depths, single rows, prefetch."""
 
 from collections.abc import Iterator
 from dataclasses import replace

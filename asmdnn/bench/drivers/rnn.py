@@ -1,7 +1,7 @@
 """`--rnn`: recurrent layers in f32."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM
 from asmdnn.bench.values import joined, poison
 from asmdnn.bench.words import Option, Settings, boolean, configuration, direction, number, one_of
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.types import IsaName
 
 DIRECTIONS = {
     LEFT2RIGHT: "unidirectional_left2right",
@@ -32,6 +33,7 @@ DESCRIPTIONS = {
     "LBR_GRU": dnn.LBRGRUForward,
 }
 PROP_KINDS = {"FWD_I": dnn.PropKind.forward_inference, "FWD_D": dnn.PropKind.forward_training}
+PASSES = {"FWD_I": "", "FWD_D": "training", "BWD_DW": "backward"}
 WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
 GAP = 8  # elements behind each row, without trivial strides
 CONTRACTION = 4  # times an error of one step: what a bound comes to over all of them, with data that contract
@@ -99,7 +101,7 @@ class RnnWork(Work[TensorData]):
         settings = self.settings
         if self.is_backward:
             forward, _ = RnnWork(replace(self.case, settings=replace(settings, dir="FWD_D"))).describe()
-            engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
+            engine = dnn.Engine(isa=cast(IsaName, settings.isa), threads=settings.threads)
             return backward.data(self.sizes, forward, filled(self.sources), engine)
         unwritten = {name: poison(dims, dnn.f32) for name, dims in self.results.items()}
         return TensorData(filled(self.sources) | unwritten, exact)
@@ -172,11 +174,7 @@ def _alg(word: str) -> str:
 def _title(case: RnnCase) -> str:
     settings = case.settings
     cell = settings.alg.removeprefix("VANILLA_").lower()
-    words = [
-        cell,
-        {"FWD_D": "training", "BWD_DW": "backward"}.get(settings.dir, ""),
-        settings.direction.removeprefix(LEFT2RIGHT),
-    ]
+    words = [cell, PASSES[settings.dir], settings.direction.removeprefix(LEFT2RIGHT)]
     words += ["peephole"] * settings.peephole + ["projection"] * settings.projection
     words += ["plain weights"] * (not settings.use_packed)
     return " ".join(word for word in (*words, case.problem.name or str(case.problem)) if word)

@@ -36,7 +36,7 @@ def data(sizes: Sizes, forward: Any, arrays: dict[str, Array], engine: dnn.Engin
         else dnn.Memory.from_numpy(array, pd.plan.tensors[name])
         for name, array in given.items()
     }
-    dnn.Primitive(pd).execute(**memories)
+    dnn.Primitive(pd).bind(**memories)()
     left = {name: memories[name].numpy() for name, array in given.items() if array is None}
     random = np.random.default_rng(2)
     diffs = {f"diff_{name}": random.random(size, np.float32) * 2 - 1 for name, size in sizes.results().items()}

@@ -2,13 +2,14 @@
 
 | region | of | rows of | what it is |
 |---|---|---|---|
-| gates       | every layer and direction | parts x DHC | the gates as the cell has used them: i, f, tanh(c~), o of an LSTM; u, r, c~ of a GRU; of a LBR GRU also h R_c + b'; none of a vanilla RNN |
+| gates       | every layer and direction | parts x DHC | the gates as the cell has used them, see below |
 | c           | every layer and direction | DHC | an LSTM's c behind every step |
 | unprojected | every layer and direction | DHC | h in front of weights_projection |
 | direction   | every layer and direction | DIC | h, where dst_layer is the sum of both directions |
 | layer       | every layer but the last  | DLC | what is the input of the next layer |
 
-Rows are those of src_layer, step by step.  The format does not depend on the ISA level.
+Rows are those of src_layer, step by step.  The format is the same for all ISA levels.
+Gates are i, f, tanh(c~), o of an LSTM; u, r, c~ of a GRU, and of a LBR GRU also h R_c + b'; a vanilla RNN has none.
 """
 
 from collections.abc import Iterator
