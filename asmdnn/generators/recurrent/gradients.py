@@ -12,19 +12,22 @@ beside what a product hands on.
 | lstm_projected | of_hidden (the gradient of h in front of the projection), and as lstm | as lstm |
 | gru           | diff, later, gates, before (h of the step before) | sums of u and c~; reset = r h |
 | gru_reset | diff, later, gates, before, reset_diff (the gradient of r h) | sums of r; direct = u d + r reset_diff |
-| lbr_gru | diff, later, gates and h R_c + b', before | sums; iterated, those of h R: of c~ times r; direct = u d |
+| lbr_gru | diff, later, gates and h R_c + b', before | sums of c~; iterated: of u, r, and of c~ times r; direct = u d |
 | peepholes | sums of i, f, o, c_before, c | peepholes: what the gradients of the weights of peepholes are the sums of |
 
 With peephole, an LSTM also reads these weights, of i, f, o.
 Source: the derivatives of the cells of cells.py.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from zlib import crc32
 
+from asmdnn.generators.functions.elementwise import DST, SRC, Result, SeveralResultsSpec
 from asmdnn.generators.functions.eltwise import exponential, gradients
 from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.postops import ExpressionOp, Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.recurrent.cells import Place
 
@@ -48,6 +51,13 @@ class GradientForm:
     reads: tuple[Place, ...]
     results: tuple[Place, ...]
     programs: tuple[Program, ...]
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        """What the arguments of a kernel are, as numbers of reads and results in a row: what is read first, the
+        results, and what else is read."""
+        reads = len(self.reads)
+        return (0, *range(reads, reads + len(self.results)), *range(1, reads))
 
 
 class Writing:
@@ -148,7 +158,7 @@ def lbr_gru(w: Writing) -> None:
     d_u, d_c = gru_sums(w)
     u, r = w.gates(2)
     d_r = w.through_logistic(d_c * w.read("gates", 3), r)
-    w.results |= {("sums", part): x for part, x in enumerate((d_u, d_r, d_c))}
+    w.results["sums", 2] = d_c
     w.results |= {("iterated", part): x for part, x in enumerate((d_u, d_r, d_c * r))}
     w.results["direct", 0] = u * w.total()
 
@@ -164,3 +174,28 @@ def gradient_form(cell: CellGradient) -> GradientForm:
     writing = Writing(cell)
     GRADIENTS[cell.algorithm](writing)
     return writing.form()
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSpec(SeveralResultsSpec):
+    """The kernel of a cell's gradient: an element-wise one."""
+
+    cell: CellGradient = CellGradient("total")
+
+    @property
+    def name(self) -> str:
+        words = [self.cell.algorithm, self.cell.activation, "peephole" * self.cell.peephole]
+        what = "_".join(word for word in words if word)
+        return f"gradient_f32_{what}_{self.rows}x{self.elements}_{crc32(repr(self).encode()):08x}__{self.isa}"
+
+
+def gradient_spec(isa: str, cell: CellGradient, rows: int, elements: int, row_bytes: Sequence[int]) -> GradientSpec:
+    """The kernel for rows of so many elements.  row_bytes: the distance of rows of each of reads and results."""
+    form = gradient_form(cell)
+    steps = [row_bytes[place] if rows > 1 else 0 for place in form.arguments]
+    results = len(form.results)
+    operands = tuple(Operand(number, steps[number], 0, False) for number in range(DST + results, len(steps)))
+    first, *others = ((ExpressionOp(program, operands),) for program in form.programs)
+    more = tuple(Result(DST + i, steps[DST + i], chain) for i, chain in enumerate(others, 1))
+    src = Operand(SRC, steps[SRC], 0, False)
+    return GradientSpec(isa, rows, elements, src, steps[DST], first, more=more, cell=cell)

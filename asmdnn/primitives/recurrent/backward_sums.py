@@ -36,6 +36,8 @@ class SumsOverSteps:
         source = self.planner.sources(layer.number)
         channels = self.planner.tensors["weights_layer"].dims[2]
         columns = s.gates * s.hidden
+        if isinstance(layer.desc, LBRGRUBackward):  # the sums of u and r, which steps leave in one place alone
+            self.copy((layer.iterated, 0), (layer.sums, 0), s.rows, 2 * s.hidden)
         self.multiply(source, layer.sums, self.gradient("diff_weights_layer", channels, columns))
         of_state = 2 * s.hidden if isinstance(layer.desc, GRUBackward) else columns
         self.multiply(self.before(), layer.iterated, self.gradient("diff_weights_iter", s.out, of_state))
@@ -69,22 +71,21 @@ class SumsOverSteps:
         s, layer = self.sizes, self.layer
         rows = self.planner.scratch("states before steps", s.out)
         if layer.has("src_iter"):
-            self.copy(layer.given("src_iter"), 0, rows, layer.order[0], s.sequences)
+            self.copy((layer.given("src_iter"), 0), (rows, layer.order[0]), s.sequences, s.out)
         else:
             self.zeros(rows.view(layer.order[0]), rows.row_bytes)
         if s.steps > 1:
-            self.copy(layer.states, int(layer.reverse), rows, int(not layer.reverse), s.rows - s.sequences)
+            places = (layer.states, int(layer.reverse)), (rows, int(not layer.reverse))
+            self.copy(*places, s.rows - s.sequences, s.out)
         return rows
 
-    def copy(self, source: Rows, from_step: int, target: Rows, to_step: int, count: int) -> None:
-        """So many rows, from one step of each on."""
-        descs = [
-            MemoryDesc(
-                (count, self.sizes.out), f32, strides=(x.row_bytes // 4, 1), offset0=x.view(step).offset_bytes // 4
-            )
-            for x, step in ((source, from_step), (target, to_step))
-        ]
-        add_reorder(self.assembly, Reordering(source.buffer, descs[0], target.buffer, descs[1]))
+    def copy(self, source: tuple[Rows, int], target: tuple[Rows, int], count: int, columns: int) -> None:
+        """The first columns of so many rows, from a step of each on."""
+        src, dst = (
+            MemoryDesc((count, columns), f32, strides=(x.row_bytes // 4, 1), offset0=x.view(step).offset_bytes // 4)
+            for x, step in (source, target)
+        )
+        add_reorder(self.assembly, Reordering(source[0].buffer, src, target[0].buffer, dst))
 
     def zeros(self, place: View, row_bytes: int) -> None:
         """Rows of a step."""

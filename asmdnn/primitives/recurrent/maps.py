@@ -1,15 +1,13 @@
 """Phases of the gradients of cells: element-wise kernels of several results on the rows of a step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from asmdnn.generators.functions.chain import compose_all
-from asmdnn.generators.functions.elementwise import DST, SRC, ElementwiseSpec, Result, SeveralResultsSpec
-from asmdnn.generators.functions.postops import ExpressionOp, Operand
 from asmdnn.generators.recurrent.cells import Place
-from asmdnn.generators.recurrent.gradients import CellGradient, GradientForm, gradient_form
+from asmdnn.generators.recurrent.gradients import CellGradient, GradientForm, GradientSpec, gradient_form, gradient_spec
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import CALL_CYCLES
 from asmdnn.planning.cuts import balanced
@@ -69,15 +67,14 @@ def name_of(number: int) -> str:
 
 def template(of: Map, form: GradientForm) -> Phase:
     """The records of a map, whose arguments are src, which is read first, the results, and what else is read."""
-    reads, results = len(form.reads), len(form.results)
-    order = [0, *range(reads, reads + results), *range(1, reads)]
-    numbers: dict[ElementwiseSpec, int] = {}
+    order = form.arguments
+    numbers: dict[GradientSpec, int] = {}
     records, cycles, row = [], [], 0
     widths = balanced(of.units, RECORD_ELEMENTS) if of.units > RECORD_ELEMENTS else [of.units]
     for count in balanced(of.count, max(1, RECORD_ELEMENTS // of.units)):
         column = 0
         for width in widths:
-            spec = spec_of(of, form, count, width, order)
+            spec = gradient_spec(of.isa, of.cell, count, width, of.row_bytes)
             offsets = [row * of.row_bytes[place] + 4 * column for place in order]
             records.append([numbers.setdefault(spec, len(numbers)), *offsets])
             cycles.append(cycles_of(spec))
@@ -88,20 +85,7 @@ def template(of: Map, form: GradientForm) -> Phase:
     return Phase(tuple(numbers), arguments, *table, alone=sum(cycles) < ALONE_CYCLES)
 
 
-def spec_of(of: Map, form: GradientForm, rows: int, width: int, order: Sequence[int]) -> ElementwiseSpec:
-    """The kernel of so many rows and elements of each."""
-    steps = [of.row_bytes[place] if rows > 1 else 0 for place in order]
-    results = len(form.results)
-    operands = tuple(Operand(number, steps[number], 0, False) for number in range(DST + results, len(order)))
-    chains = [(ExpressionOp(program, operands),) for program in form.programs]
-    sizes = of.isa, rows, width, Operand(SRC, steps[SRC], 0, False), steps[DST], chains[0]
-    if results == 1:
-        return ElementwiseSpec(*sizes)
-    more = tuple(Result(DST + i, steps[DST + i], chain) for i, chain in enumerate(chains[1:], 1))
-    return SeveralResultsSpec(*sizes, more=more)
-
-
-def cycles_of(spec: ElementwiseSpec) -> int:
+def cycles_of(spec: GradientSpec) -> int:
     """What a call is expected to take."""
     size = compose_all(tuple(result.chain for result in spec.results)).size
     vectors = -(-spec.elements // lanes_of(spec.isa))
