@@ -42,6 +42,7 @@ from asmdnn.primitives.products.inner_product import (
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
+from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle.shuffle import Shuffle
@@ -80,6 +81,7 @@ __all__ = [
     "Primitive",
     "PrimitiveDesc",
     "PropKind",
+    "ReductionForward",
     "Refusal",
     "Reorder",
     "Shuffle",

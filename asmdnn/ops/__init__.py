@@ -3,6 +3,7 @@
 from asmdnn.ops.conv import conv2d, pack_conv_weights
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.normalization import layer_norm, rms_norm
+from asmdnn.ops.reduction import reduce
 from asmdnn.ops.softmax import log_softmax, softmax
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "matmul",
     "pack_conv_weights",
     "pack_weights",
+    "reduce",
     "rms_norm",
     "softmax",
 ]

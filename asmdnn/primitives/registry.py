@@ -14,6 +14,7 @@ FOLDERS = (
     "recurrent",
     "softmax",
     "normalization",
+    "reduction",
 )
 KINDS: dict[type, Kind] = {
     kind.description: kind
