@@ -154,6 +154,27 @@ class ElementwiseTuning:
 
 
 @dataclass(frozen=True, slots=True)
+class SoftmaxTuning:
+    """Of softmax."""
+
+    call_cycles: int = 30  # of a kernel
+    row_cycles: int = 40  # of a row, besides its vectors: the latency of two reductions
+    vector_cycles: int = 9  # of a vector
+    record_elements: int = 4096  # 16 KiB of src and of dst: stays in L1, and balances threads
+    most_rows: int = 64  # of a record: their footprint is listed row by row
+    prefetched_bytes: int = 8 << 20  # a src so large comes from memory
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentTuning:
+    """Of recurrent layers."""
+
+    function_cycles: int = 12  # of a gate of a vector of units, behind the products
+    alone_cycles: int = 3000  # a phase that takes fewer is over before a second thread has come
+    ahead_bytes: int = 1 << 20  # fewer weights stay in L2, or come from L3 in time
+
+
+@dataclass(frozen=True, slots=True)
 class Tuning:
     """The numbers of a CPU class, by who uses them.  Raises InvalidArguments unless all are above zero."""
 
@@ -162,6 +183,8 @@ class Tuning:
     convolution: ConvolutionTuning = field(default_factory=ConvolutionTuning)
     moves: MoveTuning = field(default_factory=MoveTuning)
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
+    softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
+    recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
 
     def __post_init__(self) -> None:
         for name, number in self.numbers():

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.elementwise import DST, SRC, ElementwiseSpec
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -16,7 +18,7 @@ from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import apart, in_loops
-from asmdnn.planning.tuning import ElementwiseTuning, Tuning
+from asmdnn.planning.tuning import ElementwiseTuning, PhaseTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise.loops import Box, Loop, boxes
@@ -29,6 +31,7 @@ MAX_STEP = (2**31 - 1) // 4  # elements: steps in code are 32 bits of bytes
 ZERO_ISA = "avx2"  # its zeros serve every level
 
 Spec = ElementwiseSpec | RowsSpec
+AnySpec = TypeVar("AnySpec", bound=KernelSpec)
 MainOp = Callable[[Mapping[str, Operand]], PostOp]
 
 
@@ -56,7 +59,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
         raise Refused("scales and zero points are not implemented")
     check_tensors(passed, request.dst[0])
     tensors, nests = addressable(passed, request.dst[0])
-    index: dict[Spec, int] = {}
+    costs: dict[Spec, int] = {}
     calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box, DST), tuning):
@@ -64,28 +67,32 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
             if isinstance(spec, ElementwiseSpec) and tensors[request.dst[0]].size_bytes >= tuning.streaming_bytes:
                 aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
-            index.setdefault(spec, len(index))
+            costs.setdefault(spec, cost(spec, tuning))
             calls.append((spec, piece, tuple(x for x in piece.loops if x is not row and x is not rows)))
     in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
-    phases = phases_of(calls, index, views(tuple(tensors)), engine.tuning)
+    phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases)
     plan = Plan(name, phases, tensors, {}, {}, (request.dst[0],), in_place)
     return between_reorders(plan, passed, engine.tuning)
 
 
 def phases_of(
-    calls: Sequence[tuple[Spec, Box, tuple[Loop, ...]]],
-    index: Mapping[Spec, int],
+    calls: Sequence[tuple[AnySpec, Box, tuple[Loop, ...]]],
+    costs: Mapping[AnySpec, int],
     arguments: tuple[View, ...],
-    tuning: Tuning,
+    tuning: PhaseTuning,
 ) -> tuple[Phase, ...]:
-    """One phase of all records, or, where there are many, rounds of each box apart from the others."""
-    kernels, costs = tuple(index), {spec: cost(spec, tuning.elementwise) for spec in index}
-    if sum(prod(loop.extent for loop in outer) for _, _, outer in calls) > tuning.phases.written_out:
+    """One phase of all records, or, where there are many, rounds of each box apart from the others.
+
+    calls: a kernel, its box, and the loops of the box outside of the kernel.  costs: of a call of each kernel, in
+    cycles.
+    """
+    kernels, index = tuple(costs), {spec: number for number, spec in enumerate(costs)}
+    if sum(prod(loop.extent for loop in outer) for _, _, outer in calls) > tuning.written_out:
         found: list[Phase] = []
         for spec, box, outer in calls:
             record = np.array([(index[spec], *(4 * start for start in box.starts))], np.int64)
             loops = [(loop.extent, tuple(4 * s for s in loop.strides)) for loop in outer]
-            made = in_loops(kernels, arguments, record, np.array([costs[spec]], np.int32), loops, tuning.phases)
+            made = in_loops(kernels, arguments, record, np.array([costs[spec]], np.int32), loops, tuning)
             found += apart(made) if found else made
         return tuple(found)
     records, cycles = [np.empty((0, 1 + len(arguments)), np.int64)], [np.empty(0, np.int32)]
