@@ -1,6 +1,6 @@
 """Products of few steps of depth whose dst no cache holds: streaming stores, wherever dst starts."""
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import asmdnn as dnn
 from asmdnn.generators.dot.outer import OuterSpec
 from asmdnn.planning.tuning import DEFAULT
 from tests.primitives.matmul_case import MatmulCase, check, make_data, planned, run
-from tests.support.tuning import tuned
+from tests.support.tuning import with_numbers
 
 C = MatmulCase
 STREAMED = [
@@ -21,10 +21,15 @@ STREAMED = [
 
 
 @pytest.fixture
-def small_caches() -> Iterator[None]:
+def small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every dst is too large for them."""
-    with tuned("products", streaming_bytes=1):
-        yield
+
+    def engine(case: MatmulCase, isa: str, threads: int = 1) -> dnn.Engine:
+        real = large(case, isa, threads)
+        return replace(real, tuning=with_numbers(real.tuning, "products", streaming_bytes=1))
+
+    large = MatmulCase.engine
+    monkeypatch.setattr(MatmulCase, "engine", engine)
 
 
 def streams(pd: dnn.PrimitiveDesc) -> bool:
