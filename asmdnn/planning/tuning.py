@@ -111,6 +111,7 @@ class ConvolutionTuning:
     panel_share: int = 12  # of L2, for the rows of a panel that are summed at a time (docs/architecture.md)
     planar_channels: int = 16  # with more, channels a whole plane apart cost more than a reorder of the source
     strip_pixels: int = 64  # a strip of rows may have so many: each of its tiles is a kernel of its own
+    grouped_cycles: int = 8_000  # of a call of rows of a grouped one: enough to hide it, few enough to balance threads
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%
     written_out: int = 1 << 15  # records that are all written out
     round_records: int = 1 << 13  # of more, those of a round
@@ -155,14 +156,21 @@ class ElementwiseTuning:
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxTuning:
-    """Of softmax."""
+    """Of softmax; `elementwise` says how many rows a record has."""
 
     call_cycles: int = 30  # of a kernel
     row_cycles: int = 40  # of a row, besides its vectors: the latency of two reductions
     vector_cycles: int = 9  # of a vector
-    record_elements: int = 4096  # 16 KiB of src and of dst: stays in L1, and balances threads
-    most_rows: int = 64  # of a record: their footprint is listed row by row
     prefetched_bytes: int = 8 << 20  # a src so large comes from memory
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizationTuning:
+    """Of normalizations; `elementwise` says how many rows a record has, and when dst goes past the caches."""
+
+    call_cycles: int = 30  # of a kernel
+    row_cycles: int = 50  # of a row, besides its vectors: the latency of two reductions
+    vector_cycles: int = 4  # of a vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +192,7 @@ class Tuning:
     moves: MoveTuning = field(default_factory=MoveTuning)
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
+    normalization: NormalizationTuning = field(default_factory=NormalizationTuning)
     recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
 
     def __post_init__(self) -> None:

@@ -13,11 +13,10 @@ FOLDERS = (
     "shuffle",
     "recurrent",
     "softmax",
+    "normalization",
 )
 KINDS: dict[type, Kind] = {
-    kind.description: kind
-    for folder in FOLDERS
-    for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
+    kind.description: kind for folder in FOLDERS for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from cffi import FFI
 
 from asmdnn import environment
+from asmdnn.bench.peers.onednn_rnn_functions import RNN_CDEF
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 
 CDEF = """
@@ -77,6 +78,8 @@ int dnnl_inner_product_backward_weights_primitive_desc_create(handle *desc, hand
 
 int dnnl_softmax_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle dst, int axis, handle attr);
+int dnnl_layer_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
+    handle dst, handle statistics, float epsilon, unsigned flags, handle attr);
 
 void omp_set_num_threads(int count);
 """
@@ -96,7 +99,7 @@ MAX_CPU_ISA = {
 }
 
 ffi = FFI()
-ffi.cdef(CDEF)
+ffi.cdef(CDEF + RNN_CDEF)
 
 
 class Onednn:

@@ -11,28 +11,27 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import SoftmaxTuning
+from asmdnn.planning.tuning import SoftmaxTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
-from asmdnn.primitives.elementwise.loops import Box, Loop
+from asmdnn.primitives.elementwise.loops import Loop
 from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, cut_loop, phases_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.nests import Nest, nest_of, with_last
+from asmdnn.primitives.nests import Calls, Nest, is_dense, nest_of, row_calls, with_last
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.softmax.description import SoftmaxForward
 
 SRC, DST = range(2)
 
 Spec = SoftmaxSpec | SoftmaxLanesSpec
-Calls = list[tuple[Spec, Box, tuple[Loop, ...]]]
 
 
 @implementation("softmax", f32_level)
 def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     """Plan a softmax.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
-    isa, tuning = f32_level(engine.isa), engine.tuning.softmax
+    isa, tuning = f32_level(engine.isa), engine.tuning
     src = like(desc.dst, desc.src)
     dst, chain = like(src, desc.dst), post_ops_of(attr)
     if attr.quantizes:
@@ -44,7 +43,7 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     check_tensors(passed, "dst")
     name = f"softmax:{isa}"
     if 0 in dst.dims:
-        return Assembly(engine.tuning).plan(name, passed, ("dst",))
+        return Assembly(tuning).plan(name, passed, ("dst",))
     request = Request(desc, chain, isa, tuning)
     calls = request.calls(passed)
     tensors: Mapping[str, MemoryDesc] = passed
@@ -55,49 +54,46 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
         }
         calls = request.calls(tensors)
         assert calls is not None, "rows along the axis are dense"
-    costs = {spec: cost(spec, tuning) for spec in dict.fromkeys(spec for spec, *_ in calls)}
+    costs = {spec: cost(spec, tuning.softmax) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
-    phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases)
-    return between_reorders(Plan(name, phases, tensors, {}, {}, ("dst",), in_place), passed, engine.tuning)
+    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
+    return between_reorders(Plan(name, phases, tensors, {}, {}, ("dst",), in_place), passed, tuning)
 
 
 class Request:
     """A softmax of tensors in whatever formats."""
 
-    def __init__(self, desc: SoftmaxForward, after: Chain, isa: str, tuning: SoftmaxTuning) -> None:
+    def __init__(self, desc: SoftmaxForward, after: Chain, isa: str, tuning: Tuning) -> None:
         self.desc, self.after, self.isa, self.tuning = desc, after, isa, tuning
 
-    def calls(self, tensors: Mapping[str, MemoryDesc]) -> Calls | None:
+    def calls(self, tensors: Mapping[str, MemoryDesc]) -> Calls[Spec] | None:
         """Kernels, and where they are called; None for formats that no kernel reads."""
         nest = nest_of(tuple(tensors.values()), tensors["dst"].dims, (self.desc.axis,), DST)
         if nest is None or len(nest.reduced) > 1:
             return None
-        axis = nest.reduced[0] if nest.reduced else Loop(1, (1,) * len(tensors))
-        if is_dense(axis):
+        axis = nest.row
+        if nest.is_row:
             return self.rows(tuple(tensors), nest, axis)
         lanes = next((loop for loop in nest.kept if is_dense(loop)), None)
         return None if lanes is None or max(axis.strides) > MAX_STEP else self.lanes(tuple(tensors), nest, axis, lanes)
 
-    def rows(self, names: tuple[str, ...], nest: Nest, axis: Loop) -> Calls:
-        """Rows along the axis: the longest of the other loops is theirs, in parts of a record."""
-        calls: Calls = []
-        others = (loop for loop in nest.kept if max(loop.strides) <= MAX_STEP)
-        rows = max(others, key=lambda x: x.extent, default=Loop(1, (0,) * len(names)))
-        most = max(1, min(self.tuning.most_rows, self.tuning.record_elements // axis.extent))
-        for box, some in cut_loop(nest.box, rows, most):
+    def rows(self, names: tuple[str, ...], nest: Nest, axis: Loop) -> Calls[Spec]:
+        """Rows along the axis."""
+        calls: Calls[Spec] = []
+        for box, some, outer in row_calls(nest, axis.extent, self.tuning.elementwise):
             before, after = self.chains(names, axis, some)
             spec = SoftmaxSpec(
                 self.isa, some.extent, axis.extent, 4 * some.strides[SRC], 4 * some.strides[DST], before, after,
-                self.desc.alg == "log", self.desc.src.size_bytes >= self.tuning.prefetched_bytes,
+                self.desc.alg == "log", self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes,
             )  # fmt: skip
-            calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
+            calls.append((spec, box, outer))
         return calls
 
-    def lanes(self, names: tuple[str, ...], nest: Nest, axis: Loop, lanes: Loop) -> Calls:
+    def lanes(self, names: tuple[str, ...], nest: Nest, axis: Loop, lanes: Loop) -> Calls[Spec]:
         """Vectors of a dense loop, each reduced along the axis."""
-        calls: Calls = []
+        calls: Calls[Spec] = []
         vector = lanes_of(self.isa)
-        whole = max(1, self.tuning.record_elements // axis.extent // vector) * vector
+        whole = max(1, self.tuning.elementwise.record_elements // axis.extent // vector) * vector
         for box, some in cut_loop(nest.box, lanes, whole):
             before, after = self.chains(names, some, axis)
             spec = SoftmaxLanesSpec(
@@ -117,11 +113,6 @@ class Request:
         scaling = (EltwiseOp("linear", scale, 0.0, 1.0),) if scale != 1 else ()
         masking = (BinaryOp("add", operands["mask"]),) if mask is not None else ()
         return (*scaling, *masking), self.after.on_registers(operands)
-
-
-def is_dense(loop: Loop) -> bool:
-    """In src and dst; other tensors move along with them, or not at all."""
-    return loop.strides[SRC] == loop.strides[DST] == 1 and max(loop.strides) == 1
 
 
 def cost(spec: Spec, tuning: SoftmaxTuning) -> int:
