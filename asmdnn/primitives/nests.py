@@ -49,9 +49,7 @@ def is_dense(loop: Loop) -> bool:
     return loop.strides[0] == loop.strides[1] == 1 and max(loop.strides) == 1
 
 
-def row_calls(
-    nest: Nest, elements: int, tuning: ElementwiseTuning
-) -> Iterator[tuple[Box, Loop, tuple[Loop, ...]]]:
+def row_calls(nest: Nest, elements: int, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, tuple[Loop, ...]]]:
     """Calls of kernels for some rows of so many elements: the box, the loop of the rows, and the loops outside.
 
     The rows are the longest of the loops that are kept, in parts of a record.
