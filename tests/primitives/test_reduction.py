@@ -7,11 +7,11 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.drivers.reduction import reduced
-from asmdnn.primitives.reduction import tree
 from asmdnn.primitives.reduction.description import ALGORITHMS
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
+from tests.support.tuning import tuned
 
 CASES = [
     ((5, 7), (1,), "ab"), ((5, 7), (0,), "ab"), ((3, 16, 5, 9), (2, 3), "aBcd8b"), ((3, 19, 5, 9), (0, 2, 3), "aBcd8b"),
@@ -48,18 +48,17 @@ def test_layouts(isa: str, dims: tuple[int, ...], axes: tuple[int, ...], tag: st
 
 
 @pytest.mark.parametrize("dims_axes", [((2, 3, 70), (2,)), ((2, 3, 70), (0, 2)), ((90, 5), (0,)), ((7, 9, 11), (0, 1))])
-def test_trees(isa: str, monkeypatch: pytest.MonkeyPatch, dims_axes: Any) -> None:
+def test_trees(isa: str, dims_axes: Any) -> None:
     """Small chunks, unequal ones, and several levels; the same bits for every number of threads."""
-    for name, size in (("ROW_ELEMENTS", 9), ("CHUNK_ELEMENTS", 20), ("LANES", 8), ("MERGED", 3)):
-        monkeypatch.setattr(tree, name, size)
     dims, axes = dims_axes
-    x, desc = numbers(*dims), described("sum", dims, axes, "abc"[: len(dims)], eps=1e-3)
-    results = [run(desc, x, dnn.Engine(isa=isa, threads=n, l2_bytes=(1 << 20) + 1)) for n in (1, 2, 3)]
+    x, desc = numbers(*dims), described("sum", dims, axes, "abc"[: len(dims)])
+    spread = described("logsumexp", dims, axes, "abc"[: len(dims)])
+    with tuned("reduction", row_elements=9, chunk_elements=20, lanes=8, merged=3):
+        results = [run(desc, x, dnn.Engine(isa=isa, threads=n)) for n in (1, 2, 3)]
+        found = run(spread, 100 * x, dnn.Engine(isa=isa, threads=1))
     np.testing.assert_allclose(results[0], x.astype(np.float64).sum(axes, keepdims=True), 1e-6)
     assert np.array_equal(results[0], results[1])
     assert np.array_equal(results[0], results[2])
-    spread = described("logsumexp", dims, axes, "abc"[: len(dims)], eps=1e-3)
-    found = run(spread, 100 * x, dnn.Engine(isa=isa, threads=1, l2_bytes=(1 << 20) + 1))
     np.testing.assert_allclose(found, np.log(np.exp(100.0 * x.astype(np.float64)).sum(axes, keepdims=True)), 1e-6)
 
 

@@ -18,6 +18,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
 from asmdnn.primitives.engine import Engine
@@ -28,7 +29,6 @@ from asmdnn.primitives.reduction.tree import Chunk, Kernels, Source, Tree, sourc
 from asmdnn.primitives.reorder.copies import between_reorders
 
 NAME = "reduction"
-CALL_CYCLES, ROW_CYCLES = 30, 12
 MAXIMA, RESULT = "maxima", "result"
 
 
@@ -57,11 +57,12 @@ class Reductions(Kernels):
     def chain(self, program: Program | None, beside: Operand) -> tuple[PostOp, ...]:
         return () if program is None else (ExpressionOp(program, (beside,) if program.inputs > 1 else ()),)
 
-    def cost(self, spec: KernelSpec) -> int:
+    def cost(self, spec: KernelSpec, tuning: ReductionTuning) -> int:
         """Expected cycles of a call."""
         assert isinstance(spec, ReduceSpec)
         vectors = -(-spec.elements // lanes_of(spec.isa))
-        return CALL_CYCLES + spec.rows * (ROW_CYCLES + vectors * (2 + len(compose(spec.before).steps) // 2))
+        steps = len(compose(spec.before).steps) // 2
+        return tuning.call_cycles + spec.rows * (tuning.row_cycles + vectors * (2 + steps))
 
 
 @implementation(NAME, f32_level)
@@ -83,10 +84,10 @@ def plan(desc: ReductionForward, attr: Attr, engine: Engine) -> Plan:
     assert source is not None, "a plain tensor is read"
     if attr.post_ops:
         return with_post_ops(desc, attr, engine, passed)
-    assembly = Assembly()
+    assembly = Assembly(engine.tuning)
     add_reduction(assembly, desc, isa, source, prod(own.dims))
     tensors = {"src": inner, "dst": own}
-    return between_reorders(assembly.plan(f"{NAME}:{isa}", tensors, ("dst",)), passed)
+    return between_reorders(assembly.plan(f"{NAME}:{isa}", tensors, ("dst",)), passed, engine.tuning)
 
 
 def with_post_ops(desc: ReductionForward, attr: Attr, engine: Engine, passed: dict[str, MemoryDesc]) -> Plan:
@@ -97,7 +98,7 @@ def with_post_ops(desc: ReductionForward, attr: Attr, engine: Engine, passed: di
     assert isinstance(reduction, Plan), "the reduction alone is taken"
     same = EltwiseOp("linear", 1.0, 0.0, 1.0)
     chain = schedule(Request(NAME, ("src", own), ("dst", passed["dst"]), {}, lambda _: same), attr, engine)
-    assembly = Assembly()
+    assembly = Assembly(engine.tuning)
     assembly.scratch[RESULT] = own.size_bytes
     assembly.add_plan(reduction, {"dst": View(RESULT)})
     assembly.add_plan(chain, {"src": View(RESULT)})

@@ -1,4 +1,4 @@
-"""A reduction as a tree: chunks of src, which stay in L1, then chunks of their results, MERGED at a time.
+"""A reduction as a tree: chunks of src, which stay in L1, then chunks of their results, some at a time.
 
 The tree depends on the shape and the layout alone, so results do not depend on the number of threads; and errors grow
 with the logarithm of the number of elements.
@@ -18,14 +18,11 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import views
+from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.elementwise.loops import Box, Loop
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, MOST_ROWS, cut_loop, phases_of
+from asmdnn.primitives.elementwise.schedule import MAX_STEP, cut_loop, phases_of
 from asmdnn.primitives.nests import Calls, Nest, nest_of
 
-ROW_ELEMENTS = 8192  # of a chunk along rows
-CHUNK_ELEMENTS = 16384  # of a chunk down rows
-LANES = 512  # elements of a record's rows, down rows
-MERGED = 64
 SRC, DST = range(2)
 F32_BYTES = 4
 
@@ -46,7 +43,7 @@ class Kernels(ABC):
         """Of chunks of results, of `counts[0]` elements each but for the last one of counts[1]."""
 
     @abstractmethod
-    def cost(self, spec: KernelSpec) -> int:
+    def cost(self, spec: KernelSpec, tuning: ReductionTuning) -> int:
         """Expected cycles of a call."""
 
 
@@ -90,7 +87,7 @@ class Tree:
 
     def __init__(self, assembly: Assembly, kernels: Kernels, elements: int) -> None:
         self.assembly, self.kernels, self.elements = assembly, kernels, elements
-        self.levels = 0
+        self.tuning, self.levels = assembly.tuning.reduction, 0
 
     def grow(self, source: Source, buffer: str = "src") -> None:
         """All of them."""
@@ -98,10 +95,11 @@ class Tree:
         row = source.row or (nest.reduced[-1] if nest.reduced else Loop(1, (0, 0)))
         outer = [loop for loop in nest.reduced if loop is not row]
         within = source.lanes or max(nest.kept, key=lambda loop: loop.extent, default=Loop(1, (0, 0)))
-        most = min(within.extent, LANES)
-        part = part_of(row.extent, ROW_ELEMENTS if source.row else max(1, CHUNK_ELEMENTS // most))
+        tuning = self.tuning
+        most = min(within.extent, tuning.lanes)
+        part = part_of(row.extent, tuning.row_elements if source.row else max(1, tuning.chunk_elements // most))
         if source.row:
-            most = max(1, min(MOST_ROWS, CHUNK_ELEMENTS // part))
+            most = max(1, min(self.assembly.tuning.elementwise.most_rows, tuning.chunk_elements // part))
         chunks = [*(loop.extent for loop in outer), -(-row.extent // part)]
         written, is_last = self.next_results(prod(chunks))
         calls: Calls[KernelSpec] = []
@@ -150,7 +148,7 @@ class Tree:
         while outer:
             *outer, found = outer
             while found > 1:
-                together = min(found, MERGED)
+                together = min(found, self.tuning.merged)
                 groups = -(-found // together)
                 written, is_last = self.next_results(prod(outer) * groups)
                 self.merge(prod(outer), found, together, counts, read, written, is_last)
@@ -182,7 +180,7 @@ class Tree:
         for first, count, rows, last in ((0, groups - 1, together, counts[0]), (groups - 1, 1, rest, counts[1])):
             starts = loop(1, first * together, first).strides
             box = Box(starts, (loop(outer, found, groups), loop(count, together, 1), lanes), padding=False)
-            for piece, some in cut_loop(box, lanes, LANES) if count else ():
+            for piece, some in cut_loop(box, lanes, self.tuning.lanes) if count else ():
                 chunk = Chunk("lanes", rows, some.extent, 4 * size, 0)
                 spec = self.kernels.merge(chunk, (counts[0], last), is_last)
                 calls.append((spec, piece, others(piece, some)))
@@ -198,8 +196,8 @@ class Tree:
         return names, False
 
     def add(self, calls: Calls[KernelSpec], buffers: tuple[str, ...]) -> None:
-        index = {spec: i for i, spec in enumerate(dict.fromkeys(spec for spec, *_ in calls))}
-        self.assembly.add(phases_of(calls, index, views(buffers), self.kernels.cost))
+        costs = {spec: self.kernels.cost(spec, self.tuning) for spec in dict.fromkeys(spec for spec, *_ in calls)}
+        self.assembly.add(phases_of(calls, costs, views(buffers), self.assembly.tuning.phases))
 
 
 def others(box: Box, loop: Loop) -> tuple[Loop, ...]:
