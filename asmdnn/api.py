@@ -32,6 +32,7 @@ from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.packing import load_pack, write_pack
+from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
@@ -47,12 +48,12 @@ from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what not
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
 __all__ = [
-    "Algorithm", "AsmdnnError", "Attr", "Binary", "BinaryForward", "ConvolutionForward", "DataType", "Eltwise",
-    "EltwiseBackward", "EltwiseForward", "Engine", "InnerProductBackwardData", "InnerProductBackwardWeights",
+    "AdaptivePooling", "Algorithm", "AsmdnnError", "Attr", "Binary", "BinaryForward", "ConvolutionForward", "DataType",
+    "Eltwise", "EltwiseBackward", "EltwiseForward", "Engine", "InnerProductBackwardData", "InnerProductBackwardWeights",
     "InnerProductForward", "InvalidArguments", "MatMul", "MatMulRows", "Memory", "MemoryDesc", "MemoryReport",
-    "OutOfMemory", "PReLU", "PostOp", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle",
-    "Stream", "Sum", "Unimplemented", "absolute", "bf16", "ceil", "clear_caches", "clip", "exp", "f16", "f32",
-    "floor", "gemm_compute", "gemm_pack", "gemm_pack_get_size", "implementations", "load_pack", "log", "logistic",
-    "max_cpu_isa", "maximum", "memory_report", "minimum", "ops", "power", "primitive_desc", "reorder", "rint", "s8",
-    "s32", "set_memory_limits", "sgemm", "show", "sqrt", "square", "tanh", "u8", "where", "write_pack",
+    "OutOfMemory", "PReLU", "PoolingForward", "PostOp", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder",
+    "Shuffle", "Stream", "Sum", "Unimplemented", "absolute", "bf16", "ceil", "clear_caches", "clip", "exp", "f16",
+    "f32", "floor", "gemm_compute", "gemm_pack", "gemm_pack_get_size", "implementations", "load_pack", "log",
+    "logistic", "max_cpu_isa", "maximum", "memory_report", "minimum", "ops", "power", "primitive_desc", "reorder",
+    "rint", "s32", "s8", "set_memory_limits", "sgemm", "show", "sqrt", "square", "tanh", "u8", "where", "write_pack",
 ]  # fmt: skip

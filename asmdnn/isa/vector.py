@@ -85,6 +85,10 @@ class Vector(Lanes):
         """acc += a * b, rounded once."""
         self.asm.VFMADD231PS(acc, a, b)
 
+    def evens(self, x: Register, y: Register, spare: Register) -> None:
+        """x = the lanes 0, 2, 4 .. of x, and then those of y; `spare` is overwritten."""
+        raise NotImplementedError
+
     def stream(self, dst: Memory, src: Register) -> None:
         """Store past the caches; dst is aligned to a vector."""
         self.asm.VMOVNTPS(dst, src)

@@ -2,5 +2,9 @@
 
 from asmdnn.ops.conv import conv2d, pack_conv_weights
 from asmdnn.ops.matmul import matmul, pack_weights
+from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
 
-__all__ = ["conv2d", "matmul", "pack_conv_weights", "pack_weights"]
+__all__ = [
+    "adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "conv2d", "matmul", "max_pool", "pack_conv_weights",
+    "pack_weights",
+]  # fmt: skip
