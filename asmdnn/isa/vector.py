@@ -101,10 +101,10 @@ class Vector(Lanes):
         """acc += a * b, rounded once."""
         self.asm.VFMADD231PS(acc, a, b)
 
-<<<<<<< HEAD
     def evens(self, x: Register, y: Register, spare: Register) -> None:
         """x = the lanes 0, 2, 4 .. of x, and then those of y; `spare` is overwritten."""
-=======
+        raise NotImplementedError
+
     def across(self, x: Register, spare: Register, combine: Combine) -> None:
         """Every lane of x = all its lanes combined, halves first: `combine(dst, a, b)` emits dst = a with b."""
         self.swap_quarters(x, spare, combine)
@@ -114,7 +114,6 @@ class Vector(Lanes):
 
     def swap_quarters(self, x: Register, spare: Register, combine: Combine) -> None:
         """The part of `across` that joins pieces of 128 bits."""
->>>>>>> main
         raise NotImplementedError
 
     def stream(self, dst: Memory, src: Register) -> None:

@@ -6,16 +6,14 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.arguments import AnyArray, Array, as_f32, chain_of, integers, output
-from asmdnn.ops.calls import ArrayCall, calls, layout_of
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
-from asmdnn.primitives.descriptor import primitive_desc
-from asmdnn.primitives.engine import Engine, engine_key
+from asmdnn.ops.applied import Descs, apply
+from asmdnn.ops.arguments import Array, as_f32, integers
+from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling, PoolingForward
-from asmdnn.primitives.primitive import Primitive
-from asmdnn.types import PoolingAlgorithm, f32, s32
+from asmdnn.types import PoolingAlgorithm, s32
 
 Sizes = int | Sequence[int]
 Describe = Callable[[MemoryDesc, MemoryDesc, MemoryDesc | None], Pooling]
@@ -46,8 +44,7 @@ def max_pool(
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
         return sizes.describe("max", src, dst, indices)
 
-    key = ("max_pool", sizes.key, return_indices)
-    return pool(sizes.x, sizes.result, key, describe, return_indices, post_ops, out, engine)
+    return pool(sizes.x, sizes.result, ("max_pool", sizes.key), describe, return_indices, post_ops, out, engine)
 
 
 def avg_pool(
@@ -116,12 +113,13 @@ class Window:
 
     def size(self, axis: int, ceil_mode: bool) -> int:
         """Of the result along an axis."""
-        size, padding, stride = self.x.shape[2 + axis], self.padding[axis], self.stride[axis]
+        size: int = self.x.shape[2 + axis]
+        padding, stride = self.padding[axis], self.stride[axis]
         room = size + 2 * padding - (self.kernel[axis] - 1) * self.dilation[axis] - 1
         if room < 0:
             raise InvalidArguments(f"kernel {self.kernel} exceeds the padded sizes of x, {self.x.shape[2:]}")
         made = (-(-room // stride) if ceil_mode else room // stride) + 1
-        return made - (ceil_mode and (made - 1) * stride >= size + padding)
+        return made - 1 if ceil_mode and (made - 1) * stride >= size + padding else made
 
     def describe(
         self, alg: PoolingAlgorithm, src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None
@@ -157,7 +155,7 @@ def adaptive(
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> AdaptivePooling:
         return AdaptivePooling(alg, src, dst, indices)
 
-    return pool(array, result, ("adaptive", alg, return_indices), describe, return_indices, post_ops, out, engine)
+    return pool(array, result, ("adaptive", alg, result), describe, return_indices, post_ops, out, engine)
 
 
 def pool(
@@ -170,48 +168,13 @@ def pool(
     out: Any,
     engine: Engine | None,
 ) -> Any:
-    """Look the call up, or make it; then run it."""
-    target = None if out is None else output("out", out)
-    where = None if target is None else (target.shape, target.strides)
-    chain = chain_of(post_ops)
-    full = (key, dims, x.shape, x.strides, where, chain, engine_key(engine))
-    call = calls.get(full)
-    if call is None:
-        call = calls.put(full, prepare(x, dims, describe, return_indices, target, Attr(chain), engine))
-    arrays: list[AnyArray] = [x]
+    """Compute; indices are written as s32, into memory that goes in as if it were an input."""
     indices = np.empty(dims, np.int32) if return_indices else None
-    if indices is not None:
-        arrays.append(indices)
-    arrays += [memory.array for memory in Attr(chain).data().values()] if chain else []
-    values = call(arrays, target)
-    values = values if out is None else out
+
+    def described(descs: Descs, dst: MemoryDesc) -> Pooling:
+        places = MemoryDesc(dims, s32, LETTERS[: len(dims)]) if return_indices else None
+        return describe(descs["src"], dst, places)
+
+    inputs = {"src": ("x", x), "indices": ("indices", None if indices is None else indices.view(np.float32))}
+    values = apply(key, inputs, described, lambda _: dims, post_ops, out, engine)
     return values if indices is None else (values, indices.astype(np.int64))
-
-
-def prepare(
-    x: Array,
-    dims: tuple[int, ...],
-    describe: Describe,
-    return_indices: bool,
-    out: Array | None,
-    attr: Attr,
-    engine: Engine | None,
-) -> ArrayCall:
-    """The call for arrays of these shapes and strides.  Raises InvalidArguments, Unimplemented."""
-    src, is_copied = layout_of("x", x)
-    if out is None and attr.reads_dst():
-        raise InvalidArguments("out must be given, post-op Sum adds what it holds")
-    if out is not None and out.shape != dims:
-        raise InvalidArguments(f"out has dims {out.shape}, the result has {dims}")
-    tag = LETTERS[: len(dims)]
-    dst = MemoryDesc(dims, f32, tag) if out is None else Memory.from_array(out).desc
-    indices = MemoryDesc(dims, s32, tag) if return_indices else None
-    primitive = Primitive(primitive_desc(describe(src, dst, indices), attr, engine))
-    data = attr.data()
-    between = {"indices": indices} if indices is not None else {}
-    names = ("src", *between, *data, "dst")
-    descs = [src, *between.values(), *(memory.desc for memory in data.values()), dst]
-    return ArrayCall(primitive, names, ("x", *names[1:-1], "out"), descs, [0] * is_copied)
-
-
-

@@ -92,7 +92,7 @@ class PoolPlanesSpec:
         if rest:
             with v.parts(1, rest) as (part,):
                 last = reduction.load(mem(src, vectors * v.bytes, size=v.bytes), part)
-                reduction.fill(last, rest)
+                reduction.fill(last, part)
             if reduction.is_max:
                 v.asm.VMAXPS(acc[-1], last, acc[-1])
             else:
@@ -102,18 +102,4 @@ class PoolPlanesSpec:
         for step in (2, 1):
             for i in range(step):
                 reduction.join(acc[i], acc[i + step])
-        fold(reduction, acc[0], acc[1])
-
-
-def fold(reduction: Reduction, x: Register, spare: Register) -> None:
-    """The first lane of x = the reduction of all its lanes, halves with halves."""
-    asm = reduction.v.asm
-    if x.size_bytes == 64:
-        asm.VEXTRACTF32X8(spare.ymm, x, 1)
-        reduction.join(x.ymm, spare.ymm)
-    asm.VEXTRACTF128(spare.xmm, x.ymm, 1)
-    reduction.join(x.xmm, spare.xmm)
-    asm.VMOVHLPS(spare.xmm, x.xmm, x.xmm)
-    reduction.join(x.xmm, spare.xmm)
-    asm.VMOVSHDUP(spare.xmm, x.xmm)
-    reduction.join(x.xmm, spare.xmm)
+        v.across(acc[0], acc[1], v.asm.VMAXPS if reduction.is_max else v.asm.VADDPS)

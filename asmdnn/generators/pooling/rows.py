@@ -191,7 +191,7 @@ class RowsCode:
                 at = number * self.spec.loops[-1].src_bytes + row + 4 * x
                 self.reduction.take_in(acc, mem(self.src, at, size=self.v.bytes), part, i == 0)
             if part is not self.v:
-                self.reduction.fill(acc, width)
+                self.reduction.fill(acc, part)
             self.v.store(self.buffer.shifted(self.spec.line(number) + 4 * x), acc)
 
     def over_columns(self, number: int, store: Store) -> None:

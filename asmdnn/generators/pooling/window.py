@@ -7,7 +7,6 @@ NaN: so NaN is passed over, as oneDNN does it, and a window of NaN alone gives -
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
-from struct import pack
 from typing import Final, NamedTuple
 
 from asmdnn.generators.functions.program import bits_of
@@ -108,11 +107,10 @@ class Reduction:
         else:
             self.v.zero(acc)
 
-    def fill(self, x: Register, count: int) -> None:
-        """Lanes of x from `count` on, which are zero, become the reduction of nothing."""
+    def fill(self, x: Register, part: Lanes) -> None:
+        """Lanes of x that are none of the part's, and zero, become the reduction of nothing."""
         if self.is_max:
-            lanes = [0] * count + [0xFF800000] * (self.v.lanes - count)
-            self.v.asm.VORPS(x, x, self.v.asm.const(pack(f"<{self.v.lanes}I", *lanes), self.v.bytes, size=self.v.bytes))
+            part.fill_rest(x, self.low)
 
     def divide(self, acc: Register, divisor: int) -> None:
         """A sum becomes a mean, rounded once: multiplied where the reciprocal is exact, else divided."""

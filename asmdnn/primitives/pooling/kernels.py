@@ -21,6 +21,7 @@ MOST_VECTORS = 8  # where they do not: long stretches of every pixel
 WALKED_VECTORS = 4
 OVERLAP = 3  # times that a column is covered, from which on reducing in two steps pays
 MOST_PIXELS = 8
+LINE_ELEMENTS = 16
 OTHER_REGISTERS = 4  # what is loaded, -infinity, a tail's mask
 FEW_CALLS = 16  # then channels are shared out, too
 FEWEST_ELEMENTS = 128  # of channels: whole lines, and their neighbours that a CPU fetches with them
@@ -84,8 +85,9 @@ def pixels_of(maker: Maker, piece: Piece, elements: int) -> Iterator[Call]:
     positions = prod(taps.positions for taps in piece.window)
 
     def make(piece: Piece, loops: tuple[Loop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
-        step_bytes = 4 * lanes_of(maker.isa)
-        streams = maker.streams and all(loop.dst_bytes % step_bytes == 0 for loop in loops) and not elements % 16
+        lanes, touch = lanes_of(maker.isa), loops[-1].dst_bytes == 4 * elements
+        whole = elements % lanes == 0 and (touch or elements % LINE_ELEMENTS == 0)  # lines of dst are written at once
+        streams = maker.streams and whole and all(loop.dst_bytes % (4 * lanes) == 0 for loop in loops)
         return PoolPixelsSpec(
             maker.isa, maker.alg, loops, piece.window, elements, min(pixels, loops[-1].times), vectors,
             piece.divisor, maker.chain, streams and not reads_dst(maker.chain),
@@ -147,9 +149,14 @@ def plane_calls(maker: Maker) -> Iterator[Call] | None:
         (loop,) = loops
         return PoolPlanesSpec(maker.isa, maker.alg, loop.times, elements, *loop[1:], divisor, maker.chain)
 
-    starts = (maker.planes.src.start_bytes, maker.planes.dst.start_bytes)
-    piece = Piece(*starts, 0, (), (), (), (), divisor)
-    return calls_of(maker.planes, piece, 25 + elements / lanes_of(maker.isa) * 2, make)
+    planes = maker.planes
+    together = len(planes.loops()) == 1
+    image = planes if together else replace(planes, images=1)
+    cycles = 25 + elements / lanes_of(maker.isa) * 2
+    firsts = ((i * planes.src.image_bytes, i * planes.dst.image_bytes) for i in range(1 if together else planes.images))
+    starts = ((planes.src.start_bytes + src, planes.dst.start_bytes + dst) for src, dst in firsts)
+    pieces = (Piece(*start, 0, (), (), (), (), divisor) for start in starts)
+    return (call for piece in pieces for call in calls_of(image, piece, cycles, make))
 
 
 def row_calls(maker: Maker) -> Iterator[Call] | None:

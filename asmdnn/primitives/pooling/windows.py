@@ -54,4 +54,3 @@ def runs_of(windows: Sequence[Window]) -> list[Run]:
                 continue
         found.append(Run(o, 1, window, 0))
     return found
-
