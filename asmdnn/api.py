@@ -31,6 +31,7 @@ from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primiti
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.engine import Engine, Stream
+from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.packing import load_pack, write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.primitive import Primitive
@@ -69,6 +70,7 @@ __all__ = [
     "InvalidArguments",
     "LBRGRUForward",
     "LSTMForward",
+    "LayerNormForward",
     "MatMul",
     "MatMulRows",
     "Memory",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from struct import pack
 
 from asmdnn.isa.assembler import Register
-from asmdnn.isa.vector import Combine, Memory, Tail, Vector
+from asmdnn.isa.vector import Combine, Memory, Tail, Vector, spread_in_four
 
 
 class Avx2(Vector):
@@ -47,6 +47,9 @@ class Avx2(Vector):
 
     def end_condition(self, condition: Register) -> bool:
         return False
+
+    def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
+        self.asm.VPERMILPS(dst, src, spread_in_four(group, part))
 
 
 class Avx2Tail(Tail):

@@ -15,5 +15,16 @@ __all__ = [
     "max_pool",
     "pack_conv_weights",
     "pack_weights",
+from asmdnn.ops.normalization import layer_norm, rms_norm
+from asmdnn.ops.softmax import log_softmax, softmax
+
+__all__ = [
+    "conv2d",
+    "layer_norm",
+    "log_softmax",
+    "matmul",
+    "pack_conv_weights",
+    "pack_weights",
+    "rms_norm",
     "softmax",
 ]

@@ -68,8 +68,8 @@ class PrimitiveDesc:
 
     @property
     def workspace_desc(self) -> MemoryDesc | None:
-        """None: no implementation so far keeps anything for a backward pass."""
-        return None
+        """What forward training keeps for the backward pass; None if nothing is kept."""
+        return self.plan.tensors.get("workspace")
 
     @property
     def scratchpad_desc(self) -> MemoryDesc:

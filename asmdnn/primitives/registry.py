@@ -14,11 +14,10 @@ FOLDERS = (
     "recurrent",
     "softmax",
     "pooling",
+    "normalization",
 )
 KINDS: dict[type, Kind] = {
-    kind.description: kind
-    for folder in FOLDERS
-    for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
+    kind.description: kind for folder in FOLDERS for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
 }
 
 

@@ -81,6 +81,8 @@ int dnnl_inner_product_backward_weights_primitive_desc_create(handle *desc, hand
 
 int dnnl_softmax_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle dst, int axis, handle attr);
+int dnnl_layer_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
+    handle dst, handle statistics, float epsilon, unsigned flags, handle attr);
 
 void omp_set_num_threads(int count);
 """

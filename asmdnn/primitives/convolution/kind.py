@@ -1,6 +1,6 @@
 """Convolution, as a kind of primitive."""
 
-from asmdnn.primitives.convolution import direct, pointwise, reordered
+from asmdnn.primitives.convolution import direct, grouped, pointwise, reordered
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.kind import Kind, Words
 
@@ -20,5 +20,5 @@ def words(desc: ConvolutionForward) -> Words:
     return Words("convolution", f"alg:{desc.algorithm.value}", problem, desc.prop_kind.value)
 
 
-PLANNERS = (direct.plan, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
+PLANNERS = (grouped.plans, direct.plan, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
 KINDS = (Kind(ConvolutionForward, PLANNERS, words),)

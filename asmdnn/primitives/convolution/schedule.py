@@ -7,6 +7,7 @@ starts from the bias, the others continue from dst.
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, TAPS
@@ -31,6 +32,7 @@ PREFETCHED = {"ahead": "weights"}  # what the argument points into
 MANY = 1 << 15  # records that are all written out
 ROUND = 1 << 13  # of more, those of a round
 Repeats = tuple[Repeat, ...]
+Cycles = npt.NDArray[np.int32]
 
 
 def schedule_tiles(
@@ -51,7 +53,7 @@ def schedule_tiles(
     taps, starts = make_tap_lists(g, tiles.patterns, ranges, 4 * width)
 
     panels, each = -(-g.oc_stored // width), len(tiles.pattern)
-    images, rounds = images_of_rounds(g.mb, panels * each)
+    images, rounds = images_of_rounds(g.mb, panels * each * g.groups)
     count = images * each
     panel_bytes = rows_of_panel(g) * 4 * width
     depth_share = (ranges[0][1] - ranges[0][0]) / g.ic  # ranges are equal but for the last
@@ -62,6 +64,7 @@ def schedule_tiles(
     share = np.arange(count) % chunk * int(panel_bytes * depth_share) // chunk
     lines = ahead_lines(4 * width, chunk)
 
+    groups = offsets_of_groups(g, 4 * tensors["weights"].strides[0], placed)
     specs: dict[ConvTileSpec, int] = {}
     made = []
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
@@ -75,7 +78,7 @@ def schedule_tiles(
             rows = offsets_of_tiles(g, tiles, placed, begin, end)
             rows[:, 1 + TAPS], rows[:, 1 + AHEAD] = starts[d, pattern], ahead
             laid_out = lay_out(rows, panel_offsets, pattern, spec_of, cycles, order.panels_at_once, chunk)
-            made.append((laid_out, d > 0, begin > 0 and d == 0, repeats))
+            made.append((for_groups(*laid_out, groups), d > 0, begin > 0 and d == 0, repeats))
     buffers = [PREFETCHED.get(name, name) for name in (*ARGUMENTS, *operands)]
     arguments = tuple(View(name) if name in tensors or name == "taps" else NOTHING for name in buffers)
     kernels = tuple(specs)
@@ -113,7 +116,7 @@ def offsets_of_tiles(g: ConvGeometry, tiles: Tiles, operands: Mapping[str, TileO
     columns = {
         "src": (g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes).ravel(),
         "dst": (g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes).ravel(),
-        **{name: place.of_tiles(image, tiles) for name, place in operands.items()},
+        **{name: place.of_pixels(image, tiles.first) for name, place in operands.items()},
     }
     return records_of((*ARGUMENTS, *operands), columns)
 
@@ -136,9 +139,30 @@ def offsets_of_panels(
         "bias": 4 * width * number,
         "dst": np.array([g.dst.channel(int(c)) for c in width * number], np.int64),
         "ahead": (number + 1) % panels * panel_bytes + (number == panels - 1) * depth_bytes,
-        **{name: place.of_panels(panels, width) for name, place in operands.items()},
+        **{name: place.of_channels(width * number) for name, place in operands.items()},
     }
     return records_of((*ARGUMENTS, *operands), columns)
+
+
+def offsets_of_groups(g: ConvGeometry, group_bytes: int, operands: Mapping[str, TileOperand]) -> Int64:
+    """int64[groups, 1 + arguments]: what a group of channels adds to all offsets; it has `group_bytes` of weights."""
+    number = np.arange(g.groups)
+    columns = {
+        "src": np.array([g.src.channel(int(c)) for c in g.ic * number], np.int64),
+        "weights": number * group_bytes,
+        "bias": 4 * g.oc * number,
+        "dst": np.array([g.dst.channel(int(c)) for c in g.oc * number], np.int64),
+        "ahead": number * group_bytes,
+        **{name: place.of_channels(g.oc * number) for name, place in operands.items()},
+    }
+    return records_of((*ARGUMENTS, *operands), columns)
+
+
+def for_groups(records: Int64, cycles: Cycles, groups: Int64) -> tuple[Int64, Cycles]:
+    """The records of one group, for all of them."""
+    if len(groups) == 1:
+        return records, cycles
+    return (groups[:, None] + records).reshape(-1, records.shape[1]), np.tile(cycles, len(groups))
 
 
 def make_specs(

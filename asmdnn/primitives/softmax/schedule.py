@@ -13,12 +13,12 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
-from asmdnn.primitives.elementwise.loops import Box, Loop
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, MOST_ROWS, check_tensors, cut_loop, phases_of
+from asmdnn.primitives.elementwise.loops import Loop
+from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, cut_loop, phases_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.nests import Nest, nest_of, with_last
+from asmdnn.primitives.nests import Calls, Nest, is_dense, nest_of, row_calls, with_last
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.softmax.description import SoftmaxForward
 
@@ -28,7 +28,6 @@ PREFETCHED_BYTES = 8 << 20  # a src so large comes from memory
 CALL_CYCLES, ROW_CYCLES, VECTOR_CYCLES = 30, 40, 9
 
 Spec = SoftmaxSpec | SoftmaxLanesSpec
-Calls = list[tuple[Spec, Box, tuple[Loop, ...]]]
 
 
 @implementation("softmax", f32_level)
@@ -69,35 +68,32 @@ class Request:
     def __init__(self, desc: SoftmaxForward, after: Chain, isa: str) -> None:
         self.desc, self.after, self.isa = desc, after, isa
 
-    def calls(self, tensors: Mapping[str, MemoryDesc]) -> Calls | None:
+    def calls(self, tensors: Mapping[str, MemoryDesc]) -> Calls[Spec] | None:
         """Kernels, and where they are called; None for formats that no kernel reads."""
         nest = nest_of(tuple(tensors.values()), tensors["dst"].dims, (self.desc.axis,), DST)
         if nest is None or len(nest.reduced) > 1:
             return None
-        axis = nest.reduced[0] if nest.reduced else Loop(1, (1,) * len(tensors))
-        if is_dense(axis):
+        axis = nest.row
+        if nest.is_row:
             return self.rows(tuple(tensors), nest, axis)
         lanes = next((loop for loop in nest.kept if is_dense(loop)), None)
         return None if lanes is None or max(axis.strides) > MAX_STEP else self.lanes(tuple(tensors), nest, axis, lanes)
 
-    def rows(self, names: tuple[str, ...], nest: Nest, axis: Loop) -> Calls:
-        """Rows along the axis: the longest of the other loops is theirs, in parts of a record."""
-        calls: Calls = []
-        others = (loop for loop in nest.kept if max(loop.strides) <= MAX_STEP)
-        rows = max(others, key=lambda x: x.extent, default=Loop(1, (0,) * len(names)))
-        most = max(1, min(MOST_ROWS, RECORD_ELEMENTS // axis.extent))
-        for box, some in cut_loop(nest.box, rows, most):
+    def rows(self, names: tuple[str, ...], nest: Nest, axis: Loop) -> Calls[Spec]:
+        """Rows along the axis."""
+        calls: Calls[Spec] = []
+        for box, some, outer in row_calls(nest, axis.extent):
             before, after = self.chains(names, axis, some)
             spec = SoftmaxSpec(
                 self.isa, some.extent, axis.extent, 4 * some.strides[SRC], 4 * some.strides[DST], before, after,
                 self.desc.alg == "log", self.desc.src.size_bytes >= PREFETCHED_BYTES,
             )  # fmt: skip
-            calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
+            calls.append((spec, box, outer))
         return calls
 
-    def lanes(self, names: tuple[str, ...], nest: Nest, axis: Loop, lanes: Loop) -> Calls:
+    def lanes(self, names: tuple[str, ...], nest: Nest, axis: Loop, lanes: Loop) -> Calls[Spec]:
         """Vectors of a dense loop, each reduced along the axis."""
-        calls: Calls = []
+        calls: Calls[Spec] = []
         whole = max(1, RECORD_ELEMENTS // axis.extent // lanes_of(self.isa)) * lanes_of(self.isa)
         for box, some in cut_loop(nest.box, lanes, whole):
             before, after = self.chains(names, some, axis)
@@ -118,11 +114,6 @@ class Request:
         scaling = (EltwiseOp("linear", scale, 0.0, 1.0),) if scale != 1 else ()
         masking = (BinaryOp("add", operands["mask"]),) if mask is not None else ()
         return (*scaling, *masking), self.after.on_registers(operands)
-
-
-def is_dense(loop: Loop) -> bool:
-    """In src and dst; other tensors move along with them, or not at all."""
-    return loop.strides[SRC] == loop.strides[DST] == 1 and max(loop.strides) == 1
 
 
 def cost(spec: Spec) -> int:
