@@ -82,7 +82,13 @@ class PrimitiveDesc:
     @property
     def scratchpad_bytes(self) -> int:
         """The temporary memory of one call."""
-        return self.plan.scratchpad_bytes(self.plan.parts(self.engine.threads))
+        return self.plan.scratchpad_bytes(self.plan.parts(self.threads))
+
+    @property
+    def threads(self) -> int:
+        """The engine's, or one if waking a team costs more than it saves."""
+        engine = self.engine
+        return engine.threads if self.plan.cycles >= engine.tuning.phases.inline_cycles else 1
 
     @property
     def memory_consumption(self) -> int:
