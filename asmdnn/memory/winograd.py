@@ -34,7 +34,9 @@ class WinogradDesc(MemoryDesc):
     def __init__(self, dims: tuple[int, ...], dtype: DataType, m: int, panel: int) -> None:
         dims = naturals("dims", dims)
         if m not in POINTS or dtype != f32 or len(dims) != 4 or dims[2:] != (TAPS, TAPS):
-            raise InvalidArguments(f"weights {dtype} {shown(dims)} have no form F({shown(m)}): f32 o x c x 3 x 3 have 2, 4")
+            raise InvalidArguments(
+                f"weights {dtype} {shown(dims)} have no form F({shown(m)}): f32 o x c x 3 x 3 have 2, 4"
+            )
         storage = MemoryDesc((*dims[:2], m + TAPS - 1, m + TAPS - 1), dtype, f"Acdb{panel}a")
         put = object.__setattr__
         put(self, "dims", dims)
@@ -70,7 +72,8 @@ class WinogradDesc(MemoryDesc):
     def stored(self, array: NDArray[Any]) -> NDArray[Any]:
         """What `storage` holds of weights `array`: computed in float64, rounded once."""
         g = weights_matrix(self.m)
-        return np.einsum("ai,koij,bj->koab", g, np.asarray(array, np.float64), g).astype(np.float32)
+        transformed: NDArray[np.float64] = np.einsum("ai,koij,bj->koab", g, np.asarray(array, np.float64), g)
+        return transformed.astype(np.float32)
 
     def permute_axes(self, permutation: Any) -> NoReturn:
         raise self._no("other axes")

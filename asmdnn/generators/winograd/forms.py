@@ -16,10 +16,13 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
+from asmdnn.exact import exact
+
 Terms = tuple[tuple[float, str], ...]  # a sum of coefficient * value
 Step = tuple[str, Terms]  # the value that becomes it
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Group:
     """Results number `results` of a 1-D transform, which are y0, y1.

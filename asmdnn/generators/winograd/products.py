@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.ending import TileEnding
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -139,6 +140,7 @@ class ProductsCode:
 
         A tail takes a register, so the rows come one by one there.
         """
+        self.prefetch()
         spare = self.ending.spare[0]  # free until a result is complete
         for group in self.spec.form.products if part is self.v else self.spec.form.alone:
             rows = self.down(group, spare)
@@ -146,6 +148,14 @@ class ProductsCode:
                 if y < self.spec.rows:
                     self.along(y, row, vector, part, spare)
                 self.v.registers.free(*row)
+
+    def prefetch(self) -> None:
+        """The results of the tile to the right, which a store would wait for."""
+        spec = self.spec
+        first, step = spec.m * spec.pixel_bytes, max(spec.pixel_bytes, LINE_BYTES)
+        for y in range(spec.rows):
+            for at in range(y * spec.row_bytes + first, y * spec.row_bytes + 2 * first, step):
+                self.asm.PREFETCHT0(mem(self.pointers[DST], at))
 
     def down(self, group: Group, spare: Register) -> list[list[Register]]:
         """The group's rows of A^T M, a register for each of n columns."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.winograd.arguments import ARGUMENTS, SOURCE, SRC
 from asmdnn.generators.winograd.forms import FORMS, Form, Group
 from asmdnn.generators.winograd.linear import Linear, take_constants
@@ -101,6 +102,7 @@ class SourceCode:
 
     def transform(self, part: Lanes) -> None:
         """Group by group of rows: first down the columns, then along the rows."""
+        self.prefetch()
         for group in self.spec.form.source:
             spare = self.v.registers.take("spare")
             rows = self.down(group, part, spare)
@@ -108,6 +110,15 @@ class SourceCode:
                 self.along(i, row, spare)
                 self.v.registers.free(*row)
             self.v.registers.free(spare)
+
+    def prefetch(self) -> None:
+        """The columns that the tile to the right adds to these rows: memory takes as long as a transform."""
+        spec = self.spec
+        first, end = spec.form.size * spec.pixel_bytes, (spec.form.size + spec.m) * spec.pixel_bytes
+        step = max(spec.pixel_bytes, LINE_BYTES)
+        for i in range(*spec.rows):
+            for at in (*range(first, end, step), end - 1):
+                self.v.asm.PREFETCHT1(mem(self.src, i * spec.row_bytes + at))
 
     def down(self, group: Group, part: Lanes, spare: Register) -> list[list[Register]]:
         """The group's rows of B^T d, a register for each of n columns."""

@@ -1,7 +1,7 @@
 """Direct convolution between reorders, for formats that its kernels do not read: channels that lie far apart, plain
 weights.  Each implementation brings some of the tensors into the formats that direct convolution likes best."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
@@ -39,13 +39,22 @@ def plan_both(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     return between_reorders("pack+reorder+direct", ("weights", "src", "dst"), desc, attr, engine)
 
 
-def between_reorders(name: str, roles: tuple[str, ...], desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
-    """The plan that direct convolution makes if it may choose the formats of `roles`, and reorders where the caller's
-    differ."""
+def between_reorders(
+    name: str,
+    roles: tuple[str, ...],
+    desc: ConvolutionForward,
+    attr: Attr,
+    engine: Engine,
+    planned: Callable[[ConvolutionForward, Attr, Engine], Plan] = direct.planned,
+) -> Plan:
+    """The plan that `planned` makes if it may choose the formats of `roles`, and reorders where the caller's differ.
+
+    Raises Refused.
+    """
     name, given = f"{name}:{dot_level(F32, engine.isa)}", desc.tensors()
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
-    inner = direct.planned(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)
+    inner = planned(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)
     formats = {role: given[role] for role in roles if not given[role].is_any}
     moved = [role for role, desc in formats.items() if desc != inner.tensors[role] and desc.nelems()]
     if "weights" in roles and "weights" not in moved:
