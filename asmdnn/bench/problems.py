@@ -69,9 +69,14 @@ class ConvProblem:
         return (self.mb, self.ic, *(axis.i for axis in self.axes))
 
     @property
+    def filter_dims(self) -> tuple[int, ...]:
+        """The weights without a dim of groups: all output channels, the input channels of a group, positions."""
+        return (self.oc, self.ic // self.groups, *(axis.k for axis in self.axes))
+
+    @property
     def weights_dims(self) -> tuple[int, ...]:
-        groups = (self.groups,) if self.groups > 1 else ()
-        return (*groups, self.oc // self.groups, self.ic // self.groups, *(axis.k for axis in self.axes))
+        groups = (self.groups, self.oc // self.groups) if self.groups > 1 else (self.oc,)
+        return (*groups, *self.filter_dims[1:])
 
     @property
     def dst_dims(self) -> tuple[int, ...]:

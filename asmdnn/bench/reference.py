@@ -85,7 +85,7 @@ def make_data(
 
 
 def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: Scales = UNSCALED) -> Answer:
-    """The convolution without groups of `data`, and its tolerance as the module says."""
+    """The convolution of `data`, and its tolerance as the module says."""
     values = np.empty(problem.dst_dims)
     weights = np.asarray(data.weights, np.float64)
     for image, src in zip(values, data.src, strict=True):
@@ -119,9 +119,11 @@ def _pad(problem: ConvProblem, src: Doubles) -> Doubles:
 
 
 def _convolve(problem: ConvProblem, src: Doubles, weights: Doubles) -> Doubles:
-    total = np.zeros((problem.oc, math.prod(axis.o for axis in problem.axes)))
+    g, into, out = problem.groups, problem.ic // problem.groups, problem.oc // problem.groups
+    total = np.zeros((g, out, math.prod(axis.o for axis in problem.axes)))
+    filters = np.moveaxis(weights.reshape(g, out, into, *weights.shape[-len(problem.axes) :]), (0, 1, 2), (-3, -2, -1))
     for tap, view in _taps(problem, _pad(problem, src)):
-        total += np.moveaxis(weights, (0, 1), (-2, -1))[tap] @ view.reshape(problem.ic, -1)
+        total += filters[tap] @ view.reshape(g, into, -1)
     return total.reshape(problem.dst_dims[1:])
 
 
@@ -165,6 +167,7 @@ def rounding_of_sums(
 
 def size_of_patches(problem: ConvProblem, data: ConvData) -> Doubles:
     """The norm of what each result's window reads."""
-    squares = np.square(data.src, dtype=np.float64).sum(axis=1, keepdims=True)
+    mb, _, *pixels = problem.src_dims
+    squares = np.square(data.src, dtype=np.float64).reshape(mb, problem.groups, -1, *pixels).sum(axis=2)
     patches = np.stack([sum(view for _, view in _taps(problem, _pad(problem, image))) for image in squares])
-    return np.asarray(np.sqrt(patches))
+    return np.asarray(np.sqrt(np.repeat(patches, problem.oc // problem.groups, axis=1)))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from struct import pack
 
 from asmdnn.isa.assembler import Register, mem
-from asmdnn.isa.vector import Memory, Tail, Vector
+from asmdnn.isa.vector import Combine, Memory, Tail, Vector, spread_in_four
 
 
 class Avx512(Vector):
@@ -34,9 +34,24 @@ class Avx512(Vector):
     def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
         self.asm.VBLENDMPS(dst.zeroed(condition), dst, then)
 
+    def keep_last(self, x: Register, count: int) -> None:
+        lanes = [0] * (self.lanes - count) + [-1] * count
+        self.asm.VPANDD(x, x, self.asm.const(pack(f"<{self.lanes}i", *lanes), self.bytes, size=self.bytes))
+
+    def swap_quarters(self, x: Register, spare: Register, combine: Combine) -> None:
+        for order in (0b01001110, 0b10110001):
+            self.asm.VSHUFF32X4(spare, x, x, order)
+            combine(x, x, spare)
+
     def end_condition(self, condition: Register) -> bool:
         self.asm.masks.free(condition)
         return True
+
+    def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
+        self.asm.VPERMILPS(dst, src, spread_in_four(min(group, 4), part % 4))
+        if group == 8:  # the quarter with the element, of either half
+            first, second = part // 4, 2 + part // 4
+            self.asm.VSHUFF32X4(dst, dst, dst, first | first << 2 | second << 4 | second << 6)
 
     def outer_product(
         self,
@@ -71,6 +86,9 @@ class Avx512Tail(Tail):
 
     def clear_rest(self, x: Register) -> None:
         self.vector.asm.VMOVAPS(x.zeroed(self.mask), x)
+
+    def fill_rest(self, x: Register, filler: Register) -> None:
+        self.vector.asm.VBLENDMPS(x.masked(self.mask), filler, x)
 
     def release(self) -> None:
         self.vector.asm.masks.free(self.mask)

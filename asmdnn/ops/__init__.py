@@ -2,5 +2,16 @@
 
 from asmdnn.ops.conv import conv2d, pack_conv_weights
 from asmdnn.ops.matmul import matmul, pack_weights
+from asmdnn.ops.normalization import layer_norm, rms_norm
+from asmdnn.ops.softmax import log_softmax, softmax
 
-__all__ = ["conv2d", "matmul", "pack_conv_weights", "pack_weights"]
+__all__ = [
+    "conv2d",
+    "layer_norm",
+    "log_softmax",
+    "matmul",
+    "pack_conv_weights",
+    "pack_weights",
+    "rms_norm",
+    "softmax",
+]

@@ -5,11 +5,18 @@ from importlib import import_module
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.kind import Kind
 
-FOLDERS = ("convolution", "products", "elementwise", "reorder", "shuffle")
+FOLDERS = (
+    "convolution",
+    "products",
+    "elementwise",
+    "reorder",
+    "shuffle",
+    "recurrent",
+    "softmax",
+    "normalization",
+)
 KINDS: dict[type, Kind] = {
-    kind.description: kind
-    for folder in FOLDERS
-    for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
+    kind.description: kind for folder in FOLDERS for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
 }
 
 

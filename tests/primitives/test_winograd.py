@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.codec import decode_plan, encode_plan
-from asmdnn.primitives.convolution import schedule
-from asmdnn.primitives.convolution.winograd.cut import Cut, records_of_image
-from asmdnn.primitives.convolution.winograd.plan import prepared
+from asmdnn.primitives.convolution.winograd import plan
+from asmdnn.primitives.convolution.winograd.cut import Cut
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.winograd_case import Case, memories_of, panels_of, planned
 from tests.support import functions
@@ -68,8 +66,8 @@ def test_cuts_emulated(cut: Cut) -> None:
 def test_plans_of_the_other_level(cut: Cut) -> None:
     case = Case(2, 19, 37, (9, 6), tags=("acdb", "aBcd16b"))
     pd = planned(case, "avx512_core", with_all_panels(case, "avx512_core", cut))
-    plan, _ = decode_plan(encode_plan(pd.plan))
-    assert plan.tensors == pd.plan.tensors
+    decoded, _ = decode_plan(encode_plan(pd.plan))
+    assert decoded.tensors == pd.plan.tensors
 
 
 @pytest.mark.parametrize("case", EDGES, ids=name_of)
@@ -144,9 +142,7 @@ def test_scales(isa: str) -> None:
 
 def test_many_images_are_rounds(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case(7, 9, 11, (13, 10))
-    _, geometry = prepared(case.desc(), isa)
-    monkeypatch.setattr(schedule, "MANY", 1)
-    monkeypatch.setattr(schedule, "ROUND", 2 * records_of_image(geometry, Cut(4, 1, 4, 2), lanes_of(isa)))
+    monkeypatch.setattr(plan, "images_of_rounds", lambda *_: (2, 3))
     pd = planned(case, isa, Cut(4, 1, 4, 2), threads=2)
     assert [phase.rounds for phase in pd.plan.phases] == [3, 1]
     check(pd, case, 4)

@@ -97,7 +97,7 @@ class Case:
 def planned(case: Case, isa: str, cut: Cut, attr: dnn.Attr | None = None, threads: int = 1) -> PrimitiveDesc:
     """The plan of a case with that cut, proven."""
     desc, attr, engine = case.desc(), attr or dnn.Attr(), dnn.Engine(isa=isa, threads=threads, machine="zen3")
-    resolved, geometry = prepared(desc, isa)
+    resolved, geometry = prepared(desc, engine)
     pd = PrimitiveDesc(desc, attr, engine, with_cut(resolved, attr, engine, geometry, cut))
     pd.plan.check()
     return pd

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import asmdnn as dnn
 from asmdnn.bench import chains
-from asmdnn.bench.attributes import ScaledSettings, scaled_options, scales_of
+from asmdnn.bench.attributes import ScaledSettings, Scales, scaled_options, scales_of
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, Work
 from asmdnn.bench.judge import Answer
@@ -24,7 +24,7 @@ from asmdnn.bench.words import (
     strides,
     tag,
 )
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -85,11 +85,19 @@ def layouts(case: ConvCase) -> Layouts:
     )
 
 
+def of_groups(problem: ConvProblem, scales: Scales) -> Scales:
+    """With a mask that counts the weights' dim of groups, if they have one: output channels are two dims then."""
+    mask = scales.masks.get("weights", 0)
+    if problem.groups == 1 or not mask:
+        return scales
+    return replace(scales, masks={**scales.masks, "weights": mask >> 1 << 2 | (mask & 1) * 3})
+
+
 class ConvWork(Work[ConvData]):
     def __init__(self, case: ConvCase) -> None:
         self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
-        dims = {"src": self.problem.src_dims, "weights": self.problem.weights_dims, "dst": self.problem.dst_dims}
-        self.scales = scales_of(self.settings.scales, dims, {"src": 1, "weights": 0, "dst": 1})
+        dims = {"src": self.problem.src_dims, "weights": self.problem.filter_dims, "dst": self.problem.dst_dims}
+        self.scales = of_groups(self.problem, scales_of(self.settings.scales, dims, {"src": 1, "weights": 0, "dst": 1}))
         self.attr = self.settings.attr(dims["dst"], scales=self.scales.masks)
         self.may_round = self.settings.alg != "direct"
         self.exactness = (False,) if self.may_round else chains.exactness(self.attr)
@@ -156,14 +164,6 @@ class ConvWork(Work[ConvData]):
         )
 
 
-def _work(case: ConvCase) -> ConvWork:
-    """Raises Unimplemented where no implementation can take the problem, whatever its sizes."""
-    problem = case.problem
-    if problem.groups > 1:
-        raise Unimplemented(f"{problem.groups} groups: grouped convolutions are not implemented yet")
-    return ConvWork(case)
-
-
 def _completed(settings: ConvSettings, problem: ConvProblem) -> tuple[ConvSettings, ConvProblem]:
     return replace(settings, mb=0), replace(problem, mb=settings.mb or problem.mb)
 
@@ -195,7 +195,7 @@ DRIVER = Driver(
                           show_strides),
     },
     parse_problem,
-    _work,
+    ConvWork,
     example="--mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=resnet_50",
     notation='mb1ic64ih56oc64oh56kh3ph1n"name"',
     bandwidth_bound=False,

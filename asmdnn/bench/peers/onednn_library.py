@@ -9,6 +9,7 @@ from typing import Any
 from cffi import FFI
 
 from asmdnn import environment
+from asmdnn.bench.peers.onednn_rnn_functions import RNN_CDEF
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 
 CDEF = """
@@ -75,6 +76,11 @@ int dnnl_inner_product_backward_data_primitive_desc_create(handle *desc, handle 
 int dnnl_inner_product_backward_weights_primitive_desc_create(handle *desc, handle engine, handle src,
     handle diff_weights, handle diff_bias, handle diff_dst, handle hint_forward, handle attr);
 
+int dnnl_softmax_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
+    handle dst, int axis, handle attr);
+int dnnl_layer_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
+    handle dst, handle statistics, float epsilon, unsigned flags, handle attr);
+
 void omp_set_num_threads(int count);
 """
 STATUS = ("success", "out of memory", "invalid arguments", "unimplemented", "last implementation", "runtime error")
@@ -93,7 +99,7 @@ MAX_CPU_ISA = {
 }
 
 ffi = FFI()
-ffi.cdef(CDEF)
+ffi.cdef(CDEF + RNN_CDEF)
 
 
 class Onednn:

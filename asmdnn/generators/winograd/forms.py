@@ -16,14 +16,11 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
-from asmdnn.exact import exact
-
 Terms = tuple[tuple[float, str], ...]  # a sum of coefficient * value
 Step = tuple[str, Terms]  # the value that becomes it
 
 
-@exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """Results number `results` of a 1-D transform, which are y0, y1.
 
@@ -34,7 +31,7 @@ class Group:
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Form:
     """The transforms of F(m x m, 3 x 3): of a tile of the source (B^T), of weights (G), of products (A^T).
 

@@ -12,6 +12,7 @@ from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.reorder.winograd import add_transform
@@ -39,10 +40,10 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
         assembly.words += words
         add_transform(assembly, (step.source, step.src), (step.target, step.dst))
         return
-    assembly.add(reorder_phases(step.src, step.dst, (step.source, step.target)), *words)
+    assembly.add(reorder_phases(step.src, step.dst, (step.source, step.target), assembly.tuning), *words)
 
 
-def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], reads: Container[str] = ()) -> Plan:
+def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], tuning: Tuning, reads: Container[str] = ()) -> Plan:
     """`plan` for a caller who passes some tensors as `passed` describes them.
 
     A dim of 1 of an input is repeated where the plan has more.  `reads` names the outputs of which the plan reads what
@@ -51,7 +52,7 @@ def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], reads: Contai
     apart = {name: desc for name, desc in passed.items() if desc != plan.tensors[name]}
     if not apart:
         return plan
-    assembly, copies = Assembly(), {name: copy_of(name) for name in apart}
+    assembly, copies = Assembly(tuning), {name: copy_of(name) for name in apart}
     plain: dict[str, int] = {}
     for name, desc in apart.items():
         if name not in plan.outputs or name in reads:

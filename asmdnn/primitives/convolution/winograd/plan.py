@@ -24,7 +24,7 @@ from asmdnn.primitives.convolution.direct import (
 )
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.operands import readable, tile_operands
-from asmdnn.primitives.convolution.reordered import between_reorders
+from asmdnn.primitives.convolution.reordered import between_reorders, name_of
 from asmdnn.primitives.convolution.schedule import images_of_rounds, rounds_of
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.winograd.choice import choose
@@ -66,7 +66,7 @@ def variant(name: str, *roles: str) -> Planner[ConvolutionForward]:
         try:
             return planned(desc, attr, engine) if not roles else around(name, roles, desc, attr, engine)
         except Refused as reason:
-            return Refusal(f"{name}:{dot_level(F32, engine.isa)}", str(reason))
+            return Refusal(name_of(name, engine), str(reason))
 
     plan.__qualname__ = f"plan[{name}]"
     return plan
@@ -77,7 +77,7 @@ def around(name: str, roles: tuple[str, ...], desc: ConvolutionForward, attr: At
     if isinstance(desc.weights, WinogradDesc) and "weights" in roles:
         raise Refused("weights need not be packed")
     inner = partial(planned, packs="weights" in roles)
-    return between_reorders(name, roles, desc, attr, engine, inner)
+    return between_reorders(name_of(name, engine), roles, desc, attr, engine, inner)
 
 
 PLANNERS = (
@@ -91,21 +91,21 @@ PLANNERS = (
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine, packs: bool = False) -> Plan:
     """Plan `desc`; `packs`: its weights are transformed with every call.  Raises Refused."""
     engine = replace(engine, isa=dot_level(F32, engine.isa))
-    resolved, g = prepared(desc, engine.isa)
-    cut = choose(g, desc.algorithm, desc.weights, engine.isa, engine.l2_bytes, packs)
+    resolved, g = prepared(desc, engine)
+    cut = choose(g, desc.algorithm, desc.weights, engine, packs)
     return with_cut(resolved, attr, engine, g, cut)
 
 
-def prepared(desc: ConvolutionForward, isa: str) -> tuple[ConvolutionForward, ConvGeometry]:
+def prepared(desc: ConvolutionForward, engine: Engine) -> tuple[ConvolutionForward, ConvGeometry]:
     """The description with formats of activations, and its geometry.  Raises Refused where no cut takes it."""
-    lanes = lanes_of(isa)
+    lanes = lanes_of(engine.isa)
     check_window(desc)
     src = MemoryDesc(desc.src.dims, desc.src.dtype, f"aBx{lanes}b") if desc.src.is_any else desc.src
     resolved = resolve_activations(desc.with_formats({"src": src}), lanes)
     of_src, of_dst = image_layout(resolved.src), image_layout(resolved.dst)
     if of_src is None or of_dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
-    check_tensors(resolved, of_src, of_dst, isa)
+    check_tensors(resolved, of_src, of_dst, engine)
     check_channels(resolved, of_src, of_dst, lanes)
     return resolved, make_geometry(resolved, of_src, of_dst)
 
@@ -164,16 +164,18 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     for operand, tensor in others.items():
         if tensor.dtype != f32:
             raise Refused(f"{operand} is {tensor.dtype}, only f32 is implemented")
-    read = {name: readable(tensor, desc.dst, g, width, lanes) for name, tensor in others.items()}
-    operands = tile_operands(read, desc.dst, len(ARGUMENTS), g, width, lanes)
+    read = {name: readable(tensor, desc.dst, g.oc, width, lanes) for name, tensor in others.items()}
+    operands = tile_operands(read, desc.dst, len(ARGUMENTS), lanes)
     post_ops = chain.on_registers({name: place.operand for name, place in operands.items()})
     places = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
-    images, rounds = images_of_rounds(g.mb, records_of_image(g, cut, lanes)) if cut.is_fused else (g.mb, 1)
+    images, rounds = g.mb, 1
+    if cut.is_fused:
+        images, rounds = images_of_rounds(g.mb, records_of_image(g, cut, lanes), engine.tuning.convolution)
     sizes = sizes_of(g, cut, lanes, images)
     vectors = sizes.source_vectors * lanes
     whole = vectors if desc.src.padded_dims[1] >= vectors else g.ic
     bias = desc.bias is not None and not chain.adds_bias
-    job = Job(engine.isa, g, cut, sizes, whole, bias, post_ops, places)
+    job = Job(engine.isa, engine.tuning, g, cut, sizes, whole, bias, post_ops, places)
     tensors = {**desc.tensors(), **chain.arguments(read)}
     buffers = dict(zip(ARGUMENTS, (SOURCE, "weights", "bias" * bias, PRODUCTS, "weights", "src", "dst"), strict=True))
     arguments = tuple(View(name) if name else NOTHING for name in (*buffers.values(), *operands))
@@ -187,7 +189,7 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     name = f"winograd:{engine.isa}"
     per_part = tuple(scratch) if cut.is_fused else ()
     plan = Plan(name, flushing(phases), tensors, {}, scratch, ("dst",), per_part=per_part)
-    return copies.between_reorders(plan, chain.arguments(others))
+    return copies.between_reorders(plan, chain.arguments(others), engine.tuning)
 
 
 def moves_of_images(job: Job) -> tuple[int, ...]:

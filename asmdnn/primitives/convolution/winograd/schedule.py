@@ -22,13 +22,13 @@ from asmdnn.generators.winograd.arguments import ARGUMENTS
 from asmdnn.generators.winograd.products import ProductsTransformSpec
 from asmdnn.generators.winograd.source import SourceTransformSpec
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.planning.cost import CALL_CYCLES, step_cycles
+from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.phase import Int64, records_of
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.tiling import ahead_lines
-from asmdnn.primitives.convolution.winograd.cost import TRANSFORM_CYCLES
 from asmdnn.primitives.convolution.winograd.cut import ROWS, Cut, Sizes
 from asmdnn.primitives.convolution.winograd.tiles import Tiles
 
@@ -46,6 +46,7 @@ class Job:
     """
 
     isa: str
+    tuning: Tuning
     g: ConvGeometry
     cut: Cut
     sizes: Sizes
@@ -58,6 +59,10 @@ class Job:
     @property
     def lanes(self) -> int:
         return lanes_of(self.isa)
+
+    @property
+    def call_cycles(self) -> int:
+        return self.tuning.phases.call_cycles
 
     @property
     def width(self) -> int:
@@ -106,7 +111,7 @@ def sources(job: Job, tiles: Tiles, block: slice) -> Records:
     )
     src = tiles.src_bytes[block]
     columns = {"source": np.arange(len(src)) * sizes.source_row_bytes, "src": src}
-    cycles = CALL_CYCLES + TRANSFORM_CYCLES[job.isa, m].source * sizes.source_vectors
+    cycles = job.call_cycles + job.tuning.winograd.source_cycles(m, job.lanes) * sizes.source_vectors
     return job.records(columns, number[tiles.reads[block]]), np.full(len(src), cycles, np.int32)
 
 
@@ -114,7 +119,7 @@ def products(job: Job, tiles: int, panel: int, panels: int) -> Records:
     """For every frequency, and `panels` panels from one on, all tiles; each prefetches a share of the next weights."""
     sizes, found = job.sizes, []
     runs = runs_of(tiles, ROWS[job.isa][job.cut.vectors])
-    lines = ahead_lines(4 * job.width, sum(times for _, times in runs))
+    lines = ahead_lines(4 * job.width, sum(times for _, times in runs), job.tuning.phases)
     f, p = (
         x.ravel() for x in np.meshgrid(np.arange(sizes.frequencies), np.arange(panel, panel + panels), indexing="ij")
     )
@@ -132,7 +137,8 @@ def products(job: Job, tiles: int, panel: int, panels: int) -> Records:
         }
         vectors = [job.cut.vectors, (sizes.result_vectors - 1) % job.cut.vectors + 1]
         number = job.numbers([product(job, rows, times, count, lines) for count in vectors])
-        cost = [times * (CALL_CYCLES + job.g.ic * step_cycles(rows, count, job.lanes)) for count in vectors]
+        steps = [job.g.ic * step_cycles(rows, count, job.lanes, job.tuning.phases) for count in vectors]
+        cost = [times * (job.call_cycles + each) for each in steps]
         last = (p == sizes.panels - 1).astype(np.int64)
         found.append((job.records(columns, number[last]), np.array(cost, np.int32)[last]))
         done += rows * times
@@ -190,7 +196,7 @@ def results(job: Job, tiles: Tiles, block: slice, panel: int, panels: int) -> Re
         columns[name] = pixel[:, None] + np.array(channel, np.int64)
     flat = {name: np.broadcast_to(column, kernel.shape).ravel() for name, column in columns.items()}
     done = np.minimum(vectors + step, end) - vectors
-    cycles = CALL_CYCLES + TRANSFORM_CYCLES[job.isa, job.cut.m].products * done
+    cycles = job.call_cycles + job.tuning.winograd.products_cycles(job.cut.m, lanes) * done
     cost = np.broadcast_to(cycles, kernel.shape).ravel().astype(np.int32)
     return job.records(flat, number[kernel.ravel()]), cost
 

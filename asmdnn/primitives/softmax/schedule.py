@@ -1,0 +1,124 @@
+"""The plan of a softmax: kernels for dense rows, or for lanes side by side that are reduced over rows apart."""
+
+from collections.abc import Mapping
+
+from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
+from asmdnn.generators.functions.softmax import SoftmaxSpec
+from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import views
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import SoftmaxTuning, Tuning
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import Chain, post_ops_of
+from asmdnn.primitives.elementwise.loops import Loop
+from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, cut_loop, phases_of
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import dense_like, like
+from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.nests import Calls, Nest, is_dense, nest_of, row_calls, with_last
+from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.softmax.description import SoftmaxForward
+
+SRC, DST = range(2)
+
+Spec = SoftmaxSpec | SoftmaxLanesSpec
+
+
+@implementation("softmax", f32_level)
+def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan a softmax.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
+    isa, tuning = f32_level(engine.isa), engine.tuning
+    src = like(desc.dst, desc.src)
+    dst, chain = like(src, desc.dst), post_ops_of(attr)
+    if attr.quantizes:
+        raise Refused("scales and zero points are not implemented")
+    if chain.reads_dst:
+        raise Refused("post-op sum is not implemented: dst holds exponentials meanwhile")
+    masks = {} if desc.mask is None else {"mask": dense_like(dst, desc.mask) if desc.mask.is_any else desc.mask}
+    passed = {"src": src, "dst": dst, **masks, **chain.operands(dst)}
+    check_tensors(passed, "dst")
+    name = f"softmax:{isa}"
+    if 0 in dst.dims:
+        return Assembly(tuning).plan(name, passed, ("dst",))
+    request = Request(desc, chain, isa, tuning)
+    calls = request.calls(passed)
+    tensors: Mapping[str, MemoryDesc] = passed
+    if calls is None:
+        model = with_last(dst, (desc.axis,))
+        tensors = {
+            name: model if tensor.dims == dst.dims else dense_like(model, tensor) for name, tensor in passed.items()
+        }
+        calls = request.calls(tensors)
+        assert calls is not None, "rows along the axis are dense"
+    costs = {spec: cost(spec, tuning.softmax) for spec in dict.fromkeys(spec for spec, *_ in calls)}
+    in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
+    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
+    return between_reorders(Plan(name, phases, tensors, {}, {}, ("dst",), in_place), passed, tuning)
+
+
+class Request:
+    """A softmax of tensors in whatever formats."""
+
+    def __init__(self, desc: SoftmaxForward, after: Chain, isa: str, tuning: Tuning) -> None:
+        self.desc, self.after, self.isa, self.tuning = desc, after, isa, tuning
+
+    def calls(self, tensors: Mapping[str, MemoryDesc]) -> Calls[Spec] | None:
+        """Kernels, and where they are called; None for formats that no kernel reads."""
+        nest = nest_of(tuple(tensors.values()), tensors["dst"].dims, (self.desc.axis,), DST)
+        if nest is None or len(nest.reduced) > 1:
+            return None
+        axis = nest.row
+        if nest.is_row:
+            return self.rows(tuple(tensors), nest, axis)
+        lanes = next((loop for loop in nest.kept if is_dense(loop)), None)
+        return None if lanes is None or max(axis.strides) > MAX_STEP else self.lanes(tuple(tensors), nest, axis, lanes)
+
+    def rows(self, names: tuple[str, ...], nest: Nest, axis: Loop) -> Calls[Spec]:
+        """Rows along the axis."""
+        calls: Calls[Spec] = []
+        for box, some, outer in row_calls(nest, axis.extent, self.tuning.elementwise):
+            before, after = self.chains(names, axis, some)
+            spec = SoftmaxSpec(
+                self.isa, some.extent, axis.extent, 4 * some.strides[SRC], 4 * some.strides[DST], before, after,
+                self.desc.alg == "log", self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes,
+            )  # fmt: skip
+            calls.append((spec, box, outer))
+        return calls
+
+    def lanes(self, names: tuple[str, ...], nest: Nest, axis: Loop, lanes: Loop) -> Calls[Spec]:
+        """Vectors of a dense loop, each reduced along the axis."""
+        calls: Calls[Spec] = []
+        vector = lanes_of(self.isa)
+        whole = max(1, self.tuning.elementwise.record_elements // axis.extent // vector) * vector
+        for box, some in cut_loop(nest.box, lanes, whole):
+            before, after = self.chains(names, some, axis)
+            spec = SoftmaxLanesSpec(
+                self.isa, axis.extent, some.extent, 4 * axis.strides[SRC], 4 * axis.strides[DST], before, after,
+                self.desc.alg == "log",
+            )  # fmt: skip
+            calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
+        return calls
+
+    def chains(self, names: tuple[str, ...], row: Loop, rows: Loop) -> tuple[tuple[PostOp, ...], tuple[PostOp, ...]]:
+        """What comes before and after, for a kernel with dense rows."""
+        operands = {
+            name: Operand(a, 4 * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1)
+            for a, name in enumerate(names)
+        }
+        scale, mask = self.desc.scale, self.desc.mask
+        scaling = (EltwiseOp("linear", scale, 0.0, 1.0),) if scale != 1 else ()
+        masking = (BinaryOp("add", operands["mask"]),) if mask is not None else ()
+        return (*scaling, *masking), self.after.on_registers(operands)
+
+
+def cost(spec: Spec, tuning: SoftmaxTuning) -> int:
+    """Expected cycles."""
+    vectors = -(-spec.elements // lanes_of(spec.isa))
+    row = vectors * tuning.vector_cycles
+    if isinstance(spec, SoftmaxSpec):
+        row += tuning.row_cycles // max(1, spec.held)
+    return tuning.call_cycles + spec.rows * row
