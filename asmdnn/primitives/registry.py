@@ -13,6 +13,7 @@ FOLDERS = (
     "shuffle",
     "recurrent",
     "softmax",
+    "pooling",
     "normalization",
 )
 KINDS: dict[type, Kind] = {
