@@ -47,7 +47,7 @@ def plan(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Plan:
             raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
         if tensor.may_overlap and (name.startswith((f"{DIFF}src", f"{DIFF}weights", f"{DIFF}bias"))):
             raise Refused(f"{name} has elements that share a place")
-    return between_reorders(BackwardPlanner(desc, formats, engine).plan(), passed)
+    return between_reorders(BackwardPlanner(desc, formats, engine).plan(), passed, engine.tuning)
 
 
 def kernel_format(name: str, tensor: MemoryDesc, engine: Engine) -> MemoryDesc:
@@ -69,7 +69,7 @@ class BackwardPlanner:
         workspace = workspace_desc(self.forward)
         self.tensors = tensors if workspace is None else {**tensors, "workspace": workspace}
         self.regions = regions_of(self.forward)
-        self.assembly, self.maps = Assembly(), Maps(self.target.isa)
+        self.assembly, self.maps = Assembly(engine.tuning), Maps(self.target.isa, engine.tuning)
         self.products = StepProducts(self.assembly, self.tensors, s.sequences, self.target)
 
     def plan(self) -> Plan:

@@ -49,7 +49,7 @@ class StepProducts:
         beside = None if key.beside_bytes is None else Matrix(BESIDE, 0, (), key.beside_bytes, 4)
         weights = panels_from(key.weights, desc, key.start)
         product = Product((), self.count, desc.dims[2], key.depth, src, weights, dst, beside)
-        made = Assembly()
+        made = Assembly(self.target.tuning)
         made.scratch |= self.assembly.scratch  # so that rooms get other names
         multiply(made, product, self.target)
         self.assembly.scratch |= made.scratch

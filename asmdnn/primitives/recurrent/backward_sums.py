@@ -5,7 +5,6 @@ import numpy as np
 
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.cost import CALL_CYCLES
 from asmdnn.planning.phase import NOTHING, Phase, View
 from asmdnn.primitives.elementwise.schedule import ZERO_ISA
 from asmdnn.primitives.products.partial import sum_of_rows
@@ -91,7 +90,7 @@ class SumsOverSteps:
         """Rows of a step."""
         count = self.sizes.sequences
         spec = RowsSpec(ZERO_ISA, count, row_bytes, 0, row_bytes, zero=True)
-        cycles = np.full(1, CALL_CYCLES + count * row_bytes // 32, np.int32)
+        cycles = np.full(1, self.assembly.tuning.phases.call_cycles + count * row_bytes // 32, np.int32)
         self.assembly.add([Phase((spec,), (NOTHING, place), np.zeros((1, 3), np.int64), cycles, alone=True)])
 
     def sum(self, rows: Rows, columns: int, name: str, first: int = 0) -> None:

@@ -9,14 +9,11 @@ from asmdnn.generators.functions.chain import compose_all
 from asmdnn.generators.recurrent.cells import Place
 from asmdnn.generators.recurrent.gradients import CellGradient, GradientForm, GradientSpec, gradient_form, gradient_spec
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.planning.cost import CALL_CYCLES
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, View, views
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.recurrent.rows import Rows
-from asmdnn.primitives.recurrent.steps import ALONE_CYCLES
 
-RECORD_ELEMENTS = 512  # some thousand cycles: a step has few elements, and threads share them
-STEPS_A_CYCLE = 2  # of a program, on a vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +42,8 @@ class Map:
 class Maps:
     """Phases of maps; those that differ only in where they read and write share their records."""
 
-    def __init__(self, isa: str) -> None:
-        self.isa = isa
+    def __init__(self, isa: str, tuning: Tuning) -> None:
+        self.isa, self.tuning = isa, tuning
         self.known: dict[Map, Phase] = {}
 
     def phase(self, cell: CellGradient, size: tuple[int, int], places: Mapping[Place, tuple[Part, int]]) -> Phase:
@@ -56,7 +53,7 @@ class Maps:
         found = [places[place] for place in order]
         key = Map(self.isa, cell, *size, tuple(part.rows.row_bytes for part, _ in found))
         if key not in self.known:
-            self.known[key] = template(key, form)
+            self.known[key] = template(key, form, self.tuning)
         return self.known[key].on({name_of(i): part.view(step) for i, (part, step) in enumerate(found)})
 
 
@@ -65,28 +62,28 @@ def name_of(number: int) -> str:
     return f"place {number}"
 
 
-def template(of: Map, form: GradientForm) -> Phase:
+def template(of: Map, form: GradientForm, tuning: Tuning) -> Phase:
     """The records of a map, whose arguments are src, which is read first, the results, and what else is read."""
     order = form.arguments
     numbers: dict[GradientSpec, int] = {}
     records, cycles, row = [], [], 0
-    widths = balanced(of.units, RECORD_ELEMENTS) if of.units > RECORD_ELEMENTS else [of.units]
-    for count in balanced(of.count, max(1, RECORD_ELEMENTS // of.units)):
+    most = tuning.recurrent.gradient_elements
+    for count in balanced(of.count, max(1, most // of.units)):
         column = 0
-        for width in widths:
+        for width in balanced(of.units, most):
             spec = gradient_spec(of.isa, of.cell, count, width, of.row_bytes)
             offsets = [row * of.row_bytes[place] + 4 * column for place in order]
             records.append([numbers.setdefault(spec, len(numbers)), *offsets])
-            cycles.append(cycles_of(spec))
+            cycles.append(cycles_of(spec, tuning))
             column += width
         row += count
     arguments = views([name_of(place) for place in order])
     table = np.array(records, np.int64), np.array(cycles, np.int32)
-    return Phase(tuple(numbers), arguments, *table, alone=sum(cycles) < ALONE_CYCLES)
+    return Phase(tuple(numbers), arguments, *table, alone=sum(cycles) < tuning.recurrent.alone_cycles)
 
 
-def cycles_of(spec: GradientSpec) -> int:
+def cycles_of(spec: GradientSpec, tuning: Tuning) -> int:
     """What a call is expected to take."""
     size = compose_all(tuple(result.chain for result in spec.results)).size
     vectors = -(-spec.elements // lanes_of(spec.isa))
-    return CALL_CYCLES + spec.rows * vectors * size // STEPS_A_CYCLE
+    return tuning.phases.call_cycles + spec.rows * vectors * size // tuning.recurrent.gradient_rate
