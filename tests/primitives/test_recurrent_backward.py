@@ -43,7 +43,7 @@ FINAL = ("diff_dst_iter", "diff_dst_iter_c")
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_directions_and_layers(kind: type, direction: str) -> None:
-    for layers, states, sizes in ((1, True, (3, 1, 5, 21)), (2, False, (4, 3, 9, 17)), (3, True, (1, 2, 8, 8))):
+    for layers, states, sizes in ((1, True, (3, 1, 5, 21)), (2, False, (4, 3, 9, 17))):
         forward = describe(kind, sizes, layers, direction, states, states)
         desc = backward(forward)
         check_gradients(desc, training_data(forward))
@@ -76,11 +76,10 @@ def test_sizes(kind: type) -> None:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("kind", CELLS)
-@pytest.mark.parametrize("direction", [LEFT2RIGHT, RIGHT2LEFT])
-@pytest.mark.parametrize("without", [STATES, FINAL, (*STATES, *FINAL, "diff_bias")], ids=["states", "final", "all"])
-def test_gradients_that_are_left_out(kind: type, direction: str, without: tuple[str, ...]) -> None:
-    for steps in (1, 3):
-        forward = describe(kind, (steps, 2, 5, 9), 2, direction)
+@pytest.mark.parametrize("without", [STATES, (*FINAL, "diff_bias")], ids=["states", "final"])
+def test_gradients_that_are_left_out(kind: type, without: tuple[str, ...]) -> None:
+    for steps, direction in ((1, LEFT2RIGHT), (3, RIGHT2LEFT)):
+        forward = describe(kind, (steps, 2, 5, 9), 3, direction)
         check_gradients(backward(forward, without), training_data(forward))
 
 

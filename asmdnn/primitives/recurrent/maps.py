@@ -9,11 +9,12 @@ from asmdnn.generators.functions.chain import compose_all
 from asmdnn.generators.recurrent.cells import Place
 from asmdnn.generators.recurrent.gradients import CellGradient, GradientForm, GradientSpec, gradient_form, gradient_spec
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.planning.cuts import balanced
+from asmdnn.planning.cuts import balanced, ranges_of
 from asmdnn.planning.phase import Phase, View, views
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.recurrent.rows import Rows
 
+VECTORS = 16  # elements: whole vectors at every level
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +70,11 @@ def template(of: Map, form: GradientForm, tuning: Tuning) -> Phase:
     records, cycles, row = [], [], 0
     most = tuning.recurrent.gradient_elements
     for count in balanced(of.count, max(1, most // of.units)):
-        column = 0
-        for width in balanced(of.units, most):
-            spec = gradient_spec(of.isa, of.cell, count, width, of.row_bytes)
-            offsets = [row * of.row_bytes[place] + 4 * column for place in order]
+        for begin, end in ranges_of(of.units, max(1, most // VECTORS), VECTORS):
+            spec = gradient_spec(of.isa, of.cell, count, end - begin, of.row_bytes)
+            offsets = [row * of.row_bytes[place] + 4 * begin for place in order]
             records.append([numbers.setdefault(spec, len(numbers)), *offsets])
             cycles.append(cycles_of(spec, tuning))
-            column += width
         row += count
     arguments = views([name_of(place) for place in order])
     table = np.array(records, np.int64), np.array(cycles, np.int32)
