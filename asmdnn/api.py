@@ -1,6 +1,6 @@
 """The names of `import asmdnn`, which takes them from here when the first of them is asked for."""
 
-from asmdnn import ops, show
+from asmdnn import ops, recurrent, show
 from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.memory import Memory, MemoryDesc
@@ -40,19 +40,87 @@ from asmdnn.primitives.products.inner_product import (
 )
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
+from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle.shuffle import Shuffle
+from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
 __all__ = [
-    "Algorithm", "AsmdnnError", "Attr", "Binary", "BinaryForward", "ConvolutionForward", "DataType", "Eltwise",
-    "EltwiseBackward", "EltwiseForward", "Engine", "InnerProductBackwardData", "InnerProductBackwardWeights",
-    "InnerProductForward", "InvalidArguments", "MatMul", "MatMulRows", "Memory", "MemoryDesc", "MemoryReport",
-    "OutOfMemory", "PReLU", "PostOp", "Primitive", "PrimitiveDesc", "PropKind", "Refusal", "Reorder", "Shuffle",
-    "Stream", "Sum", "Unimplemented", "absolute", "bf16", "ceil", "clear_caches", "clip", "exp", "f16", "f32",
-    "floor", "gemm_compute", "gemm_pack", "gemm_pack_get_size", "implementations", "load_pack", "log", "logistic",
-    "max_cpu_isa", "maximum", "memory_report", "minimum", "ops", "power", "primitive_desc", "reorder", "rint", "s8",
-    "s32", "set_memory_limits", "sgemm", "show", "sqrt", "square", "tanh", "u8", "where", "write_pack",
-]  # fmt: skip
+    "Algorithm",
+    "AsmdnnError",
+    "Attr",
+    "Binary",
+    "BinaryForward",
+    "ConvolutionForward",
+    "DataType",
+    "Eltwise",
+    "EltwiseBackward",
+    "EltwiseForward",
+    "Engine",
+    "GRUForward",
+    "InnerProductBackwardData",
+    "InnerProductBackwardWeights",
+    "InnerProductForward",
+    "InvalidArguments",
+    "LBRGRUForward",
+    "LSTMForward",
+    "MatMul",
+    "MatMulRows",
+    "Memory",
+    "MemoryDesc",
+    "MemoryReport",
+    "OutOfMemory",
+    "PReLU",
+    "PostOp",
+    "Primitive",
+    "PrimitiveDesc",
+    "PropKind",
+    "Refusal",
+    "Reorder",
+    "Shuffle",
+    "SoftmaxForward",
+    "Stream",
+    "Sum",
+    "Unimplemented",
+    "VanillaRNNForward",
+    "absolute",
+    "bf16",
+    "ceil",
+    "clear_caches",
+    "clip",
+    "exp",
+    "f16",
+    "f32",
+    "floor",
+    "gemm_compute",
+    "gemm_pack",
+    "gemm_pack_get_size",
+    "implementations",
+    "load_pack",
+    "log",
+    "logistic",
+    "max_cpu_isa",
+    "maximum",
+    "memory_report",
+    "minimum",
+    "ops",
+    "power",
+    "primitive_desc",
+    "recurrent",
+    "reorder",
+    "rint",
+    "s8",
+    "s32",
+    "set_memory_limits",
+    "sgemm",
+    "show",
+    "sqrt",
+    "square",
+    "tanh",
+    "u8",
+    "where",
+    "write_pack",
+]

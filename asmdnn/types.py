@@ -66,6 +66,10 @@ EltwiseBackwardAlgorithm = Literal[
 ]  # fmt: skip
 BinaryAlgorithm = Literal["add", "sub", "mul", "div", "max", "min", "ge", "gt", "le", "lt", "eq", "ne"]
 ScratchpadMode = Literal["library", "user"]
+RNNActivation = Literal["relu", "tanh", "logistic"]
+RNNDirection = Literal[
+    "unidirectional_left2right", "unidirectional_right2left", "bidirectional_concat", "bidirectional_sum"
+]  # fmt: skip
 UsualTag = Literal[
     "any", "a", "ab", "ba", "abc", "abcd", "abcde", "nc", "cn", "ncw", "nwc", "nchw", "nhwc", "chwn", "ncdhw", "ndhwc",
     "nChw8c", "nChw16c", "oi", "io", "oiw", "wio", "oihw", "hwio", "ohwi", "oidhw", "dhwio", "goiw", "goihw", "goidhw",

@@ -88,7 +88,7 @@ def filter_bank_job(engine: dnn.Engine, docs: bool) -> bool:
     filters = filter_bank.bank()
     weights = filter_bank.colour_weights(filters)
     result = filter_bank.convolve(image, weights, engine)
-    (seconds,) = interleaved([lambda: filter_bank.convolve(image, weights, engine)], TIMING_S)
+    ((seconds, _),) = interleaved([lambda: filter_bank.convolve(image, weights, engine)], TIMING_S)
     sizes = " -> ".join("x".join(map(str, array.shape)) for array in (image, result))
     print(f"\nFilter bank: 64 filters of 3x7x7 on RGB, stride 2, {sizes}: {seconds * 1e3:.2f} ms a call of ops.conv2d")
     verdict, bound = filter_bank.check(image, weights, result)

@@ -151,7 +151,7 @@ def _lenient(tolerance: Array | float, slack: float) -> Array | float:
 
 
 def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: Side, peer: Side | None) -> Record:
-    """Medians of interleaved samples, and what follows from them."""
+    """Medians of interleaved samples, their low percentiles, and what follows from them."""
     data = work.data(exact=work.exactness[-1])
     isa, threads = record.isa or "", record.threads or 1
     moved = sum(array.nbytes for array in data.arrays.values()) + (data.arrays["dst"].nbytes if reads_dst else 0)
@@ -164,13 +164,15 @@ def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: 
         calls["copy"] = copy_call(moved, threads)
     settings = case.settings
     budget = min(settings.max_ms, FAST_MS if settings.mode == "F" else settings.max_ms)
-    medians = interleaved(list(calls.values()), budget * 1e-3, settings.rounds)
-    seconds = dict(zip(calls, medians, strict=True))
+    times = dict(zip(calls, interleaved(list(calls.values()), budget * 1e-3, settings.rounds), strict=True))
+    seconds = {name: time.median for name, time in times.items()}
     us = {name: round(s * 1e6, 3) for name, s in seconds.items()}
+    low_us = {name: round(time.low * 1e6, 3) for name, time in times.items()}
     record = replace(
         record,
         status=record.status if record.ok else "timed",
         us=us["own"],
+        low_us=low_us["own"],
         bandwidth_gbs=round(moved / seconds["own"] * 1e-9, 3),
     )
     if work.flops:
@@ -181,6 +183,8 @@ def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: 
         record = replace(record, copy_us=us["copy"], copy_fraction=round(seconds["copy"] / seconds["own"], 4))
     if "peer" in seconds:
         record = replace(record, peer_us=us["peer"], speedup=round(seconds["peer"] / seconds["own"], 4))
+        low_speedup = times["peer"].low / times["own"].low
+        record = replace(record, low_peer_us=low_us["peer"], low_speedup=round(low_speedup, 4))
     return record
 
 

@@ -41,6 +41,10 @@ def _pattern(word: str) -> str:
     return word
 
 
+def _isa(word: str) -> str:
+    return "" if word.lower() == "best" else word
+
+
 def _summary(word: str) -> bool:
     return one_of("no-failures", "failures")(word.rpartition("+")[2]) == "failures"
 
@@ -50,7 +54,7 @@ COMMON: dict[str, Option] = {
     "mode": Option("mode", _mode,
                    "C correctness (default), P performance, CP both, F a fast P, R run, I create, L list",
                    describes=False),
-    "isa": Option("isa", str, "avx2, avx512_core, ...; default: the best that this machine has"),
+    "isa": Option("isa", _isa, "avx2, avx512_core, ...; default, or best: the best that this machine has"),
     "threads": Option("threads", _threads, "default: the OpenMP thread count"),
     "peer": Option("peer", _peer, "also run this library, in the same process: onednn; for --gemm mkl or numpy"),
     "max-ms-per-prb": Option("max_ms", _milliseconds, "time for the measurements of one problem (3000)"),

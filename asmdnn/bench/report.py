@@ -20,7 +20,8 @@ class Record:
     tolerance.
     bandwidth counts every argument once, and dst twice under a sum; peak_fraction is of the FMA peak measured with
     these threads; copy_us is the time of a copy that moves as many bytes, timed in turns with the problem, and
-    copy_fraction is copy_us / us; speedup is peer_us / us.  peer_impl is "unimplemented" where the peer refuses.
+    copy_fraction is copy_us / us; speedup is peer_us / us.  These are medians; low_us and so on are 10th percentiles,
+    which move less on a machine with slow phases.  peer_impl is "unimplemented" where the peer refuses.
     """
 
     problem: str
@@ -39,6 +40,7 @@ class Record:
     max_error: float | None = None
     error_ratio: float | None = None
     us: float | None = None
+    low_us: float | None = None
     gflops: float | None = None
     bandwidth_gbs: float | None = None
     peak_fraction: float | None = None
@@ -47,7 +49,9 @@ class Record:
     peer: str | None = None
     peer_impl: str | None = None
     peer_us: float | None = None
+    low_peer_us: float | None = None
     speedup: float | None = None
+    low_speedup: float | None = None
 
     def to_json(self) -> str:
         """One line; numbers that JSON lacks (an infinite error) become strings."""

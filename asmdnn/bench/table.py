@@ -50,6 +50,7 @@ COLUMNS: Final = (
     Column("% peak", 6, 3, lambda record, is_copy: _percent(record.copy_fraction if is_copy else record.peak_fraction)),
     Column("peer us", 10, 4, lambda record, is_copy: _number(record.peer_us, 1)),
     Column("speedup", 7, 2, lambda record, is_copy: _number(record.speedup, 2)),
+    Column("at p10", 6, 6, lambda record, is_copy: _number(record.low_speedup, 2)),
     Column("error/tol", 9, 2, lambda record, is_copy: _number(record.error_ratio, 3)),
 )
 OF_BYTES: Final = {"GFLOP/s": "GB/s", "% peak": "% copy"}  # what the columns say where bytes are what counts

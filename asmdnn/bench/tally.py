@@ -18,7 +18,7 @@ class Tally:
         self._counts: Counter[str] = Counter()
         self._failures: list[Record] = []
         self._unshown = 0
-        self._compared, self._logarithms = 0, 0.0
+        self._compared, self._logarithms, self._low_logarithms = 0, 0.0, 0.0
         self._slowest: tuple[float, str] = (math.inf, "")
         self._peers: dict[str, None] = {}
         self._timed = 0
@@ -34,6 +34,7 @@ class Tally:
         if record.speedup is not None:
             self._compared += 1
             self._logarithms += math.log(record.speedup)
+            self._low_logarithms += math.log(record.low_speedup or record.speedup)
             self._peer_us += (record.peer_us or 0) * record.count
             self._slowest = min(self._slowest, (record.speedup, record.title))
             self._peers[record.peer or ""] = None
@@ -68,10 +69,11 @@ class Tally:
     def _time_lines(self) -> list[str]:
         lines = []
         if self._compared:
-            mean, (least, title) = math.exp(self._logarithms / self._compared), self._slowest
+            logarithms, (least, title) = (self._logarithms, self._low_logarithms), self._slowest
+            mean, low_mean = (math.exp(total / self._compared) for total in logarithms)
             lines.append(
                 f"speedup over {', '.join(self._peers)}: geometric mean {mean:.3f} of {self._compared}, "
-                f"least {least:.3f} ({title})"
+                f"at the 10th percentile {low_mean:.3f}, least {least:.3f} ({title})"
             )
         if self._timed:
             peer = f", peer {self._peer_us / 1e3:.2f} ms" if self._compared == self._timed else ""

@@ -5,17 +5,26 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from itertools import repeat
+from typing import NamedTuple
 
 Call = Callable[[], object]
 
 SAMPLE_S = 3e-3  # back-to-back calls of a sample: the clock's and the loop's cost vanish, a preemption is one outlier
 WARM_UP_S = 30e-3  # longer than the thread pools of numpy and OpenMP spin after their last work
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 33
+LOW = 0.1  # the share of samples below the low percentile
 OVERRUN = 3  # a call that is slower than its budget stops after this many budgets
 
 
-def interleaved(calls: Sequence[Call], budget_s: float, rounds: int = 0) -> list[float]:
-    """Median seconds a call of each of `calls`, over `rounds` in which each gives one sample, or up to 33.
+class Times(NamedTuple):
+    """Seconds of a call: the median of the samples, and their 10th percentile, which slow phases of a machine spare."""
+
+    median: float
+    low: float
+
+
+def interleaved(calls: Sequence[Call], budget_s: float, rounds: int = 0) -> list[Times]:
+    """What each of `calls` takes, over `rounds` in which each gives one sample, or up to 33.
 
     Calls up to some milliseconds get all rounds; slower ones as many as `budget_s` allows, but 3, or the one that fits
     into three budgets.  The order within a round alternates.
@@ -38,7 +47,7 @@ def interleaved(calls: Sequence[Call], budget_s: float, rounds: int = 0) -> list
     finally:
         if collecting:
             gc.enable()
-    return [statistics.median(times) for times in samples]
+    return [Times(statistics.median(times), sorted(times)[int(LOW * len(times))]) for times in samples]
 
 
 def _seconds(call: Call, count: int) -> float:

@@ -32,8 +32,23 @@ def families() -> dict[str, tuple[KernelSpec, ...]]:
 
 def stated_families() -> Iterator[Families]:
     """What every file of the corpus states, but for this one."""
-    for name in sorted({module.name for module in pkgutil.iter_modules(package.__path__)} - {"families"}):
+    for name in files():
         yield importlib.import_module(f"{package.__name__}.{name}").FAMILIES
+
+
+def files() -> list[str]:
+    """The files of the corpus that state families."""
+    return sorted({module.name for module in pkgutil.iter_modules(package.__path__)} - {"families"})
+
+
+@lru_cache
+def specs_of(file: str) -> tuple[Spec, ...]:
+    """What a file states, each spec once; of this one, `families`, what belongs to no family."""
+    if file == "families":
+        ceilings = (spec(isa) for spec in (PeakSpec, BandwidthSpec) for isa in CONV_LEVELS)
+        return (*executors(), *ceilings, ClockSpec())
+    stated: Families = importlib.import_module(f"{package.__name__}.{file}").FAMILIES
+    return tuple(dict.fromkeys(spec for specs in stated.values() for spec in specs()))
 
 
 @lru_cache
@@ -55,8 +70,7 @@ def executors() -> Iterator[ExecutorSpec]:
 @lru_cache
 def corpus() -> tuple[Spec, ...]:
     """Every spec of the project's generators."""
-    ceilings = (spec(isa) for spec in (PeakSpec, BandwidthSpec) for isa in CONV_LEVELS)
-    return (*kernel_specs(), *executors(), *ceilings, ClockSpec())
+    return (*kernel_specs(), *specs_of("families"))
 
 
 def matching(pattern: str) -> tuple[Spec, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from struct import pack
 
 from asmdnn.isa.assembler import Register
-from asmdnn.isa.vector import Memory, Tail, Vector
+from asmdnn.isa.vector import Combine, Memory, Tail, Vector
 
 
 class Avx2(Vector):
@@ -33,6 +33,14 @@ class Avx2(Vector):
     def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
         self.asm.VANDPS(dst, condition, then)
 
+    def keep_last(self, x: Register, count: int) -> None:
+        lanes = [0] * (self.lanes - count) + [-1] * count
+        self.asm.VANDPS(x, x, self.asm.const(pack(f"<{self.lanes}i", *lanes), self.bytes, size=self.bytes))
+
+    def swap_quarters(self, x: Register, spare: Register, combine: Combine) -> None:
+        self.asm.VPERM2F128(spare, x, x, 1)
+        combine(x, x, spare)
+
     def end_condition(self, condition: Register) -> bool:
         return False
 
@@ -52,6 +60,9 @@ class Avx2Tail(Tail):
 
     def clear_rest(self, x: Register) -> None:
         self.vector.asm.VANDPS(x, x, self.mask)
+
+    def fill_rest(self, x: Register, filler: Register) -> None:
+        self.vector.asm.VBLENDVPS(x, filler, x, self.mask)
 
     def release(self) -> None:
         self.vector.registers.free(self.mask)

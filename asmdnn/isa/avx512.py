@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from struct import pack
 
 from asmdnn.isa.assembler import Register, mem
-from asmdnn.isa.vector import Memory, Tail, Vector
+from asmdnn.isa.vector import Combine, Memory, Tail, Vector
 
 
 class Avx512(Vector):
@@ -33,6 +33,15 @@ class Avx512(Vector):
 
     def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
         self.asm.VBLENDMPS(dst.zeroed(condition), dst, then)
+
+    def keep_last(self, x: Register, count: int) -> None:
+        lanes = [0] * (self.lanes - count) + [-1] * count
+        self.asm.VPANDD(x, x, self.asm.const(pack(f"<{self.lanes}i", *lanes), self.bytes, size=self.bytes))
+
+    def swap_quarters(self, x: Register, spare: Register, combine: Combine) -> None:
+        for order in (0b01001110, 0b10110001):
+            self.asm.VSHUFF32X4(spare, x, x, order)
+            combine(x, x, spare)
 
     def end_condition(self, condition: Register) -> bool:
         self.asm.masks.free(condition)
@@ -71,6 +80,9 @@ class Avx512Tail(Tail):
 
     def clear_rest(self, x: Register) -> None:
         self.vector.asm.VMOVAPS(x.zeroed(self.mask), x)
+
+    def fill_rest(self, x: Register, filler: Register) -> None:
+        self.vector.asm.VBLENDMPS(x.masked(self.mask), filler, x)
 
     def release(self) -> None:
         self.vector.asm.masks.free(self.mask)

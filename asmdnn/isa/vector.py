@@ -10,6 +10,7 @@ from typing import ClassVar
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 
 Memory = Pointer
+Combine = Callable[[Register, Register, Register], None]
 
 
 class Lanes:
@@ -23,6 +24,10 @@ class Lanes:
 
     def clear_rest(self, x: Register) -> None:
         """x = 0 in the other lanes."""
+        raise NotImplementedError
+
+    def fill_rest(self, x: Register, filler: Register) -> None:
+        """x = filler in the other lanes."""
         raise NotImplementedError
 
 
@@ -45,6 +50,14 @@ class Vector(Lanes):
 
     def tail(self, count: int) -> "Tail":
         """The first `count` lanes, 0 < count < lanes; `release()` gives back what it occupies."""
+        raise NotImplementedError
+
+    def end(self, count: int) -> "End":
+        """The last `count` elements of a row that is longer than a vector, as the last lanes of a vector."""
+        return End(self, count)
+
+    def keep_last(self, x: Register, count: int) -> None:
+        """x = 0 in all lanes but the last `count`, 0 < count < lanes."""
         raise NotImplementedError
 
     @contextmanager
@@ -72,6 +85,9 @@ class Vector(Lanes):
     def clear_rest(self, x: Register) -> None:
         """There are none."""
 
+    def fill_rest(self, x: Register, filler: Register) -> None:
+        """There are none."""
+
     def broadcast(self, dst: Register, src: Memory) -> None:
         self.asm.VBROADCASTSS(dst, src)
 
@@ -84,6 +100,17 @@ class Vector(Lanes):
     def fma(self, acc: Register, a: Register, b: Register | Memory) -> None:
         """acc += a * b, rounded once."""
         self.asm.VFMADD231PS(acc, a, b)
+
+    def across(self, x: Register, spare: Register, combine: Combine) -> None:
+        """Every lane of x = all its lanes combined, halves first: `combine(dst, a, b)` emits dst = a with b."""
+        self.swap_quarters(x, spare, combine)
+        for order in (0b01001110, 0b10110001):  # pairs within 128 bits, then neighbours
+            self.asm.VPERMILPS(spare, x, order)
+            combine(x, x, spare)
+
+    def swap_quarters(self, x: Register, spare: Register, combine: Combine) -> None:
+        """The part of `across` that joins pieces of 128 bits."""
+        raise NotImplementedError
 
     def stream(self, dst: Memory, src: Register) -> None:
         """Store past the caches; dst is aligned to a vector."""
@@ -149,6 +176,43 @@ class Nothing(Lanes):
 
     def clear_rest(self, x: Register) -> None:
         self.vector.zero(x)
+
+    def fill_rest(self, x: Register, filler: Register) -> None:
+        self.vector.move(x, filler)
+
+
+class End(Lanes):
+    """The last `count` lanes of a vector that ends where a row does: it has lanes of the vector before it, too.
+
+    Addresses are those where the `count` elements begin.  A store writes all lanes, which must hold what the vector
+    before stores there.
+    """
+
+    def __init__(self, vector: Vector, count: int) -> None:
+        self.vector, self.count = vector, count
+        self.back_bytes = vector.bytes - 4 * count
+
+    def load(self, dst: Register, src: Memory) -> None:
+        self.vector.load(dst, src.shifted(-self.back_bytes))
+
+    def store(self, dst: Memory, src: Register) -> None:
+        self.vector.store(dst.shifted(-self.back_bytes), src)
+
+    def clear_rest(self, x: Register) -> None:
+        self.vector.keep_last(x, self.count)
+
+    def fill_rest(self, x: Register, filler: Register) -> None:
+        """There are none that may not count twice."""
+
+
+class Broadcast(Lanes):
+    """Every lane from one element."""
+
+    def __init__(self, vector: Vector) -> None:
+        self.vector = vector
+
+    def load(self, dst: Register, src: Memory) -> None:
+        self.vector.broadcast(dst, src)
 
 
 class Tail(Lanes):

@@ -2,5 +2,6 @@
 
 from asmdnn.ops.conv import conv2d, pack_conv_weights
 from asmdnn.ops.matmul import matmul, pack_weights
+from asmdnn.ops.softmax import log_softmax, softmax
 
-__all__ = ["conv2d", "matmul", "pack_conv_weights", "pack_weights"]
+__all__ = ["conv2d", "log_softmax", "matmul", "pack_conv_weights", "pack_weights", "softmax"]

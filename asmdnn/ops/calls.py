@@ -43,11 +43,12 @@ class ArrayCall:
     """A primitive for arrays of certain shapes and strides: `call(arrays, out)`.
 
     names, labels: what the arrays are to the primitive, and to the user; the destination is last.  copied: positions of
-    arrays whose strides no kernel takes, and that are made dense first.  packer: packs an argument first.  target: the
-    destination; dims: its dims.
+    arrays whose strides no kernel takes, and that are made dense first.  packer: packs an argument first.  in_place:
+    positions of arrays that may be the destination.  target: the destination; dims: its dims.
     """
 
     __slots__ = (
+        "_in_place",
         "_labels",
         "_last",
         "_packer",
@@ -71,6 +72,7 @@ class ArrayCall:
         descs: Sequence[MemoryDesc],
         copied: Sequence[int] = (),
         packer: Packer | None = None,
+        in_place: Sequence[int] = (),
     ) -> None:
         program = primitive.program
         position = {name: i for i, name in enumerate(names)}
@@ -83,6 +85,7 @@ class ArrayCall:
         *inputs, target = descs
         self._last, self._written_bytes = len(inputs), target.size_bytes
         self._read = tuple((i, desc.size_bytes) for i, desc in enumerate(inputs) if desc.size_bytes)
+        self._in_place = frozenset(in_place)
         self.target, self.dims, self.used = target, target.dims, False
 
     @property
@@ -129,7 +132,8 @@ class ArrayCall:
         scratch_pool.give(pad)
 
     def check_output(self, writable: bool, addresses: Sequence[int]) -> None:
-        """The destination can be written and shares no byte with the arrays before it, or InvalidArguments."""
+        """The destination can be written, and shares no byte with the arrays before it but for one that it may replace;
+        or InvalidArguments."""
         last = self._last
         if not writable:
             raise InvalidArguments(f"{self._labels[last]} is read-only, it must be writable")
@@ -137,7 +141,7 @@ class ArrayCall:
         end = begin + self._written_bytes
         for i, size in self._read:
             address = addresses[i]
-            if address < end and begin < address + size:
+            if address < end and begin < address + size and not (address == begin and i in self._in_place):
                 raise InvalidArguments(f"{self._labels[last]} overlaps {self._labels[i]}, give it memory of its own")
 
     def _refuse_alignment(self, addresses: Sequence[int]) -> None:

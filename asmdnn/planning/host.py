@@ -20,6 +20,7 @@ from asmdnn.types import IsaName
 
 _given: ContextVar[Machine | None] = ContextVar("machine", default=None)
 _cap: ContextVar[Isa | None] = ContextVar("max_cpu_isa", default=None)
+_executable: set[tuple[str, "Setting"]] = set()  # what require_executable has found before
 
 
 @cache
@@ -54,9 +55,12 @@ def as_machine(machine: Machine) -> Iterator[Machine]:
         _given.reset(token)
 
 
-def setting() -> tuple[Machine | None, Isa | None, bytes | None, bytes | None]:
+Setting = tuple[Machine | None, Isa | None, tuple[bytes | None, bytes | None]]
+
+
+def setting() -> Setting:
     """All that `host()` and the cap depend on, as a key: two settings that are equal have the same defaults."""
-    return _given.get(), _cap.get(), environment.raw(environment.MACHINE), environment.raw(environment.MAX_CPU_ISA)
+    return _given.get(), _cap.get(), environment.of_host()
 
 
 def supported_isas() -> tuple[Isa, ...]:
@@ -91,6 +95,12 @@ def best_isa(machine: Machine) -> Isa:
 
 def require_executable(name: str) -> None:
     """Raise Unimplemented unless the CPU at hand, as the host and under its cap, executes the level of that name."""
+    if (name, setting()) not in _executable:
+        _decide(name)
+        _executable.add((name, setting()))
+
+
+def _decide(name: str) -> None:
     wanted, possible = isa_of(name), executable_isas()
     if wanted in possible:
         return

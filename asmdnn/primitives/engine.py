@@ -53,8 +53,8 @@ def engine_key(engine: Engine | None) -> EngineKey:
     Raises InvalidArguments for anything else than an engine.
     """
     if engine is None:
-        return (*setting(), max_threads())
-    return (*setting(), engine_or_default(engine))
+        return setting(), max_threads()
+    return setting(), engine_or_default(engine)
 
 
 def engine_or_default(engine: Engine | None) -> Engine:

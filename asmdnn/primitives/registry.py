@@ -5,7 +5,15 @@ from importlib import import_module
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.kind import Kind
 
-FOLDERS = ("convolution", "products", "elementwise", "reorder", "shuffle")
+FOLDERS = (
+    "convolution",
+    "products",
+    "elementwise",
+    "reorder",
+    "shuffle",
+    "recurrent",
+    "softmax",
+)
 KINDS: dict[type, Kind] = {
     kind.description: kind
     for folder in FOLDERS

@@ -78,6 +78,8 @@ def test_with_the_peer(capsys: pytest.CaptureFixture[str], peer: None) -> None:
     assert record["peer"] == "onednn"
     assert record["peer_impl"]
     assert record["speedup"] == pytest.approx(record["peer_us"] / record["us"], rel=1e-2)
+    assert record["low_speedup"] == pytest.approx(record["low_peer_us"] / record["low_us"], rel=1e-2)
+    assert record["low_us"] <= record["us"]
 
 
 def test_the_peer_is_the_reference_of_very_large_problems(

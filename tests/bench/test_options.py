@@ -58,6 +58,10 @@ def test_benchdnns_other_spellings() -> None:
     assert case.settings == Settings(mode="CP", dir="FWD_D", stag="abx")
 
 
+def test_the_best_level_is_the_default_one() -> None:
+    assert read("--isa=best", PROBLEM) == read(PROBLEM)
+
+
 def test_a_case_prints_what_repeats_it() -> None:
     (case,) = read("--dir=FWD_I", "--attr-post-ops=sum+relu", "--isa=avx2", "--mb=3", PROBLEM)
     text = str(case)

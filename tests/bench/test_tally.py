@@ -6,7 +6,9 @@ from asmdnn.bench.report import Record, unread
 from asmdnn.bench.tally import SHOWN_FAILURES, Tally
 
 RECORD = Record("mb1ic3ih8oc4oh6kh3ph0", "net:conv", 2, "--conv mb1ic3ih8oc4oh6kh3ph0", "conv", "net:conv")
-TIMED = replace(RECORD, status="passed", ok=True, us=100.0, peer="onednn", peer_us=200.0, speedup=2.0)
+TIMED = replace(
+    RECORD, status="passed", ok=True, us=100.0, peer="onednn", peer_us=200.0, speedup=2.0, low_speedup=3.0
+)
 COUNTS = "tests:{} passed:{} skipped:{} mistrusted:0 unimplemented:{} invalid_arguments:{} failed:{} listed:{}"
 
 
@@ -18,9 +20,9 @@ def tally_of(*records: Record) -> Tally:
 
 
 def test_counts_and_times() -> None:
-    slow = replace(TIMED, title="slow", us=1000.0, peer_us=500.0, speedup=0.5, count=1)
+    slow = replace(TIMED, title="slow", us=1000.0, peer_us=500.0, speedup=0.5, low_speedup=0.75, count=1)
     assert tally_of(TIMED, slow, replace(RECORD, status="skipped")).text().splitlines() == [
-        "speedup over onednn: geometric mean 1.000 of 2, least 0.500 (slow)",
+        "speedup over onednn: geometric mean 1.000 of 2, at the 10th percentile 1.500, least 0.500 (slow)",
         "time of all, with repetitions: 1.20 ms, peer 0.90 ms",
         COUNTS.format(3, 2, 1, 0, 0, 0, 0),
     ]

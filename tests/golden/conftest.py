@@ -4,4 +4,6 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write the hashes of the kernels as they are now")
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the hashes of kernels as they are now (-k FILE)"
+    )

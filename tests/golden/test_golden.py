@@ -4,26 +4,25 @@ import json
 import os
 import subprocess
 import sys
-from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from asmdnn.corpus.families import corpus
-from tests.generators.codes import code_of, exhaustive
-from tests.golden.hashes import hashes, hashes_of_threads
+from asmdnn.corpus.families import files, specs_of
+from tests.generators.codes import code_of
+from tests.golden.hashes import THREADS, hashes, sample
 
-FILE = Path(__file__).with_name("kernels.json")
-ROOT = FILE.parents[2]
+FOLDER = Path(__file__).with_name("kernels")
+ROOT = FOLDER.parents[2]
 MOST_NAMES = 20  # in a message
+FILES = (*files(), "families")
 
 ADVICE = """{changed}
 A refactoring must not change kernels.  If the commit means to make other code (a faster kernel, a corrected one, a
-changed name or spec, another PeachPy), run `pytest tests/golden --update-golden` and say in its message why; the
-commit that makes code faster shows the bench table.
+changed name or spec, another PeachPy), run `pytest tests/golden --update-golden -k {file}` and say in its message why;
+the commit that makes code faster shows the bench table.
 """
-
-generated = lru_cache(hashes)
 
 
 def changes(old: dict[str, str], new: dict[str, str]) -> str:
@@ -40,13 +39,18 @@ def changes(old: dict[str, str], new: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
-def test_kernels_are_what_they_were(pytestconfig: pytest.Config) -> None:
-    new = generated()
+@pytest.mark.parametrize("file", FILES)
+def test_kernels_are_what_they_were(file: str, pytestconfig: pytest.Config) -> None:
+    new, path = hashes(specs_of(file)), FOLDER / f"{file}.json"
     if pytestconfig.getoption("--update-golden", default=False):
-        FILE.write_text(json.dumps(dict(sorted(new.items())), indent=0) + "\n")
-    changed = changes(json.loads(FILE.read_text()), new)
+        path.write_text(json.dumps(dict(sorted(new.items())), indent=0) + "\n")
+    changed = changes(json.loads(path.read_text()) if path.exists() else {}, new)
     if changed:
-        pytest.fail(ADVICE.format(changed=changed), pytrace=False)
+        pytest.fail(ADVICE.format(changed=changed, file=file), pytrace=False)
+
+
+def test_no_file_is_left_over() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == set(FILES)
 
 
 def test_changes_are_named() -> None:
@@ -61,17 +65,18 @@ def test_changes_are_named() -> None:
     assert many.endswith("\n  ... and 10 more")
 
 
-def test_again() -> None:
-    """The same bytes a second time, in two threads at once, and with a listing."""
-    assert hashes_of_threads(2) == [generated()] * 2
-    assert all(len(code_of(spec).data) for spec in corpus() if spec not in exhaustive())
+@pytest.mark.parametrize("file", FILES)
+def test_again(file: str) -> None:
+    """The same bytes with a listing, and in another process, of two threads that start together with cold caches.
 
-
-def test_in_another_process() -> None:
-    """Neither the order of sets, nor the cap on the ISA, nor threads that start with cold caches matter."""
+    Neither the order of sets nor the cap on the ISA matters.
+    """
+    expected = {spec.name: sha256(code_of(spec).data).hexdigest() for spec in sample(file)}
     environment = {**os.environ, "PYTHONHASHSEED": "271828", "ASMDNN_MAX_CPU_ISA": "avx2", "PYTHONPATH": str(ROOT)}
     run = subprocess.run(
-        [sys.executable, "-m", "tests.golden.hashes"], cwd=ROOT, env=environment, capture_output=True, text=True
+        [sys.executable, "-m", "tests.golden.hashes", file], cwd=ROOT, env=environment, capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout) == [generated()] * 2
+    assert json.loads(run.stdout) == [expected] * THREADS
+    golden = json.loads((FOLDER / f"{file}.json").read_text())
+    assert expected == {name: golden[name] for name in expected}

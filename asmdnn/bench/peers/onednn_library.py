@@ -75,6 +75,9 @@ int dnnl_inner_product_backward_data_primitive_desc_create(handle *desc, handle 
 int dnnl_inner_product_backward_weights_primitive_desc_create(handle *desc, handle engine, handle src,
     handle diff_weights, handle diff_bias, handle diff_dst, handle hint_forward, handle attr);
 
+int dnnl_softmax_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
+    handle dst, int axis, handle attr);
+
 void omp_set_num_threads(int count);
 """
 STATUS = ("success", "out of memory", "invalid arguments", "unimplemented", "last implementation", "runtime error")

@@ -33,12 +33,16 @@ def apply_program(
 
 
 def apply_to_each(
-    program: Program, v: Vector, sources: Sequence[Sequence[Source]], registers: Sequence[Register], slots: Slots
+    program: Program,
+    v: Vector,
+    sources: Sequence[Sequence[Source | Register]],
+    registers: Sequence[Register],
+    slots: Slots,
 ) -> list[list[Register]]:
     """The registers that hold each result of program(sources), for each of several vectors; sources[i] is where input i
-    of each vector is.  All results of all vectors must fit into `registers`."""
+    of each vector is: in memory, or in one of `registers`, which are overwritten.  All results must fit into them."""
     vectors = len(sources[0])
-    common = {i for i, of_input in enumerate(sources) if of_input[0].lanes is None}
+    common = {i for i, of_input in enumerate(sources) if isinstance(of_input[0], Source) and of_input[0].lanes is None}
     steps, results = side_by_side(program, vectors, common)
     flat = [source for of_input in sources for source in of_input]
     together = [result for of_vectors in results for result in of_vectors]

@@ -31,11 +31,11 @@ from asmdnn.generators.functions.chain import (
     words_of,
 )
 from asmdnn.generators.functions.code import apply_to_each
-from asmdnn.generators.functions.pointers import OperandPointers, all_fit
+from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.move.shuffle_body import if_aligned
-from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -159,21 +159,8 @@ class MapCode:
         for argument in (SRC, *(result.argument for result in spec.results)):
             self.pointers[argument] = asm.gp.take(f"argument {argument}")
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
-        homes = {argument: mem(asm.frame, 8 * argument, size=8) for argument in sorted(self.steps)}
-        self.in_registers = all_fit(asm, len(homes), OTHER_REGISTERS)
-        if spec.rows > 1 and not self.in_registers:
-            homes = {argument: self.on_stack(word) for argument, word in homes.items()}
-        self.operands = OperandPointers(asm, homes, OTHER_REGISTERS)
+        self.operands = RowPointers(asm, self.steps, spec.rows, OTHER_REGISTERS)
         self.at = asm.gp.take("bytes into the row")
-
-    def on_stack(self, word: Pointer) -> Pointer:
-        """A copy of a word of the frame, which a kernel may not write, to be moved from row to row."""
-        asm = self.v.asm
-        copy, pointer = asm.stack(8), asm.gp.take("post-op's operand")
-        asm.MOV(pointer, word)
-        asm.MOV(copy, pointer)
-        asm.gp.free(pointer)
-        return copy
 
     def pointer(self, argument: int) -> Register:
         return self.pointers[argument] if argument in self.pointers else self.operands.register(argument)
@@ -250,10 +237,8 @@ class MapCode:
         return Source(lambda: mem(self.pointer(argument), at, size=v.bytes, index=index), part)
 
     def next_row(self) -> None:
-        asm = self.v.asm
-        rows = {result.argument: result.row_bytes for result in self.spec.results}
-        for argument, step in {SRC: self.spec.src.row_bytes, **rows, **self.steps}.items():
+        results = {result.argument: result.row_bytes for result in self.spec.results}
+        for argument, step in {SRC: self.spec.src.row_bytes, **results}.items():
             if step:
-                asm.ADD(self.pointer(argument), step)
-                if argument in self.steps and not self.in_registers:
-                    asm.MOV(self.operands.homes[argument], self.pointer(argument))
+                self.v.asm.ADD(self.pointers[argument], step)
+        self.operands.next_row()

@@ -5,7 +5,7 @@ A chain of 32 post-ops can read more tensors than there are general-purpose regi
 
 from collections.abc import Mapping
 
-from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 
 WINDOW = 4  # registers in turn for pointers that do not all fit: an instruction, and the load before it, need two
 
@@ -50,3 +50,32 @@ class OperandPointers:
 def all_fit(asm: Assembler, count: int, spare: int = 0) -> bool:
     """Whether so many pointers can stay in registers of their own."""
     return count + spare <= asm.gp.available
+
+
+class RowPointers(OperandPointers):
+    """Those that move on by `steps` bytes, by argument, from row to row of `rows`.
+
+    Where they do not all fit, they lie in copies of the frame's words, which a kernel may not write.
+    """
+
+    def __init__(self, asm: Assembler, steps: Mapping[int, int], rows: int, spare: int = 0) -> None:
+        homes = {argument: mem(asm.frame, 8 * argument, size=8) for argument in sorted(steps)}
+        self.steps, self.in_registers = steps, all_fit(asm, len(homes), spare)
+        if rows > 1 and not self.in_registers:
+            homes = {argument: _on_stack(asm, word) for argument, word in homes.items()}
+        super().__init__(asm, homes, spare)
+
+    def next_row(self) -> None:
+        for argument, step in self.steps.items():
+            if step:
+                self.asm.ADD(self.register(argument), step)
+                if not self.in_registers:
+                    self.asm.MOV(self.homes[argument], self.register(argument))
+
+
+def _on_stack(asm: Assembler, word: Pointer) -> Pointer:
+    copy, pointer = asm.stack(8), asm.gp.take("post-op's operand")
+    asm.MOV(pointer, word)
+    asm.MOV(copy, pointer)
+    asm.gp.free(pointer)
+    return copy

@@ -145,7 +145,9 @@ class Grouping:
             return Group(nodes[0], nodes[1:], nodes[0].outputs[0], result)
         made = {node.outputs[0] for node in nodes}
         outside = [name for node in nodes for name in node.inputs if name != NOTHING and name not in made]
-        whole = [x for x in outside if self.graph.shape(x) == self.graph.shape(result) and not self.graph.is_constant(x)]
+        whole = [
+            x for x in outside if self.graph.shape(x) == self.graph.shape(result) and not self.graph.is_constant(x)
+        ]
         return Group(None, nodes, (whole or [NOTHING])[0], result)
 
 

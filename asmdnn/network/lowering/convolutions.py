@@ -33,7 +33,9 @@ def lower_conv(steps: Steps, group: Group) -> None:
         constants["bias"] = (bias, data)
     assert groups >= 1
     desc = desc.with_formats({"src": wanted})
-    steps.add(group.nodes, group.label, desc, {"src": source, **tail.places()}, {"dst": group.result}, constants, tail.attr())
+    steps.add(
+        group.nodes, group.label, desc, {"src": source, **tail.places()}, {"dst": group.result}, constants, tail.attr()
+    )
 
 
 def description(steps: Steps, node: Node) -> ConvolutionForward:

@@ -116,5 +116,7 @@ def lower_broadcast(steps: Steps, group: Group) -> None:
     ends = Tail(steps, group.maps, NOTHING)
     sources = {f"src{i}": ends.place(name) for i, name in enumerate(first.inputs)}
     descs = {name: place.desc for name, place in sources.items()}
-    desc = BinaryForward(SIMPLE[first.op], descs["src0"], descs["src1"], MemoryDesc(shape, f32, "abcdefghijkl"[: len(shape)]))  # type: ignore[arg-type]
+    desc = BinaryForward(
+        SIMPLE[first.op], descs["src0"], descs["src1"], MemoryDesc(shape, f32, "abcdefghijkl"[: len(shape)])
+    )  # type: ignore[arg-type]
     steps.add(group.nodes, group.label, desc, {**sources, **tail.places()}, {"dst": group.result}, attr=tail.attr())

@@ -35,5 +35,3 @@ def lower(steps: Steps, group: Group) -> None:
         lowering(steps, group)
     except AsmdnnError as error:  # Unimplemented, with the reasons of all implementations
         raise Refused(str(error)) from None
-
-

@@ -120,9 +120,7 @@ def lower_concat(steps: Steps, group: Group) -> None:
     steps.places[group.result] = [target]
 
 
-def common_format(
-    steps: Steps, names: tuple[str, ...], dims: tuple[int, ...], sizes: list[int] | None
-) -> MemoryDesc:
+def common_format(steps: Steps, names: tuple[str, ...], dims: tuple[int, ...], sizes: list[int] | None) -> MemoryDesc:
     """The format of the first operand, if all have it and no channel count cuts a block; else row-major."""
     descs = [steps.place(name).desc for name in names]
     blocks = {desc.inner_blocks for desc in descs}

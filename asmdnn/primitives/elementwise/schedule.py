@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.elementwise import DST, SRC, ElementwiseSpec
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -33,6 +35,7 @@ ROW_CYCLES = 4
 ZERO_ISA = "avx2"  # its zeros serve every level
 
 Spec = ElementwiseSpec | RowsSpec
+AnySpec = TypeVar("AnySpec", bound=KernelSpec)
 MainOp = Callable[[Mapping[str, Operand]], PostOp]
 
 
@@ -71,15 +74,21 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
             index.setdefault(spec, len(index))
             calls.append((spec, piece, tuple(x for x in piece.loops if x is not row and x is not rows)))
     in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
-    phases = phases_of(calls, index, views(tuple(tensors)))
+    phases = phases_of(calls, index, views(tuple(tensors)), cost)
     plan = Plan(name, phases, tensors, {}, {}, (request.dst[0],), in_place)
     return between_reorders(plan, passed)
 
 
 def phases_of(
-    calls: Sequence[tuple[Spec, Box, tuple[Loop, ...]]], index: Mapping[Spec, int], arguments: tuple[View, ...]
+    calls: Sequence[tuple[AnySpec, Box, tuple[Loop, ...]]],
+    index: Mapping[AnySpec, int],
+    arguments: tuple[View, ...],
+    cost: Callable[[AnySpec], int],
 ) -> tuple[Phase, ...]:
-    """One phase of all records, or, where there are many, rounds of each box apart from the others."""
+    """One phase of all records, or, where there are many, rounds of each box apart from the others.
+
+    calls: a kernel, its box, and the loops of the box outside of the kernel; cost: of a call, in cycles.
+    """
     kernels = tuple(index)
     if sum(prod(loop.extent for loop in outer) for _, _, outer in calls) > MANY:
         found: list[Phase] = []

@@ -19,6 +19,7 @@ from asmdnn.generators.functions.program import bits_of
 LOG2_E = float.fromhex("0x1.715476p+0")
 LN2_HIGH = float.fromhex("0x1.62e4p-1")  # 16 bits
 LN2_LOW = float.fromhex("0x1.7f7d1cp-20")
+LN2 = float.fromhex("0x1.62e43p-1")
 Q = tuple(map(float.fromhex, ("0x1.fffffep-2", "0x1.5554aep-3", "0x1.5556eep-5", "0x1.122a72p-7", "0x1.6ba6d2p-10")))
 INTEGERS = 1.5 * 2.0**23  # added to a number below 2^22, this leaves its nearest integer in the low bits
 SIGN = 0x80000000
@@ -26,6 +27,7 @@ MOST_F32 = float.fromhex("0x1.fffffep+127")
 BIAS = 127  # of the exponent of a f32
 LEAST, MOST = -112.0, 89.0  # below, |x| e^x is 0; above, e^x is infinite
 FURTHEST_SCALED = 170.0  # to both sides, what exp_between can take; below -170, x e^(scale x) is 0 too
+LEAST_FLUSHED = -88.0  # its 2^n is 2^-127, which is made as 0
 LIFT = 40  # 2^LIFT e^LEAST is a normal number, and so is 2^LIFT e^50
 LOWERED = 2.0**-LIFT
 LEAST_MINUS_1 = -20.0  # e^x - 1 is -1 below
@@ -196,3 +198,11 @@ def mish(build: Builder, x: Value) -> Value:
     above = build.fma(lifted, LOWERED, 2.0)
     part = lifted * y * above / build.fma(lifted, above, 2.0 / LOWERED)
     return part - (y - z)  # which is 0 below MOST_MISH, the sign of part's zeros being kept
+
+
+def flushed_exp(build: Builder, x: Value) -> Value:
+    """e^x where x <= 80, and 0 below 2^-127; NaN stays.  ln2 is one number: e^x is off by 4 ulp at most, which is less
+    than what rounding x, a difference of numbers up to 88, makes of it."""
+    integer = build.fma(build.op("max", LEAST_FLUSHED, x), LOG2_E, INTEGERS + BIAS)
+    r = build.fnma(integer - (INTEGERS + BIAS), LN2, build.op("max", LEAST_FLUSHED, x))
+    return build.horner(r, (1.0, 1.0, *Q)) * build.op("shl", integer, immediate=23)

@@ -1,0 +1,1 @@
+"""Recurrent layers for the bench: problems, data, and the answer from the equations."""

@@ -1,0 +1,212 @@
+"""One step of each recurrent cell and its gradients, from the equations of oneDNN's RNN primitives.
+
+x is f32[n, c], h and c the states f32[n, r] and f32[n, units]; W, U, B are the weights of layer and iteration and the
+bias, and * is element by element.
+
+    VANILLA_RNN   h' = f(x W + h U + B)
+    VANILLA_LSTM  i = s(x W_i + h U_i + P_i * c + B_i), f alike, g = tanh(x W_g + h U_g + B_g), c' = f * c + i * g,
+                  o = s(x W_o + h U_o + P_o * c' + B_o), h' = o * tanh(c'), or that times the projection
+    VANILLA_GRU   u = s(x W_u + h U_u + B_u), r alike, o = tanh(x W_o + (r * h) U_o + B_o), h' = u * h + (1 - u) * o
+    LBR_GRU       as VANILLA_GRU, but o = tanh(x W_o + r * (h U_o + B_4) + B_o)
+
+Gates are in oneDNN's order: i f g o and u r o.  A gradient is named d of what it is of; of a gate it is that of the sum
+inside its function.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+from asmdnn.bench.recurrent.bounded import Bounded, stacked, zeros
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Of one layer in one direction: layer [c, gates, units], iter [r, gates, units], bias [gates or 4, units],
+    peephole [3, units] of i f o, projection [units, r].  Or their gradients."""
+
+    layer: Bounded
+    iter: Bounded
+    bias: Bounded
+    peephole: Bounded | None = None
+    projection: Bounded | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Of the vanilla cell: relu, tanh or logistic; alpha is relu's slope below 0."""
+
+    name: str = "tanh"
+    alpha: float = 0.0
+
+    def of(self, x: Bounded) -> Bounded:
+        if self.name == "relu":
+            return x.relu(self.alpha)
+        return x.tanh() if self.name == "tanh" else x.logistic()
+
+    def gradient(self, result: Bounded) -> Bounded:
+        if self.name == "relu":
+            return result.slope(self.alpha)
+        return 1.0 - result * result if self.name == "tanh" else result * (1.0 - result)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step was given, and what it computed: h and c, and by name whatever its gradients need."""
+
+    x: Bounded
+    h0: Bounded
+    c0: Bounded | None
+    h: Bounded
+    c: Bounded | None
+    gates: tuple[Bounded, ...]
+    hidden: Bounded  # h before the projection; for LBR_GRU h U_o + B_4
+
+
+@dataclass(frozen=True, slots=True)
+class Gradients:
+    """Of a step: what goes on to x, h and c, and what is added to those of the weights."""
+
+    x: Bounded
+    h: Bounded
+    c: Bounded | None
+    weights: Weights
+
+
+Forward = Callable[[Bounded, Bounded, Bounded | None, Weights, Function], Step]
+Backward = Callable[[Step, Bounded, Bounded | None, Weights, Function], Gradients]
+
+
+def rnn(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> Step:
+    result = function.of(x @ w.layer[:, 0] + h @ w.iter[:, 0] + w.bias[0])
+    return Step(x, h, None, result, None, (result,), result)
+
+
+def rnn_gradients(step: Step, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> Gradients:
+    return spread(step, [dh * function.gradient(step.h)], w)
+
+
+def lstm(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> Step:
+    assert c is not None
+    i, f, g, o = (x @ w.layer[:, gate] + h @ w.iter[:, gate] + w.bias[gate] for gate in range(4))
+    if w.peephole is not None:
+        i, f = i + w.peephole[0] * c, f + w.peephole[1] * c
+    i, f, g = i.logistic(), f.logistic(), g.tanh()
+    cell = f * c + i * g
+    o = (o if w.peephole is None else o + w.peephole[2] * cell).logistic()
+    hidden = o * cell.tanh()
+    result = hidden if w.projection is None else hidden @ w.projection
+    return Step(x, h, c, result, cell, (i, f, g, o), hidden)
+
+
+def lstm_gradients(step: Step, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> Gradients:
+    assert dc is not None and step.c is not None and step.c0 is not None
+    i, f, g, o = step.gates
+    projection = None
+    if w.projection is not None:
+        projection = step.hidden.T @ dh
+        dh = dh @ w.projection.T
+    squashed = step.c.tanh()
+    d_o = dh * squashed * o * (1.0 - o)
+    dc = dc + dh * o * (1.0 - squashed * squashed)
+    if w.peephole is not None:
+        dc = dc + d_o * w.peephole[2]
+    d_i, d_f, d_g = dc * g * i * (1.0 - i), dc * step.c0 * f * (1.0 - f), dc * i * (1.0 - g * g)
+    dc0, peephole = dc * f, None
+    if w.peephole is not None:
+        dc0 = dc0 + d_i * w.peephole[0] + d_f * w.peephole[1]
+        peephole = stacked([(d_i * step.c0).sum_rows(), (d_f * step.c0).sum_rows(), (d_o * step.c).sum_rows()])
+    found = spread(step, [d_i, d_f, d_g, d_o], w)
+    weights = Weights(found.weights.layer, found.weights.iter, found.weights.bias, peephole, projection)
+    return Gradients(found.x, found.h, dc0, weights)
+
+
+def gru(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> Step:
+    u, r = ((x @ w.layer[:, gate] + h @ w.iter[:, gate] + w.bias[gate]).logistic() for gate in range(2))
+    o = (x @ w.layer[:, 2] + (r * h) @ w.iter[:, 2] + w.bias[2]).tanh()
+    return Step(x, h, None, u * h + (1.0 - u) * o, None, (u, r, o), o)
+
+
+def gru_gradients(step: Step, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> Gradients:
+    u, r, o = step.gates
+    d_u, d_o = dh * (step.h0 - o) * u * (1.0 - u), dh * (1.0 - u) * (1.0 - o * o)
+    d_reset = d_o @ w.iter[:, 2].T  # of r * h
+    d_r = d_reset * step.h0 * r * (1.0 - r)
+    found = spread(step, [d_u, d_r, d_o], w)
+    dh0 = dh * u + d_reset * r + d_u @ w.iter[:, 0].T + d_r @ w.iter[:, 1].T
+    d_iter = stacked([step.h0.T @ d_u, step.h0.T @ d_r, (r * step.h0).T @ d_o], 1)
+    return Gradients(found.x, dh0, None, Weights(found.weights.layer, d_iter, found.weights.bias))
+
+
+def lbr_gru(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> Step:
+    u, r = ((x @ w.layer[:, gate] + h @ w.iter[:, gate] + w.bias[gate]).logistic() for gate in range(2))
+    hidden = h @ w.iter[:, 2] + w.bias[3]
+    o = (x @ w.layer[:, 2] + w.bias[2] + r * hidden).tanh()
+    return Step(x, h, None, u * h + (1.0 - u) * o, None, (u, r, o), hidden)
+
+
+def lbr_gru_gradients(step: Step, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> Gradients:
+    u, r, o = step.gates
+    d_u, d_o = dh * (step.h0 - o) * u * (1.0 - u), dh * (1.0 - u) * (1.0 - o * o)
+    d_r, d_hidden = d_o * step.hidden * r * (1.0 - r), d_o * r
+    found = spread(step, [d_u, d_r, d_o], w, [d_u, d_r, d_hidden])
+    d_bias = stacked([gate.sum_rows() for gate in (d_u, d_r, d_o, d_hidden)])
+    return Gradients(found.x, found.h + dh * u, None, Weights(found.weights.layer, found.weights.iter, d_bias))
+
+
+def spread(step: Step, gates: Sequence[Bounded], w: Weights, iterated: Sequence[Bounded] | None = None) -> Gradients:
+    """Gradients of the gates' sums to all that they are sums of; `iterated`: those of h U, if they differ."""
+    iterated = gates if iterated is None else iterated
+    layer = stacked([step.x.T @ gate for gate in gates], 1)
+    recurrent = stacked([step.h0.T @ gate for gate in iterated], 1)
+    bias = stacked([gate.sum_rows() for gate in gates])
+    dx = reduce(add, (gate @ w.layer[:, number].T for number, gate in enumerate(gates)))
+    dh = reduce(add, (gate @ w.iter[:, number].T for number, gate in enumerate(iterated)))
+    return Gradients(dx, dh, None, Weights(layer, recurrent, bias))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """gates, biases: how many it has."""
+
+    forward: Forward
+    backward: Backward
+    gates: int
+    biases: int
+
+
+CELLS = {
+    "VANILLA_RNN": Cell(rnn, rnn_gradients, 1, 1),
+    "VANILLA_LSTM": Cell(lstm, lstm_gradients, 4, 4),
+    "VANILLA_GRU": Cell(gru, gru_gradients, 3, 3),
+    "LBR_GRU": Cell(lbr_gru, lbr_gru_gradients, 3, 4),
+}
+
+
+def added(total: Weights, more: Weights) -> Weights:
+    """Gradients of the weights over several steps."""
+
+    def both(a: Bounded | None, b: Bounded | None) -> Bounded | None:
+        return None if a is None or b is None else a + b
+
+    return Weights(
+        total.layer + more.layer,
+        total.iter + more.iter,
+        total.bias + more.bias,
+        both(total.peephole, more.peephole),
+        both(total.projection, more.projection),
+    )
+
+
+def no_gradients(w: Weights) -> Weights:
+    def empty(x: Bounded) -> Bounded:
+        return zeros(*x.value.shape)
+
+    return Weights(
+        empty(w.layer),
+        empty(w.iter),
+        empty(w.bias),
+        None if w.peephole is None else empty(w.peephole),
+        None if w.projection is None else empty(w.projection),
+    )

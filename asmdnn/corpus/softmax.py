@@ -1,0 +1,54 @@
+"""The specs of softmax: rows that registers hold, alone and together, longer ones, lanes side by side; chains."""
+
+from collections.abc import Iterator
+
+from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
+from asmdnn.generators.functions.softmax import SoftmaxSpec
+from asmdnn.generators.functions.softmax_code import rows_held
+from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
+
+GAP = 3  # elements between rows
+
+
+def chains(elements: int) -> tuple[tuple[PostOp, ...], tuple[PostOp, ...]]:
+    """A scale and a mask before; behind a tensor, and a number a row."""
+    row_bytes = 4 * elements
+    before = (EltwiseOp("linear", 0.25, 0.0, 1.0), BinaryOp("add", Operand(2, row_bytes, 0, False)))
+    return before, (BinaryOp("mul", Operand(3, row_bytes + 4, 0, False)), BinaryOp("add", Operand(4, 8, 0, True)))
+
+
+def held(isa: str) -> Iterator[SoftmaxSpec]:
+    """Parts of a vector, one, several and an end; one row, as many as fit, and one more."""
+    lanes = LANES[isa]
+    for elements in (1, lanes - 1, lanes, lanes + 1, 3 * lanes - 2, lanes * rows_held(isa, 1)):
+        some = rows_held(isa, elements)
+        for rows in dict.fromkeys((1, some + 1)):
+            yield SoftmaxSpec(isa, rows, elements, 4 * elements, 4 * (elements + GAP))
+    for elements in (lanes - 2, lanes + 2):
+        yield SoftmaxSpec(isa, 3, elements, 4 * elements, 4 * elements, *chains(elements))
+
+
+def long(isa: str) -> Iterator[SoftmaxSpec]:
+    """Around the loop's turn; logarithms of rows of any length."""
+    lanes, turn = LANES[isa], LANES[isa] * rows_held(isa, 1)
+    for elements in (turn + 1, 2 * turn, 2 * turn + lanes + 2):
+        yield SoftmaxSpec(isa, 2, elements, 4 * (elements + GAP), 4 * elements, prefetches=elements == 2 * turn)
+    for elements in (3, lanes, turn + 3):
+        yield SoftmaxSpec(isa, 2, elements, 4 * (elements + GAP), 4 * elements, log=True)
+    for log in (False, True):
+        yield SoftmaxSpec(isa, 2, turn + 2, 4 * (turn + 2), 4 * (turn + 2), *chains(turn + 2), log=log)
+
+
+def apart(isa: str) -> Iterator[SoftmaxLanesSpec]:
+    """Lanes of part of a vector, and around a group of vectors; one row and some."""
+    lanes = LANES[isa]
+    group = lanes * rows_held(isa, 2 * lanes)
+    for rows, elements in ((1, 3), (5, lanes - 1), (3, lanes), (2, group * 2 + lanes + 1)):
+        for log in (False, True):
+            yield SoftmaxLanesSpec(isa, rows, elements, 4 * (elements + GAP), 4 * elements, log=log)
+    for log in (False, True):
+        yield SoftmaxLanesSpec(isa, 3, lanes + 2, 4 * (lanes + 2), 4 * (lanes + 2), *chains(lanes + 2), log=log)
+
+
+FAMILIES = of_levels("softmax", held=held, long=long, lanes=apart)

@@ -1,0 +1,94 @@
+"""What kernels share that work along dense rows: the walk over a row's vectors, and what rows touch."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from asmdnn.generators.contract import Range
+from asmdnn.generators.functions.chain import operands_read
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.values import Source
+from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.vector import Lanes, Vector
+
+F32_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Consecutive vectors of a row: how each is accessed, and where the first one begins."""
+
+    v: Vector
+    parts: Sequence[Lanes]
+    offset_bytes: int
+    index: Register | None
+
+    @property
+    def count(self) -> int:
+        return len(self.parts)
+
+    def at(self, pointer: Register, j: int, further_bytes: int = 0) -> Pointer:
+        """Vector j of the row that begins so many bytes behind the pointer."""
+        offset = self.offset_bytes + j * self.v.bytes + further_bytes
+        return mem(pointer, offset, size=self.v.bytes, index=self.index)
+
+    def sources(self, pointer: Callable[[], Register], element: bool = False, further_bytes: int = 0) -> list[Source]:
+        """Of every vector, or of the one element that counts for all of the row."""
+        if element:
+            return [Source(lambda: mem(pointer(), further_bytes, size=4), None)] * self.count
+        return [
+            Source(lambda j=j: self.at(pointer(), j, further_bytes), part)  # type: ignore[misc]
+            for j, part in enumerate(self.parts)
+        ]
+
+
+class Walk:
+    """Over all vectors of rows of so many elements.  Takes a register for the place, and what a tail needs."""
+
+    def __init__(self, v: Vector, elements: int) -> None:
+        self.v = v
+        self.full, rest = divmod(elements, v.lanes)
+        self.tail = v.tail(rest) if rest else None
+        self.place = v.asm.gp.take("bytes into the row")
+
+    @property
+    def parts(self) -> list[Lanes]:
+        """All vectors of a row."""
+        return [*[self.v] * self.full, *[self.tail] * (self.tail is not None)]  # type: ignore[list-item]
+
+    def each(self, together: int, name: str, body: Callable[[Vectors], None]) -> None:
+        """`body` for every vector, so many at a time: in a loop, then the rest, the tail among them."""
+        v, asm = self.v, self.v.asm
+        groups = self.full // together
+        if groups > 1:
+            start = asm.new_label(name)
+            asm.XOR(self.place, self.place)
+            asm.bind(start)
+            body(Vectors(v, [v] * together, 0, self.place))
+            asm.ADD(self.place, together * v.bytes)
+            asm.CMP(self.place, groups * together * v.bytes)
+            asm.JB(start)
+        parts, done = self.parts, groups * together if groups > 1 else 0
+        for first in range(done, len(parts), together):
+            body(Vectors(v, parts[first : first + together], first * v.bytes, None))
+
+
+def rows_touched(argument: int, rows: int, row_bytes: int, elements: int) -> tuple[Range, ...]:
+    """`rows` rows of so many f32."""
+    size = F32_BYTES * elements
+    if rows == 1 or row_bytes == size:
+        return (Range(argument, 0, (rows - 1) * row_bytes + size),)
+    return tuple(dict.fromkeys(Range(argument, r * row_bytes, r * row_bytes + size) for r in range(rows)))
+
+
+def operands_touched(chain: tuple[PostOp, ...], rows: int, elements: int) -> tuple[Range, ...]:
+    """What a chain reads beside its vectors and the destination."""
+    return tuple(
+        found
+        for operand in tensors_read(chain)
+        for found in rows_touched(operand.argument, rows, operand.row_bytes, 1 if operand.element else elements)
+    )
+
+
+def tensors_read(chain: tuple[PostOp, ...]) -> tuple[Operand, ...]:
+    """Of operands_read(chain) those that are not the destination."""
+    return tuple(operand for operand in operands_read(chain) if operand is not OLD_DST)

@@ -1,0 +1,51 @@
+"""Softmax of dense rows: of x = before(src), element by element,
+
+    dst = after(e^(x - max x) / sum of e^(x - max x)),   or   dst = after(x - max x - log(sum of e^(x - max x)))
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32[rows, elements] | rows src_row_bytes apart, elements dense |
+| dst     | f32[rows, elements] | rows dst_row_bytes apart, elements dense; may be src; holds e^(x - max x) meanwhile |
+| 2, 3 .. | f32[rows, elements] | operands of before and after, each laid out as its Operand says |
+
+e^(x - max x) is 0 below 2^-127.  A row with NaN or +infinity, or with nothing but -infinity, becomes NaN.
+
+Rows of few vectors stay in registers between maximum and product, several rows at a time, so that they share the
+latency of maxima and sums across lanes.  Others are walked three times: the maximum; the exponentials, which are summed
+and stored; the products.  Sums are in an order that depends on the number of elements alone.
+"""
+
+from dataclasses import dataclass
+
+from asmdnn.generators.contract import Footprint
+from asmdnn.generators.functions.softmax_code import HeldRows, LongRows, rows_held
+from asmdnn.generators.functions.softmax_shape import SoftmaxShape
+from asmdnn.isa.assembler import Assembler
+from asmdnn.isa.vectors import vector_of
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxSpec(SoftmaxShape):
+    """Everything that the bytes of a softmax kernel depend on.  log: of the second form.  prefetches: src is asked for
+    ahead, which pays where it comes from memory."""
+
+    prefetches: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.named(f"{self.rows}x{self.elements}")
+
+    @property
+    def held(self) -> int:
+        """How many rows registers hold at a time, 0 if none."""
+        return 0 if self.log else rows_held(self.isa, self.elements)
+
+    def footprint(self) -> Footprint:
+        return self.touched(rereads=not self.log and not self.held)
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[])."""
+        v = vector_of(self.isa, asm)
+        code = HeldRows(self, v) if self.held else LongRows(self, v, self.prefetches)
+        code.all_rows()
+        asm.ret()

@@ -1,0 +1,351 @@
+"""The code of softmax.py, for rows that registers hold and for longer ones."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from struct import pack
+
+from asmdnn.generators.functions.chain import compose, operands_of
+from asmdnn.generators.functions.code import apply_to_each
+from asmdnn.generators.functions.eltwise.exponential import flushed_exp
+from asmdnn.generators.functions.eltwise.logarithm import log
+from asmdnn.generators.functions.expression import Builder
+from asmdnn.generators.functions.pointers import RowPointers
+from asmdnn.generators.functions.postops import Operand, PostOp
+from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.rows import Vectors, Walk
+from asmdnn.generators.functions.softmax_shape import SoftmaxShape
+from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.vector import Broadcast, Combine, Lanes, Vector
+from asmdnn.isa.vectors import VECTORS, lanes_of
+
+INFINITY = float("inf")
+ACCUMULATORS = 4
+REGISTERS_OF_POWER = 3
+LINE_BYTES, AHEAD_BYTES = 64, 2048
+OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
+
+
+def rows_held(isa: str, elements: int) -> int:
+    """How many rows of so many elements registers hold, beside what exponentials need."""
+    return VECTORS[isa].count // 2 // -(-elements // lanes_of(isa))
+
+
+@lru_cache
+def power() -> Program:
+    """e^x."""
+    build = Builder(1)
+    return build.finish(flushed_exp(build, build.inputs[0]))
+
+
+@lru_cache
+def exponential(before: tuple[PostOp, ...]) -> Program:
+    """e^(before(x, operands) - most)."""
+    build = Builder(2 + len(operands_of(before)))
+    *inputs, most = build.inputs
+    return build.finish(flushed_exp(build, build.insert(compose(before), inputs) - most))
+
+
+@lru_cache
+def quotient(after: tuple[PostOp, ...]) -> Program:
+    """after(x * factor, operands)."""
+    build = Builder(2 + len(operands_of(after)))
+    x, factor, *operands = build.inputs
+    return build.finish(build.insert(compose(after), [x * factor, *operands]))
+
+
+@lru_cache
+def logarithm(before: tuple[PostOp, ...], after: tuple[PostOp, ...]) -> Program:
+    """after(before(x, its operands) - most - log_sum, its operands)."""
+    own = len(operands_of(before))
+    build = Builder(3 + own + len(operands_of(after)))
+    x, most, log_sum, *operands = build.inputs
+    result = build.insert(compose(before), [x, *operands[:own]]) - most - log_sum
+    return build.finish(build.insert(compose(after), [result, *operands[own:]]))
+
+
+@lru_cache
+def log_program() -> Program:
+    build = Builder(1)
+    return build.finish(log(build, build.inputs[0]))
+
+
+class Computation:
+    """Programs on registers: what all kinds share."""
+
+    def __init__(self, v: Vector) -> None:
+        self.v, self.slots = v, Slots(v)
+
+    def apply(self, program: Program, inputs: Sequence[Sequence[Source | Register]]) -> list[Register]:
+        """The program's result for each vector, in registers that are taken; inputs that are registers are given up."""
+        v = self.v
+        held = [x for of_input in inputs for x in of_input if isinstance(x, Register)]
+        registers = [*v.registers.take("values", v.registers.available), *held]
+        (results,) = apply_to_each(program, v, inputs, registers, self.slots)
+        v.registers.free(*(register for register in registers if register not in results))
+        return list(results)
+
+    def constant(self, dst: Register, number: float) -> None:
+        self.v.broadcast(dst, self.v.asm.const(pack("<f", number), 4, size=4))
+
+    def inverse(self, x: Register) -> None:
+        one = self.v.registers.take("1")
+        self.constant(one, 1.0)
+        self.v.asm.VDIVPS(x, one, x)
+        self.v.registers.free(one)
+
+
+class Rows(Computation):
+    """Pointers, which move from row to row, and where operands are."""
+
+    def __init__(self, spec: SoftmaxShape, v: Vector, together: int) -> None:
+        super().__init__(v)
+        asm = v.asm
+        self.spec, self.together = spec, together
+        self.src, self.dst = (asm.gp.take(name) for name in ("src", "dst"))
+        for argument, pointer in enumerate((self.src, self.dst)):
+            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        operands = [operand for operand in operands_of((*spec.before, *spec.after)) if operand]
+        steps = {operand.argument: operand.row_bytes * together for operand in operands}
+        self.operands = RowPointers(asm, steps, spec.rows, OTHER_REGISTERS)
+
+    def all_rows(self) -> None:
+        asm, groups = self.v.asm, self.spec.rows // self.together
+        if groups:
+            left = asm.gp.take("rows left")
+            asm.MOV(left, groups)
+            with asm.loop(left, "rows"):
+                self.operands.forget()
+                self.some(self.together)
+                asm.ADD(self.src, self.together * self.spec.src_row_bytes)
+                asm.ADD(self.dst, self.together * self.spec.dst_row_bytes)
+                self.operands.next_row()
+        if self.spec.rows % self.together:
+            self.operands.forget()
+            self.some(self.spec.rows % self.together)
+
+    def some(self, rows: int) -> None:
+        """So many rows from where the pointers are."""
+        raise NotImplementedError
+
+    def operand(self, operand: Operand | None, vectors: Vectors, row: int = 0) -> list[Source]:
+        assert operand is not None, "sums of what dst held are refused"
+        argument = operand.argument
+        return vectors.sources(lambda: self.operands.register(argument), operand.element, row * operand.row_bytes)
+
+    def combined(self, dst: Register, values: Sequence[Register], combine: Combine) -> None:
+        """dst = every lane of all values combined, the same in every lane."""
+        spare = self.v.registers.take("spare")
+        if len(values) == 1 and dst is not values[0]:
+            self.v.move(dst, values[0])
+        elif len(values) > 1:
+            combine(dst, values[0], values[1])
+        for value in values[2:]:
+            combine(dst, dst, value)
+        self.v.across(dst, spare, combine)
+        self.v.registers.free(spare)
+
+
+class HeldRows(Rows):
+    """A few rows of a few vectors, in registers from the first load to the store.
+
+    The last vector of a row ends where the row does, since masked stores are slow (microcode on Zen).
+    """
+
+    def __init__(self, spec: SoftmaxShape, v: Vector) -> None:
+        super().__init__(spec, v, min(spec.rows, rows_held(spec.isa, spec.elements)))
+        full, rest = divmod(spec.elements, v.lanes)
+        self.last: Lanes = v if not rest else v.end(rest) if full else v.tail(rest)
+        self.parts = [*[v] * (full + bool(rest) - 1), self.last]
+
+    def some(self, rows: int) -> None:
+        v, asm, spec = self.v, self.v.asm, self.spec
+        row = Vectors(v, self.parts, 0, None)
+        asm.role("load")
+        x = self.loaded(row, rows)
+        asm.role("maximum")
+        self.fill([x[r * row.count + row.count - 1] for r in range(rows)])
+        for of_row in by_row(x, rows):
+            most = v.registers.take("most")
+            self.combined(most, of_row, asm.VMAXPS)
+            for value in of_row:
+                asm.VSUBPS(value, value, most)
+            v.registers.free(most)
+        asm.role("exponentials")
+        x = self.powers(x)
+        asm.role("sum")
+        for of_row in by_row(x, rows):
+            self.divide_by_sum(of_row)
+        if spec.after:
+            asm.role("post-ops")
+            operands = [self.of_rows(operand, row, rows) for operand in operands_of(spec.after)]
+            x = self.apply(compose(spec.after), [x, *operands])
+        asm.role("store")
+        for r, of_row in enumerate(by_row(x, rows)):
+            for j, value in enumerate(of_row):
+                self.parts[j].store(row.at(self.dst, j, r * spec.dst_row_bytes), value)
+        v.registers.free(*x)
+
+    def loaded(self, row: Vectors, rows: int) -> list[Register]:
+        """before(src) of so many rows."""
+        spec, v = self.spec, self.v
+        if spec.before:
+            src = [x for r in range(rows) for x in row.sources(lambda: self.src, further_bytes=r * spec.src_row_bytes)]
+            operands = [self.of_rows(operand, row, rows) for operand in operands_of(spec.before)]
+            return self.apply(compose(spec.before), [src, *operands])
+        x: list[Register] = v.registers.take("x", rows * row.count)
+        for i, value in enumerate(x):
+            r, j = divmod(i, row.count)
+            row.parts[j].load(value, row.at(self.src, j, r * spec.src_row_bytes))
+        return x
+
+    def powers(self, x: Sequence[Register]) -> list[Register]:
+        """e^x, as many at a time as there are registers for."""
+        together = max(1, self.v.registers.available // REGISTERS_OF_POWER)
+        found: list[Register] = []
+        for first in range(0, len(x), together):
+            found += self.apply(power(), [x[first : first + together]])
+        return found
+
+    def divide_by_sum(self, row: Sequence[Register]) -> None:
+        v, last = self.v, row[-1]
+        total, own = v.registers.take("sum", 2)
+        v.move(own, last)
+        self.last.clear_rest(own)
+        self.combined(total, [own, *row[:-1]], v.add)
+        self.inverse(total)
+        for value in row:
+            v.mul(value, value, total)
+        v.registers.free(total, own)
+
+    def of_rows(self, operand: Operand | None, row: Vectors, rows: int) -> list[Source]:
+        """An operand's vectors of all rows; an element of a row is one of each vector, since rows differ in it."""
+        found = [source for r in range(rows) for source in self.operand(operand, row, r)]
+        return [Source(source.locate, source.lanes or Broadcast(self.v)) for source in found] if rows > 1 else found
+
+    def fill(self, last: Sequence[Register]) -> None:
+        """The lanes of last vectors that are behind the rows."""
+        filler = self.v.registers.take("-infinity")
+        self.constant(filler, -INFINITY)
+        for x in last:
+            self.last.fill_rest(x, filler)
+        self.v.registers.free(filler)
+
+
+def by_row(x: Sequence[Register], rows: int) -> list[Sequence[Register]]:
+    """The vectors of each row."""
+    count = len(x) // rows
+    return [x[r * count : (r + 1) * count] for r in range(rows)]
+
+
+class LongRows(Rows):
+    """One row at a time, in three walks."""
+
+    def __init__(self, spec: SoftmaxShape, v: Vector, prefetches: bool) -> None:
+        super().__init__(spec, v, 1)
+        self.prefetches = prefetches
+        asm = v.asm
+        self.walk = Walk(v, spec.elements)
+        self.at_once = v.count // 4
+        self.limit, self.last = asm.stack(4), asm.stack(4)  # the maximum; 1 / sum, or its logarithm
+
+    def some(self, rows: int) -> None:
+        self.v.asm.role("maximum")
+        self.maximum()
+        self.v.asm.role("exponentials")
+        total = self.exponentials()
+        if self.spec.log:
+            (total,) = self.apply(log_program(), [[total]])
+        else:
+            self.inverse(total)
+        self.v.asm.VMOVSS(self.last, total.xmm)
+        self.v.registers.free(total)
+        self.v.asm.role("results")
+        self.walk.each(self.at_once, "results", self.results)
+
+    def maximum(self) -> None:
+        v, asm = self.v, self.v.asm
+        most = v.registers.take("most", ACCUMULATORS)
+        for x in most:
+            self.constant(x, -INFINITY)
+
+        def some(vectors: Vectors) -> None:
+            values = self.loaded(vectors)
+            for j, (part, x) in enumerate(zip(vectors.parts, values, strict=True)):
+                if isinstance(x, Register) and part is not v:
+                    filler = v.registers.take("-infinity")
+                    self.constant(filler, -INFINITY)
+                    part.fill_rest(x, filler)
+                    v.registers.free(filler)
+                asm.VMAXPS(most[j % ACCUMULATORS], most[j % ACCUMULATORS], x)
+            v.registers.free(*(x for x in values if isinstance(x, Register)))
+            if self.prefetches and vectors.index:
+                for line in range(0, vectors.count * v.bytes, LINE_BYTES):
+                    asm.PREFETCHT0(mem(self.src, AHEAD_BYTES + line, index=vectors.index))
+
+        self.walk.each(self.at_once, "maximum", some)
+        self.combined(most[0], most, asm.VMAXPS)
+        asm.VMOVSS(self.limit, most[0].xmm)
+        v.registers.free(*most)
+
+    def loaded(self, vectors: Vectors) -> Sequence[Register | Pointer]:
+        """before(src), in registers; whole vectors of src itself where they are."""
+        if self.spec.before:
+            return self.apply(compose(self.spec.before), [vectors.sources(lambda: self.src), *self.of_before(vectors)])
+        found: list[Register | Pointer] = []
+        for j, part in enumerate(vectors.parts):
+            at = vectors.at(self.src, j)
+            if part is not self.v:
+                x = self.v.registers.take("x")
+                part.load(x, at)
+                found.append(x)
+            else:
+                found.append(at)
+        return found
+
+    def exponentials(self) -> Register:
+        """Their sum in every lane; each is stored unless only logarithms are asked for."""
+        v = self.v
+        total = v.registers.take("sum")
+        v.zero(total)
+
+        def some(vectors: Vectors) -> None:
+            inputs = [vectors.sources(lambda: self.src), *self.of_before(vectors), self.scalar(self.limit, vectors)]
+            powers = self.apply(exponential(self.spec.before), inputs)
+            for j, (part, x) in enumerate(zip(vectors.parts, powers, strict=True)):
+                part.clear_rest(x)
+                if not self.spec.log:
+                    part.store(vectors.at(self.dst, j), x)
+            self.add_up(powers)
+            v.add(total, total, powers[0])
+            v.registers.free(*powers)
+
+        self.walk.each(self.at_once, "exponentials", some)
+        self.combined(total, [total], v.add)
+        return total  # type: ignore[no-any-return]
+
+    def add_up(self, x: Sequence[Register]) -> None:
+        """x[0] = the sum, by halves: long rows have fewer sums in a row, whose errors add up."""
+        while len(x) > 1:
+            half = (len(x) + 1) // 2
+            for a, b in zip(x, x[half:], strict=False):
+                self.v.add(a, a, b)
+            x = x[:half]
+
+    def results(self, vectors: Vectors) -> None:
+        spec = self.spec
+        last, after = self.scalar(self.last, vectors), [self.operand(o, vectors) for o in operands_of(spec.after)]
+        if spec.log:
+            inputs = [vectors.sources(lambda: self.src), self.scalar(self.limit, vectors), last]
+            values = self.apply(logarithm(spec.before, spec.after), [*inputs, *self.of_before(vectors), *after])
+        else:
+            values = self.apply(quotient(spec.after), [vectors.sources(lambda: self.dst), last, *after])
+        for j, (part, x) in enumerate(zip(vectors.parts, values, strict=True)):
+            part.store(vectors.at(self.dst, j), x)
+        self.v.registers.free(*values)
+
+    def of_before(self, vectors: Vectors) -> list[list[Source]]:
+        return [self.operand(operand, vectors) for operand in operands_of(self.spec.before)]
+
+    def scalar(self, place: Pointer, vectors: Vectors) -> list[Source]:
+        return [Source(lambda: place, None)] * vectors.count

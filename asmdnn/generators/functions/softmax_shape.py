@@ -1,0 +1,43 @@
+"""What specs of softmax along rows, and along lanes side by side, have in common."""
+
+from dataclasses import dataclass
+from zlib import crc32
+
+from asmdnn.generators.contract import Footprint
+from asmdnn.generators.functions.chain import names_of_operands, words_of
+from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.rows import operands_touched, rows_touched
+
+SRC, DST = range(2)
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxShape:
+    """Rows of src and dst, what comes before and after, and whether the logarithm is asked for."""
+
+    isa: str
+    rows: int
+    elements: int
+    src_row_bytes: int
+    dst_row_bytes: int
+    before: tuple[PostOp, ...] = ()
+    after: tuple[PostOp, ...] = ()
+    log: bool = False
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ("src", "dst", *names_of_operands((*self.before, *self.after)))
+
+    def named(self, size: str) -> str:
+        """The name of a kernel of that size."""
+        words = [*words_of((*self.before, *self.after)), f"{crc32(repr(self).encode()):08x}"]
+        return f"{'logsoftmax' if self.log else 'softmax'}_f32_{size}_{'_'.join(words)}__{self.isa}"
+
+    def touched(self, rereads: bool) -> Footprint:
+        """All of src, dst and operands."""
+        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
+        dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements)
+        operands = (operands_touched(chain, self.rows, self.elements) for chain in (self.before, self.after))
+        read = dict.fromkeys((*src, *(found for ranges in operands for found in ranges)))
+        return Footprint(tuple(read), dst, rereads=rereads)

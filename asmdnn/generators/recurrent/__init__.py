@@ -1,0 +1,1 @@
+"""A time step of recurrent layers: the product with the state, and the cell behind it."""

@@ -1,0 +1,191 @@
+"""A tile of a time step: a few rows by a few vectors of units, all gates of which are accumulated, then the cell.
+
+    gate[r, g, u] = start[r, g, u] + sum over k of src[r, k] * weights[k, g, u]
+    results[r, u] = cell(gate[r, :, u], operands[r, u])
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src      | f32[rows, depth] | the state before, dense, rows src_row_bytes apart |
+| weights  | f32[depth, gates, vectors] | whole vectors of units, zero padded; row k at k * weights_row_bytes |
+| operands | f32[rows, parts, units]    | what the cell starts from, reads and writes, as each Operand says |
+| ahead    | bytes                      | weights that will be needed soon; only prefetched |
+
+Nothing is touched past the units, unless an operand is `whole`: then whole vectors are.  An operand that is read may be
+one that is written, row by row: c of an LSTM is updated in place.  With depth 0 src and weights are not touched.
+The register block holds all gates of a unit, so that no gate ever leaves the registers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from asmdnn.generators.dot.conv import BROADCASTS, LINE_BYTES
+from asmdnn.generators.functions.code import ProgramCode, side_by_side
+from asmdnn.generators.functions.values import Slots, Source, Values
+from asmdnn.generators.recurrent.cells import Place
+from asmdnn.generators.recurrent.tile_shape import SRC, WEIGHTS, Operand, RecurrentTile
+from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.vector import Lanes
+from asmdnn.isa.vectors import vector_of
+
+UNROLL = 8  # steps of depth in the loop's body
+Where = tuple[int, int]  # a row, and a vector of units
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentTileSpec(RecurrentTile):
+    """The kernel of a tile."""
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 *frame)."""
+        code = TileCode(self, asm)
+        code.start()
+        if self.depth:
+            code.multiply()
+            code.add_sums()
+        code.cells()
+        asm.ret()
+
+
+class TileCode:
+    """The code of a tile: `acc[s][r][u * gates + g]` are the accumulators of sum s."""
+
+    def __init__(self, spec: RecurrentTileSpec, asm: Assembler) -> None:
+        self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
+        self.form, self.columns = spec.form, spec.form.gates * spec.vectors
+        self.acc = self.v.registers.take("gates", spec.sums, spec.rows, self.columns)
+        self.pointers: dict[int, Any] = {}
+        used = [a for a in (SRC, WEIGHTS) if spec.depth] + [spec.operand(name)[0] for name in self.form.names]
+        used += [len(spec.frame) - 1] if spec.ahead_lines else []
+        for argument in used:
+            self.pointers[argument] = asm.gp.take(spec.frame[argument])
+            asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
+
+    def place(self, place: Place, where: Where) -> tuple[Pointer, Operand]:
+        """Where a part of an operand lies for a vector of a row."""
+        argument, x = self.spec.operand(place[0])
+        at = where[0] * x.row_bytes + place[1] * x.part_bytes + where[1] * x.vector_bytes
+        return mem(self.pointers[argument], at, size=self.v.bytes), x
+
+    def start(self) -> None:
+        """The first sum of each gate starts from an operand, the others from zero."""
+        spec, v = self.spec, self.v
+        self.asm.role("start")
+        with v.parts(spec.vectors, spec.units) as parts:
+            for r, row in enumerate(self.acc[0]):
+                for c, x in enumerate(row):
+                    u, g = divmod(c, self.form.gates)
+                    begin = self.form.starts[g]
+                    if begin is None:
+                        v.zero(x)
+                        continue
+                    at, operand = self.place(begin, (r, u))
+                    (v if operand.whole else parts[u]).load(x, at)
+        for x in (x for rows in self.acc[1:] for row in rows for x in row):
+            v.zero(x)
+
+    def multiply(self) -> None:
+        """A loop over UNROLL steps of depth, then the rest."""
+        spec, asm, v = self.spec, self.asm, self.v
+        by_row = spec.rows > 1 and v.registers.available > self.columns
+        weights = v.registers.take("weights row", self.columns if by_row else 0 if spec.rows == 1 else 1)
+        copies = min(v.registers.available, BROADCASTS if by_row or spec.rows == 1 else spec.rows)
+        spare = v.registers.take("broadcast source", copies)
+        rounds = spec.depth // UNROLL
+        looped = rounds if rounds > 1 else 0
+        if looped:
+            left = asm.gp.take("steps left")
+            asm.MOV(left, looped)
+            with asm.loop(left, "steps"):
+                self.steps(UNROLL, weights, spare)
+                asm.ADD(self.pointers[SRC], 4 * UNROLL)
+                asm.ADD(self.pointers[WEIGHTS], UNROLL * spec.weights_row_bytes)
+                if spec.ahead_lines:
+                    asm.ADD(self.pointers[len(spec.frame) - 1], spec.ahead_lines * LINE_BYTES)
+            asm.gp.free(left)
+        self.steps(spec.depth - looped * UNROLL, weights, spare)
+        v.registers.free(*weights, *spare)
+
+    def steps(self, count: int, weights: Sequence[Any], spare: Sequence[Any]) -> None:
+        """So many steps of depth behind the pointers."""
+        spec, v = self.spec, self.v
+        for k in range(count):
+            self.asm.role(f"step {k}")
+            for line in range(k, spec.ahead_lines, count):
+                self.asm.PREFETCHT1(mem(self.pointers[len(spec.frame) - 1], line * LINE_BYTES))
+            row = [mem(self.pointers[WEIGHTS], at, size=v.bytes) for at in self.row_of_weights(k)]
+            column = [mem(self.pointers[SRC], r * spec.src_row_bytes + 4 * k, size=4) for r in range(spec.rows)]
+            acc = self.acc[k % spec.sums]
+            if spec.rows == 1:  # each weight is used once: the multiply reads it from memory
+                copy = spare[k % len(spare)]
+                v.broadcast(copy, column[0])
+                for x, at in zip(acc[0], row, strict=True):
+                    v.fma(x, copy, at)
+            elif len(weights) == self.columns:
+                for x, at in zip(weights, row, strict=True):
+                    v.load(x, at)
+                v.outer_product(acc, weights, column, spare)
+            else:  # few registers: an element of each row stays in one, and weights take turns in the last
+                for copy, element in zip(spare, column, strict=True):
+                    v.broadcast(copy, element)
+                for c, at in enumerate(row):
+                    v.load(weights[0], at)
+                    for r, copy in enumerate(spare):
+                        v.fma(acc[r][c], copy, weights[0])
+
+    def row_of_weights(self, k: int) -> list[int]:
+        """Where the weights of each accumulator of a row lie."""
+        spec = self.spec
+        return [
+            u * spec.panel_bytes + g * spec.gate_bytes + k * spec.weights_row_bytes
+            for u in range(spec.vectors)
+            for g in range(self.form.gates)
+        ]
+
+    def add_sums(self) -> None:
+        """All sums of a gate in the first."""
+        self.asm.role("add sums")
+        sums = self.acc[:]
+        while len(sums) > 1:
+            half = -(-len(sums) // 2)
+            for into, other in zip(sums, sums[half:], strict=False):
+                for x, y in zip(*(chain.from_iterable(rows) for rows in (into, other)), strict=True):
+                    self.v.add(x, x, y)
+                    self.v.registers.free(y)
+            sums = sums[:half]
+
+    def cells(self) -> None:
+        """The cells of all vectors, some in turn."""
+        spec, v = self.spec, self.v
+        self.asm.role("cell")
+        if not spec.depth:
+            v.registers.free(*(x for rows in self.acc[1:] for row in rows for x in row))
+        every = [(r, u) for r in range(spec.rows) for u in range(spec.vectors)]
+        slots = Slots(v)
+        with v.parts(spec.vectors, spec.units) as parts:
+            for first in range(0, len(every), spec.together):
+                self.some_cells(every[first : first + spec.together], parts, slots)
+
+    def some_cells(self, some: Sequence[Where], parts: Sequence[Lanes], slots: Slots) -> None:
+        """Gates, old state and results of some vectors; gives their accumulators back."""
+        v, form = self.v, self.form
+        gates = [[self.acc[0][r][u * form.gates + g] for r, u in some] for g in range(form.gates)]
+        steps, results = side_by_side(form.program, len(some), ())
+        inputs = [*gates, *([self.source(place, where, parts) for where in some] for place in form.inputs)]
+        own = [x for of_gate in gates for x in of_gate]
+        spare = v.registers.take("cell", v.registers.available)
+        together = [result for of_vectors in results for result in of_vectors]
+        flat = [x for of_input in inputs for x in of_input]
+        values = Values(steps, together, v, flat, [*spare, *own], slots, keeps=len(some) > 1)
+        ProgramCode(steps, v, values).emit()
+        for place, of_vectors in zip(form.results, results, strict=True):
+            for where, result in zip(some, of_vectors, strict=True):
+                at, operand = self.place(place, where)
+                (v if operand.whole else parts[where[1]]).store(at, values.in_register(result))
+                values.release((result,))
+        v.registers.free(*spare, *own)
+
+    def source(self, place: Place, where: Where, parts: Sequence[Lanes]) -> Source:
+        at, operand = self.place(place, where)
+        return Source(lambda: at, self.v if operand.whole else parts[where[1]])

@@ -1,0 +1,107 @@
+"""Primitives of one result on arrays: what the functions of this package share that are a description and no more."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output
+from asmdnn.ops.calls import ArrayCall, calls, layout_of
+from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
+from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.engine import Engine, engine_key
+from asmdnn.primitives.kind import Description
+from asmdnn.primitives.primitive import Primitive
+from asmdnn.types import f32
+
+Descs = dict[str, MemoryDesc]
+find = calls.entries.get
+
+
+def apply(
+    key: tuple[Hashable, ...],
+    inputs: Mapping[str, tuple[str, Any]],
+    describe: Callable[[Descs, MemoryDesc], Description],
+    result_dims: Callable[[Descs], tuple[int, ...]],
+    post_ops: Sequence[AnyPostOp],
+    out: Any,
+    engine: Engine | None,
+) -> Array:
+    """Compute into `out`, or into a new array; returns it.
+
+    key: the function and all its arguments that are no arrays.  inputs: by the primitive's names, the label of the
+    function's argument and its array; those that are None are left out.  describe: the description from the inputs'
+    descriptors and the result's.  `out` may be the first input where the primitive works in place.
+    Raises InvalidArguments, Unimplemented.
+    """
+    given = {name: (label, as_f32(label, value)) for name, (label, value) in inputs.items() if value is not None}
+    arrays: list[AnyArray] = [array for _, array in given.values()]
+    target = None if out is None else output("out", out)
+    chain = chain_of(post_ops)
+    shapes = tuple((name, array.shape, array.strides) for name, (_, array) in given.items())
+    where = None if target is None else (target.shape, target.strides)
+    full_key = (*key, shapes, where, chain, engine_key(engine))
+    try:
+        call = find(full_key)
+    except TypeError:  # a post-op that cannot be hashed is none
+        call = None
+    if call is None:
+        call = calls.put(full_key, prepare(given, describe, result_dims, target, Attr(chain), engine))
+    if chain:
+        arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
+    result = call(arrays, target)
+    return result if out is None else out
+
+
+def prepare(
+    given: Mapping[str, tuple[str, Array]],
+    describe: Callable[[Descs, MemoryDesc], Description],
+    result_dims: Callable[[Descs], tuple[int, ...]],
+    out: Array | None,
+    attr: Attr,
+    engine: Engine | None,
+) -> ArrayCall:
+    """The call for arrays of these shapes and strides.  Raises InvalidArguments, Unimplemented."""
+    for label, array in given.values():
+        if not array.ndim:
+            raise InvalidArguments(f"{label} is a scalar, it must have dims")
+    layouts = {name: layout_of(label, array) for name, (label, array) in given.items()}
+    descs = {name: desc for name, (desc, _) in layouts.items()}
+    dims = result_dims(descs)
+    if out is not None and out.shape != dims:
+        raise InvalidArguments(f"out has dims {out.shape}, the result has {dims}")
+    if out is None and attr.reads_dst():
+        raise InvalidArguments("out must be given, post-op Sum adds what it holds")
+    dst = MemoryDesc(dims, f32, LETTERS[: len(dims)]) if out is None else Memory.from_array(out).desc
+    primitive = Primitive(primitive_desc(describe(descs, dst), attr, engine))
+    data = attr.data()
+    labels = [label for label, _ in given.values()]
+    return ArrayCall(
+        primitive,
+        [*layouts, *data, "dst"],
+        [*labels, *data, "out"],
+        [*descs.values(), *(memory.desc for memory in data.values()), dst],
+        [i for i, (_, is_copied) in enumerate(layouts.values()) if is_copied],
+        in_place=[i for i, name in enumerate(layouts) if name in primitive.pd.plan.in_place],
+    )
+
+
+def same_dims(name: str) -> Callable[[Descs], tuple[int, ...]]:
+    """A result with the dims of an input."""
+    return lambda descs: descs[name].dims
+
+
+def widened(array: Any, label: str, ndim: int, axis: int | None = None) -> Any:
+    """An array with dims of 1 in front, or a vector along `axis` of so many dims: views, nothing is copied."""
+    if array is None:
+        return None
+    found = as_f32(label, array)
+    if axis is not None and found.ndim == 1:
+        return found.reshape([-1 if dim == axis % ndim else 1 for dim in range(ndim)])
+    if found.ndim > ndim:
+        raise InvalidArguments(f"{label} has {found.ndim} dims, x has {ndim}")
+    return np.asarray(found.reshape((1,) * (ndim - found.ndim) + found.shape)).view(F32)

@@ -1,0 +1,1 @@
+"""Recurrent layers: vanilla RNN, LSTM, GRU and linear-before-reset GRU."""

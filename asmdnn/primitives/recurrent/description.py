@@ -1,0 +1,149 @@
+"""The descriptions of recurrent layers, forward, validated at once.
+
+T time steps of N sequences, L stacked layers of D directions; a layer has SLC input channels, G gates, DHC hidden
+channels and DIC output channels, which are DHC unless an LSTM has a projection.  Of one layer and direction, with
+x = src_layer[t], h = dst_layer[t - 1] or src_iter, W = weights_layer, R = weights_iter, b = bias, s the logistic
+function:
+
+    vanilla RNN  h' = activation(x W + h R + b)
+    LSTM         (i, f, c~, o) = x W + h R + b;  i, f += p_i c, p_f c;  c' = s(f) c + s(i) tanh(c~);  o += p_o c'
+                 h' = s(o) tanh(c'), times weights_projection if there is one;  p = weights_peephole or 0
+    GRU          (u, r) = x W + h R + b;  c~ = x W_c + (s(r) h) R_c + b_c;  h' = s(u) h + (1 - s(u)) tanh(c~)
+    LBR GRU      (u, r) = x W + h R + b;  c~ = x W_c + b_c + s(r) (h R_c + b');  h' as in GRU; b' is the bias's 4th row
+
+| argument | dims | what it is |
+|---|---|---|
+| src_layer  | T, N, SLC           | formats tnc, ntc, ..; or (sum of lengths, SLC), see below |
+| src_iter, src_iter_c | L, D, N, DIC; L, D, N, DHC | h and an LSTM's c before the first step; None: zeros |
+| weights_layer | L, D, SLC, G, DHC | formats ldigo, ldgoi, ..; any: packed for the kernels by a reorder, once |
+| weights_iter  | L, D, DIC, G, DHC | likewise |
+| weights_peephole, weights_projection | L, D, 3, DHC; L, D, DHC, DIC | of an LSTM, or None; the latter likewise |
+| bias       | L, D, G, DHC        | or None; LBR GRU: 4 rows |
+| dst_layer  | T, N, DLC           | DLC is DIC, of bidirectional_concat 2 DIC; with several layers it is SLC, too |
+| dst_iter, dst_iter_c | as src_iter, src_iter_c | the states behind the last step, or None |
+
+`lengths` gives every sequence its own number of steps.  With a src_layer of three dims it is padded: steps past a
+sequence's end leave its state as it was, and are zeros in dst_layer.  With two dims the sequences are concatenated step
+by step: first the rows of step 0 of all sequences, then those of step 1 of the sequences that have one, and so on;
+lengths must be sorted then, the longest first.  From right to left a sequence starts at its own end.
+
+Names are oneDNN's (vanilla_rnn_forward, lstm_forward, gru_forward, lbr_gru_forward), and so is the order of gates.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, TypeVar, get_args
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
+from asmdnn.primitives.recurrent.sizes import Sizes, check_lengths, check_tensors, sizes_of
+from asmdnn.types import PropKind, RNNActivation, RNNDirection
+
+ACTIVATIONS: tuple[str, ...] = get_args(RNNActivation)
+DIRECTIONS: tuple[str, ...] = get_args(RNNDirection)
+
+Description = TypeVar("Description", bound="Recurrent")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurrent:
+    """What all have in common; see the module.  GATES: G; BIAS_ROWS: of the bias.  A state, workspace and all
+    beside the first four may be absent."""
+
+    GATES: ClassVar[int]
+    BIAS_ROWS: ClassVar[int]
+    NAME: ClassVar[str]  # oneDNN's of the algorithm
+
+    src_layer: MemoryDesc
+    weights_layer: MemoryDesc
+    weights_iter: MemoryDesc
+    dst_layer: MemoryDesc
+    src_iter: MemoryDesc | None = None
+    bias: MemoryDesc | None = None
+    dst_iter: MemoryDesc | None = None
+    direction: RNNDirection = "unidirectional_left2right"
+    prop_kind: PropKind = PropKind.forward_inference
+    lengths: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_prop_kind(self.prop_kind, FORWARD)
+        if self.direction not in DIRECTIONS:
+            raise InvalidArguments(f"direction must be one of {', '.join(DIRECTIONS)}, not {shown(self.direction)}")
+        check_lengths(self.lengths, self.src_layer)
+        check_tensors(self.tensors(), self.sizes, self.BIAS_ROWS)
+
+    @property
+    def sizes(self) -> Sizes:
+        """The sizes that the arguments agree on.  Raises InvalidArguments naming the first that does not fit."""
+        return sizes_of(self.tensors(), self.GATES, self.direction, self.lengths)
+
+    @property
+    def is_training(self) -> bool:
+        """Whether a workspace is written for the backward pass."""
+        return self.prop_kind is PropKind.forward_training
+
+    def tensors(self) -> dict[str, MemoryDesc]:
+        """The descriptors by argument name, without those that are absent.  Raises InvalidArguments."""
+        found = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if "MemoryDesc" not in str(field.type) or (value is None and "None" in str(field.type)):
+                continue
+            if not isinstance(value, MemoryDesc):
+                raise InvalidArguments(f"{field.name} must be a MemoryDesc, not {shown(value)}")
+            found[field.name] = value
+        return found
+
+    def with_formats(self: Description, tensors: Mapping[str, MemoryDesc]) -> Description:
+        """The same with other formats of some tensors."""
+        changed: dict[str, Any] = dict(tensors)
+        return replace(self, **changed)
+
+    def __str__(self) -> str:
+        tensors = ", ".join(f"{name} {desc}" for name, desc in self.tensors().items())
+        return f"{self.NAME} {self.prop_kind.value} {self.direction} of {tensors}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VanillaRNNForward(Recurrent):
+    """See the module.  activation: relu (alpha is the slope below zero), tanh or logistic."""
+
+    GATES, BIAS_ROWS, NAME = 1, 1, "vanilla_rnn"
+    activation: RNNActivation = "tanh"
+    alpha: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.activation not in ACTIVATIONS:
+            raise InvalidArguments(f"activation must be one of {', '.join(ACTIVATIONS)}, not {shown(self.activation)}")
+        if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float):
+            raise InvalidArguments(f"alpha must be a number, not {shown(self.alpha)}")
+        Recurrent.__post_init__(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LSTMForward(Recurrent):
+    """See the module.  Gates: i, f, c~, o; peephole weights: i, f, o."""
+
+    GATES, BIAS_ROWS, NAME = 4, 4, "vanilla_lstm"
+    src_iter_c: MemoryDesc | None = None
+    weights_peephole: MemoryDesc | None = None
+    weights_projection: MemoryDesc | None = None
+    dst_iter_c: MemoryDesc | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GRUForward(Recurrent):
+    """See the module.  Gates: u, r, c~."""
+
+    GATES, BIAS_ROWS, NAME = 3, 3, "vanilla_gru"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LBRGRUForward(Recurrent):
+    """See the module.  Gates: u, r, c~; the bias has a fourth row, b'."""
+
+    GATES, BIAS_ROWS, NAME = 3, 4, "lbr_gru"
+
+
+RecurrentForward = VanillaRNNForward | LSTMForward | GRUForward | LBRGRUForward

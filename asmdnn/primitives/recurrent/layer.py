@@ -1,0 +1,154 @@
+"""One layer and direction of a recurrent layer: where everything lies that its steps read and write."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from asmdnn.generators.recurrent.cells import Cell, form_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.phase import View
+from asmdnn.primitives.products.product import Matrix, Product
+from asmdnn.primitives.products.product import Panels as ProductPanels
+from asmdnn.primitives.products.target import Target
+from asmdnn.primitives.recurrent.description import LSTMForward, RecurrentForward
+from asmdnn.primitives.recurrent.rows import Rows, Time, Turn
+from asmdnn.primitives.recurrent.stages import Multiplied
+from asmdnn.primitives.recurrent.steps import Field, Panels, Stage
+
+GATES = "gates"  # scratch: x W + b of all steps
+BIAS = "packed bias"
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A layer and direction; `number` and `direction` are its indices in states and weights.
+
+    tensors: as the kernels take them.  backwards: from right to left.  x: its input, of `channels`.  h: its output,
+    of which a step reads what the step before has written.  c: an LSTM's c behind every step, in one place for all
+    steps where it is updated in place.  fields: what else cells write, by name.
+    """
+
+    desc: RecurrentForward
+    tensors: Mapping[str, MemoryDesc]
+    time: Time
+    target: Target
+    number: int
+    direction: int
+    backwards: bool
+    x: Rows
+    channels: int
+    h: Rows
+    c: Rows
+    fields: Mapping[str, Field]
+
+    @property
+    def padded(self) -> int:
+        """Hidden channels of whole vectors."""
+        return padded(self.desc.sizes.hidden, self.target.lanes)
+
+    @property
+    def gates(self) -> Field:
+        """x W + b: for each panel, all gates of its units."""
+        gates = self.desc.sizes.gates
+        return gates_field(self.time.dense(GATES, 4 * gates * self.padded), gates, self.target.lanes)
+
+    def product(self) -> Product:
+        """gates = x W + b, for all steps."""
+        s, x, gates = self.desc.sizes, self.x, self.gates.rows
+        weights, width = self.tensors["weights_layer"], 4 * self.target.lanes
+        batch, count = (1, s.rows) if s.concatenated else (s.steps, s.sequences)
+        step = x.starts[1] - x.starts[0] if batch > 1 else 0
+        return Product(
+            (batch,),
+            count,
+            s.gates * self.padded,
+            self.channels,
+            Matrix(x.buffer, x.starts[0], (step,), x.row_bytes, 4),
+            ProductPanels("weights_layer", self.start_of(weights), (0,), width, self.channels * width, width // 4),
+            Matrix(GATES, 0, (count * gates.row_bytes,), gates.row_bytes, 4),
+            self.bias,
+        )
+
+    @property
+    def bias(self) -> Matrix | None:
+        """The bias in the order of a product's columns."""
+        if "bias" not in self.tensors:
+            return None
+        s = self.desc.sizes
+        row = 4 * s.gates * self.padded
+        return Matrix(BIAS, row * (self.number * s.directions + self.direction), (0,), 0, 4)
+
+    def start_of(self, desc: MemoryDesc) -> int:
+        """Where this layer and direction begin in a tensor, in bytes."""
+        return 4 * (desc.offset0 + self.number * desc.strides[0] + self.direction * desc.strides[1])
+
+    def state(self, name: str) -> Rows:
+        """The rows of an initial or final state."""
+        desc = self.tensors[name]
+        row = desc.strides[2] if desc.dims[2] > 1 else desc.dims[3]
+        return Rows(name, (self.start_of(desc),), 4 * row)
+
+    def vector(self, name: str, row: int = 0) -> Field:
+        """Rows of `bias` or `weights_peephole` from one on, the same for all sequences."""
+        desc = self.tensors[name]
+        rows = Rows(name, (self.start_of(desc) + 4 * row * desc.strides[2],), 0)
+        return Field(rows, 4 * self.target.lanes, 4 * desc.strides[2])
+
+    def before(self, turn: Turn) -> tuple[Rows, int]:
+        """h before a step: its rows, and of which step."""
+        return (self.state("src_iter"), 0) if turn.before is None else (self.h, turn.before)
+
+    def field(self, name: str, cell: Cell, turn: Turn) -> tuple[Field, int]:
+        """An operand of a cell, and of which step."""
+        width, step = 4 * self.target.lanes, turn.step
+        match name:
+            case "gates":
+                return self.gates, step
+            case "bias":
+                return self.vector("bias", self.desc.sizes.gates), 0
+            case "peephole":
+                return self.vector("weights_peephole"), 0
+            case "state" if isinstance(self.desc, LSTMForward):
+                rows, at = (self.state("src_iter_c"), 0) if turn.before is None else (self.c, turn.before)
+                return Field(rows, width), at
+            case "state":
+                rows, at = self.before(turn)
+                return Field(rows, width), at
+            case "new_state":
+                return Field(self.c, width), step
+            case "dst" if "unprojected" not in self.fields or cell.algorithm == "projection":
+                return Field(self.h, width), step
+            case "dst":
+                return self.fields["unprojected"], step
+        return self.fields[name], step
+
+    def stage(self, multiplied: Multiplied, turn: Turn) -> tuple[Stage, View, dict[str, View]]:
+        """A stage of a step, where its src lies, and where its operands lie."""
+        cell, weights = multiplied.cell, multiplied.weights
+        found = {name: self.field(name, cell, turn) for name in form_of(cell).names}
+        operands = tuple(field.operand(name) for name, (field, _) in found.items())
+        units = self.desc.sizes.out if cell.algorithm == "projection" else self.desc.sizes.hidden
+        if multiplied.src:
+            src, step = self.before(turn) if multiplied.src == "h" else (self.fields[multiplied.src].rows, turn.step)
+            panels, view, row = self.panels(weights, multiplied.gate), src.view(step), src.row_bytes
+        else:
+            panels, view, row = Panels(weights, 0, 0, 0, 0, 0), View(""), 0
+        stage = Stage(self.target.isa, cell, units, panels, row, operands)
+        return stage, view, {name: field.rows.view(step) for name, (field, step) in found.items()}
+
+    def panels(self, name: str, gate: int) -> Panels:
+        """weights_iter or weights_projection, from a gate on."""
+        desc = self.tensors[name]
+        start, s = self.start_of(desc), [4 * stride for stride in desc.strides]
+        if name == "weights_projection":
+            return Panels(name, start, s[2], 0, s[3], desc.dims[2])
+        return Panels(name, start + gate * s[3], s[2], s[3], s[4], desc.dims[2])
+
+
+def padded(units: int, lanes: int) -> int:
+    """So many units in whole vectors."""
+    return -(-units // lanes) * lanes
+
+
+def gates_field(rows: Rows, gates: int, lanes: int) -> Field:
+    """Vectors of all gates side by side."""
+    return Field(rows, 4 * lanes * gates, 4 * lanes, whole=True)

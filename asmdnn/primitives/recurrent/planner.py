@@ -1,0 +1,184 @@
+"""The plan of a recurrent layer: for every layer and direction a product of all steps, and a phase for every step.
+
+h of a step is a row of the output, which the next step reads from there; c is updated in place.  Odd steps walk every
+thread's panels of weights_iter backwards, so that they begin with those that are still in its L2.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import NOTHING, Phase, View, flushing
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.elementwise.binary import BinaryForward
+from asmdnn.primitives.elementwise.binary import plan as add_plan
+from asmdnn.primitives.elementwise.schedule import ZERO_ISA
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.products.plan import multiply
+from asmdnn.primitives.products.target import target_of
+from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, RecurrentForward
+from asmdnn.primitives.recurrent.formats import kernel_formats, passed_formats
+from asmdnn.primitives.recurrent.layer import BIAS, GATES, Layer
+from asmdnn.primitives.recurrent.rows import Rows, Time, runs_of
+from asmdnn.primitives.recurrent.stages import stages_of
+from asmdnn.primitives.recurrent.steps import Field, Steps
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
+from asmdnn.types import f32
+
+
+def f32_dot_level(isa: str) -> str:
+    return dot_level(F32, isa)
+
+
+@implementation("recurrent", f32_dot_level)
+def plan(desc: RecurrentForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan a recurrent layer.  Raises Refused."""
+    if attr.post_ops or attr.quantizes:
+        raise Refused("post-ops, scales and zero points are not implemented")
+    passed = passed_formats(desc, lanes_of(f32_dot_level(engine.isa)))
+    for name, tensor in passed.items():
+        if tensor.dtype != f32:
+            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
+        if tensor.may_overlap and name.startswith("dst"):
+            raise Refused(f"{name} has elements that share a place")
+    formats = kernel_formats(desc, passed, target_of(engine).lanes)
+    return between_reorders(Planner(desc, formats, engine).plan(), passed)
+
+
+class Planner:
+    """A plan as it comes together."""
+
+    def __init__(self, desc: RecurrentForward, tensors: dict[str, MemoryDesc], engine: Engine) -> None:
+        self.desc, self.tensors, self.engine, self.target = desc, tensors, engine, target_of(engine)
+        self.sizes = s = desc.sizes
+        self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
+        self.assembly, self.steps = Assembly(), Steps()
+
+    def plan(self) -> Plan:
+        self.pack_bias()
+        x, channels = self.time.layer("src_layer", self.tensors["src_layer"]), self.sizes.src
+        for number in range(self.sizes.layers):
+            x, channels = self.add_layer(number, x, channels), self.sizes.dst
+        outputs = tuple(name for name in self.tensors if name.startswith("dst"))
+        self.assembly.phases = list(flushing(self.assembly.phases))
+        used = {view.buffer for phase in self.assembly.phases for view in phase.arguments}
+        self.assembly.scratch = {name: size for name, size in self.assembly.scratch.items() if name in used}
+        return self.assembly.plan(f"recurrent:{self.target.isa}", self.tensors, outputs)
+
+    def pack_bias(self) -> None:
+        """The bias in the order of the gates of a step: a vector of units of each, then the next vector."""
+        bias, s, lanes = self.tensors.get("bias"), self.sizes, self.target.lanes
+        if bias is None:
+            return
+        dims = (s.layers, s.directions, s.gates, s.hidden)
+        packed = MemoryDesc(dims, f32, f"abDc{lanes}d")
+        buffer = self.assembly.room(BIAS, packed.size_bytes)
+        add_reorder(self.assembly, Reordering("bias", bias.submemory(dims, (0, 0, 0, 0)), buffer, packed))
+
+    def add_layer(self, number: int, x: Rows, channels: int) -> Rows:
+        """A layer in all directions; returns where its output is."""
+        s, desc = self.sizes, self.desc
+        if number == s.layers - 1:
+            out = self.time.layer("dst_layer", self.tensors["dst_layer"])
+        else:
+            out = self.scratch(f"layer {number % 2}", s.dst)
+        outs = []
+        for direction in range(s.directions):
+            backwards = direction == 1 or desc.direction == "unidirectional_right2left"
+            h = out.further(4 * direction * s.out)
+            if desc.direction == "bidirectional_sum":
+                h = self.scratch(f"direction {direction}", s.out)
+            outs.append(h)
+            self.add_direction(number, direction, backwards, x, channels, h)
+        if desc.direction == "bidirectional_sum":
+            self.add_sum(outs, out)
+        return out
+
+    def add_direction(self, number: int, direction: int, backwards: bool, x: Rows, channels: int, h: Rows) -> None:
+        """A layer in one direction."""
+        c = self.place_of_c() if isinstance(self.desc, LSTMForward) else h
+        fields = self.fields()
+        layer = Layer(
+            self.desc, self.tensors, self.time, self.target, number, direction, backwards, x, channels, h, c, fields
+        )
+        self.assembly.scratch[GATES] = self.sizes.rows * layer.gates.rows.row_bytes
+        multiply(self.assembly, layer.product(), self.target)
+        for i, turn in enumerate(self.time.turns(backwards)):
+            for multiplied in stages_of(self.desc, turn.before is None):
+                stage, src, places = layer.stage(multiplied, turn)
+                self.assembly.add([self.steps.phase(stage, turn.runs, src, places, backwards=i % 2 == 1)])
+        if not self.time.is_even and not self.sizes.concatenated:
+            self.add_zeros(h, self.sizes.out)
+        self.keep_final(layer, "dst_iter", h)
+        self.keep_final(layer, "dst_iter_c", c)
+
+    def place_of_c(self) -> Rows:
+        """c is updated in place, in the final state if there is one layer and direction."""
+        s, final = self.sizes, self.tensors.get("dst_iter_c")
+        if self.time.is_even and final is not None and s.layers * s.directions == 1:
+            return Rows("dst_iter_c", (4 * final.offset0,), 4 * final.strides[2])
+        return self.of_step("c", s.hidden)
+
+    def fields(self) -> dict[str, Field]:
+        """What cells leave to the next stage of the step."""
+        names: tuple[str, ...] = ()
+        if isinstance(self.desc, GRUForward):
+            names = ("update", "reset")
+        elif isinstance(self.desc, LSTMForward) and self.desc.weights_projection is not None:
+            names = ("unprojected",)
+        return {name: Field(self.of_step(name, self.sizes.hidden), 4 * self.target.lanes) for name in names}
+
+    def of_step(self, name: str, channels: int) -> Rows:
+        """Scratch that is overwritten in every step; where sequences end at different ones, every step has its own."""
+        if not self.time.is_even:
+            return self.scratch(name, channels)
+        self.assembly.scratch[name] = 4 * self.sizes.sequences * channels
+        return Rows(name, (0,), 4 * channels)
+
+    def scratch(self, name: str, channels: int) -> Rows:
+        """Rows of all steps."""
+        self.assembly.scratch[name] = 4 * self.sizes.rows * channels
+        return self.time.dense(name, 4 * channels)
+
+    def keep_final(self, layer: Layer, name: str, rows: Rows) -> None:
+        """Copy the state behind the last step of every sequence, unless it is there."""
+        final = self.tensors.get(name)
+        if final is None or rows.buffer == name:
+            return
+        place = layer.state(name)
+        for step, runs in self.time.ends(layer.backwards):
+            source = rows.view(step).offset_bytes
+            for first, count in runs:
+                copied = [
+                    MemoryDesc((count, final.dims[3]), f32, strides=(row // 4, 1), offset0=(at + first * row) // 4)
+                    for at, row in ((source, rows.row_bytes), (place.starts[0], place.row_bytes))
+                ]
+                add_reorder(self.assembly, Reordering(rows.buffer, copied[0], name, copied[1]))
+
+    def add_sum(self, outs: Sequence[Rows], out: Rows) -> None:
+        """The sum of both directions; of steps behind a sequence's end that of zeros."""
+        dims = self.tensors["dst_layer"].dims
+        dense = MemoryDesc(dims, f32, LETTERS[: len(dims)])
+        dst = self.tensors["dst_layer"] if out.buffer == "dst_layer" else dense
+        answer = add_plan(BinaryForward("add", dense, dense, dst), NO_ATTR, self.engine)
+        assert isinstance(answer, Plan)
+        names = {"src0": outs[0].buffer, "src1": outs[1].buffer, "dst": out.buffer}
+        self.assembly.add_plan(answer, {name: View(buffer) for name, buffer in names.items()})
+
+    def add_zeros(self, rows: Rows, channels: int) -> None:
+        """Zeros in the steps behind a sequence's end."""
+        for step in range(self.sizes.steps):
+            for first, count in runs_of([n <= step for n in self.time.lengths]):
+                spec = RowsSpec(ZERO_ISA, count, 4 * channels, 0, rows.row_bytes, zero=True)
+                place = View(rows.buffer, rows.starts[step] + first * rows.row_bytes)
+                records, cycles = np.zeros((1, 3), np.int64), np.full(1, count * channels // 8, np.int32)
+                self.assembly.add([Phase((spec,), (NOTHING, place), records, cycles, alone=True)])

@@ -1,0 +1,90 @@
+"""Where the rows of a recurrent layer lie, step by step, and which of them a step works on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.phase import View
+from asmdnn.primitives.recurrent.sizes import Sizes
+
+Runs = tuple[tuple[int, int], ...]  # (first row, how many), of neighbouring sequences
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Row n of step t is at starts[t] + n * row_bytes of a buffer; one number in `starts` is that of all steps."""
+
+    buffer: str
+    starts: tuple[int, ...]
+    row_bytes: int
+
+    def view(self, step: int) -> View:
+        return View(self.buffer, self.starts[step if len(self.starts) > 1 else 0])
+
+    def further(self, offset_bytes: int) -> "Rows":
+        return Rows(self.buffer, tuple(start + offset_bytes for start in self.starts), self.row_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Rows that a step works on.  before: the step whose output is their state; None: they start here."""
+
+    step: int
+    before: int | None
+    runs: Runs
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """When each sequence has steps.  lengths: its number of steps; batches: the sequences of each step, if these are
+    concatenated."""
+
+    sizes: Sizes
+    lengths: tuple[int, ...]
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all sequences have all steps."""
+        return min(self.lengths) == self.sizes.steps
+
+    def first_rows(self) -> list[int]:
+        """The row, of all, at which each step of a row-major src_layer starts."""
+        if not self.sizes.concatenated:
+            return [t * self.sizes.sequences for t in range(self.sizes.steps)]
+        counts = [sum(n > t for n in self.lengths) for t in range(self.sizes.steps)]
+        return list(accumulate(counts[:-1], initial=0))
+
+    def dense(self, buffer: str, row_bytes: int, start_bytes: int = 0) -> Rows:
+        """A row-major matrix of all rows."""
+        return Rows(buffer, tuple(start_bytes + row * row_bytes for row in self.first_rows()), row_bytes)
+
+    def layer(self, name: str, desc: MemoryDesc) -> Rows:
+        """src_layer or dst_layer."""
+        start, strides = 4 * desc.offset0, [4 * stride for stride in desc.strides]
+        if self.sizes.concatenated:
+            return Rows(name, tuple(start + row * strides[0] for row in self.first_rows()), strides[0])
+        row = strides[1] if self.sizes.sequences > 1 else 4 * desc.dims[2]  # a single one has no distance
+        return Rows(name, tuple(start + t * strides[0] for t in range(self.sizes.steps)), row)
+
+    def turns(self, backwards: bool) -> list[Turn]:
+        """All steps in their order, from right to left if `backwards`; one that some start at is two."""
+        found = []
+        for t in range(self.sizes.steps)[:: -1 if backwards else 1]:
+            begins = [n == t + 1 if backwards else t == 0 for n in self.lengths]
+            goes_on = [n > t and not begin for n, begin in zip(self.lengths, begins, strict=True)]
+            before = t + 1 if backwards else t - 1
+            found += [Turn(t, None, runs_of(begins))] if any(begins) else []
+            found += [Turn(t, before, runs_of(goes_on))] if any(goes_on) else []
+        return found
+
+    def ends(self, backwards: bool) -> list[tuple[int, Runs]]:
+        """(step, the rows whose last one it is)."""
+        last = [0 if backwards else n - 1 for n in self.lengths]
+        return [(step, runs_of([x == step for x in last])) for step in sorted(set(last))]
+
+
+def runs_of(chosen: Sequence[bool]) -> Runs:
+    """Runs of what is chosen."""
+    edges = [i for i, (a, b) in enumerate(pairwise((False, *chosen, False))) if a != b]
+    return tuple((begin, end - begin) for begin, end in zip(edges[::2], edges[1::2], strict=True))

@@ -1,0 +1,117 @@
+"""The sizes of a recurrent layer, which its arguments have to agree on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import MemoryDesc
+
+NDIMS = {
+    "src_layer": 3, "src_iter": 4, "src_iter_c": 4, "weights_layer": 5, "weights_iter": 5, "weights_peephole": 4,
+    "weights_projection": 4, "bias": 4, "dst_layer": 3, "dst_iter": 4, "dst_iter_c": 4,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """steps: T; sequences: N; rows: of src_layer and dst_layer, T * N unless sequences are concatenated; the rest as
+    in description.py."""
+
+    steps: int
+    sequences: int
+    rows: int
+    layers: int
+    directions: int
+    src: int  # SLC
+    gates: int
+    hidden: int  # DHC
+    out: int  # DIC
+    dst: int  # DLC
+    concatenated: bool
+
+
+def check_lengths(lengths: object, src_layer: object) -> None:
+    """Raise InvalidArguments unless lengths, if there are any, are a sequence's number of steps each."""
+    if not isinstance(lengths, tuple) or not all(type(n) is int for n in lengths):
+        raise InvalidArguments(f"lengths must be a tuple of integers, one for each sequence, not {shown(lengths)}")
+    if not isinstance(src_layer, MemoryDesc):
+        raise InvalidArguments(f"src_layer must be a MemoryDesc, not {shown(src_layer)}")
+    short = [n for n in lengths if n < 1]
+    if short:
+        raise InvalidArguments(f"lengths has a {short[0]}, every sequence has at least one step: leave empty ones out")
+    if src_layer.ndims == 2:
+        check_concatenated(lengths, src_layer.dims[0])
+    elif lengths and src_layer.ndims == 3:
+        steps, sequences, _ = src_layer.dims
+        if len(lengths) != sequences:
+            raise InvalidArguments(f"lengths has {len(lengths)} numbers, src_layer has {sequences} sequences")
+        if max(lengths) > steps:
+            raise InvalidArguments(f"lengths has a {max(lengths)}, src_layer has {steps} steps: none can be longer")
+
+
+def check_concatenated(lengths: tuple[int, ...], rows: int) -> None:
+    """Raise InvalidArguments unless sequences lie behind one another, the longest first."""
+    if not lengths:
+        raise InvalidArguments("lengths is empty, a src_layer of two dims needs the length of every sequence")
+    for i, (before, after) in enumerate(pairwise(lengths), 1):
+        if after > before:
+            raise InvalidArguments(
+                f"lengths[{i}] is {after}, lengths[{i - 1}] {before}: sort concatenated sequences, the longest first"
+            )
+    if sum(lengths) != rows:
+        raise InvalidArguments(f"lengths make {sum(lengths)} rows together, src_layer has {rows}")
+
+
+def sizes_of(tensors: Mapping[str, MemoryDesc], gates: int, direction: str, lengths: tuple[int, ...]) -> Sizes:
+    """Raises InvalidArguments for tensors of other numbers of dims, or of gates."""
+    concatenated = tensors["src_layer"].ndims == 2
+    for name, desc in tensors.items():
+        wanted = NDIMS[name] - (concatenated and name.endswith("_layer") and not name.startswith("weights"))
+        if desc.ndims != wanted:
+            raise InvalidArguments(f"{name} has {desc.ndims} dims, it must have {wanted}: {desc.dims}")
+    layers, directions, src, found, hidden = tensors["weights_layer"].dims
+    if found != gates:
+        raise InvalidArguments(f"weights_layer has dims[3] of {found}, the cell has {gates} gates")
+    wanted = 2 if direction.startswith("bidirectional") else 1
+    if directions != wanted:
+        raise InvalidArguments(f"weights_layer has dims[1] of {directions}, {direction} has {wanted} directions")
+    out = tensors["weights_projection"].dims[3] if "weights_projection" in tensors else hidden
+    dst = out * (2 if direction == "bidirectional_concat" else 1)
+    if concatenated:
+        rows = tensors["src_layer"].dims[0]
+        steps, sequences = lengths[0], len(lengths)
+    else:
+        steps, sequences = tensors["src_layer"].dims[:2]
+        rows = steps * sequences
+    if layers > 1 and src != dst:
+        raise InvalidArguments(
+            f"weights_layer has dims[2] of {src}, several layers need that of dst_layer: {dst}"
+        )
+    return Sizes(steps, sequences, rows, layers, directions, src, gates, hidden, out, dst, concatenated)
+
+
+def check_tensors(tensors: Mapping[str, MemoryDesc], sizes: Sizes, bias_rows: int) -> None:
+    """Raise InvalidArguments unless all dims are those that the sizes make."""
+    s = sizes
+    both, of_layer = (s.layers, s.directions), (s.rows,) if s.concatenated else (s.steps, s.sequences)
+    wanted = {
+        "src_layer": (*of_layer, s.src),
+        "src_iter": (*both, s.sequences, s.out),
+        "src_iter_c": (*both, s.sequences, s.hidden),
+        "weights_layer": (*both, s.src, s.gates, s.hidden),
+        "weights_iter": (*both, s.out, s.gates, s.hidden),
+        "weights_peephole": (*both, 3, s.hidden),
+        "weights_projection": (*both, s.hidden, s.out),
+        "bias": (*both, bias_rows, s.hidden),
+        "dst_layer": (*of_layer, s.dst),
+        "dst_iter": (*both, s.sequences, s.out),
+        "dst_iter_c": (*both, s.sequences, s.hidden),
+    }
+    for name, desc in tensors.items():
+        if 0 in desc.dims:
+            raise InvalidArguments(
+                f"{name} has dims {desc.dims}, none may be 0"
+            )
+        if desc.dims != wanted[name]:
+            raise InvalidArguments(f"{name} has dims {desc.dims}, the other arguments make it {wanted[name]}")

@@ -1,0 +1,192 @@
+"""The phase of a time step: tiles of rows for every panel of weights, on the thread that has had the panel before."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from asmdnn.generators.dot.conv import LINE_BYTES
+from asmdnn.generators.recurrent.cells import Cell, form_of
+from asmdnn.generators.recurrent.tile import UNROLL, RecurrentTileSpec
+from asmdnn.generators.recurrent.tile_shape import BLOCKS, Operand
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.cost import CALL_CYCLES, step_cycles
+from asmdnn.planning.cuts import balanced
+from asmdnn.planning.phase import Int64, Phase, View, records_of, views
+from asmdnn.primitives.recurrent.rows import Rows, Runs
+
+FUNCTION_CYCLES = 12  # of a gate of a vector of units, behind the products
+LATENCY_SUMS = 8  # independent sums hide the latency of a multiply
+ALONE_CYCLES = 3000  # a phase that takes fewer is over before a second thread has come
+AHEAD_BYTES = 1 << 20  # fewer weights stay in L2, or come from L3 in time
+MOST_VECTORS = {"avx2": 8, "avx512_core": 4}  # of weights that one row reads at a time: so many streams
+TOGETHER = {"avx2": 3, "avx512_core": 6}  # vectors whose cells fill the ports; more only take registers
+KEPT_TOGETHER = {"avx2": 2, "avx512_core": 4}
+VECTORS = (1, 2, 4, 8)  # of units in a tile
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Weights of a layer and direction: vectors of units in panels; distances as in tile_shape.py."""
+
+    buffer: str
+    start_bytes: int
+    row_bytes: int
+    gate_bytes: int
+    panel_bytes: int
+    depth: int
+
+    @property
+    def view(self) -> View:
+        return View(self.buffer, self.start_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """An operand of a cell: rows, and where parts and vectors of units lie in them."""
+
+    rows: Rows
+    vector_bytes: int
+    part_bytes: int = 0
+    whole: bool = False
+
+    def operand(self, name: str) -> Operand:
+        return Operand(name, self.rows.row_bytes, self.part_bytes, self.vector_bytes, self.whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A product and the cell behind it.  units: of a row; depth 0: there is no product."""
+
+    isa: str
+    cell: Cell
+    units: int
+    weights: Panels
+    src_row_bytes: int
+    operands: tuple[Operand, ...]
+
+    @property
+    def lanes(self) -> int:
+        return lanes_of(self.isa)
+
+    @property
+    def panels(self) -> int:
+        return -(-self.units // self.lanes)
+
+    @property
+    def weights_bytes(self) -> int:
+        return 4 * self.weights.depth * form_of(self.cell).gates * self.panels * self.lanes
+
+
+class Steps:
+    """Phases of stages; steps that differ only in where they read and write share their records."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[Stage, Runs, bool], Phase] = {}
+
+    def phase(self, stage: Stage, runs: Runs, src: View, places: Mapping[str, View], backwards: bool) -> Phase:
+        """The phase of a stage for some rows; places: where step and operands lie."""
+        key = stage, runs, backwards
+        if key not in self.known:
+            self.known[key] = template(*key)
+        names = {f"{name} of step": view for name, view in places.items()}
+        weights = stage.weights.view
+        return self.known[key].on({**names, "src of step": src, "weights of step": weights})
+
+
+def template(stage: Stage, runs: Runs, backwards: bool) -> Phase:
+    """The records of a stage; `backwards` walks every thread's panels from the last one, which the step before has
+    left in its L2."""
+    vectors, tiles = tiles_of(stage, runs)
+    columns = vectors * form_of(stage.cell).gates
+    lines = ahead_lines(stage, columns, len(tiles))
+    first = np.arange(0, stage.panels, vectors)
+    rest = stage.units - int(first[-1]) * stage.lanes
+    numbers: dict[RecurrentTileSpec, int] = {}
+    kernel = np.empty((len(first), len(tiles)), np.int64)
+    for groups, units in ((slice(0, -1), vectors * stage.lanes), (slice(-1, None), rest)):
+        for i, (_, rows) in enumerate(tiles if len(first[groups]) else ()):
+            kernel[groups, i] = numbers.setdefault(tile(stage, rows, units, columns, lines), len(numbers))
+    specs = tuple(numbers)
+    names = specs[0].frame
+    offsets = offsets_of(stage, first, np.array([at for at, _ in tiles]))
+    following = np.clip(np.arange(len(first)) + (-1 if backwards else 1), 0, len(first) - 1)
+    share = lines * LINE_BYTES * (stage.weights.depth // UNROLL) * np.arange(len(tiles))
+    offsets["ahead"] = (first[following] * stage.weights.panel_bytes)[:, None] + share
+    records = records_of(names, {name: offset.ravel() for name, offset in offsets.items()}, kernel.ravel())
+    cycles = np.array([cycles_of(spec) for spec in specs], np.int32)[kernel.ravel()]
+    buffers = [f"{name} of step" for name in names[:-1]] + ["weights of step" if lines else ""]
+    return Phase(specs, views(buffers), records, cycles, alone=int(cycles.sum()) < ALONE_CYCLES, backwards=backwards)
+
+
+def offsets_of(stage: Stage, first: Int64, row: Int64) -> dict[str, Int64]:
+    """int64[groups of panels, tiles]: where the arguments of each call lie."""
+    none = np.zeros((len(first), len(row)), np.int64)
+    offsets = {
+        "src": none + row * stage.src_row_bytes * bool(stage.weights.depth),
+        "weights": none + (first * stage.weights.panel_bytes)[:, None] * bool(stage.weights.depth),
+    }
+    for x in stage.operands:
+        offsets[x.name] = first[:, None] * x.vector_bytes + row * x.row_bytes
+    return offsets
+
+
+def tiles_of(stage: Stage, runs: Runs) -> tuple[int, list[tuple[int, int]]]:
+    """Vectors of units at a time, and (first row, rows) of tiles: those that are expected to be fastest."""
+    gates = form_of(stage.cell).gates
+    if max(count for _, count in runs) == 1:
+        most = min(MOST_VECTORS[stage.isa] // gates, stage.panels)
+        return max(n for n in VECTORS if n == 1 or n <= most), [(at, 1) for at, _ in runs]
+    blocks = BLOCKS[stage.isa]
+    cuts = []
+    for vectors in (n for n in VECTORS if n * gates in blocks and (n == 1 or n <= stage.panels)):
+        columns = vectors * gates
+        tiles = [x for run in runs for x in in_tiles(*run, blocks[columns])]
+        step = sum(step_cycles(rows, columns, stage.lanes) for _, rows in tiles)
+        cuts.append((step * -(-stage.panels // vectors), vectors, tiles))
+    _, vectors, tiles = min(cuts)
+    return vectors, tiles
+
+
+def in_tiles(first: int, count: int, rows: int) -> list[tuple[int, int]]:
+    """(first row, rows) of nearly equal tiles."""
+    found, at = [], first
+    for size in balanced(count, rows):
+        found.append((at, size))
+        at += size
+    return found
+
+
+def tile(stage: Stage, rows: int, units: int, columns: int, lines: int) -> RecurrentTileSpec:
+    isa, cell = stage.isa, stage.cell
+    depth = stage.weights.depth
+    return RecurrentTileSpec(
+        isa=isa,
+        cell=cell,
+        rows=rows,
+        units=units,
+        depth=depth,
+        src_row_bytes=stage.src_row_bytes if rows > 1 and depth else 0,
+        weights_row_bytes=stage.weights.row_bytes if depth else 0,
+        gate_bytes=stage.weights.gate_bytes if depth else 0,
+        panel_bytes=stage.weights.panel_bytes if depth and units > stage.lanes else 0,
+        operands=stage.operands if rows > 1 else tuple(replace(x, row_bytes=0) for x in stage.operands),
+        ahead_lines=lines,
+        sums=-(-LATENCY_SUMS // columns) if rows == 1 and depth > 1 else 1,
+        together=(KEPT_TOGETHER if cell.keeps else TOGETHER)[isa],
+    )
+
+
+def ahead_lines(stage: Stage, columns: int, tiles: int) -> int:
+    """A share of the next panel that each of several tiles prefetches, for every UNROLL steps of depth."""
+    if tiles == 1 or stage.weights_bytes < AHEAD_BYTES:
+        return 0
+    return -(-UNROLL * columns * stage.lanes * 4 // LINE_BYTES // tiles)
+
+
+def cycles_of(spec: RecurrentTileSpec) -> int:
+    """What a call is expected to take."""
+    lanes, columns = lanes_of(spec.isa), spec.vectors * spec.form.gates
+    return int(
+        spec.depth * step_cycles(spec.rows, columns, lanes) + FUNCTION_CYCLES * spec.rows * columns + CALL_CYCLES
+    )

@@ -1,0 +1,40 @@
+"""What softmax kernels compute, written from the generators' docstrings, and data for them."""
+
+import numpy as np
+
+from asmdnn.generators.functions.chain import operands_read
+from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.softmax import SoftmaxSpec
+from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
+from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
+from tests.generators.reference import Memory, operand
+from tests.support import functions
+from tests.support.arena import Doubles, buffer_of, elements
+
+ROUNDINGS = 32  # of a result of the corpus, beside that of x - max x, which e^x takes over
+
+
+def softmax_case(spec: SoftmaxSpec | SoftmaxLanesSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Within the rounding of differences, and some more, of the largest number that a result is made of."""
+    memory = {name: elements(random, integers) for name in spec.frame}
+    rows = [memory["src"].load(r * spec.src_row_bytes, spec.elements) for r in range(spec.rows)]
+    x = np.array([chained(spec.before, row, r, memory) for r, row in enumerate(rows)])
+    axis = 0 if isinstance(spec, SoftmaxLanesSpec) else 1
+    differences = x - x.max(axis, keepdims=True)
+    powers = np.exp(differences)
+    total = powers.sum(axis, keepdims=True)
+    values = differences - np.log(total) if spec.log else powers / total
+    results = np.array([chained(spec.after, row, r, memory) for r, row in enumerate(values)])
+    for r, row in enumerate(results):
+        memory["dst"].store(r * spec.dst_row_bytes, row)
+    size = np.abs(np.concatenate([found.initial for found in memory.values()])).max()
+    bound = UNIT_ROUNDOFF * (ROUNDINGS + 2 * np.abs(differences).max()) * max(1.0, np.abs(results).max(), size)
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
+
+
+def chained(chain: tuple[PostOp, ...], x: Doubles, row: int, memory: Memory) -> Doubles:
+    found = {o: operand(o, row, 0, len(x), len(x), memory) for o in operands_read(chain) if o is not None}
+    return functions.apply(chain, x, None, found)
+
+
+REFERENCES = {kind: Reference(softmax_case, rounds=True) for kind in (SoftmaxSpec, SoftmaxLanesSpec)}
