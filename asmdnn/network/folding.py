@@ -11,6 +11,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, OutOfMemory, Unimplemented, shown
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType
+from asmdnn.network.onnx.tensors import ELEMENTS
 from asmdnn.network.operators.definition import Operator, Type, Value, listed
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.static import StaticGraph, needed
@@ -34,9 +35,8 @@ def specialise(model: Model, shapes: Shapes, constants: Mapping[str, Array]) -> 
     folding = Folding()
     for name, declared in body.inputs.items():
         if name in constants:
-            data = np.asarray(constants[name])
-            shape_of(name, declared, data.shape)
-            folding.values[name] = Value(data.shape, declared.dtype, data.astype(declared.dtype))
+            data = constant_of(name, declared, constants[name])
+            folding.values[name] = Value(data.shape, data.dtype, data)
         else:
             folding.values[name] = Value(shape_of(name, declared, shapes.get(name)), declared.dtype)
     folding.add(body)
@@ -64,6 +64,19 @@ def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
     if not fits or any(n < 0 for n in dims):
         raise InvalidArguments(f"shapes[{name!r}] is {dims}, which does not fit the model's {declared}")
     return dims
+
+
+def constant_of(name: str, declared: TensorType, given: Any) -> Array:
+    """An input's data, in its type.  Raises InvalidArguments."""
+    try:
+        data = np.asarray(given)
+        fits = data.dtype.kind in "fiub"
+    except Exception:  # whatever the caller's object does
+        fits = False
+    if not fits:
+        raise InvalidArguments(f"constants[{name!r}] must be an array or a number, not {shown(given)}")
+    shape_of(name, declared, data.shape)
+    return data.astype(declared.dtype)
 
 
 class Folding:
@@ -100,7 +113,7 @@ class Folding:
         if operator is None:
             domain = f" of domain {node.domain!r}" if node.domain else ""
             raise Unimplemented(f"{node} is an operator{domain} that is not known")
-        if node.op in RENAMED:
+        if node.op in RENAMED or self.is_cast_to_itself(node):
             self.rename(node.outputs[0], node.inputs[0])
             return
         inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
@@ -112,6 +125,13 @@ class Folding:
         except Exception as error:  # whatever numpy says to operands that do not fit
             dims = ", ".join("nothing" if v is None else f"{v.dtype.name}{list(v.shape)}" for v in inputs)
             raise InvalidArguments(f"{node} cannot be computed of {shown(dims)}: {shown(str(error))}") from None
+
+    def is_cast_to_itself(self, node: Node) -> bool:
+        return (
+            node.op == "Cast"
+            and node.get("to") in ELEMENTS
+            and self.values[node.inputs[0]].dtype == ELEMENTS[node.get("to")]
+        )
 
     def compute(self, node: Node, operator: Operator, inputs: list[Value | None]) -> None:
         """The results if they are known, or else their types."""

@@ -67,7 +67,7 @@ class Steps:
         self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
         for name in graph.inputs:
             value = graph.values[name]
-            if value.dtype == np.float32 and value.shape:
+            if value.dtype == np.float32:
                 self.places[name] = [Place(name, row_major(value.shape))]
 
     def value(self, name: str) -> Value:

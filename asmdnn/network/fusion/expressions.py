@@ -10,6 +10,7 @@ from functools import reduce
 from typing import Any
 
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
+from asmdnn.generators.functions.expression import TraceError
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
 from asmdnn.primitives.attributes import functions as f
@@ -28,7 +29,7 @@ def quotient(node: Node, a: Any, b: Any) -> Any:
 
 def power(node: Node, x: Any, exponent: Any) -> Any:
     if not isinstance(exponent, float):
-        raise f.TraceError("the exponent of Pow is no number")
+        raise TraceError("the exponent of Pow is no number")
     if exponent == 2.0:
         return x * x
     return f.sqrt(x) if exponent == 0.5 else f.power(x, exponent)

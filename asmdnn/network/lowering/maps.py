@@ -7,15 +7,21 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.expressions import EXPRESSIONS
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.steps import Place, Steps
+from asmdnn.network.steps import Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Eltwise
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
-from asmdnn.types import PropKind, f32
+from asmdnn.types import BinaryAlgorithm, PropKind, f32
 
-SIMPLE = {"Add": "add", "Mul": "mul", "Max": "max", "Min": "min"}  # commutative ones, with an algorithm of their own
+SIMPLE: dict[str, BinaryAlgorithm] = {
+    "Add": "add",
+    "Mul": "mul",
+    "Max": "max",
+    "Min": "min",
+}
+# commutative ones, with an algorithm of their own
 
 
 class Tail:
@@ -42,15 +48,17 @@ class Tail:
         return float(data.ravel()[0]) if data is not None and data.size == 1 else None
 
     def attr(self) -> Attr:
-        return Attr(self.post_ops()) if self.maps else Attr()
+        return Attr(self.post_ops())
 
     def post_ops(self) -> list[AnyPostOp]:
+        if not self.maps:
+            return []
         if len(self.maps) == 1 and self.maps[0].op == "Relu":
             return [Eltwise("relu")]
         if len(self.maps) == 1 and self.maps[0].op in SIMPLE and len(self.tensors) == 1:
             (name,) = self.tensors
             if len(self.maps[0].inputs) == 2:
-                return [Binary(SIMPLE[self.maps[0].op], self.desc(name))]  # type: ignore[arg-type]
+                return [Binary(SIMPLE[self.maps[0].op], self.desc(name))]
         descs = {f"t{i}": self.desc(name) for i, name in enumerate(self.tensors)}
         return [PostOp(self.function, **descs)]
 
@@ -68,8 +76,7 @@ class Tail:
 
     def places(self) -> dict[str, Place]:
         """The arguments of the primitive that the tensors are."""
-        (op, *_) = self.post_ops() or [None]
-        if isinstance(op, Binary):
+        if any(isinstance(op, Binary) for op in self.post_ops()):
             return {"binary_0": self.place(self.tensors[0])}
         return {f"t{i}_0": self.place(name) for i, name in enumerate(self.tensors)}
 
@@ -89,7 +96,7 @@ class Tail:
 
 
 def lower_maps(steps: Steps, group: Group) -> None:
-    """Maps with no kernel before them: a function of one tensor that has the result's dims, or of two that make them."""
+    """Maps with no kernel before them: of a tensor that has the result's dims, or of two that make them."""
     result = group.result
     shape = steps.shape(result)
     if not shape:
@@ -116,7 +123,5 @@ def lower_broadcast(steps: Steps, group: Group) -> None:
     ends = Tail(steps, group.maps, NOTHING)
     sources = {f"src{i}": ends.place(name) for i, name in enumerate(first.inputs)}
     descs = {name: place.desc for name, place in sources.items()}
-    desc = BinaryForward(
-        SIMPLE[first.op], descs["src0"], descs["src1"], MemoryDesc(shape, f32, "abcdefghijkl"[: len(shape)])
-    )  # type: ignore[arg-type]
+    desc = BinaryForward(SIMPLE[first.op], descs["src0"], descs["src1"], row_major(shape))
     steps.add(group.nodes, group.label, desc, {**sources, **tail.places()}, {"dst": group.result}, attr=tail.attr())

@@ -32,7 +32,7 @@ def gather_nd(node: Node, x: Array, indices: Array) -> Array:
 
 def scatter_elements(node: Node, x: Array, indices: Array, updates: Array) -> Array:
     axis, result = normal(node.get("axis", 0), x.ndim), x.copy()
-    places = list(np.indices(indices.shape))
+    places: list[Array] = list(np.indices(indices.shape))
     places[axis] = np.where(indices < 0, indices + x.shape[axis], indices)
     return updated(node, result, tuple(places), updates)
 
@@ -54,11 +54,11 @@ def one_hot(node: Node, indices: Array, depth: Array, values: Array) -> Array:
     count, axis = int(np.ravel(depth)[0]), normal(node.get("axis", -1), indices.ndim + 1)
     where = np.expand_dims(np.mod(np.asarray(indices).astype(np.int64), count), axis)
     along = np.arange(count).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])
-    return np.where(where == along, values[1], values[0]).astype(values.dtype)
+    return np.asarray(np.where(where == along, values[1], values[0]), values.dtype)
 
 
 def compress(node: Node, x: Array, condition: Array) -> Array:
-    return np.compress(condition.ravel(), x, node.get("axis"))
+    return np.asarray(np.compress(condition.ravel(), x, node.get("axis")))
 
 
 def reverse_sequence(node: Node, x: Array, lengths: Array) -> Array:

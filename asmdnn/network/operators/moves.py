@@ -107,8 +107,9 @@ def split(node: Node, x: Array, sizes: Array | None = None) -> tuple[Array, ...]
 def slices(node: Node, dims: Shape, *inputs: Array | None) -> tuple[slice, ...]:
     """Of every axis."""
     starts, ends, axes, steps = (None if x is None else ints(x) for x in (*inputs, None, None, None, None)[:4])
-    starts, ends, axes = starts or node.get("starts", ()), ends or node.get("ends", ()), axes or node.get("axes")
-    axes = range(len(starts)) if axes is None else axes
+    starts, ends = starts or node.get("starts", ()), ends or node.get("ends", ())
+    axes = axes or node.get("axes")
+    axes = tuple(range(len(starts))) if axes is None else axes
     found = [slice(None)] * len(dims)
     for start, end, axis, step in zip(starts, ends, axes, steps or (1,) * len(starts), strict=True):
         n, axis = dims[normal(axis, len(dims))], normal(axis, len(dims))

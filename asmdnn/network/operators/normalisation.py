@@ -12,6 +12,8 @@ def along_channels(values: Array, ndim: int) -> Array:
 
 
 def batch_norm(node: Node, x: Array, scale: Array, shift: Array, mean: Array, variance: Array) -> Array:
+    if node.get("training_mode", 0):
+        raise ValueError("training_mode is 1: networks are run, not trained")
     factor = scale / np.sqrt(variance + np.asarray(node.get("epsilon", 1e-5), variance.dtype))
     result = (x - along_channels(mean, x.ndim)) * along_channels(factor, x.ndim) + along_channels(shift, x.ndim)
     return np.asarray(result, x.dtype)

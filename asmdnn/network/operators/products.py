@@ -120,7 +120,7 @@ def conv_transpose(node: Node, x: Array, w: Array, bias: Array | None = None) ->
 
 
 def conv_transpose_types(node: Node, x: Value, w: Value, *_: Value | None) -> list[Type]:
-    _, outputs = transposed_window(node, x.shape[2:], w.shape[2:])
+    outputs = transposed_window(node, x.shape[2:], w.shape[2:])[1]
     return [((x.shape[0], w.shape[1] * node.get("group", 1), *outputs), x.dtype)]
 
 

@@ -84,7 +84,7 @@ def layer(
 
 
 def types(node: Node, x: Value, w: Value, r: Value, *_: Value | None) -> list[Type]:
-    (t, n, _), size, directions = x.shape, r.shape[-1], len(directions_of(node))
+    (t, n), size, directions = x.shape[:2], r.shape[-1], len(directions_of(node))
     states = [((directions, n, size), x.dtype)] * (2 if node.op == "LSTM" else 1)
     return [((t, directions, n, size), x.dtype), *states]
 

@@ -82,7 +82,8 @@ def cumulative(node: Node, x: Array, axis: Array) -> Array:
 def top(node: Node, x: Array, count: Array | None = None) -> tuple[Array, Array]:
     k = node.get("k") if count is None else int(np.ravel(count)[0])
     axis = normal(node.get("axis", -1), x.ndim)
-    order = np.argsort(-x if node.get("largest", 1) else x, axis, kind="stable")
+    falling = ~x if x.dtype.kind in "iu" else -x  # of unsigned numbers, too
+    order = np.argsort(falling if node.get("largest", 1) else x, axis, kind="stable")
     chosen = np.take(order, np.arange(k), axis)
     return np.take_along_axis(x, chosen, axis), chosen.astype(np.int64)
 

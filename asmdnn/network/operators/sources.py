@@ -1,12 +1,15 @@
 """Operators that make tensors of shapes, types and attributes; all are gone before a network runs, but for Cast."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.onnx.tensors import element_type
 from asmdnn.network.operators.definition import Operator, Type, Value, bounded, ints
 
-VALUES = {
+VALUES: dict[str, Callable[[Any], Any]] = {
     "value": np.asarray,
     "value_float": np.float32,
     "value_floats": np.float32,
@@ -35,7 +38,8 @@ def arange(node: Node, start: Array, limit: Array, delta: Array) -> Array:
 
 def eye_like(node: Node, x: Array) -> Array:
     dtype = element_type(node.get("dtype"), "dtype") if "dtype" in node.attributes else x.dtype
-    return np.eye(*x.shape, k=node.get("k", 0), dtype=dtype)
+    rows, columns = x.shape
+    return np.asarray(np.eye(rows, columns, int(node.get("k", 0)), dtype))
 
 
 def cast_types(node: Node, x: Value) -> list[Type]:
@@ -47,8 +51,10 @@ def cast(node: Node, x: Array) -> Array:
         return np.asarray(x).astype(element_type(node.get("to", 0), "Cast"))
 
 
-def dropped(node: Node, x: Array, *_: Array) -> tuple[Array, ...]:
+def dropped(node: Node, x: Array, ratio: Array | None = None, training: Array | None = None) -> tuple[Array, ...]:
     """As it is: networks are run, not trained."""
+    if training is not None and np.any(training) and (ratio is None or np.any(ratio)):
+        raise ValueError("training_mode is true: networks are run, not trained")
     return x, np.ones(x.shape, bool)
 
 

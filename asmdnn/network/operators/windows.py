@@ -115,7 +115,7 @@ def source_places(node: Node, n: int, outputs: int, factor: float) -> Array:
     if node.op == "Upsample" or mode == "asymmetric" or node.opset < 11:
         return i / factor
     if mode == "align_corners":
-        return i * (n - 1) / (outputs - 1) if outputs > 1 else i * 0
+        return i * (n - 1) / (factor * n - 1) if outputs > 1 else i * 0
     if mode == "pytorch_half_pixel" and outputs <= 1:
         return i * 0
     if mode == "half_pixel_symmetric":
@@ -134,7 +134,7 @@ def nearest(node: Node, places: Array, n: int) -> Array:
         "floor": np.floor, "ceil": np.ceil, "round_prefer_floor": lambda x: np.ceil(x - 0.5),
         "round_prefer_ceil": lambda x: np.floor(x + 0.5),
     }  # fmt: skip
-    return np.clip(rounding[mode](places), 0, n - 1).astype(np.int64)
+    return np.asarray(np.clip(rounding[mode](places), 0, n - 1), np.int64)
 
 
 def interpolated(x: Array, axis: int, places: Array) -> Array:
@@ -142,7 +142,7 @@ def interpolated(x: Array, axis: int, places: Array) -> Array:
     low = np.floor(places)
     weight = (places - low).astype(x.dtype).reshape([-1 if i == axis else 1 for i in range(x.ndim)])
     first, second = (np.clip(low + k, 0, x.shape[axis] - 1).astype(np.int64) for k in (0, 1))
-    return np.take(x, first, axis) * (1 - weight) + np.take(x, second, axis) * weight
+    return np.asarray(np.take(x, first, axis) * (1 - weight) + np.take(x, second, axis) * weight)
 
 
 def resize(node: Node, x: Array, *inputs: Array | None) -> Array:
