@@ -33,7 +33,9 @@ from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primiti
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.engine import Engine, Stream
+from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.packing import load_pack, write_pack
+from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
@@ -43,6 +45,7 @@ from asmdnn.primitives.products.inner_product import (
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
+from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle.shuffle import Shuffle
@@ -51,6 +54,7 @@ from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what not
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
 __all__ = [
+    "AdaptivePooling",
     "Algorithm",
     "AsmdnnError",
     "Attr",
@@ -70,6 +74,7 @@ __all__ = [
     "InvalidArguments",
     "LBRGRUForward",
     "LSTMForward",
+    "LayerNormForward",
     "MatMul",
     "MatMulRows",
     "Memory",
@@ -78,10 +83,12 @@ __all__ = [
     "Network",
     "OutOfMemory",
     "PReLU",
+    "PoolingForward",
     "PostOp",
     "Primitive",
     "PrimitiveDesc",
     "PropKind",
+    "ReductionForward",
     "Refusal",
     "Reorder",
     "Shuffle",

@@ -64,7 +64,7 @@ def _run(record: Record, case: AnyCase, work: Work[Any], engine: dnn.Engine) -> 
     with ExitStack() as stack:
         try:
             desc, attr = work.describe()
-            own = Own(desc, attr, engine, work.in_place, _filter(settings))
+            own = Own(desc, attr, engine, work.in_place, _filter(settings), work.internal)
         except PassedOver as error:
             return replace(record, status="skipped", reason=_one_line(error))
         except Unimplemented as error:

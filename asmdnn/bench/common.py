@@ -11,7 +11,7 @@ def _mode(word: str) -> str:
 
 
 def _peer(word: str) -> str:
-    return one_of("onednn", "mkl", "numpy", "none")(word) if word != "none" else ""
+    return one_of("onednn", "mkl", "numpy", "torch", "none")(word) if word != "none" else ""
 
 
 def _milliseconds(word: str) -> int:
@@ -56,7 +56,7 @@ COMMON: dict[str, Option] = {
                    describes=False),
     "isa": Option("isa", _isa, "avx2, avx512_core, ...; default, or best: the best that this machine has"),
     "threads": Option("threads", _threads, "default: the OpenMP thread count"),
-    "peer": Option("peer", _peer, "also run this library, in the same process: onednn; for --gemm mkl or numpy"),
+    "peer": Option("peer", _peer, "also run this library, in the same process: onednn; gemm: mkl, numpy; rnn: torch"),
     "max-ms-per-prb": Option("max_ms", _milliseconds, "time for the measurements of one problem (3000)"),
     "fix-times-per-prb": Option("rounds", number(0), "so many measurements instead, 0 (default): as time allows"),
     "impl": Option("impl", _names, "only implementations with one of these in their names", show=",".join),

@@ -77,11 +77,13 @@ class Work(ABC, Generic[D]):
 
     argument_bytes: of all tensors, to see whether they fit into memory.  flops: 0 where bytes are what counts.
     exactness: the kinds of data that are checked, in order.  in_place: a result that replaces an input, by name.
+    internal: arguments of the library's own layout that nobody fills or compares, such as a workspace.
     peer_slack: how many times the tolerance the peer may be off, without being called wrong.
     """
 
     flops: int = 0
     in_place: Mapping[str, str] = MappingProxyType({})
+    internal: tuple[str, ...] = ()
     peer_slack: float = 1.0
     exactness: tuple[bool, ...] = (True, False)
 

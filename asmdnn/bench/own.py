@@ -22,6 +22,7 @@ def any_implementation(name: str) -> bool:
 
 class Own:
     """A Side.  `in_place`: the result that shares an input's memory.  Several results come one after the other, flat.
+    internal: arguments that are neither filled nor compared.
 
     accepts: of an implementation's name, whether it may be taken.  Raises Unimplemented if no implementation takes the
     description, PassedOver if only others do.
@@ -34,16 +35,17 @@ class Own:
         engine: dnn.Engine,
         in_place: Mapping[str, str] = NOTHING,
         accepts: Callable[[str], bool] = any_implementation,
+        internal: tuple[str, ...] = (),
     ) -> None:
         pd = dnn.primitive_desc(desc, attr=attr, engine=engine)
         if not accepts(pd.implementation):
             pd = _accepted(desc, attr, engine, accepts)
         self.implementation = pd.implementation
         self._memory = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
-        self._results = pd.plan.outputs
+        self._results = [name for name in pd.plan.outputs if name not in internal]
         for result, source in in_place.items():
             self._memory[result] = self._memory[source]
-        self._in_place = in_place
+        self._unfilled = {*in_place, *internal}
         scratchpad = dnn.Memory(pd.scratchpad_desc) if attr.scratchpad_mode == "user" else None
         self.run = dnn.Primitive(pd).bind(scratchpad=scratchpad, **self._memory)
 
@@ -51,7 +53,7 @@ class Own:
         """Copy `data` into the arguments, each in the layout of the plan; by numpy, so that no reorder of the library
         can make up for an error of its primitive."""
         for name, memory in self._memory.items():
-            if name in self._in_place:
+            if name in self._unfilled:
                 continue
             memory.array[:] = dnn.Memory.from_numpy(data.arrays[name], memory.desc).array
 

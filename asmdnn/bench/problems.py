@@ -69,9 +69,14 @@ class ConvProblem:
         return (self.mb, self.ic, *(axis.i for axis in self.axes))
 
     @property
+    def filter_dims(self) -> tuple[int, ...]:
+        """The weights without a dim of groups: all output channels, the input channels of a group, positions."""
+        return (self.oc, self.ic // self.groups, *(axis.k for axis in self.axes))
+
+    @property
     def weights_dims(self) -> tuple[int, ...]:
-        groups = (self.groups,) if self.groups > 1 else ()
-        return (*groups, self.oc // self.groups, self.ic // self.groups, *(axis.k for axis in self.axes))
+        groups = (self.groups, self.oc // self.groups) if self.groups > 1 else (self.oc,)
+        return (*groups, *self.filter_dims[1:])
 
     @property
     def dst_dims(self) -> tuple[int, ...]:
@@ -104,6 +109,12 @@ class ConvProblem:
     def reduction(self) -> int:
         """Products in one output element: input channels of its group times kernel taps."""
         return self.ic // self.groups * math.prod(axis.k for axis in self.axes)
+
+    @property
+    def is_dense_3x3(self) -> bool:
+        """Whether Winograd's convolution is for it."""
+        axes = [(axis.k, axis.s, axis.d) for axis in self.axes]
+        return self.groups == 1 and axes == [(3, 1, 0)] * 2
 
     @property
     def count(self) -> int:
@@ -148,14 +159,14 @@ def _build(numbers: dict[str, int], name: str) -> ConvProblem:
     for key, channels in (("ic", ic), ("oc", oc)):
         if channels % groups:
             raise InvalidArguments(f"'{key}' is {channels}, it must be a multiple of g{groups}")
-    problem = ConvProblem(numbers.get("mb", DEFAULT_MB), groups, ic, oc, _axes(numbers), name)
+    problem = ConvProblem(numbers.get("mb", DEFAULT_MB), groups, ic, oc, axes_of(numbers), name)
     for tensor, dims in (("src", problem.src_dims), ("weights", problem.weights_dims), ("dst", problem.dst_dims)):
         if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
             raise InvalidArguments(f"{tensor} has {'x'.join(map(str, dims))} elements, more than memory can address")
     return problem
 
 
-def _axes(numbers: dict[str, int]) -> tuple[Axis, ...]:
+def axes_of(numbers: dict[str, int]) -> tuple[Axis, ...]:
     """The completed axes; an axis counts as given when one of its values differs from its default, as in benchdnn."""
     defaults = {"i": 0, "o": 0, "k": 0, "s": 1, "p": 0, "d": 0}
     given = "".join(a for a in AXES if any(numbers.get(kind + a, unset) != unset for kind, unset in defaults.items()))

@@ -52,6 +52,10 @@ NEUTRAL: Final = {
     "runtime-m": "0",
     "runtime-mb": "0",
     "runtime-n": "0",
+    "scaling": "",
+    "scaling-proj": "",
+    "skip-nonlinear": "false",
     "sparse-options": ":+",
     "strides": ":+",
+    "tag": "any(:any)*",
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from struct import pack
 
 from asmdnn.isa.assembler import Register
-from asmdnn.isa.vector import Combine, Memory, Tail, Vector
+from asmdnn.isa.vector import Combine, Memory, Tail, Vector, spread_in_four
 
 
 class Avx2(Vector):
@@ -23,6 +23,10 @@ class Avx2(Vector):
 
     def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
         self.asm.VROUNDPS(dst, src, mode)
+
+    def evens(self, x: Register, y: Register, spare: Register) -> None:
+        self.asm.VSHUFPS(x, x, y, 0x88)  # within the halves of 16 bytes
+        self.asm.VPERMPD(x, x, 0xD8)
 
     def condition(self, take: Callable[[], Register]) -> Register:
         return take()
@@ -43,6 +47,9 @@ class Avx2(Vector):
 
     def end_condition(self, condition: Register) -> bool:
         return False
+
+    def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
+        self.asm.VPERMILPS(dst, src, spread_in_four(group, part))
 
 
 class Avx2Tail(Tail):

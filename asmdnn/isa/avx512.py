@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from struct import pack
 
 from asmdnn.isa.assembler import Register, mem
-from asmdnn.isa.vector import Combine, Memory, Tail, Vector
+from asmdnn.isa.vector import Combine, Memory, Tail, Vector, spread_in_four
 
 
 class Avx512(Vector):
@@ -23,6 +23,11 @@ class Avx512(Vector):
 
     def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
         self.asm.VRNDSCALEPS(dst, src, mode)
+
+    def evens(self, x: Register, y: Register, spare: Register) -> None:
+        lanes = range(0, 2 * self.lanes, 2)
+        self.load(spare, self.asm.const(pack(f"<{self.lanes}i", *lanes), self.bytes, size=self.bytes))
+        self.asm.VPERMT2PS(x, spare, y)
 
     def condition(self, take: Callable[[], Register]) -> Register:
         mask: Register = self.asm.masks.take("condition")
@@ -46,6 +51,12 @@ class Avx512(Vector):
     def end_condition(self, condition: Register) -> bool:
         self.asm.masks.free(condition)
         return True
+
+    def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
+        self.asm.VPERMILPS(dst, src, spread_in_four(min(group, 4), part % 4))
+        if group == 8:  # the quarter with the element, of either half
+            first, second = part // 4, 2 + part // 4
+            self.asm.VSHUFF32X4(dst, dst, dst, first | first << 2 | second << 4 | second << 6)
 
     def outer_product(
         self,

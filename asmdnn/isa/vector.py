@@ -13,6 +13,11 @@ Memory = Pointer
 Combine = Callable[[Register, Register, Register], None]
 
 
+def spread_in_four(group: int, part: int) -> int:
+    """VPERMILPS's immediate that spreads an element of every group of 1, 2 or 4."""
+    return sum((lane // group * group + part) << 2 * lane for lane in range(4))
+
+
 class Lanes:
     """How a vector in memory is read and written: all its lanes (a Vector) or the first few (a Tail)."""
 
@@ -101,6 +106,10 @@ class Vector(Lanes):
         """acc += a * b, rounded once."""
         self.asm.VFMADD231PS(acc, a, b)
 
+    def evens(self, x: Register, y: Register, spare: Register) -> None:
+        """x = the lanes 0, 2, 4 .. of x, and then those of y; `spare` is overwritten."""
+        raise NotImplementedError
+
     def across(self, x: Register, spare: Register, combine: Combine) -> None:
         """Every lane of x = all its lanes combined, halves first: `combine(dst, a, b)` emits dst = a with b."""
         self.swap_quarters(x, spare, combine)
@@ -142,6 +151,13 @@ class Vector(Lanes):
 
     def end_condition(self, condition: Register) -> bool:
         """Gives a mask back; False if it is a vector register, which is its taker's."""
+        raise NotImplementedError
+
+    def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
+        """dst[j] = src[j // group * group + part]: element `part` of every group in all lanes of the group.
+
+        A group is 2, 4 or, of 16 lanes, 8.
+        """
         raise NotImplementedError
 
     def outer_product(

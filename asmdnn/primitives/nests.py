@@ -4,14 +4,21 @@ The tensors are dense views of whatever layout: a blocked dim is several loops. 
 others have more) does not move it.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
+from asmdnn.planning.tuning import ElementwiseTuning
 from asmdnn.primitives.elementwise.loops import Box, Loop, common_units, merge
+from asmdnn.primitives.elementwise.schedule import MAX_STEP, cut_loop
 from asmdnn.primitives.reorder.loops import Digits, digits, runs, stride_of
+
+AnySpec = TypeVar("AnySpec", bound=KernelSpec)
+Calls = list[tuple[AnySpec, Box, tuple[Loop, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +30,35 @@ class Nest:
     reduced: tuple[Loop, ...]
 
     @property
+    def row(self) -> Loop:
+        """What is reduced, as one loop; `is_row` says whether it is dense in the first two tensors."""
+        return self.reduced[0] if self.reduced else Loop(1, (1,) * len(self.starts))
+
+    @property
+    def is_row(self) -> bool:
+        return len(self.reduced) <= 1 and is_dense(self.row)
+
+    @property
     def box(self) -> Box:
         """Of the loops that are kept."""
         return Box(self.starts, self.kept, padding=False)
+
+
+def is_dense(loop: Loop) -> bool:
+    """In the first two tensors, src and dst; others move along with them, or not at all."""
+    return loop.strides[0] == loop.strides[1] == 1 and max(loop.strides) == 1
+
+
+def row_calls(nest: Nest, elements: int, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, tuple[Loop, ...]]]:
+    """Calls of kernels for some rows of so many elements: the box, the loop of the rows, and the loops outside.
+
+    The rows are the longest of the loops that are kept, in parts of a record.
+    """
+    others = (loop for loop in nest.kept if max(loop.strides) <= MAX_STEP)
+    rows = max(others, key=lambda x: x.extent, default=Loop(1, (0,) * len(nest.starts)))
+    most = max(1, min(tuning.most_rows, tuning.record_elements // elements))
+    for box, some in cut_loop(nest.box, rows, most):
+        yield box, some, tuple(loop for loop in box.loops if loop is not some)
 
 
 def nest_of(
@@ -65,3 +98,19 @@ def with_last(desc: MemoryDesc, dims: Sequence[int]) -> MemoryDesc:
     """A plain format for the tensor with these dims innermost, in their order, the others as they lie."""
     others = sorted(set(range(desc.ndims)) - set(dims), key=lambda dim: (-desc.strides[dim], dim))
     return MemoryDesc(desc.dims, desc.dtype, tag_of((*others, *dims), ()))
+
+
+def without_last(desc: MemoryDesc) -> MemoryDesc | None:
+    """A tensor with a last dim of 1 more; None if it is blocked."""
+    if desc.inner_blocks:
+        return None
+    return MemoryDesc((*desc.dims, 1), desc.dtype, strides=(*desc.strides, 0), offset0=desc.offset0)
+
+
+def as_row_of(desc: MemoryDesc, ndims: int, dim: int = -1) -> MemoryDesc | None:
+    """A vector as a tensor of so many dims, along one of them; None if it is blocked."""
+    if desc.inner_blocks:
+        return None
+    dims, strides = [1] * ndims, [0] * ndims
+    dims[dim], strides[dim] = desc.dims[0], desc.strides[0]
+    return MemoryDesc(dims, desc.dtype, strides=strides, offset0=desc.offset0)

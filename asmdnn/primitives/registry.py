@@ -13,11 +13,12 @@ FOLDERS = (
     "shuffle",
     "recurrent",
     "softmax",
+    "pooling",
+    "normalization",
+    "reduction",
 )
 KINDS: dict[type, Kind] = {
-    kind.description: kind
-    for folder in FOLDERS
-    for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
+    kind.description: kind for folder in FOLDERS for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
 }
 
 

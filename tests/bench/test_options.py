@@ -90,8 +90,8 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("--threads=99999999999",), "--threads=99999999999: must be a whole number"),
         (("--threads=1.5",), "--threads=1.5: must be"),
         (("--max-ms-per-prb=0",), "must be a whole number from 1"),
-        (("--peer=xnn",), "--peer=xnn: must be one of onednn, mkl, numpy, none"),
-        (("--alg=fft",), "--alg=fft: must be direct or auto"),
+        (("--peer=xnn",), "--peer=xnn: must be one of onednn, mkl, numpy, torch, none"),
+        (("--alg=fft",), "--alg=fft: must be one of direct, auto, wino"),
         (("--theads=1",), "did you mean --threads="),
         (
             ("--attr-scales=weights:common:2",),
@@ -194,5 +194,6 @@ def test_all_sets_are_tested() -> None:
     sets = {"mobilenet_v1", "resnet_50", "resnet_50_network", "resnet_50_v1_5", "vgg_16"}
     sets |= {"reorder_bf16", "reorder_f32", "reorder_int8", "shufflenet"}
     sets |= {"binary_all", "eltwise_all", "eltwise_resnet", "gemm_packed", "ip"}
+    sets |= {"deepspeech2", "gnmt", "rnn_gru", "rnn_lstm", "rnn_small"}
     sets |= {"matmul_any", "matmul_batch", "matmul_plain"}
     assert set(batch_files.problem_sets()) == sets

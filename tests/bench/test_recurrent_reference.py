@@ -50,7 +50,7 @@ def nets() -> Iterator[tuple[Net, dict[str, Any]]]:
         yield Net(alg), {}
         yield Net(alg, RIGHT2LEFT), {"layers": 2}
         yield Net(alg, SUM), {"layers": 2}
-        yield Net(alg, CONCAT), {}
+        yield Net(alg, CONCAT), {"layers": 2}
     yield Net("VANILLA_RNN", LEFT2RIGHT, Function("relu", 0.25)), {"layers": 2}
     yield Net("VANILLA_RNN", CONCAT, Function("logistic")), {}
     yield Net("VANILLA_LSTM"), {"peephole": True}
@@ -58,11 +58,15 @@ def nets() -> Iterator[tuple[Net, dict[str, Any]]]:
     yield Net("VANILLA_LSTM", RIGHT2LEFT), {"peephole": True, "projection": 2}
 
 
+def channels_of(net: Net, more: dict[str, Any]) -> int:
+    """Of src_layer for 3 units: stacked layers read what they write."""
+    return 2 if more.get("layers", 1) == 1 else (6 if net.direction == CONCAT else 3)
+
+
 @pytest.mark.parametrize("lengths", [None, np.array([3, 1])], ids=["equal", "lengths"])
 @pytest.mark.parametrize(("net", "more"), list(nets()))
 def test_gradients_are_finite_differences(net: Net, more: dict[str, Any], lengths: Any) -> None:
-    channels = 3 if more.get("layers") else 2  # stacked layers read what they write
-    arrays = arrays_of(net, (3, 2, channels, 3), **more)
+    arrays = arrays_of(net, (3, 2, channels_of(net, more), 3), **more)
     run = Run(net, arrays, lengths)
     diffs = diffs_of(run)
     gradients = run.gradients(diffs)
@@ -77,8 +81,7 @@ def test_gradients_are_finite_differences(net: Net, more: dict[str, Any], length
 
 @pytest.mark.parametrize(("net", "more"), list(nets()))
 def test_lengths_are_one_sequence_at_a_time(net: Net, more: dict[str, Any]) -> None:
-    channels = 3 if more.get("layers") else 2
-    arrays = arrays_of(net, (4, 3, channels, 3), **more)
+    arrays = arrays_of(net, (4, 3, channels_of(net, more), 3), **more)
     lengths = np.array([2, 4, 1])
     together = Run(net, arrays, lengths).results
     for n, steps in enumerate(lengths):

@@ -57,14 +57,16 @@ def sums(case: ConvCase, src: Doubles, weights: Doubles) -> Doubles:
     behind = [max(0, (axis.o - 1) * axis.s + axis.kernel_extent - axis.i - axis.p) for axis in p.axes]
     sides = [(axis.p, after) for axis, after in zip(p.axes, behind, strict=True)]
     padded = np.pad(src, ((0, 0), (0, 0), *sides))
-    total = np.zeros(p.dst_dims)
+    weights = weights.reshape(p.groups, p.oc // p.groups, *weights.shape[-1 - len(p.axes) :])
+    total = np.zeros((p.mb, p.groups, p.oc // p.groups, *p.dst_dims[2:]))
     for tap in np.ndindex(*(axis.k for axis in p.axes)):
         moved = padded
         for number, (at, axis) in enumerate(zip(tap, p.axes, strict=True), 2):
             read = at * (axis.d + 1) + axis.s * np.arange(axis.o)
             moved = np.take(moved, read, axis=number)
-        total += np.einsum("nc...,oc->no...", moved, weights[(..., *tap)], optimize=True)
-    return total
+        of_groups = moved.reshape(p.mb, p.groups, -1, *moved.shape[2:])
+        total += np.einsum("ngc...,goc->ngo...", of_groups, weights[(..., *tap)], optimize=True)
+    return total.reshape(p.dst_dims)
 
 
 def by_channel(case: ConvCase, values: Floats) -> Floats:

@@ -30,6 +30,14 @@ sys.meta_path.insert(0, Finder())
 """
 
 
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """SIGINT as in a terminal: a shell without job control has background jobs, and their children, ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def descriptors() -> list[str]:
     return sorted(os.listdir("/proc/self/fd"))
 

@@ -11,3 +11,7 @@ def cap_isa(peer: str, isa: str) -> None:
         from asmdnn.bench.peers.mkl_library import load_mkl
 
         load_mkl().cap_isa(isa)
+    elif peer == "torch":
+        from asmdnn.bench.peers.torch_rnn import cap_torch
+
+        cap_torch(isa)

@@ -36,8 +36,10 @@ class OnednnPrimitive:
     """One primitive with its memory; a PeerSide.
 
     `create(self)` makes the primitive descriptor, of `self.descs`, the handles of the tensors' descriptors.  `results`
-    are what it writes; `in_place` says which of them replace an input.  Raises InvalidArguments for a layout that
-    cannot be passed on, Unimplemented when oneDNN has no implementation, AsmdnnError when it is missing.
+    are what it writes; `in_place` says which of them replace an input; `internal` are numbers of arguments whose
+    layouts are oneDNN's alone, such as a workspace, which nobody fills, in the memory of `lender` if there is one.
+    Raises InvalidArguments for a layout that cannot be passed on, Unimplemented when oneDNN has no implementation,
+    AsmdnnError when it is missing.
     """
 
     null = ffi.NULL
@@ -50,6 +52,8 @@ class OnednnPrimitive:
         threads: int,
         results: tuple[str, ...] = ("dst",),
         in_place: Mapping[str, str] = MappingProxyType({}),
+        internal: Mapping[str, int] = MappingProxyType({}),
+        lender: "OnednnPrimitive | None" = None,
     ) -> None:
         self._peer = load()
         self._peer.cap_isa(isa)
@@ -58,7 +62,7 @@ class OnednnPrimitive:
         self._threads, self._tensors, self._results = threads, tensors, results
         self._handles: list[tuple[Any, Any]] = []
         self.descs = {name: self.layout(tensor.desc) for name, tensor in tensors.items()}
-        desc = create(self)
+        desc = self.desc = create(self)
         text = ffi.new("char **")
         self._peer.check(self.lib.dnnl_primitive_desc_query(desc, QUERY_IMPLEMENTATION, 0, text), "implementation name")
         self.implementation = ffi.string(text[0]).decode()
@@ -66,30 +70,34 @@ class OnednnPrimitive:
         for name, tensor in tensors.items():
             if tensor.desc.is_any:
                 self.descs[name] = self.lib.dnnl_primitive_desc_query_md(desc, QUERY_ARGUMENT_DESC, tensor.argument)
+        for name, argument in internal.items():
+            self.descs[name] = self.lib.dnnl_primitive_desc_query_md(desc, QUERY_ARGUMENT_DESC, argument)
         # In storage of this library's allocator, so that both sides have the same alignment and page sizes (numpy asks
         # for huge pages, oneDNN does not).  On a 2-core Zen 3 it made no difference: 0.96-1.07, median 1.0.
         sizes = {name: self.lib.dnnl_memory_desc_get_size(md) for name, md in self.descs.items()}
         self._storage = {name: dnn.Memory(dnn.MemoryDesc((size,), dnn.u8, "a")) for name, size in sizes.items()}
         for name, source in in_place.items():
             self._storage[name] = self._storage[source]
-        self._in_place = in_place
+        if lender:
+            self._storage |= {name: lender._storage[name] for name in internal}
+        self._unfilled = {*in_place, *internal}
         self._memory = {name: self._attach(md, self._storage[name].address) for name, md in self.descs.items()}
-        arguments = _arguments({tensors[name].argument: memory for name, memory in self._memory.items()})
+        numbers = {name: tensor.argument for name, tensor in tensors.items()} | dict(internal)
+        arguments = _arguments({numbers[name]: memory for name, memory in self._memory.items()})
         self.run = partial(self.lib.dnnl_primitive_execute, primitive, self._peer.stream, len(arguments), arguments)
 
     def write(self, data: Data) -> None:
         """Copy `data` into the arguments, each in its layout; by numpy where that is given."""
         self._peer.set_threads(self._threads)
-        for name, storage in self._storage.items():
-            desc = self._tensors[name].desc
-            if name in self._in_place:
+        for name in self._storage:
+            if name in self._unfilled:
                 continue
+            desc = self._tensors[name].desc
             if desc.is_any:
                 self._copy(np.ascontiguousarray(data.arrays[name]), name, to_plain=False)
             else:
-                self._same_size(name, desc)
                 laid_out = dnn.Memory.from_numpy(data.arrays[name], desc).array
-                storage.array[:] = laid_out.view(np.uint8)
+                self._stored(name)[:] = laid_out.view(np.uint8)
 
     def compute(self, data: Data) -> Array:
         """The result for `data`, in logical order."""
@@ -104,7 +112,7 @@ class OnednnPrimitive:
             result = np.empty(desc.dims, desc.dtype.numpy)
             self._copy(result, name, to_plain=True)
         else:
-            result = dnn.Memory(desc, self._storage[name].array, padding_is_zero=True).numpy()
+            result = dnn.Memory(desc, self._stored(name), padding_is_zero=True).numpy()
         return decoded(result, desc.dtype)
 
     def close(self) -> None:
@@ -140,10 +148,12 @@ class OnednnPrimitive:
         data = ffi.cast("void *", address)
         return self.own(self.lib.dnnl_memory_create, self.lib.dnnl_memory_destroy, desc, self.engine, data)
 
-    def _same_size(self, name: str, desc: dnn.MemoryDesc) -> None:
-        found = self._storage[name].desc.size_bytes
-        if found != desc.size_bytes:
-            raise AsmdnnError(f"onednn: {name} has {found} bytes as {desc}, not {desc.size_bytes}")
+    def _stored(self, name: str) -> Array:
+        """The bytes of a tensor; where its rows have gaps, oneDNN counts that behind the last one, too."""
+        desc, found = self._tensors[name].desc, self._storage[name].array
+        if found.size < desc.size_bytes or (found.size > desc.size_bytes and desc.inner_blocks):
+            raise AsmdnnError(f"onednn: {name} has {found.size} bytes as {desc}, not {desc.size_bytes}")
+        return found[: desc.size_bytes]
 
     def _copy(self, array: Array, name: str, to_plain: bool) -> None:
         """Reorder between `array` in plain layout and the argument `name`."""

@@ -9,6 +9,7 @@ from typing import Any
 from cffi import FFI
 
 from asmdnn import environment
+from asmdnn.bench.peers.onednn_rnn_functions import RNN_CDEF
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 
 CDEF = """
@@ -65,6 +66,9 @@ int dnnl_eltwise_backward_primitive_desc_create(handle *desc, handle engine, int
     handle data, float alpha, float beta, handle hint_forward, handle attr);
 int dnnl_binary_primitive_desc_create(handle *desc, handle engine, int alg, handle src0, handle src1, handle dst,
     handle attr);
+int dnnl_pooling_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
+    handle dst, const dim *strides, const dim *kernel, const dim *dilation, const dim *padding_l, const dim *padding_r,
+    handle attr);
 
 int dnnl_matmul_primitive_desc_create(handle *desc, handle engine, handle src, handle weights, handle bias, handle dst,
     handle attr);
@@ -77,6 +81,10 @@ int dnnl_inner_product_backward_weights_primitive_desc_create(handle *desc, hand
 
 int dnnl_softmax_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle dst, int axis, handle attr);
+int dnnl_layer_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
+    handle dst, handle statistics, float epsilon, unsigned flags, handle attr);
+int dnnl_reduction_primitive_desc_create(handle *desc, handle engine, int alg, handle src, handle dst, float p,
+    float eps, handle attr);
 
 void omp_set_num_threads(int count);
 """
@@ -96,7 +104,7 @@ MAX_CPU_ISA = {
 }
 
 ffi = FFI()
-ffi.cdef(CDEF)
+ffi.cdef(CDEF + RNN_CDEF)
 
 
 class Onednn:

@@ -7,7 +7,8 @@ Arguments have the names and dims of oneDNN's RNN primitives, in logical order:
     weights_peephole [l, d, 3, u]     weights_projection [l, d, u, sic]
     dst_layer [t, n, sic], or 2 sic of bidirectional_concat, and dst_iter, dst_iter_c as the sources
 
-Both directions are stacks of their own, whose last layers' outputs are concatenated or added.
+A layer reads what the one before gives: the outputs of both directions, concatenated or added, as in torch and ONNX.
+(In oneDNN both directions are stacks of their own, whose last layers' outputs are joined.)
 """
 
 from collections.abc import Mapping
@@ -36,17 +37,17 @@ class Net:
     function: Function = TANH
 
     def is_reversed(self, direction: int) -> bool:
-        """Whether the stack of that number goes from the last step to the first."""
+        """Whether the direction of that number goes from the last step to the first."""
         return direction == 1 or self.direction == RIGHT2LEFT
 
     def joined(self, outputs: list[Bounded]) -> Bounded:
-        """What the stacks give together; outputs [t, n, u]."""
+        """What the directions give together; outputs [t, n, u]."""
         if len(outputs) == 1:
             return outputs[0]
         return concatenated(outputs, 2) if self.direction == CONCAT else outputs[0] + outputs[1]
 
     def parted(self, gradient: Bounded, directions: int) -> list[Bounded]:
-        """The gradients of each stack's output."""
+        """The gradients of each direction's output."""
         if self.direction != CONCAT:
             return [gradient] * directions
         units = gradient.value.shape[2] // 2
@@ -100,17 +101,17 @@ class Run:
     def __init__(self, net: Net, arrays: Arrays, lengths: Lengths | None = None) -> None:
         self.net = net
         self.layers, self.directions, _, _, _ = arrays["weights_layer"].shape
-        src, outputs = Bounded(arrays["src_layer"]), []
+        x = Bounded(arrays["src_layer"])
         self.passes: dict[tuple[int, int], Pass] = {}
-        for d in range(self.directions):
-            x = src
-            for layer in range(self.layers):
+        for layer in range(self.layers):
+            outputs = []
+            for d in range(self.directions):
                 weights = weights_of(arrays, layer, d)
                 state = self._state(arrays, layer, d, weights)
                 one = self.passes[layer, d] = Pass(net, net.is_reversed(d), x, state, weights, lengths)
-                x = one.output
-            outputs.append(x)
-        self.results: Results = {"dst_layer": net.joined(outputs), "dst_iter": self._by_layer("h")}
+                outputs.append(one.output)
+            x = net.joined(outputs)
+        self.results: Results = {"dst_layer": x, "dst_iter": self._by_layer("h")}
         if net.alg == "VANILLA_LSTM":
             self.results["dst_iter_c"] = self._by_layer("c")
 
@@ -130,22 +131,23 @@ class Run:
     def gradients(self, diffs: Arrays) -> Results:
         """diff_src_layer, diff_src_iter, diff_weights_layer and so on of diff_dst_layer, diff_dst_iter and
         diff_dst_iter_c, the last two 0 if they are not there."""
-        parts = self.net.parted(Bounded(diffs["diff_dst_layer"]), self.directions)
-        sources, states, cells, weights = [], {}, {}, {}
-        for d in range(self.directions):
-            output = parts[d]
-            for layer in reversed(range(self.layers)):
+        output = Bounded(diffs["diff_dst_layer"])
+        states, cells, weights = {}, {}, {}
+        for layer in reversed(range(self.layers)):
+            parts, sources = self.net.parted(output, self.directions), []
+            for d in range(self.directions):
                 one = self.passes[layer, d]
                 dh = Bounded(diffs["diff_dst_iter"][layer, d]) if "diff_dst_iter" in diffs else of_zeros(one.h)
                 dc = None
                 if one.c is not None:
                     dc = Bounded(diffs["diff_dst_iter_c"][layer, d]) if "diff_dst_iter_c" in diffs else of_zeros(one.c)
-                output, states[layer, d], dc, weights[layer, d] = one.gradients(output, dh, dc)
+                source, states[layer, d], dc, weights[layer, d] = one.gradients(parts[d], dh, dc)
+                sources.append(source)
                 if dc is not None:
                     cells[layer, d] = dc
-            sources.append(output)
+            output = sources[0] if len(sources) == 1 else sources[0] + sources[1]
         size = self.layers, self.directions
-        found = {"diff_src_layer": sources[0] if len(sources) == 1 else sources[0] + sources[1]}
+        found = {"diff_src_layer": output}
         found["diff_src_iter"] = by_layer(states, *size)
         if cells:
             found["diff_src_iter_c"] = by_layer(cells, *size)

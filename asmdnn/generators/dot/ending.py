@@ -3,7 +3,7 @@
 Of a convolution's tile and of a matrix product's alike: a row is a pixel there, a column a channel.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from asmdnn.generators.functions.chain import apply_composed, operands_of
@@ -16,10 +16,15 @@ from asmdnn.types import f32
 
 
 class TileEnding:
-    """The code for one accumulator after the other; `spare` are two registers to overwrite."""
+    """The code for one accumulator after the other; `spare` are two registers to overwrite.
 
-    def __init__(self, v: Vector, chain: tuple[PostOp, ...]) -> None:
+    homes: where the pointers to operands lie, by argument, if not in the frame.
+    """
+
+    def __init__(self, v: Vector, chain: tuple[PostOp, ...], homes: Mapping[int, Pointer] | None = None) -> None:
         self.v, self.chain, self.slots = v, chain, Slots(v)
+        words = [x.argument for x in operands_of(chain) if x is not OLD_DST]
+        self.homes = homes or {argument: mem(v.asm.frame, 8 * argument, size=8) for argument in words}
         self.spare: list[Register] = v.registers.take("post-ops", 2)
 
     def finish(self, x: Register, row: int, vector: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
@@ -41,10 +46,8 @@ class TileEnding:
     @contextmanager
     def sources(self, row: int, vector: int, old: Source, real: Lanes) -> Iterator[Sequence[Source]]:
         """Where a vector of a row finds the operands; pointers are loaded here, or when needed, and given back."""
-        asm = self.v.asm
         operands = operands_of(self.chain)
-        homes = {x.argument: mem(asm.frame, 8 * x.argument, size=8) for x in operands if x is not OLD_DST}
-        pointers = OperandPointers(asm, homes)
+        pointers = OperandPointers(self.v.asm, self.homes)
 
         def source(operand: Operand) -> Source:
             place = row * operand.row_bytes + vector * operand.vector_bytes

@@ -2,28 +2,24 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from struct import pack
 
 from asmdnn.generators.functions.chain import compose, operands_of
-from asmdnn.generators.functions.code import apply_to_each
 from asmdnn.generators.functions.eltwise.exponential import flushed_exp
 from asmdnn.generators.functions.eltwise.logarithm import log
 from asmdnn.generators.functions.expression import Builder
-from asmdnn.generators.functions.pointers import RowPointers
-from asmdnn.generators.functions.postops import Operand, PostOp
+from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.row_code import Rows
 from asmdnn.generators.functions.rows import Vectors, Walk
 from asmdnn.generators.functions.softmax_shape import SoftmaxShape
-from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.isa.assembler import Pointer, Register, mem
-from asmdnn.isa.vector import Broadcast, Combine, Lanes, Vector
+from asmdnn.generators.functions.values import Source
+from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import VECTORS, lanes_of
 
 INFINITY = float("inf")
 ACCUMULATORS = 4
 REGISTERS_OF_POWER = 3
-LINE_BYTES, AHEAD_BYTES = 64, 2048
-OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
 
 
 def rows_held(isa: str, elements: int) -> int:
@@ -70,82 +66,6 @@ def log_program() -> Program:
     return build.finish(log(build, build.inputs[0]))
 
 
-class Computation:
-    """Programs on registers: what all kinds share."""
-
-    def __init__(self, v: Vector) -> None:
-        self.v, self.slots = v, Slots(v)
-
-    def apply(self, program: Program, inputs: Sequence[Sequence[Source | Register]]) -> list[Register]:
-        """The program's result for each vector, in registers that are taken; inputs that are registers are given up."""
-        v = self.v
-        held = [x for of_input in inputs for x in of_input if isinstance(x, Register)]
-        registers = [*v.registers.take("values", v.registers.available), *held]
-        (results,) = apply_to_each(program, v, inputs, registers, self.slots)
-        v.registers.free(*(register for register in registers if register not in results))
-        return list(results)
-
-    def constant(self, dst: Register, number: float) -> None:
-        self.v.broadcast(dst, self.v.asm.const(pack("<f", number), 4, size=4))
-
-    def inverse(self, x: Register) -> None:
-        one = self.v.registers.take("1")
-        self.constant(one, 1.0)
-        self.v.asm.VDIVPS(x, one, x)
-        self.v.registers.free(one)
-
-
-class Rows(Computation):
-    """Pointers, which move from row to row, and where operands are."""
-
-    def __init__(self, spec: SoftmaxShape, v: Vector, together: int) -> None:
-        super().__init__(v)
-        asm = v.asm
-        self.spec, self.together = spec, together
-        self.src, self.dst = (asm.gp.take(name) for name in ("src", "dst"))
-        for argument, pointer in enumerate((self.src, self.dst)):
-            asm.MOV(pointer, mem(asm.frame, 8 * argument))
-        operands = [operand for operand in operands_of((*spec.before, *spec.after)) if operand]
-        steps = {operand.argument: operand.row_bytes * together for operand in operands}
-        self.operands = RowPointers(asm, steps, spec.rows, OTHER_REGISTERS)
-
-    def all_rows(self) -> None:
-        asm, groups = self.v.asm, self.spec.rows // self.together
-        if groups:
-            left = asm.gp.take("rows left")
-            asm.MOV(left, groups)
-            with asm.loop(left, "rows"):
-                self.operands.forget()
-                self.some(self.together)
-                asm.ADD(self.src, self.together * self.spec.src_row_bytes)
-                asm.ADD(self.dst, self.together * self.spec.dst_row_bytes)
-                self.operands.next_row()
-        if self.spec.rows % self.together:
-            self.operands.forget()
-            self.some(self.spec.rows % self.together)
-
-    def some(self, rows: int) -> None:
-        """So many rows from where the pointers are."""
-        raise NotImplementedError
-
-    def operand(self, operand: Operand | None, vectors: Vectors, row: int = 0) -> list[Source]:
-        assert operand is not None, "sums of what dst held are refused"
-        argument = operand.argument
-        return vectors.sources(lambda: self.operands.register(argument), operand.element, row * operand.row_bytes)
-
-    def combined(self, dst: Register, values: Sequence[Register], combine: Combine) -> None:
-        """dst = every lane of all values combined, the same in every lane."""
-        spare = self.v.registers.take("spare")
-        if len(values) == 1 and dst is not values[0]:
-            self.v.move(dst, values[0])
-        elif len(values) > 1:
-            combine(dst, values[0], values[1])
-        for value in values[2:]:
-            combine(dst, dst, value)
-        self.v.across(dst, spare, combine)
-        self.v.registers.free(spare)
-
-
 class HeldRows(Rows):
     """A few rows of a few vectors, in registers from the first load to the store.
 
@@ -153,7 +73,9 @@ class HeldRows(Rows):
     """
 
     def __init__(self, spec: SoftmaxShape, v: Vector) -> None:
-        super().__init__(spec, v, min(spec.rows, rows_held(spec.isa, spec.elements)))
+        together = min(spec.rows, rows_held(spec.isa, spec.elements))
+        super().__init__(v, spec.rows, together, spec.row_bytes, spec.steps)
+        self.spec = spec
         full, rest = divmod(spec.elements, v.lanes)
         self.last: Lanes = v if not rest else v.end(rest) if full else v.tail(rest)
         self.parts = [*[v] * (full + bool(rest) - 1), self.last]
@@ -190,9 +112,8 @@ class HeldRows(Rows):
         """before(src) of so many rows."""
         spec, v = self.spec, self.v
         if spec.before:
-            src = [x for r in range(rows) for x in row.sources(lambda: self.src, further_bytes=r * spec.src_row_bytes)]
             operands = [self.of_rows(operand, row, rows) for operand in operands_of(spec.before)]
-            return self.apply(compose(spec.before), [src, *operands])
+            return self.apply(compose(spec.before), [self.src_of_rows(row, rows), *operands])
         x: list[Register] = v.registers.take("x", rows * row.count)
         for i, value in enumerate(x):
             r, j = divmod(i, row.count)
@@ -218,11 +139,6 @@ class HeldRows(Rows):
             v.mul(value, value, total)
         v.registers.free(total, own)
 
-    def of_rows(self, operand: Operand | None, row: Vectors, rows: int) -> list[Source]:
-        """An operand's vectors of all rows; an element of a row is one of each vector, since rows differ in it."""
-        found = [source for r in range(rows) for source in self.operand(operand, row, r)]
-        return [Source(source.locate, source.lanes or Broadcast(self.v)) for source in found] if rows > 1 else found
-
     def fill(self, last: Sequence[Register]) -> None:
         """The lanes of last vectors that are behind the rows."""
         filler = self.v.registers.take("-infinity")
@@ -242,7 +158,8 @@ class LongRows(Rows):
     """One row at a time, in three walks."""
 
     def __init__(self, spec: SoftmaxShape, v: Vector, prefetches: bool) -> None:
-        super().__init__(spec, v, 1)
+        super().__init__(v, spec.rows, 1, spec.row_bytes, spec.steps)
+        self.spec = spec
         self.prefetches = prefetches
         asm = v.asm
         self.walk = Walk(v, spec.elements)
@@ -279,9 +196,8 @@ class LongRows(Rows):
                     v.registers.free(filler)
                 asm.VMAXPS(most[j % ACCUMULATORS], most[j % ACCUMULATORS], x)
             v.registers.free(*(x for x in values if isinstance(x, Register)))
-            if self.prefetches and vectors.index:
-                for line in range(0, vectors.count * v.bytes, LINE_BYTES):
-                    asm.PREFETCHT0(mem(self.src, AHEAD_BYTES + line, index=vectors.index))
+            if self.prefetches:
+                self.prefetch(vectors)
 
         self.walk.each(self.at_once, "maximum", some)
         self.combined(most[0], most, asm.VMAXPS)
@@ -346,6 +262,3 @@ class LongRows(Rows):
 
     def of_before(self, vectors: Vectors) -> list[list[Source]]:
         return [self.operand(operand, vectors) for operand in operands_of(self.spec.before)]
-
-    def scalar(self, place: Pointer, vectors: Vectors) -> list[Source]:
-        return [Source(lambda: place, None)] * vectors.count

@@ -19,11 +19,10 @@ from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import Operand, PostOp
+from asmdnn.generators.functions.row_code import OTHER_REGISTERS, Computation
 from asmdnn.generators.functions.rows import Vectors, Walk, tensors_read
 from asmdnn.generators.functions.softmax_code import (
     INFINITY,
-    OTHER_REGISTERS,
-    Computation,
     exponential,
     log_program,
     logarithm,
@@ -92,9 +91,7 @@ class LanesCode(Computation):
     def down(self, vectors: Vectors, name: str, used: Sequence[int], body: "Body") -> None:
         """`body` in every row, with pointers to the arguments that it uses."""
         spec, asm = self.spec, self.v.asm
-        operands = operands_of((*spec.before, *spec.after))
-        steps = {SRC: spec.src_row_bytes, DST: spec.dst_row_bytes}
-        steps |= {operand.argument: operand.row_bytes for operand in operands if operand}
+        steps = {SRC: spec.src_row_bytes, DST: spec.dst_row_bytes, **spec.steps}
         pointers = RowPointers(asm, {argument: steps[argument] for argument in used}, spec.rows, OTHER_REGISTERS)
         asm.MOV(self.left, spec.rows)
         with asm.loop(self.left, name):

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint
-from asmdnn.generators.functions.chain import names_of_operands, words_of
+from asmdnn.generators.functions.chain import names_of_operands, operands_of, words_of
 from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.row_code import steps_of
 from asmdnn.generators.functions.rows import operands_touched, rows_touched
 
 SRC, DST = range(2)
@@ -28,6 +29,16 @@ class SoftmaxShape:
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return ("src", "dst", *names_of_operands((*self.before, *self.after)))
+
+    @property
+    def row_bytes(self) -> tuple[int, int]:
+        """Of src and dst."""
+        return self.src_row_bytes, self.dst_row_bytes
+
+    @property
+    def steps(self) -> dict[int, int]:
+        """Of operands, from row to row."""
+        return steps_of(operands_of((*self.before, *self.after)))
 
     def named(self, size: str) -> str:
         """The name of a kernel of that size."""

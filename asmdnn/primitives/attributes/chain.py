@@ -113,7 +113,9 @@ def chain_of(
                 )
         shape = [1] * ndims
         for dim in own:
-            shape[dims[dim]] = desc.dims[dim]
+            shape[dims[dim]] *= desc.dims[dim]
+        if any(n not in (1, m) for n, m in zip(shape, tensors["dst"].dims, strict=True)):
+            raise Refused(f"scales of {name} have the mask {mask}: of groups and their channels, all or none have one")
         scales = MemoryDesc(shape, f32, LETTERS[:ndims])
         argument = MemoryDesc((prod(shape),), f32, "a")
         links[name] = Link(Binary("div" if name == "dst" else "mul", scales), (f"{name}_scales",), argument)

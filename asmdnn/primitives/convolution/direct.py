@@ -27,7 +27,6 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 NAME = "direct"
-PLANAR_CHANNELS = 16  # with more, channels a whole plane apart cost more than a reorder of the source
 SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of one group, the group
 
@@ -49,9 +48,9 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
-    check_tensors(resolved, src, dst, engine.isa)
+    check_tensors(resolved, src, dst, engine)
     geometry = make_geometry(resolved, src, dst).flattened()
-    tiling = choose_tiling(geometry, engine.isa, panel_widths(resolved, engine.isa))
+    tiling = choose_tiling(geometry, engine.isa, panel_widths(resolved, engine.isa), engine.tuning)
     weights = panels_desc(resolved.weights, tiling.vectors * lanes, resolved.has_groups)
     if not desc.weights.is_any and desc.weights != weights:
         raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
@@ -61,11 +60,11 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
         if tensor.dtype != f32:
             raise Refused(f"{operand} is {tensor.dtype}, only f32 is implemented")
     width = tiling.vectors * lanes
-    read = {operand: readable(tensor, resolved.dst, geometry, width, lanes) for operand, tensor in others.items()}
-    operands = tile_operands(read, resolved.dst, len(ARGUMENTS), geometry, width, lanes)
+    read = {operand: readable(tensor, resolved.dst, geometry.oc, width, lanes) for operand, tensor in others.items()}
+    operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
     tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read)}
     plan = schedule_tiles(name, tensors, operands, geometry, tiling, chain, engine)
-    return between_reorders(plan, chain.arguments(others))
+    return between_reorders(plan, chain.arguments(others), engine.tuning)
 
 
 def nothing(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
@@ -90,9 +89,12 @@ def channels_of_dst(desc: ConvolutionForward) -> MemoryDesc | None:
 
 
 def resolve_activations(desc: ConvolutionForward, lanes: int) -> ConvolutionForward:
-    """`any` becomes what kernels read and write best: channels blocked by the vector, few source channels planar."""
+    """`any` becomes what kernels read and write best: channels blocked by the vector, few source channels planar; of
+    groups that are no whole vectors the channels last."""
     src = f"aBx{lanes}b" if desc.src.dims[1] >= TAP_CHANNELS else "abx"
     wanted = {"src": src, "bias": "a", "dst": f"aBx{lanes}b"}
+    if desc.groups > 1:
+        wanted |= {n: "axb" for n in ("src", "dst") if channels_of_group(desc, n) % lanes}
     return desc.with_formats(
         {
             name: MemoryDesc(d.dims, d.dtype, wanted[name])
@@ -102,24 +104,39 @@ def resolve_activations(desc: ConvolutionForward, lanes: int) -> ConvolutionForw
     )
 
 
-def check_tensors(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, isa: str) -> None:
+def check_tensors(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, engine: Engine) -> None:
     """Raise Refused unless a tile kernel can address these tensors."""
+    isa, planar = engine.isa, engine.tuning.convolution.planar_channels
     lanes = lanes_of(isa)
-    if desc.groups > 1:
-        raise Refused(f"weights have {desc.groups} groups, only 1 is implemented")
     for name, tensor in desc.tensors().items():
         if tensor.dtype != f32:
             raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
     if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, f32, "a"):
         raise Refused("bias must be dense")
-    if src.channel_bytes != 4 and desc.src.dims[1] > PLANAR_CHANNELS:
-        raise Refused(f"src {desc.src.tag} has its {desc.src.dims[1]} channels apart, more than {PLANAR_CHANNELS}")
+    into = channels_of_group(desc, "src")
+    if src.channel_bytes != 4 and into > planar:
+        raise Refused(f"src {desc.src.tag} has its {into} channels apart, more than {planar}")
     if dst.channel_bytes != 4 and desc.dst.dims[1] > 1:
         raise Refused(f"dst {desc.dst.tag} has its channels apart, a vector of channels cannot be stored")
     if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in BLOCKS[isa]):
         raise Refused(f"dst {desc.dst.tag} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}")
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
+    if desc.groups > 1:
+        check_blocks("src", desc.src, into, 1)
+        check_blocks("dst", desc.dst, channels_of_group(desc, "dst"), lanes)
+
+
+def check_blocks(name: str, desc: MemoryDesc, channels: int, lanes: int) -> None:
+    """Raise Refused unless the channels of every group are whole blocks, or whole vectors in a block."""
+    block = desc.blocks[1]
+    if block > 1 and ((channels % block and block % channels) or channels % lanes or desc.dims[1] % block):
+        raise Refused(f"{name} {desc.tag} has blocks of {block} channels, groups have {channels}")
+
+
+def channels_of_group(desc: ConvolutionForward, name: str) -> int:
+    """Of src or dst."""
+    return desc.tensors()[name].dims[1] // desc.groups
 
 
 def panel_widths(desc: ConvolutionForward, isa: str) -> tuple[int, ...]:
@@ -134,12 +151,14 @@ def panel_widths(desc: ConvolutionForward, isa: str) -> tuple[int, ...]:
 
 
 def make_geometry(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
-    (mb, ic, *inputs), (_, oc, *outputs) = desc.src.dims, desc.dst.dims
+    (mb, _, *inputs), outputs = desc.src.dims, desc.dst.dims[2:]
     sizes = zip(
         inputs, outputs, desc.kernel, desc.strides, (d + 1 for d in desc.dilations), desc.padding_l, strict=True
     )
     axes = tuple(Axis(*axis) for axis in sizes)
-    return ConvGeometry(mb, ic, oc, desc.dst.padded_dims[1], axes, src, dst)
+    into, out = (channels_of_group(desc, name) for name in ("src", "dst"))
+    stored = desc.dst.padded_dims[1] if desc.groups == 1 else out
+    return ConvGeometry(mb, into, out, stored, axes, src, dst, desc.groups)
 
 
 def panels_desc(weights: MemoryDesc, panel_channels: int, has_groups: bool) -> MemoryDesc:

@@ -67,7 +67,8 @@ class Axis:
 class ConvGeometry:
     """Sizes of a forward convolution, oneDNN's names; `axes` are its spatial axes, outermost first, one or more.
 
-    A row is what lies along the last axis; an image has `rows` of them, in the raster order of the other axes.
+    Channels are those of one of the `groups`.  A row is what lies along the last axis; an image has `rows` of them, in
+    the raster order of the other axes.
     """
 
     mb: int
@@ -77,6 +78,7 @@ class ConvGeometry:
     axes: tuple[Axis, ...]
     src: ImageLayout
     dst: ImageLayout
+    groups: int = 1
 
     @property
     def width(self) -> int:

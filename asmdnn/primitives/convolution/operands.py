@@ -11,9 +11,8 @@ import numpy as np
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64
-from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
-from asmdnn.primitives.convolution.tiles import Tiles
 
 MOST_PIXELS = 24  # of a tile
 
@@ -25,22 +24,22 @@ class TileOperand:
     operand: Operand
     layout: ImageLayout
 
-    def of_tiles(self, image: Int64, tiles: Tiles) -> Int64:
-        """The byte offset of every tile of the images, int64[n, 1], for the first channels."""
-        offsets = self.layout.start_bytes + image * self.layout.image_bytes + tiles.first * self.layout.pixel_bytes
+    def of_pixels(self, image: Int64, first: Int64) -> Int64:
+        """The byte offset, for the first channels, of pixels counted in raster order, of images int64[n, 1]."""
+        offsets = self.layout.start_bytes + image * self.layout.image_bytes + first * self.layout.pixel_bytes
         return offsets.ravel()
 
-    def of_panels(self, panels: int, width: int) -> Int64:
-        """What each panel of channels adds to them."""
+    def of_channels(self, channels: Int64) -> Int64:
+        """What each channel that a call begins with adds to them."""
         if self.operand.element:
-            return np.zeros(panels, np.int64)
-        return np.array([self.layout.channel(width * k) for k in range(panels)], np.int64)
+            return np.zeros(len(channels), np.int64)
+        return np.array([self.layout.channel(int(c)) for c in channels], np.int64)
 
 
 def tile_operands(
-    tensors: Mapping[str, MemoryDesc], dst: MemoryDesc, first_argument: int, g: ConvGeometry, width: int, lanes: int
+    tensors: Mapping[str, MemoryDesc], dst: MemoryDesc, first_argument: int, lanes: int
 ) -> dict[str, TileOperand]:
-    """An operand for each tensor, in order, all of which are `readable`.  `g` may be flattened, dst is not."""
+    """An operand for each tensor, in order, all of which are `readable`."""
     found = {}
     for argument, (name, desc) in enumerate(tensors.items(), first_argument):
         layout = broadcast_layout(desc, dst.dims[2:])
@@ -51,12 +50,15 @@ def tile_operands(
     return found
 
 
-def readable(desc: MemoryDesc, dst: MemoryDesc, g: ConvGeometry, width: int, lanes: int) -> MemoryDesc:
-    """`desc`, or what to copy it to so that tiles can address it: dense, with all pixels if it has more than one."""
+def readable(desc: MemoryDesc, dst: MemoryDesc, group: int, width: int, lanes: int) -> MemoryDesc:
+    """`desc`, or what to copy it to so that tiles can address it: dense, with all pixels if it has more than one.
+
+    Panels of `width` channels begin at the first channel of every group of dst, which has `group`.
+    """
     layout = broadcast_layout(desc, dst.dims[2:])
     if layout is not None and layout.rows_touch(dst.dims[2:]):
         near = MOST_PIXELS * layout.pixel_bytes + layout.channel(width) <= NEAR_BYTES
-        if near and (desc.dims[1] == 1 or vectors_are_apart_equally(layout, g, width, lanes)):
+        if near and (desc.dims[1] == 1 or vectors_are_apart_equally(layout, dst.dims[1], group, width, lanes)):
             return desc
     images, channels, *pixels = desc.dims
     dims = (images, channels, *(dst.dims[2:] if max(pixels) > 1 else pixels))
@@ -80,14 +82,15 @@ def broadcast_layout(desc: MemoryDesc, sizes: tuple[int, ...]) -> ImageLayout | 
     return replace(layout, image_bytes=layout.image_bytes * n, axis_bytes=tuple(steps))
 
 
-def vectors_are_apart_equally(layout: ImageLayout, g: ConvGeometry, width: int, lanes: int) -> bool:
+def vectors_are_apart_equally(layout: ImageLayout, channels: int, group: int, width: int, lanes: int) -> bool:
     """Whether the vectors of each panel of `width` channels are dense and at one distance."""
-    if g.oc > 1 and layout.channel_bytes != 4:
+    if channels > 1 and layout.channel_bytes != 4:
         return False
-    if layout.block < g.oc and layout.block % lanes:
+    if layout.block < channels and (layout.block % lanes or (group < channels and group % lanes)):
         return False
     return all(
-        layout.channel(c + j) - layout.channel(c) == j // lanes * layout.channel(lanes)
-        for c in range(0, g.oc, width)
-        for j in range(0, min(width, g.oc - c), lanes)
+        layout.channel(first + c + j) - layout.channel(first + c) == j // lanes * layout.channel(lanes)
+        for first in range(0, channels, group)
+        for c in range(0, group, width)
+        for j in range(0, min(width, group - c), lanes)
     )

@@ -1,7 +1,7 @@
 """Direct convolution between reorders, for formats that its kernels do not read: channels that lie far apart, plain
 weights.  Each implementation brings some of the tensors into the formats that direct convolution likes best."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
@@ -24,28 +24,39 @@ def f32_isa(isa: str) -> str:
 @implementation("pack+direct", f32_isa)
 def plan_packed(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Pack the weights into scratch, and convolve."""
-    return between_reorders("pack+direct", ("weights",), desc, attr, engine)
+    return between_reorders(name_of("pack+direct", engine), ("weights",), desc, attr, engine)
 
 
 @implementation("reorder+direct", f32_isa)
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Bring src (and dst, if a post-op reads it) into blocked scratch, convolve there, and bring the result back."""
-    return between_reorders("reorder+direct", ("src", "dst"), desc, attr, engine)
+    return between_reorders(name_of("reorder+direct", engine), ("src", "dst"), desc, attr, engine)
 
 
 @implementation("pack+reorder+direct", f32_isa)
 def plan_both(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """The same with weights that have to be packed."""
-    return between_reorders("pack+reorder+direct", ("weights", "src", "dst"), desc, attr, engine)
+    return between_reorders(name_of("pack+reorder+direct", engine), ("weights", "src", "dst"), desc, attr, engine)
 
 
-def between_reorders(name: str, roles: tuple[str, ...], desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
-    """The plan that direct convolution makes if it may choose the formats of `roles`, and reorders where the caller's
-    differ."""
-    name, given = f"{name}:{dot_level(F32, engine.isa)}", desc.tensors()
+def name_of(name: str, engine: Engine) -> str:
+    return f"{name}:{f32_isa(engine.isa)}"
+
+
+def between_reorders(
+    name: str,
+    roles: tuple[str, ...],
+    desc: ConvolutionForward,
+    attr: Attr,
+    engine: Engine,
+    planned: Callable[[ConvolutionForward, Attr, Engine], Plan] = direct.planned,
+) -> Plan:
+    """The plan that direct convolution, or another one, makes if it may choose the formats of `roles`, and reorders
+    where the caller's differ.  Raises Refused."""
+    given = desc.tensors()
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
-    inner = direct.planned(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)
+    inner = planned(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)
     formats = {role: given[role] for role in roles if not given[role].is_any}
     moved = [role for role, desc in formats.items() if desc != inner.tensors[role] and desc.nelems()]
     if "weights" in roles and "weights" not in moved:
@@ -56,7 +67,7 @@ def between_reorders(name: str, roles: tuple[str, ...], desc: ConvolutionForward
             before.append(Reordering(role, given[role], f"blocked {role}", inner.tensors[role]))
         if role == "dst":
             after.append(Reordering(f"blocked {role}", inner.tensors[role], role, given[role]))
-    return assemble(name, inner, {**inner.tensors, **formats}, before, after)
+    return assemble(Assembly(engine.tuning), name, inner, {**inner.tensors, **formats}, before, after)
 
 
 def any_format(desc: MemoryDesc) -> MemoryDesc:
@@ -64,11 +75,15 @@ def any_format(desc: MemoryDesc) -> MemoryDesc:
 
 
 def assemble(
-    name: str, inner: Plan, tensors: Mapping[str, MemoryDesc], before: Sequence[Reordering], after: Sequence[Reordering]
+    assembly: Assembly,
+    name: str,
+    inner: Plan,
+    tensors: Mapping[str, MemoryDesc],
+    before: Sequence[Reordering],
+    after: Sequence[Reordering],
 ) -> Plan:
     """One plan of all reorders and the convolution, a phase each."""
     moved = {role: desc for role, desc in inner.tensors.items() if tensors[role] != desc and desc.nelems()}
-    assembly = Assembly()
     for step in before:
         add_reorder(assembly, step)
     assembly.add_plan(inner, {role: View(f"blocked {role}") for role in moved})

@@ -11,30 +11,27 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import SoftmaxTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
-from asmdnn.primitives.elementwise.loops import Box, Loop
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, MOST_ROWS, check_tensors, cut_loop, phases_of
+from asmdnn.primitives.elementwise.loops import Loop
+from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, cut_loop, phases_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.nests import Nest, nest_of, with_last
+from asmdnn.primitives.nests import Calls, Nest, is_dense, nest_of, row_calls, with_last
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.softmax.description import SoftmaxForward
 
 SRC, DST = range(2)
-RECORD_ELEMENTS = 4096
-PREFETCHED_BYTES = 8 << 20  # a src so large comes from memory
-CALL_CYCLES, ROW_CYCLES, VECTOR_CYCLES = 30, 40, 9
 
 Spec = SoftmaxSpec | SoftmaxLanesSpec
-Calls = list[tuple[Spec, Box, tuple[Loop, ...]]]
 
 
 @implementation("softmax", f32_level)
 def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     """Plan a softmax.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
-    isa = f32_level(engine.isa)
+    isa, tuning = f32_level(engine.isa), engine.tuning
     src = like(desc.dst, desc.src)
     dst, chain = like(src, desc.dst), post_ops_of(attr)
     if attr.quantizes:
@@ -46,8 +43,8 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     check_tensors(passed, "dst")
     name = f"softmax:{isa}"
     if 0 in dst.dims:
-        return Assembly().plan(name, passed, ("dst",))
-    request = Request(desc, chain, isa)
+        return Assembly(tuning).plan(name, passed, ("dst",))
+    request = Request(desc, chain, isa, tuning)
     calls = request.calls(passed)
     tensors: Mapping[str, MemoryDesc] = passed
     if calls is None:
@@ -57,48 +54,46 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
         }
         calls = request.calls(tensors)
         assert calls is not None, "rows along the axis are dense"
-    index = {spec: i for i, spec in enumerate(dict.fromkeys(spec for spec, *_ in calls))}
+    costs = {spec: cost(spec, tuning.softmax) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
-    phases = phases_of(calls, index, views(tuple(tensors)), cost)
-    return between_reorders(Plan(name, phases, tensors, {}, {}, ("dst",), in_place), passed)
+    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
+    return between_reorders(Plan(name, phases, tensors, {}, {}, ("dst",), in_place), passed, tuning)
 
 
 class Request:
     """A softmax of tensors in whatever formats."""
 
-    def __init__(self, desc: SoftmaxForward, after: Chain, isa: str) -> None:
-        self.desc, self.after, self.isa = desc, after, isa
+    def __init__(self, desc: SoftmaxForward, after: Chain, isa: str, tuning: Tuning) -> None:
+        self.desc, self.after, self.isa, self.tuning = desc, after, isa, tuning
 
-    def calls(self, tensors: Mapping[str, MemoryDesc]) -> Calls | None:
+    def calls(self, tensors: Mapping[str, MemoryDesc]) -> Calls[Spec] | None:
         """Kernels, and where they are called; None for formats that no kernel reads."""
         nest = nest_of(tuple(tensors.values()), tensors["dst"].dims, (self.desc.axis,), DST)
         if nest is None or len(nest.reduced) > 1:
             return None
-        axis = nest.reduced[0] if nest.reduced else Loop(1, (1,) * len(tensors))
-        if is_dense(axis):
+        axis = nest.row
+        if nest.is_row:
             return self.rows(tuple(tensors), nest, axis)
         lanes = next((loop for loop in nest.kept if is_dense(loop)), None)
         return None if lanes is None or max(axis.strides) > MAX_STEP else self.lanes(tuple(tensors), nest, axis, lanes)
 
-    def rows(self, names: tuple[str, ...], nest: Nest, axis: Loop) -> Calls:
-        """Rows along the axis: the longest of the other loops is theirs, in parts of a record."""
-        calls: Calls = []
-        others = (loop for loop in nest.kept if max(loop.strides) <= MAX_STEP)
-        rows = max(others, key=lambda x: x.extent, default=Loop(1, (0,) * len(names)))
-        most = max(1, min(MOST_ROWS, RECORD_ELEMENTS // axis.extent))
-        for box, some in cut_loop(nest.box, rows, most):
+    def rows(self, names: tuple[str, ...], nest: Nest, axis: Loop) -> Calls[Spec]:
+        """Rows along the axis."""
+        calls: Calls[Spec] = []
+        for box, some, outer in row_calls(nest, axis.extent, self.tuning.elementwise):
             before, after = self.chains(names, axis, some)
             spec = SoftmaxSpec(
                 self.isa, some.extent, axis.extent, 4 * some.strides[SRC], 4 * some.strides[DST], before, after,
-                self.desc.alg == "log", self.desc.src.size_bytes >= PREFETCHED_BYTES,
+                self.desc.alg == "log", self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes,
             )  # fmt: skip
-            calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
+            calls.append((spec, box, outer))
         return calls
 
-    def lanes(self, names: tuple[str, ...], nest: Nest, axis: Loop, lanes: Loop) -> Calls:
+    def lanes(self, names: tuple[str, ...], nest: Nest, axis: Loop, lanes: Loop) -> Calls[Spec]:
         """Vectors of a dense loop, each reduced along the axis."""
-        calls: Calls = []
-        whole = max(1, RECORD_ELEMENTS // axis.extent // lanes_of(self.isa)) * lanes_of(self.isa)
+        calls: Calls[Spec] = []
+        vector = lanes_of(self.isa)
+        whole = max(1, self.tuning.elementwise.record_elements // axis.extent // vector) * vector
         for box, some in cut_loop(nest.box, lanes, whole):
             before, after = self.chains(names, some, axis)
             spec = SoftmaxLanesSpec(
@@ -120,17 +115,10 @@ class Request:
         return (*scaling, *masking), self.after.on_registers(operands)
 
 
-def is_dense(loop: Loop) -> bool:
-    """In src and dst; other tensors move along with them, or not at all."""
-    return loop.strides[SRC] == loop.strides[DST] == 1 and max(loop.strides) == 1
-
-
-def cost(spec: Spec) -> int:
+def cost(spec: Spec, tuning: SoftmaxTuning) -> int:
     """Expected cycles."""
     vectors = -(-spec.elements // lanes_of(spec.isa))
-    per_row = (
-        ROW_CYCLES // max(1, spec.held) + vectors * VECTOR_CYCLES
-        if isinstance(spec, SoftmaxSpec)
-        else vectors * VECTOR_CYCLES
-    )
-    return CALL_CYCLES + spec.rows * per_row
+    row = vectors * tuning.vector_cycles
+    if isinstance(spec, SoftmaxSpec):
+        row += tuning.row_cycles // max(1, spec.held)
+    return tuning.call_cycles + spec.rows * row

@@ -1,0 +1,193 @@
+"""`--rnn`: recurrent layers in f32."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import asmdnn as dnn
+from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
+from asmdnn.bench.judge import Answer
+from asmdnn.bench.problems import FLOAT_BYTES
+from asmdnn.bench.recurrent.bounded import FUNCTION_ERROR, UNIT_ROUNDOFF
+from asmdnn.bench.recurrent.cells import CELLS, Function
+from asmdnn.bench.recurrent.data import LSTM, Dims, Sizes, filled
+from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
+from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, Run
+from asmdnn.bench.values import joined, poison
+from asmdnn.bench.words import Option, Settings, boolean, configuration, direction, number, one_of
+from asmdnn.errors import InvalidArguments, Unimplemented
+
+DIRECTIONS = {
+    LEFT2RIGHT: "unidirectional_left2right",
+    RIGHT2LEFT: "unidirectional_right2left",
+    CONCAT: "bidirectional_concat",
+    SUM: "bidirectional_sum",
+}
+DESCRIPTIONS = {
+    "VANILLA_RNN": dnn.VanillaRNNForward,
+    LSTM: dnn.LSTMForward,
+    "VANILLA_GRU": dnn.GRUForward,
+    "LBR_GRU": dnn.LBRGRUForward,
+}
+PROP_KINDS = {"FWD_I": dnn.PropKind.forward_inference, "FWD_D": dnn.PropKind.forward_training}
+WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
+GAP = 8  # elements behind each row, without trivial strides
+CONTRACTION = 4  # times an error of one step: what a bound comes to over all of them, with data that contract
+
+
+@dataclass(frozen=True, slots=True)
+class RnnSettings(Settings):
+    """l, t, mb 0: the problem's own."""
+
+    dir: str = "FWD_I"
+    cfg: str = "f32"
+    alg: str = "VANILLA_RNN"
+    direction: str = LEFT2RIGHT
+    activation: str = "RELU"
+    peephole: bool = False
+    projection: bool = False
+    trivial_strides: bool = True
+    use_packed: bool = True
+    l: int = 0  # noqa: E741 - benchdnn's name
+    t: int = 0
+    mb: int = 0
+
+
+RnnCase = Case[RnnSettings, RnnProblem]
+
+
+class RnnWork(Work[TensorData]):
+    """Every state is given, and so is a bias."""
+
+    exactness = (False,)
+
+    def __init__(self, case: RnnCase) -> None:
+        self.settings, p = case.settings, case.problem
+        settings = self.settings
+        self.sizes = Sizes(settings.alg, settings.direction, p, settings.peephole, settings.projection)
+        self.sources, self.results = self.sizes.sources(), self.sizes.results()
+        self.descs = {name: self._desc(name, dims) for name, dims in (self.sources | self.results).items()}
+        self.flops = self.sizes.flops
+        self.internal = ("workspace",) if settings.dir == "FWD_D" else ()
+
+    def _desc(self, name: str, dims: Dims) -> dnn.MemoryDesc:
+        if name in WEIGHTS and self.settings.use_packed:
+            return dnn.MemoryDesc(dims, dnn.f32, "any")
+        if self.settings.trivial_strides or name.startswith(("weights", "bias")):
+            return dnn.MemoryDesc(dims, dnn.f32, "abcde"[: len(dims)])
+        sizes = (*dims[1:-1], dims[-1] + GAP)
+        strides = [int(np.prod(sizes[axis:])) for axis in range(len(sizes))]
+        return dnn.MemoryDesc(dims, dnn.f32, strides=[*strides, 1])
+
+    @property
+    def argument_bytes(self) -> int:
+        return sum(int(np.prod(dims)) for dims in (self.sources | self.results).values()) * FLOAT_BYTES
+
+    def describe(self) -> tuple[Any, dnn.Attr]:
+        settings = self.settings
+        words: dict[str, Any] = {"direction": DIRECTIONS[settings.direction], "prop_kind": PROP_KINDS[settings.dir]}
+        if settings.alg == "VANILLA_RNN":
+            words["activation"] = settings.activation.lower()
+        return DESCRIPTIONS[settings.alg](**self.descs, **words), dnn.Attr()
+
+    def data(self, exact: bool) -> TensorData:
+        unwritten = {name: poison(dims, dnn.f32) for name, dims in self.results.items()}
+        return TensorData(filled(self.sources) | unwritten, exact)
+
+    def answer(self, data: TensorData) -> Answer:
+        settings = self.settings
+        function = Function(settings.activation.lower())
+        run = Run(Net(settings.alg, settings.direction, function), {name: data.arrays[name] for name in self.sources})
+        found = [run.results[name] for name in self.results]
+        return Answer(joined([x.value for x in found]), joined([x.bound for x in found]), "numpy")
+
+    def tolerance(self, data: TensorData) -> Array | float:
+        """Of sums of all products of a step, and what later ones make of it."""
+        size = sum(self._most(data, weights) for weights in ("weights_layer", "weights_iter")) + 2.0
+        terms = self.sizes.problem.slc + self.sizes.problem.sic
+        return CONTRACTION * self.sizes.problem.layers * (terms * UNIT_ROUNDOFF * size + 2 * FUNCTION_ERROR)
+
+    def _most(self, data: TensorData, weights: str) -> float:
+        """The largest sum of sizes that a source of at most 1 can make."""
+        return float(np.abs(data.arrays[weights]).sum(axis=2).max())
+
+    def peer(self, isa: str, threads: int) -> PeerSide:
+        if self.settings.peer == "torch":
+            from asmdnn.bench.peers.torch_rnn import TorchRnn
+
+            return TorchRnn(self.settings, self.sizes, threads)
+        from asmdnn.bench.peers.onednn_rnn import onednn_rnn
+
+        return onednn_rnn(self.settings, self.descs, tuple(self.results), isa, threads)
+
+
+def work(case: RnnCase) -> RnnWork | str:
+    """Raises InvalidArguments for extensions of a cell that has none."""
+    settings, p = case.settings, case.problem
+    if settings.alg != LSTM:
+        for name, is_given in (("peephole", settings.peephole), ("projection", settings.projection)):
+            if is_given:
+                raise InvalidArguments(f"--with-{name}=true is for --alg={LSTM}, not {settings.alg}")
+    if p.dic != p.dhc and not settings.projection:
+        return f"dic{p.dic} differs from dhc{p.dhc}, which takes --alg={LSTM} --with-projection=true"
+    if p.sic != p.dic:
+        return f"sic{p.sic} differs from dic{p.dic}, the state that a step hands on"
+    output = p.dic * (2 if settings.direction == CONCAT else 1)
+    if p.layers > 1 and p.slc != output:
+        return f"slc{p.slc} differs from the {output} channels of dst_layer, and a layer reads what another one writes"
+    return RnnWork(case)
+
+
+def _completed(settings: RnnSettings, problem: RnnProblem) -> tuple[RnnSettings, RnnProblem]:
+    sizes = {"layers": settings.l, "steps": settings.t, "mb": settings.mb}
+    given = {name: size for name, size in sizes.items() if size}
+    return replace(settings, l=0, t=0, mb=0), replace(problem, **given)  # type: ignore[arg-type]
+
+
+def _alg(word: str) -> str:
+    """A cell by benchdnn's name; those with attention raise Unimplemented."""
+    if word.upper() in ("VANILLA_AUGRU", "LBR_AUGRU"):
+        raise Unimplemented(f"{word.upper()} is not built yet, only {', '.join(CELLS)}")
+    return one_of(*CELLS)(word)
+
+
+def _title(case: RnnCase) -> str:
+    settings = case.settings
+    cell = settings.alg.removeprefix("VANILLA_").lower()
+    words = [cell, *["training"] * (settings.dir == "FWD_D"), settings.direction.removeprefix(LEFT2RIGHT)]
+    words += ["peephole"] * settings.peephole + ["projection"] * settings.projection
+    words += ["plain weights"] * (not settings.use_packed)
+    return " ".join(word for word in (*words, case.problem.name or str(case.problem)) if word)
+
+
+DRIVER = Driver(
+    "rnn",
+    RnnSettings(),
+    {
+        "dir": Option("dir", direction(*PROP_KINDS), "FWD_I inference (default), FWD_D training", True),
+        "alg": Option("alg", _alg, ", ".join(CELLS), True),
+        "direction": Option("direction", one_of(*DIRECTIONS), ", ".join(DIRECTIONS), True),
+        "activation": Option("activation", one_of("RELU", "LOGISTIC", "TANH"),
+                             "of VANILLA_RNN: RELU (default), LOGISTIC, TANH", True),
+        "with-peephole": Option("peephole", boolean, "true: an LSTM with peephole; false (default)", True),
+        "with-projection": Option("projection", boolean, "true: an LSTM with projection; false (default)", True),
+        "trivial-strides": Option("trivial_strides", boolean,
+                                  "false: gaps behind the rows of layers and states; true (default)", True),
+        "use-packed": Option("use_packed", boolean,
+                             "false: weights are plain, and packed in every call; true (default)", True),
+        "l": Option("l", number(0), "layers, instead of each problem's own (0, the default)", True),
+        "t": Option("t", number(0), "time steps, likewise", True),
+        "mb": Option("mb", number(0), "sequences, likewise", True),
+        "cfg": Option("cfg", configuration, "data types: f32", True, describes=False),
+    },
+    rnn_problem,
+    work,
+    example="--mode=CP --alg=VANILLA_LSTM,LBR_GRU --threads=1 --peer=onednn t50mb16sic512",
+    notation='l1t50mb16sic512slc512dhc512dic512n"name"',
+    bandwidth_bound=False,
+    title=_title,
+    synonyms={"prop": "dir"},
+    peers=("onednn", "torch"),
+    completed=_completed,
+)  # fmt: skip

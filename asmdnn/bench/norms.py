@@ -1,0 +1,36 @@
+"""What the drivers of normalizations share: benchdnn's flags, and how far f32 arithmetic may be off."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.errors import InvalidArguments
+
+Doubles = npt.NDArray[np.float64]
+FLAG_BITS = {"G": 1, "C": 2, "H": 4, "R": 8, "A": 16}  # oneDNN's numbers; M, without mean, is newer
+UNIT = 2.0**-23
+STATISTICS_ULPS, ULPS = 8, 6
+
+
+def flags(known: str) -> Callable[[str], str]:
+    """Letters of `known`, each once, in its order."""
+
+    def parse(word: str) -> str:
+        letters = word.upper()
+        if len(set(letters)) < len(letters) or not set(letters) <= set(known):
+            raise InvalidArguments(f"must be letters of {known}, each once")
+        return "".join(letter for letter in known if letter in letters)
+
+    return parse
+
+
+def normalized_error(
+    centred: Doubles, factor: Doubles, scale: Doubles | float, shift: Doubles | float, x: Doubles
+) -> Doubles:
+    """Of (x - mean) * factor * scale + shift: the mean is off by some units of x's size, the factor by its own, and by
+    what cancels in the variance of a row."""
+    size = np.abs(x).max(-1, keepdims=True) if x.ndim else np.abs(x)
+    moved = STATISTICS_ULPS * UNIT * size * factor * np.abs(scale)
+    result = np.abs(centred * factor * scale)
+    return np.asarray(moved + ULPS * UNIT * (2 * result + np.abs(shift)) * (1 + (size * factor) / 4))

@@ -1,0 +1,56 @@
+"""Recurrent problems and their strings, as benchdnn writes them: `l1t50mb16sic512slc512dhc512dic512n"name"`.
+
+Keys: l layers (default 1), t time steps (1), mb sequences (2), and channels: sic of src_iter, slc of src_layer (sic),
+dhc of the hidden state (sic), dic of dst_iter (dhc), which differs from dhc where an LSTM has a projection.
+"""
+
+import math
+from dataclasses import dataclass
+
+from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
+from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
+from asmdnn.errors import InvalidArguments
+
+KEYS = ("l", "t", "mb", "sic", "slc", "dhc", "dic")
+
+
+@dataclass(frozen=True, slots=True)
+class RnnProblem:
+    layers: int
+    steps: int
+    mb: int
+    sic: int
+    slc: int
+    dhc: int
+    dic: int
+    name: str = ""
+
+    @property
+    def count(self) -> int:
+        return count_in(self.name)
+
+    def __str__(self) -> str:
+        channels = f"sic{self.sic}slc{self.slc}dhc{self.dhc}dic{self.dic}"
+        return f"l{self.layers}t{self.steps}mb{self.mb}{channels}" + (f'n"{self.name}"' if self.name else "")
+
+
+def rnn_problem(text: str) -> RnnProblem:
+    """The problem that `text` describes.  Raises InvalidArguments that quotes it and says what is wrong."""
+    try:
+        return _build(*entries(text, KEYS))
+    except InvalidArguments as error:
+        shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
+        raise InvalidArguments(f"problem {shown!r}: {error}") from None
+
+
+def _build(numbers: dict[str, int], name: str) -> RnnProblem:
+    if "sic" not in numbers:
+        raise InvalidArguments("'sic' is missing")
+    sic = numbers["sic"]
+    dhc = numbers.get("dhc", sic)
+    layers, steps, mb = numbers.get("l", 1), numbers.get("t", 1), numbers.get("mb", DEFAULT_MB)
+    problem = RnnProblem(layers, steps, mb, sic, numbers.get("slc", sic), dhc, numbers.get("dic", dhc), name)
+    largest = max(steps * mb, 4 * layers * max(problem.slc, sic)) * max(problem.slc, 2 * dhc)
+    if math.prod((largest, FLOAT_BYTES)) > LARGEST_TENSOR_BYTES:
+        raise InvalidArguments("a tensor has more elements than memory can address")
+    return problem

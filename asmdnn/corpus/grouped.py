@@ -1,0 +1,116 @@
+"""The specs of rows of grouped convolutions: kernels, strides, edges, loops, tails, groups in a vector, post-ops."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from asmdnn.corpus.conv import LANES, LEAKY, RELU, SUM_HALF, of_levels
+from asmdnn.generators.dot.grouped import GroupedRowsSpec
+from asmdnn.generators.dot.grouped_shape import MOST_PIXELS, REGISTERS, Band, Segment
+from asmdnn.generators.functions.postops import BinaryOp, Operand
+
+INSIDE = (Band(1, 0, 3),)
+EDGES = (Band(1, 2, 1), Band(2, 0, 3), Band(1, 0, 2), Band(1, 0, 0))
+
+
+def whole(pixels: int, kernel: int = 3, stride: int = 1, dilation: int = 1, times: int = 1) -> Segment:
+    """A segment whose windows are inside the image."""
+    return Segment(pixels, 0, (pixels - 1) * stride + (kernel - 1) * dilation + 1, times)
+
+
+def rows(isa: str, *segments: Segment, **fields: Any) -> GroupedRowsSpec:
+    """Both tensors blocked by the vector, one vector of channels, one row with three kernel rows."""
+    vector_bytes, kernel, group = 4 * LANES[isa], fields.get("kernel", 3), fields.get("group", 1)
+    spec = GroupedRowsSpec(
+        isa=isa,
+        vectors=1,
+        abreast=1,
+        channels=LANES[isa],
+        group=group,
+        kernel=kernel,
+        stride=1,
+        dilation=1,
+        padding=0,
+        bands=INSIDE,
+        segments=segments or (whole(2, kernel),),
+        src_pixel_bytes=vector_bytes,
+        src_row_bytes=40 * vector_bytes,
+        src_tap_bytes=40 * vector_bytes,
+        dst_pixel_bytes=vector_bytes,
+        dst_row_bytes=30 * vector_bytes,
+        weights_row_bytes=kernel * vector_bytes,
+        weights_input_bytes=3 * kernel * vector_bytes,
+        weights_vector_bytes=3 * group * kernel * vector_bytes,
+        src_whole=True,
+        dst_whole=True,
+    )
+    return replace(spec, **fields)
+
+
+def channels_last(isa: str, vectors: int, channels: int) -> dict[str, Any]:
+    """Fields of tensors whose pixels have all channels side by side and no padding; `channels` in the last vector."""
+    pixel_bytes = 4 * ((vectors - 1) * LANES[isa] + channels + 3)
+    whole_vectors = channels == LANES[isa]
+    return {
+        "vectors": vectors, "channels": channels, "src_pixel_bytes": pixel_bytes, "dst_pixel_bytes": pixel_bytes,
+        "src_row_bytes": 9 * pixel_bytes, "src_tap_bytes": 9 * pixel_bytes, "dst_row_bytes": 9 * pixel_bytes,
+        "src_whole": whole_vectors, "dst_whole": whole_vectors,
+    }  # fmt: skip
+
+
+def kernels(isa: str) -> Iterator[GroupedRowsSpec]:
+    """Kernels as wide as registers allow, strides, dilations."""
+    for kernel in (1, 2, 3, 5, 7, 9):
+        most = min(MOST_PIXELS[isa], REGISTERS[isa] - kernel - 1)
+        yield rows(isa, whole(most, kernel), kernel=kernel, bias=True)
+    for stride, dilation in ((2, 1), (3, 1), (1, 2), (2, 3)):
+        yield rows(isa, whole(3, 3, stride, dilation), stride=stride, dilation=dilation)
+
+
+def edges(isa: str) -> Iterator[GroupedRowsSpec]:
+    """Columns and rows in the padding, some or all of a window; segments in a loop; other rows than those of taps."""
+    left, right, nothing = Segment(3, 2, 5), Segment(2, 0, 3), Segment(2, 4, 4)
+    yield rows(isa, left, whole(2, times=3), right, padding=2, bands=EDGES, bias=True)
+    yield rows(isa, nothing, left, padding=6, bands=EDGES[1:], src_row_bytes=80 * 4 * LANES[isa])
+    yield rows(isa, nothing, padding=8, bias=True)
+    yield rows(isa, whole(1), whole(2, times=2), **channels_last(isa, 3, LANES[isa]), bands=EDGES[1:3], bias=True)
+
+
+def tails(isa: str) -> Iterator[GroupedRowsSpec]:
+    """Channels that are fewer than lanes, with and without room for padding in src and in dst."""
+    lanes = LANES[isa]
+    for channels in (1, lanes // 2 + 1, lanes - 1):
+        for src, dst in ((True, True), (False, False), (True, False), (False, True)):
+            fields = channels_last(isa, 1, channels) | {"src_whole": src, "dst_whole": dst}
+            yield rows(isa, whole(2), **fields, bias=True, post_ops=(RELU,))
+
+
+def groups(isa: str) -> Iterator[GroupedRowsSpec]:
+    """Every size of a group; one that is followed by a tail; two vectors."""
+    lanes = LANES[isa]
+    for group in (2, 4, 8, 16):
+        if group <= lanes:
+            yield rows(isa, Segment(4, 1, 6), group=group, padding=1, bands=EDGES[:2], bias=True)
+        if group < lanes:
+            yield rows(isa, whole(2), group=group, **channels_last(isa, 1, lanes - group))
+    abreast = channels_last(isa, 4, lanes) | {"abreast": 2}
+    yield rows(isa, whole(2), Segment(3, 0, 4), **abreast, bands=EDGES[:2], bias=True, post_ops=(RELU,))
+    yield rows(isa, whole(1), group=2, **abreast | {"vectors": 2})
+    yield rows(isa, whole(2), whole(3), group=2, **channels_last(isa, 2, lanes), bands=EDGES[:2])
+
+
+def ends(isa: str) -> Iterator[GroupedRowsSpec]:
+    """Sums, and operands of every broadcast, which move with pixels and with channels."""
+    lanes = LANES[isa]
+    fields: dict[str, Any] = {**channels_last(isa, 2, lanes), "bands": (Band(2, 0, 3),), "bias": True}
+    full, pixel = Operand(4, 4 * 2 * lanes, 4 * lanes, False), Operand(5, 4, 0, True)
+    channel, one = Operand(6, 0, 4 * lanes, False), Operand(7, 0, 0, True)
+    chain = tuple(map(BinaryOp, ("add", "mul", "max", "add"), (full, pixel, channel, one)))
+    yield rows(isa, whole(2, times=2), whole(1), **fields, post_ops=(SUM_HALF, *chain))
+    yield rows(isa, whole(2), abreast=2, **fields, post_ops=(SUM_HALF, *chain))
+    yield rows(isa, whole(2), whole(1), post_ops=(LEAKY, replace(chain[0], operand=replace(full, vector_bytes=0))))
+    tail: dict[str, Any] = {**channels_last(isa, 1, 3), "dst_whole": True, "bands": (Band(2, 0, 1),)}
+    yield rows(isa, whole(2, times=2), **tail, post_ops=(chain[0], RELU, chain[1]))
+
+
+FAMILIES = of_levels("grouped", kernels=kernels, edges=edges, tails=tails, groups=groups, ends=ends)

@@ -1,0 +1,37 @@
+"""The specs of normalizations: tails, one row, two together and long ones; statistics; scale, shift and post-ops."""
+
+from collections.abc import Iterator
+
+from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.generators.functions.layer_norm import SHORT, LayerNormSpec, Statistics
+from asmdnn.generators.functions.postops import BinaryOp, Operand
+
+GAP = 3  # elements between rows
+EPSILON = 2.0**-10
+
+
+def rows(isa: str) -> Iterator[LayerNormSpec]:
+    """Parts of a vector, and around the turns of the loops of short and of long rows."""
+    lanes = LANES[isa]
+    for elements in (1, lanes - 1, lanes, 4 * lanes + 1, SHORT * lanes + lanes + 2):
+        for count in (1, 3):
+            yield LayerNormSpec(isa, count, elements, 4 * elements, 4 * (elements + GAP), EPSILON)
+    yield LayerNormSpec(isa, 3, 4 * lanes + 2, 4 * (4 * lanes + 2), 32 * lanes, EPSILON, streams=True)
+
+
+def statistics(isa: str) -> Iterator[LayerNormSpec]:
+    """Written and given, with a mean and without, and chains behind them."""
+    lanes = LANES[isa]
+    for elements in (lanes + 3, SHORT * lanes + 5):
+        row_bytes = 4 * elements
+        for centred in (True, False):
+            for given in (True, False):
+                kept = Statistics(8 if centred else None, 4, given)
+                first = 2 + len(kept.names)
+                scale, each = Operand(first, 0, 0, False), Operand(first + 1, 12, 0, True)
+                after = (BinaryOp("mul", scale), BinaryOp("add", each))
+                yield LayerNormSpec(isa, 3, elements, row_bytes, row_bytes, EPSILON, centred, kept, after)
+        yield LayerNormSpec(isa, 2, elements, row_bytes, row_bytes, EPSILON, False)
+
+
+FAMILIES = of_levels("layernorm", rows=rows, statistics=statistics)

@@ -1,0 +1,221 @@
+"""Rows of a convolution whose groups have few channels: depthwise, or several groups side by side in a vector.
+
+    dst[y, x, o] = post_ops(bias[o] + sum over kernel rows r, positions s, inputs i of weights[i, r, s, o] * src[..])
+
+with src's row y * stride + r * dilation, its column x * stride + s * dilation - padding, and input i of o's group.
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32[rows, columns, vectors] | see below; only what is inside the image is read |
+| weights | f32[vectors, group, rows, kernel, lanes] | positions dense, the rest at weights_*_bytes; zero in padding |
+| bias    | f32[channels]  | nothing past the channels is read |
+| dst     | f32[rows, width, vectors] | at dst_row_bytes and dst_pixel_bytes; only written, unless a sum reads it |
+| 4, 5 .. | f32[...]       | operands of post-ops: pixels in raster order at row_bytes; of the real channels |
+
+src points to the first pixel of the row where the first output row's window begins, which may be outside the image.
+A segment's pixels are accumulated in registers.  For every kernel row its weights are held in registers, and each
+source vector is loaded once and used by all pixels whose windows have it: 14 loads for 36 multiplies with 12 pixels of
+a 3x3 kernel.  A lane needs all inputs of its group: they come by shuffles of the source vector (Vector.spread), each
+used as often, and no lane is wasted.  Which rows and columns lie in the padding is known from bands and segments, so
+padding costs no instruction and is never read.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import product
+
+from asmdnn.generators.dot.ending import TileEnding
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, BIAS, Band, GroupedRows, Segment, Uses
+from asmdnn.generators.functions.chain import operands_of
+from asmdnn.generators.functions.postops import OLD_DST
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.vector import Lanes
+from asmdnn.isa.vectors import vector_of
+
+SOURCES = 3  # registers that take turns holding a source vector
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedRowsSpec(GroupedRows):
+    """The code of the rows."""
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 *frame), of 4 arguments and one for each operand of post-ops."""
+        with ExitStack() as parts:
+            RowsCode(self, asm, parts).emit()
+        asm.ret()
+
+
+class RowsCode:
+    """The emission: pointers to the next window, to its pixel of dst, and to what goes with its channels."""
+
+    def __init__(self, spec: GroupedRows, asm: Assembler, parts: ExitStack) -> None:
+        self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
+        whole = spec.channels == self.v.lanes
+        self.real: Lanes = self.v if whole else parts.enter_context(self.v.parts(1, spec.channels))[0]
+        self.loads = self.v if spec.src_whole else self.real
+        self.src, self.weights, self.bias, self.dst = self.pointers = [asm.gp.take(name) for name in ARGUMENTS]
+        for argument, pointer in enumerate(self.pointers):
+            if argument != BIAS or spec.bias:
+                asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        self.operands = [operand for operand in operands_of(spec.post_ops) if operand is not OLD_DST]
+        homes = {operand.argument: self.on_stack(operand.argument) for operand in self.operands}
+        self.ending = TileEnding(self.v, spec.post_ops, homes)
+
+    def on_stack(self, argument: int) -> Pointer:
+        """A copy of a word of the frame, which a kernel may not write, to be moved from pixel to pixel."""
+        copy, pointer = self.asm.stack(8), self.asm.gp.take("post-op's operand")
+        self.asm.MOV(pointer, mem(self.asm.frame, 8 * argument))
+        self.asm.MOV(copy, pointer)
+        self.asm.gp.free(pointer)
+        return copy
+
+    def times(self, count: int, name: str, body: Callable[[], None]) -> None:
+        """`body` so often, in a loop if that is more than once."""
+        if count == 1:
+            body()
+            return
+        left = self.asm.gp.take(f"{name} left")
+        self.asm.MOV(left, count)
+        with self.asm.loop(left, name):
+            body()
+        self.asm.gp.free(left)
+
+    def emit(self) -> None:
+        self.asm.role("start")
+        if self.spec.padding:
+            self.asm.SUB(self.src, self.spec.padding * self.spec.src_pixel_bytes)
+        for number, band in enumerate(self.spec.bands):
+            self.times(band.rows, f"rows{number}", lambda band=band: self.row(band))  # type: ignore[misc]
+
+    def row(self, band: Band) -> None:
+        """All segments of an output row; then on to the next one."""
+        spec = self.spec
+        for segment in spec.segments:
+            self.times(segment.times, "segments", lambda segment=segment: self.segment(band, segment))  # type: ignore[misc]
+        self.move(self.src, spec.src_row_bytes - spec.width * spec.stride * spec.src_pixel_bytes)
+        self.move(self.dst, spec.dst_row_bytes - spec.width * spec.dst_pixel_bytes)
+
+    def segment(self, band: Band, segment: Segment) -> None:
+        """All vectors of channels of some pixels; then on to the next ones."""
+        spec, vector_bytes = self.spec, self.v.bytes
+        steps = {self.src: vector_bytes, self.weights: spec.weights_vector_bytes, self.dst: vector_bytes}
+        steps |= {self.bias: vector_bytes} if spec.bias else {}
+        times = spec.vectors // spec.abreast
+
+        def vectors() -> None:
+            self.window(band, segment)
+            if times > 1:
+                for pointer, step in steps.items():
+                    self.move(pointer, spec.abreast * step)
+                self.move_operands(0, spec.abreast)
+
+        self.times(times, "vectors", vectors)
+        back = spec.vectors if times > 1 else 0
+        ahead = {self.src: segment.pixels * spec.stride * spec.src_pixel_bytes}
+        ahead |= {self.dst: segment.pixels * spec.dst_pixel_bytes}
+        for pointer, step in steps.items():
+            self.move(pointer, ahead.get(pointer, 0) - back * step)
+        self.move_operands(segment.pixels, -back)
+
+    def move(self, pointer: Register, step: int) -> None:
+        if step:
+            self.asm.ADD(pointer, step)
+
+    def move_operands(self, pixels: int, vectors: int) -> None:
+        """On by so many pixels and vectors of channels."""
+        for operand in self.operands:
+            step = pixels * operand.row_bytes + vectors * operand.vector_bytes
+            if step:
+                pointer, home = self.asm.gp.take("post-op's operand"), self.ending.homes[operand.argument]
+                self.asm.MOV(pointer, home)
+                self.asm.ADD(pointer, step)
+                self.asm.MOV(home, pointer)
+                self.asm.gp.free(pointer)
+
+    def window(self, band: Band, segment: Segment) -> None:
+        """Some vectors of channels of the pixels of a segment."""
+        spec, asm, v = self.spec, self.asm, self.v
+        asm.role("start of a segment")
+        acc = v.registers.take("acc", spec.abreast, segment.pixels)
+        for j, of_vector in enumerate(acc):
+            self.start(of_vector, j)
+        uses = spec.uses(segment)
+        if band.count and uses:
+            self.multiply(band, uses, acc)
+        asm.role("finish")
+        for j, of_vector in enumerate(acc):
+            for p, x in enumerate(of_vector):
+                at = mem(self.dst, p * spec.dst_pixel_bytes + j * v.bytes, size=v.bytes)
+                asm.call_it(at, f"dst[{p}, {j}]")
+                self.ending.finish(x, p, j, at, v if spec.dst_whole else self.real, self.real)
+            v.registers.free(*of_vector)
+
+    def start(self, acc: list[Register], j: int) -> None:
+        """acc[p] = vector j of the bias, or zero."""
+        v = self.v
+        if not self.spec.bias:
+            for x in acc:
+                v.zero(x)
+            return
+        self.real.load(acc[0], mem(self.bias, j * v.bytes, size=v.bytes))
+        for x in acc[1:]:
+            v.move(x, acc[0])
+
+    def multiply(self, band: Band, uses: Uses, acc: list[list[Register]]) -> None:
+        """acc[j][p] += the products of all kernel rows of a band."""
+        spec, asm, v = self.spec, self.asm, self.v
+        more = max(0, min(spec.kernel + SOURCES - len(self.ending.spare), v.registers.available))
+        registers = [*self.ending.spare, *v.registers.take("weights", more)]
+        factors, sources = registers[: spec.kernel], registers[spec.kernel :]
+        src, weights = asm.gp.take("kernel row's src"), asm.gp.take("kernel row's weights")
+        asm.LEA(src, mem(self.src, band.first * spec.src_tap_bytes))
+        asm.LEA(weights, mem(self.weights, band.first * spec.weights_row_bytes))
+
+        def kernel_row() -> None:
+            for part, j in product(range(spec.group), range(spec.abreast)):
+                asm.role(f"kernel row, vector {j}, input {part}")
+                start = part * spec.weights_input_bytes + j * spec.weights_vector_bytes
+                for k, factor in enumerate(factors):
+                    v.load(factor, mem(weights, start + k * v.bytes, size=v.bytes))
+                self.multiply_row(mem(src, j * v.bytes, size=v.bytes), part, uses, acc[j], factors, sources)
+            asm.ADD(src, spec.src_tap_bytes)
+            asm.ADD(weights, spec.weights_row_bytes)
+
+        self.times(band.count, "kernel rows", kernel_row)
+        asm.gp.free(src, weights)
+        v.registers.free(*registers[len(self.ending.spare) :])
+
+    def multiply_row(
+        self,
+        src: Pointer,
+        part: int,
+        uses: Uses,
+        acc: list[Register],
+        factors: list[Register],
+        sources: list[Register],
+    ) -> None:
+        """acc[p] += factors[k] * src[column] for all uses; a vector that one pixel needs is the multiply's operand."""
+        spec, asm, v = self.spec, self.asm, self.v
+        for number, (column, pairs) in enumerate(uses.items()):
+            at = src.shifted(column * spec.src_pixel_bytes)
+            asm.call_it(at, f"src[{column}]")
+            source: Register | Pointer = at
+            if not (self.loads is v and spec.group == 1 and len(pairs) == 1):
+                source = sources[number % len(sources)]
+                self.load(source, at, part)
+            for pixel, k in pairs:
+                v.fma(acc[pixel], factors[k], source)
+
+    def load(self, source: Register, at: Pointer, part: int) -> None:
+        """Input `part` of their groups for all lanes."""
+        group, v = self.spec.group, self.v
+        if group == v.lanes:
+            v.broadcast(source, at.shifted(4 * part).sized(4))
+        elif group > 1 and self.loads is v:
+            v.spread(source, at, group, part)
+        else:
+            self.loads.load(source, at)
+            if group > 1:
+                v.spread(source, source, group, part)

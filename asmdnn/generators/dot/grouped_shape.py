@@ -1,0 +1,171 @@
+"""The shape of rows of a grouped convolution: what their code depends on, its name, and the bytes that it touches."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from zlib import crc32
+
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.isa.vectors import lanes_of
+
+SRC, WEIGHTS, BIAS, DST = range(4)
+ARGUMENTS = ("src", "weights", "bias", "dst")
+# The most output pixels in registers: enough multiplies under way, in code that stays small.
+MOST_PIXELS = {"avx2": 12, "avx512_core": 28}
+REGISTERS = {"avx2": 16, "avx512_core": 32}
+Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position) pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """`rows` output rows that the kernel rows [first, first + count) reach; without any, they are bias alone."""
+
+    rows: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """`pixels` output pixels of a row, `times` such pieces behind one another.
+
+    Of the source columns, counted from the first one that the first pixel's window has, those of [low, high) are
+    inside the image.
+    """
+
+    pixels: int
+    low: int
+    high: int
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedRows:
+    """Everything that the bytes depend on; sizes in bytes where they say so.
+
+    A group has `group` input channels and as many output channels, `group` being a power of two up to the lanes.
+    """
+
+    isa: str
+    vectors: int  # of channels
+    abreast: int  # of them at a time, a divisor
+    channels: int  # real ones of a vector: of one alone it may be fewer than lanes
+    group: int
+    kernel: int  # positions in a row of it
+    stride: int  # pixels of src from window to window
+    dilation: int  # pixels of src from a position to the next one
+    padding: int  # columns in front of the image that the first window has
+    bands: tuple[Band, ...]
+    segments: tuple[Segment, ...]
+    src_pixel_bytes: int
+    src_row_bytes: int  # from an output row's window to the next one's
+    src_tap_bytes: int  # from a kernel row to the next one
+    dst_pixel_bytes: int
+    dst_row_bytes: int
+    weights_row_bytes: int
+    weights_input_bytes: int  # from an input channel of a group to the next one
+    weights_vector_bytes: int
+    src_whole: bool  # src has room, zero padding, for all lanes
+    dst_whole: bool
+    bias: bool = False
+    post_ops: tuple[PostOp, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Output pixels of a row."""
+        return sum(segment.pixels * segment.times for segment in self.segments)
+
+    @property
+    def rows(self) -> int:
+        return sum(band.rows for band in self.bands)
+
+    @property
+    def name(self) -> str:
+        words = [f"{self.kernel}s{self.stride}", f"{self.rows}x{self.width}x{self.channels * self.vectors}"]
+        words += ["bias"] * self.bias + list(words_of(self.post_ops)) + [f"{crc32(repr(self).encode()):08x}"]
+        return f"grouped{self.group}_f32_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return (*ARGUMENTS, *names_of_operands(self.post_ops))
+
+    def uses(self, segment: Segment) -> Uses:
+        """For every column of a segment that is read, the (pixel, kernel position) pairs that multiply it."""
+        found: Uses = {}
+        for pixel in range(segment.pixels):
+            for k in range(self.kernel):
+                column = pixel * self.stride + k * self.dilation
+                if segment.low <= column < segment.high:
+                    found.setdefault(column, []).append((pixel, k))
+        return dict(sorted(found.items()))
+
+    def footprint(self) -> Footprint:
+        """The bytes that a call touches."""
+        lanes = lanes_of(self.isa)
+        src_width, dst_width = (
+            4 * (self.vectors * lanes if whole else self.channels + (self.vectors - 1) * lanes)
+            for whole in (self.src_whole, self.dst_whole)
+        )
+        columns = sorted(self.columns())
+        pixels = [(y, x) for y in range(self.rows) for x in range(self.width)]
+        src = [Range(SRC, at, at + src_width) for at in sorted(self.places(columns))]
+        dst = [y * self.dst_row_bytes + x * self.dst_pixel_bytes for y, x in pixels]
+        writes = tuple(merged([Range(DST, at, at + dst_width) for at in sorted(dst)]))
+        operands = operands_read(self.post_ops)
+        bias = [Range(BIAS, 0, 4 * (self.channels + (self.vectors - 1) * lanes))] * self.bias
+        others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes)]
+        old = list(writes) * (OLD_DST in operands)
+        return Footprint((*merged(src), *self.weights_ranges(columns, lanes), *bias, *others, *old), writes)
+
+    def columns(self) -> set[int]:
+        """Of a row of src, the pixels that are read, counted from the image's first."""
+        found, first = set(), -self.padding
+        for segment in self.segments:
+            for _ in range(segment.times):
+                found |= {first + column for column in self.uses(segment)}
+                first += segment.pixels * self.stride
+        return found
+
+    def places(self, columns: list[int]) -> set[int]:
+        """Where the pixels begin that are read, from src."""
+        rows, y = set(), 0
+        for band in self.bands:
+            taps = range(band.first, band.first + band.count)
+            rows |= {(y + r) * self.src_row_bytes + k * self.src_tap_bytes for r in range(band.rows) for k in taps}
+            y += band.rows
+        return {row + column * self.src_pixel_bytes for row in rows for column in columns}
+
+    def weights_ranges(self, columns: list[int], lanes: int) -> list[Range]:
+        """Kernel rows that no band reaches, and positions that no pixel uses, are not read; whole rows are."""
+        if not columns:
+            return []
+        rows = {k for band in self.bands for k in range(band.first, band.first + band.count)}
+        starts = [
+            v * self.weights_vector_bytes + i * self.weights_input_bytes + k * self.weights_row_bytes
+            for v in range(self.vectors)
+            for i in range(self.group)
+            for k in rows
+        ]
+        return merged([Range(WEIGHTS, at, at + 4 * lanes * self.kernel) for at in sorted(starts)])
+
+    def operand_ranges(self, operand: Operand, lanes: int) -> Iterator[Range]:
+        """What post-ops read of a tensor, whose pixels are a row after the other at one distance."""
+        found = set()
+        for pixel in range(self.rows * self.width if operand.row_bytes else 1):
+            for j in range(self.vectors):
+                begin = pixel * operand.row_bytes + j * operand.vector_bytes
+                found.add((begin, begin + 4 * (1 if operand.element else self.channels)))
+        yield from merged([Range(operand.argument, *place) for place in sorted(found)])
+
+
+def merged(ranges: list[Range]) -> list[Range]:
+    """Sorted ranges of one argument, those that touch or overlap as one."""
+    found: list[Range] = []
+    for r in ranges:
+        if found and r.begin_bytes <= found[-1].end_bytes:
+            found[-1] = Range(r.argument, found[-1].begin_bytes, max(r.end_bytes, found[-1].end_bytes))
+        else:
+            found.append(r)
+    return found

@@ -1,0 +1,63 @@
+"""Normalizations of arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from asmdnn.ops.applied import apply, same_dims
+from asmdnn.ops.arguments import Array
+from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.types import PropKind
+
+INFERENCE = PropKind.forward_inference
+
+
+def layer_norm(
+    x: Any,
+    scale: Any = None,
+    shift: Any = None,
+    *,
+    epsilon: float = 1e-5,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """(x - mean) / sqrt(variance + epsilon) * scale + shift over the last dim of an f32 array, of c elements.
+
+    scale, shift: (c,) or None.  out: anything that exports memory of x's dims; x itself, for a dense x.  post_ops run
+    in order on the result, but for Sum.  Raises InvalidArguments, Unimplemented.
+    """
+    inputs = {"src": ("x", x), "scale": ("scale", scale), "shift": ("shift", shift)}
+    return apply(
+        ("layer_norm", epsilon),
+        inputs,
+        lambda descs, dst: LayerNormForward(
+            INFERENCE, descs["src"], dst, epsilon, descs.get("scale"), descs.get("shift")
+        ),
+        same_dims("src"),
+        post_ops,
+        out,
+        engine,
+    )
+
+
+def rms_norm(
+    x: Any,
+    scale: Any = None,
+    *,
+    epsilon: float = 1e-5,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """x / sqrt(mean of x^2 + epsilon) * scale over the last dim; the same arguments as `layer_norm`."""
+    return apply(
+        ("rms_norm", epsilon),
+        {"src": ("x", x), "scale": ("scale", scale)},
+        lambda descs, dst: LayerNormForward(INFERENCE, descs["src"], dst, epsilon, descs.get("scale"), rms=True),
+        same_dims("src"),
+        post_ops,
+        out,
+        engine,
+    )

@@ -1,0 +1,146 @@
+"""Convolution of groups with few channels, depthwise first of all: rows of dst, a vector of channels at a time."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import chain_of
+from asmdnn.primitives.convolution import reordered
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.direct import channels_of_dst, nothing, scaled_dims
+from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.grouped_schedule import LONGEST_KERNEL, schedule_rows
+from asmdnn.primitives.convolution.operands import readable, tile_operands
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.types import f32
+
+ONE_ROW = Axis(1, 1, 1, 1, 1, 0)
+BETWEEN_REORDERS = (  # what is brought into the formats that the kernels like, best first
+    ("reorder", ("src", "dst")),
+    ("pack", ("weights",)),
+    ("pack+reorder", ("weights", "src", "dst")),
+)
+
+
+def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """The plans of a convolution with groups, best first; nothing for one without."""
+    if desc.groups == 1:
+        return
+    name = name_of(desc)
+    isa = f32_level(engine.isa)
+    try:
+        yield planned(desc, attr, engine)
+    except Refused as reason:
+        yield Refusal(f"{name}:{isa}", str(reason))
+    for word, roles in BETWEEN_REORDERS:
+        try:
+            yield reordered.between_reorders(f"{word}+{name}:{isa}", roles, desc, attr, engine, planned)
+        except Refused as reason:
+            yield Refusal(f"{word}+{name}:{isa}", str(reason))
+
+
+def name_of(desc: ConvolutionForward) -> str:
+    return "depthwise" if desc.groups == desc.src.dims[1] == desc.dst.dims[1] else "grouped"
+
+
+def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan `desc` for tensors as they are.  Raises Refused."""
+    engine = replace(engine, isa=f32_level(engine.isa))
+    name, lanes = f"{name_of(desc)}:{engine.isa}", lanes_of(engine.isa)
+    group = check_groups(desc, lanes)
+    weights = weights_desc(desc.weights, group, lanes)
+    if not desc.weights.is_any and desc.weights != weights:
+        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    wanted = {"src": f"aBx{lanes}b", "bias": "a", "dst": f"aBx{lanes}b"}
+    formats = {n: MemoryDesc(d.dims, d.dtype, wanted[n]) for n, d in desc.tensors().items() if d.is_any and n in wanted}
+    resolved = desc.with_formats({**formats, "weights": weights})
+    if 0 in resolved.dst.dims:
+        return nothing(resolved, attr, engine)
+    src, dst = (layout_of(name, resolved.tensors()[name], lanes) for name in ("src", "dst"))
+    check_types(resolved)
+    geometry = make_geometry(resolved, src, dst)
+    chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved))
+    others = chain.operands(resolved.dst)
+    check_f32(others)
+    width = lanes * max(1, vectors_together(resolved, lanes))
+    read = {operand: readable(tensor, resolved.dst, geometry.oc, width, lanes) for operand, tensor in others.items()}
+    operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
+    tensors = {**resolved.tensors(), **chain.arguments(read)}
+    plan = schedule_rows(name, tensors, operands, geometry, group, width // lanes, chain, engine)
+    return between_reorders(plan, chain.arguments(others), engine.tuning)
+
+
+def check_groups(desc: ConvolutionForward, lanes: int) -> int:
+    """The channels of a group, in and out.  Raises Refused where several groups do not fill a vector."""
+    into, out = desc.src.dims[1] // desc.groups, desc.dst.dims[1] // desc.groups
+    if into != out:
+        raise Refused(f"groups have {into} channels in and {out} out, they must be as many")
+    if into > lanes or into & into - 1:
+        raise Refused(f"groups have {into} channels, that must be a power of two up to the {lanes} lanes")
+    if len(desc.kernel) > 2:
+        raise Refused("src has 3 spatial axes, 1 and 2 are implemented")
+    if desc.kernel[-1] > LONGEST_KERNEL:
+        raise Refused(f"the kernel is {desc.kernel[-1]} wide, at most {LONGEST_KERNEL} are implemented")
+    return into
+
+
+def weights_desc(weights: MemoryDesc, group: int, lanes: int) -> MemoryDesc:
+    """Output channels of as many groups as fill a vector, side by side, for every input and position: Goihw8g and the
+    like."""
+    blocks = [(lanes // group, "a")] * (group < lanes) + [(group, "b")] * (group > 1)
+    letters = ["abcde"[: weights.ndims], *(f"{size}{letter}" for size, letter in blocks)]
+    for _, letter in blocks:
+        letters[0] = letters[0].replace(letter, letter.upper())
+    return MemoryDesc(weights.dims, weights.dtype, "".join(letters))
+
+
+def layout_of(name: str, desc: MemoryDesc, lanes: int) -> ImageLayout:
+    """Raises Refused unless vectors of channels lie side by side."""
+    layout = image_layout(desc)
+    if layout is None:
+        raise Refused("src and dst must be plain, or blocked once and by channels")
+    if layout.channel_bytes != 4 and desc.dims[1] > 1:
+        raise Refused(f"{name} {desc.tag} has its channels apart")
+    if desc.inner_blocks and layout.block % lanes:
+        raise Refused(f"{name} {desc.tag} has blocks of {layout.block} channels, a vector has {lanes}")
+    if desc.padded_dims[1] >= desc.dims[1] + lanes:
+        raise Refused(f"{name} {desc.tag} has vectors of padding alone behind its {desc.dims[1]} channels")
+    return layout
+
+
+def check_types(desc: ConvolutionForward) -> None:
+    """Raises Refused."""
+    check_f32(desc.tensors())
+    if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, f32, "a"):
+        raise Refused("bias must be dense")
+    if desc.dst.may_overlap:
+        raise Refused("elements of dst overlap")
+
+
+def check_f32(tensors: Mapping[str, MemoryDesc]) -> None:
+    """Raises Refused."""
+    for name, tensor in tensors.items():
+        if tensor.dtype != f32:
+            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
+
+
+def vectors_together(desc: ConvolutionForward, lanes: int) -> int:
+    """Of channels, that lie side by side in src and in dst."""
+    return 1 if desc.src.inner_blocks or desc.dst.inner_blocks else desc.dst.dims[1] // lanes
+
+
+def make_geometry(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
+    """Of two axes; a convolution of one has a single row."""
+    sizes = (desc.src.dims[2:], desc.dst.dims[2:], desc.kernel, desc.strides, [d + 1 for d in desc.dilations])
+    axes = [Axis(*axis) for axis in zip(*sizes, desc.padding_l, strict=True)]
+    if len(axes) == 1:
+        axes.insert(0, ONE_ROW)
+        src, dst = (replace(side, axis_bytes=(0, *side.axis_bytes)) for side in (src, dst))
+    (mb, ic), oc = desc.src.dims[:2], desc.dst.dims[1]
+    return ConvGeometry(mb, ic, oc, desc.dst.padded_dims[1], tuple(axes), src, dst)

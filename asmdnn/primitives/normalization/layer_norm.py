@@ -1,0 +1,117 @@
+"""The plan of a layer normalization: kernels for some rows each."""
+
+from collections.abc import Mapping
+
+from asmdnn.generators.functions.layer_norm import LayerNormSpec, Statistics
+from asmdnn.generators.functions.postops import Operand
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import views
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import NormalizationTuning, Tuning
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import Chain, post_ops_of
+from asmdnn.primitives.elementwise.loops import Loop
+from asmdnn.primitives.elementwise.schedule import check_tensors, phases_of
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import dense_like, like, row_major
+from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.nests import Calls, Nest, as_row_of, nest_of, row_calls, with_last, without_last
+from asmdnn.primitives.normalization.affine import affine
+from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.primitives.reorder.copies import between_reorders
+
+SRC, DST = range(2)
+STATISTICS = ("mean", "variance")
+
+
+@implementation("layer_norm", f32_level)
+def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan a layer normalization.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
+    isa, tuning = f32_level(engine.isa), engine.tuning
+    src = like(desc.dst, desc.src)
+    dst, chain = like(src, desc.dst), post_ops_of(attr)
+    if attr.quantizes:
+        raise Refused("scales and zero points are not implemented")
+    if chain.reads_dst:
+        raise Refused("post-op sum is not implemented")
+    optional = ("mean", "variance", "scale", "shift")
+    extra = {name: tensor for name in optional if (tensor := getattr(desc, name)) is not None}
+    extra = {name: row_major(tensor.dims, tensor) if tensor.is_any else tensor for name, tensor in extra.items()}
+    passed = {"src": src, "dst": dst, **extra, **chain.operands(dst)}
+    check_tensors(passed, "dst")
+    written = () if desc.use_global_stats else tuple(name for name in STATISTICS if name in passed)
+    name, outputs = f"layer_norm:{isa}", ("dst", *written)
+    if 0 in dst.dims:
+        return Assembly(tuning).plan(name, passed, outputs)
+    tensors: Mapping[str, MemoryDesc] = passed
+    nest = rows_of(tensors, dst)
+    if nest is None:
+        model = with_last(dst, (dst.ndims - 1,))
+        kept = {name: row_major(tensor.dims, tensor) for name, tensor in extra.items()}
+        others = {name: tensor for name, tensor in passed.items() if name not in kept}
+        tensors = {"src": with_last(dst, (dst.ndims - 1,)), "dst": model, **kept} | {
+            name: dense_like(model, tensor) for name, tensor in others.items() if name not in ("src", "dst")
+        }
+        nest = rows_of(tensors, model)
+        assert nest is not None, "rows along the last dim are dense"
+    calls = Rows(desc, chain, isa, tuning).calls(tuple(tensors), nest)
+    costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
+    in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
+    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
+    return between_reorders(Plan(name, phases, tensors, {}, {}, outputs, in_place), passed, tuning)
+
+
+def rows_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> Nest | None:
+    """The loops of all tensors along src's dims, if rows of the last one are dense, or numbers."""
+    wide = []
+    for name, tensor in tensors.items():
+        found: MemoryDesc | None = tensor
+        if name in STATISTICS:
+            found = without_last(tensor)
+        elif name in ("scale", "shift"):
+            found = as_row_of(tensor, dst.ndims)
+        if found is None:
+            return None
+        wide.append(found)
+    nest = nest_of(wide, dst.dims, (dst.ndims - 1,), DST)
+    return nest if nest is not None and nest.is_row else None
+
+
+class Rows:
+    """The calls of kernels."""
+
+    def __init__(self, desc: LayerNormForward, chain: Chain, isa: str, tuning: Tuning) -> None:
+        self.desc, self.chain, self.isa, self.tuning = desc, chain, isa, tuning
+
+    def calls(self, names: tuple[str, ...], nest: Nest) -> Calls[LayerNormSpec]:
+        row = nest.row
+        rows_of_calls = row_calls(nest, row.extent, self.tuning.elementwise)
+        return [(self.spec(names, row, rows), box, outer) for box, rows, outer in rows_of_calls]
+
+    def spec(self, names: tuple[str, ...], row: Loop, rows: Loop) -> LayerNormSpec:
+        desc = self.desc
+        operands = {
+            name: Operand(a, 4 * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1)
+            for a, name in enumerate(names)
+        }
+        after = (*affine(operands.get("scale"), operands.get("shift")), *self.chain.on_registers(operands))
+        statistics = None
+        if desc.variance is not None:
+            mean = operands["mean"].row_bytes if desc.mean is not None else None
+            statistics = Statistics(mean, operands["variance"].row_bytes, desc.use_global_stats)
+        dst_row_bytes = 4 * rows.strides[DST]
+        aligned = rows.extent == 1 or dst_row_bytes % (4 * lanes_of(self.isa)) == 0
+        streams = aligned and 4 * desc.dst.nelems() >= self.tuning.elementwise.streaming_bytes
+        return LayerNormSpec(
+            self.isa, rows.extent, row.extent, 4 * rows.strides[SRC], dst_row_bytes, desc.epsilon,
+            not desc.rms, statistics, after, streams,
+        )  # fmt: skip
+
+
+def cost(spec: LayerNormSpec, tuning: NormalizationTuning) -> int:
+    """Expected cycles."""
+    vectors = -(-spec.elements // lanes_of(spec.isa))
+    return tuning.call_cycles + spec.rows * (tuning.row_cycles + vectors * tuning.vector_cycles)

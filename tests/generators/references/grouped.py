@@ -1,0 +1,107 @@
+"""What rows of grouped convolutions compute, as loops written from the generator's docstring, and data for them."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from asmdnn.generators.dot.grouped import GroupedRowsSpec
+from asmdnn.generators.dot.grouped_shape import Segment
+from asmdnn.generators.functions.chain import operands_read
+from asmdnn.generators.functions.postops import OLD_DST, SumOp
+from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
+from tests.generators.reference import LANES, Memory, keeps_integers, operand
+from tests.support import functions
+from tests.support.arena import Doubles, buffer_of, elements, magnitudes
+
+Taps = list[tuple[int, int, int]]  # kernel row, position in it, and where src is there
+
+
+def grouped_case(spec: GroupedRowsSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
+    memory = {name: elements(random, integers) for name in spec.frame}
+    clear_padding(spec, memory)
+    grouped_rows(spec, memory)
+    is_exact = keeps_integers(spec.post_ops)
+    tolerance: Doubles | float = 0.0
+    if not (integers and is_exact):
+        sizes = magnitudes(memory)
+        grouped_rows(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), sizes)
+        terms = (3 * spec.kernel * spec.group + 1 + 2 * len(spec.post_ops)) * UNIT_ROUNDOFF
+        size = buffer_of(sizes["dst"])
+        assert size is not None
+        tolerance = size.wanted * terms / (1 - terms)
+    buffers = {name: buffer_of(memory[name]) for name in memory}
+    if not is_exact:
+        dst = buffers["dst"]
+        assert dst is not None
+        tolerance = MOST_SLOPE * (np.max(tolerance) + UNIT_ROUNDOFF * np.abs(dst.wanted))
+    return Case(spec, buffers, {"dst": tolerance})
+
+
+def clear_padding(spec: GroupedRowsSpec, memory: Memory) -> None:
+    """Zeros in the weights' lanes behind the last channel."""
+    lanes = LANES[spec.isa]
+    for r in range(max(band.first + band.count for band in spec.bands)):
+        for i in range(spec.group):
+            for s in range(spec.kernel):
+                at = r * spec.weights_row_bytes + i * spec.weights_input_bytes + 4 * lanes * s
+                memory["weights"].clear(at + 4 * spec.channels, lanes - spec.channels)
+
+
+def grouped_rows(spec: GroupedRowsSpec, memory: Memory) -> None:
+    """All rows, pixel by pixel and vector by vector."""
+    kernel_rows = [(band.first, band.count) for band in spec.bands for _ in range(band.rows)]
+    inside = [low_high for segment in spec.segments for low_high in [segment] * segment.times]
+    for y, (first, count) in enumerate(kernel_rows):
+        x = 0
+        for segment in inside:
+            column = x * spec.stride - spec.padding
+            for p in range(segment.pixels):
+                for v in range(spec.vectors):
+                    taps = [(r, s) for r in range(first, first + count) for s in range(spec.kernel)]
+                    at = [p * spec.stride + s * spec.dilation for _, s in taps]
+                    reached = [
+                        (r, s, y * spec.src_row_bytes + r * spec.src_tap_bytes + (column + c) * spec.src_pixel_bytes)
+                        for (r, s), c in zip(taps, at, strict=True)
+                        if segment.low <= c < segment.high
+                    ]
+                    pixel(spec, memory, (y, x + p, v), reached)
+            touch_weights(spec, memory, segment, first, count)
+            x += segment.pixels
+
+
+def pixel(spec: GroupedRowsSpec, memory: Memory, place: tuple[int, int, int], reached: Taps) -> None:
+    """A vector of channels of an output pixel, from the kernel positions that reach it and where src is there."""
+    (y, x, v), lanes = place, LANES[spec.isa]
+    loaded, stored = (lanes if room else spec.channels for room in (spec.src_whole, spec.dst_whole))
+    sums, lane = np.zeros(lanes), np.arange(lanes)
+    if spec.bias:
+        sums[: spec.channels] = memory["bias"].load(4 * lanes * v, spec.channels)
+    for r, s, at in reached:
+        src = np.zeros(lanes)
+        src[:loaded] = memory["src"].load(at + 4 * lanes * v, loaded)
+        for i in range(spec.group):
+            row = v * spec.weights_vector_bytes + i * spec.weights_input_bytes + r * spec.weights_row_bytes
+            sums += memory["weights"].load(row + 4 * lanes * s, lanes) * src[lane // spec.group * spec.group + i]
+    dst = y * spec.dst_row_bytes + x * spec.dst_pixel_bytes + 4 * lanes * v
+    read = operands_read(spec.post_ops)
+    old = memory["dst"].load(dst, stored) if OLD_DST in read else None
+    raster = y * spec.width + x
+    others = {o: operand(o, raster, v, spec.channels, stored, memory) for o in read if o is not OLD_DST}
+    result = functions.apply(spec.post_ops, sums[:stored], old, others)
+    result[spec.channels :] = 0  # padding
+    memory["dst"].store(dst, result)
+
+
+def touch_weights(spec: GroupedRowsSpec, memory: Memory, segment: Segment, first: int, count: int) -> None:
+    """A kernel row of weights is read whole, though an edge may not use all of its positions."""
+    if not spec.uses(segment):
+        return
+    for v in range(spec.vectors):
+        for i in range(spec.group):
+            for r in range(first, first + count):
+                row = v * spec.weights_vector_bytes + i * spec.weights_input_bytes + r * spec.weights_row_bytes
+                memory["weights"].load(row, LANES[spec.isa] * spec.kernel)
+
+
+REFERENCES = {GroupedRowsSpec: Reference(grouped_case, rounds=True)}

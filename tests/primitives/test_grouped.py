@@ -1,0 +1,132 @@
+"""Convolutions in groups: depthwise, several groups in a vector, and many channels a group; by every implementation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.primitives.conv_case import MACHINE, ConvCase, case_of
+from tests.primitives.conv_reference import expected, make_data, sums
+from tests.primitives.conv_run import check_results, memories_of, run
+from tests.primitives.guarded import in_child
+from tests.primitives.tensors import assert_within, read
+from tests.primitives.test_conv_axes import Scaled
+from tests.primitives.test_guard_pages import run_guarded
+from tests.support.plans import emulate_plan
+
+# What takes it without its ISA level, and the case.
+LINES = """
+depthwise              g19mb2ic19ih9oc19oh9kh3ph1                           any    any    bias  relu
+depthwise              g32mb1ic32ih14oc32oh7kh5sh2ph2                       nhwc   nhwc   bias  sum:0.5+relu
+depthwise              g40mb2ic40ih7oc40oh7kh7ph3                           nhwc   any    -     -
+depthwise              g16mb1ic16ih5iw30oc16oh3ow28kh3kw5sh2sw1ph0pw1       any    nhwc   bias  -
+depthwise              g30mb1ic30ih8iw9oc30oh8ow5kh3kw3sh1sw2ph1pw1         nChw16c nhwc~3 bias relu
+depthwise              g16mb1ic16ih12iw13oc16oh10ow9kh3kw3ph1pw1dh1dw2      any    any    bias  -
+depthwise              g17mb1ic17ih4iw4oc17oh9ow8kh2kw9ph4pw6               any    any    bias  relu
+depthwise              g21mb3ic21iw20oc21ow20kw3pw1                         nwc    any    bias  sum
+depthwise              g20mb1ic20ih1iw1oc20oh5ow5kh3kw3ph3pw3               any    nhwc   bias  relu
+reorder+depthwise      g18mb2ic18ih8oc18oh8kh3ph1                           nchw   nchw   bias  sum+relu
+pack+depthwise         g16mb1ic16ih8oc16oh4kh3sh2ph1                        nhwc   nhwc   bias  -     goihw
+pack+reorder+depthwise g16mb1ic16ih8oc16oh8kh3ph1                           nchw   nhwc   -     -     hwigo
+grouped                g9mb2ic18ih9oc18oh9kh3ph1                            any    any    bias  relu
+grouped                g7mb1ic28ih9oc28oh5kh3sh2ph1                         nhwc   nhwc   bias  sum
+grouped                g3mb1ic24ih7oc24oh7kh5ph2                            any    nhwc   -     relu
+reorder+grouped        g8mb1ic32ih6oc32oh6kh3ph1                            nchw   nchw   bias  -
+direct                 g2mb2ic32ih9oc32oh9kh3ph1                            any    any    bias  sum+relu
+direct                 g3mb1ic30ih6oc21oh6kh1ph0                            nhwc   nhwc   bias  relu
+direct                 g2mb2ic2ih9oc38oh9kh3ph1                             any    any    bias  -
+direct                 g2mb1ic6id4ih5iw6oc22od4oh5ow6kd3kh3kw3pd1ph1pw1     any    any    bias  relu
+pack+direct            g2mb1ic80ih5oc48oh5kh3ph1                            nhwc   nhwc   -     -     goihw
+reorder+direct         g2mb1ic40ih6oc40oh6kh3ph1                            nchw   nchw   bias  sum
+direct                 g12mb1ic12ih6iw40oc12oh6ow10kh3kw31ph1pw0            nhwc   nhwc   bias  -
+""".strip()
+CASES = [(line.split()[0], case_of(line.split(maxsplit=1)[1])) for line in LINES.splitlines()]
+IDS = [f"{name} {case}" for name, case in CASES]
+
+
+def proved(case: ConvCase, isa: str, threads: int = 1, **attr: dnn.Attr) -> dnn.PrimitiveDesc:
+    engine = dnn.Engine(isa=isa, threads=threads, machine=MACHINE)
+    pd = dnn.primitive_desc(case.desc(), attr.get("attr", case.attr()), engine)
+    pd.plan.check()
+    return pd
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=IDS)
+def test_results(isa: str, name: str, case: ConvCase) -> None:
+    pd = proved(case, isa)
+    assert pd.implementation.removesuffix(f":{isa}") == name
+    check_results(dnn.Primitive(pd), case)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("name", "case"), CASES[::4], ids=IDS[::4])
+def test_results_emulated(name: str, case: ConvCase) -> None:
+    pd = proved(case, "avx512_core")
+    data = make_data(case, integers=True)
+    memories = memories_of(pd, data)
+    emulate_plan(pd.plan, memories)
+    assert_within(read(memories["dst"]), expected(case, data), 0.0)
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=IDS)
+def test_plans_of_the_other_level(name: str, case: ConvCase) -> None:
+    proved(case, "avx512_core")
+
+
+@pytest.mark.parametrize(("name", "case"), CASES[:9], ids=IDS[:9])
+def test_guard_pages(isa: str, name: str, case: ConvCase) -> None:
+    data = make_data(case, integers=True)
+    primitive, wanted = dnn.Primitive(proved(case, isa)), expected(case, data)
+    for at_end in (True, False):
+        failure = in_child(lambda at_end=at_end: run_guarded(primitive, data.arrays(), wanted, at_end))
+        assert not failure, f"{'end' if at_end else 'start'} of the buffers: {failure}"
+
+
+@pytest.mark.parametrize("words", ["any any", "nhwc nhwc", "nchw nchw"])
+@pytest.mark.parametrize(
+    "problem", ["g27mb2ic27ih9oc27oh9kh3ph1", "g10mb2ic20ih8oc20oh8kh3ph1", "g2mb2ic20ih8oc38oh8kh3ph1"]
+)
+def test_scales_and_tensors(isa: str, problem: str, words: str) -> None:
+    """Every broadcast of a binary post-op, and scales by output channel, which are masks of group and channel."""
+    case = case_of(f"{problem} {words} bias -")
+    scaled = Scaled(case)
+    attr = dnn.Attr(scaled.attr.post_ops, scales={**dict(scaled.attr.scales), "weights": 3})
+    pd = proved(case, isa, attr=attr)
+    memories = scaled.memories(pd)
+    dnn.Primitive(pd).execute(**memories)
+    scaled.check(memories)
+
+
+@pytest.mark.parametrize("mask", [1, 2])
+def test_scales_are_of_all_channels(mask: int) -> None:
+    case = case_of("g2mb1ic16ih5oc16oh5kh3ph1 any any - -")
+    attr = dnn.Attr(scales={"weights": mask})
+    with pytest.raises(dnn.Unimplemented, match="of groups and their channels, all or none"):
+        dnn.primitive_desc(case.desc(), attr, dnn.Engine(isa="avx2"))
+
+
+@pytest.mark.parametrize("case", [CASES[0][1], CASES[1][1], CASES[16][1]], ids=str)
+def test_every_count_of_threads_gives_the_same_bytes(isa: str, case: ConvCase) -> None:
+    large = replace(case, problem=replace(case.problem, mb=20))
+    data = make_data(large, integers=False)
+    assert len({run(dnn.Primitive(proved(large, isa, threads)), data).tobytes() for threads in (1, 2, 5)}) == 1
+
+
+def test_depthwise_is_a_convolution_with_zeros(isa: str) -> None:
+    """The same weights on the diagonal of a convolution without groups."""
+    case = case_of("g12mb1ic12ih7oc12oh7kh3ph1 any any - -")
+    data = make_data(case, integers=True)
+    whole = case_of("mb1ic12ih7oc12oh7kh3ph1 any any - -")
+    weights = np.zeros(whole.problem.weights_dims)
+    weights[range(12), range(12)] = data.weights[:, 0, 0]
+    result = run(dnn.Primitive(proved(case, isa)), data)
+    assert np.array_equal(result, sums(whole, data.src.astype(np.float64), weights))
+
+
+@pytest.mark.parametrize("images", [3_000, 40_001])
+def test_records_do_not_grow_with_images(images: int) -> None:
+    case = case_of(f"g512mb{images}ic512ih2oc512oh2kh3ph1 any any - -")
+    pd = dnn.primitive_desc(case.desc(), engine=dnn.Engine(isa="avx2", threads=1))
+    assert sum(len(phase.records) for phase in pd.plan.phases) < 2000
+    assert len(pd.plan.phases) <= 2
