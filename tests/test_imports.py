@@ -75,7 +75,19 @@ MAY_IMPORT = {
         "setup",
     },
     "__main__": {"cli"},
-    "api": {"types", "memory", "isa", "planning", "primitives", "ops", "blas", "network", "recurrent", "show", "memory_use"},
+    "api": {
+        "types",
+        "memory",
+        "isa",
+        "planning",
+        "primitives",
+        "ops",
+        "blas",
+        "network",
+        "recurrent",
+        "show",
+        "memory_use",
+    },
     "": {"version", "api"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
