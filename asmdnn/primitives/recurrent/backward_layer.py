@@ -1,12 +1,12 @@
 """A layer in one direction, backward: the phases of its steps, from the last one to the first."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from asmdnn.generators.recurrent.cells import Place
 from asmdnn.generators.recurrent.gradients import CellGradient, gradient_form
+from asmdnn.primitives.recurrent.backward_context import BackwardContext
 from asmdnn.primitives.recurrent.backward_description import (
     GRUBackward,
     LBRGRUBackward,
@@ -17,9 +17,6 @@ from asmdnn.primitives.recurrent.backward_products import BESIDE, RESULT, ROWS
 from asmdnn.primitives.recurrent.maps import Part
 from asmdnn.primitives.recurrent.rows import Rows
 
-if TYPE_CHECKING:
-    from asmdnn.primitives.recurrent.backward import BackwardPlanner
-
 NOWHERE = Rows("", (0,), 0)
 ZEROS = "zeros"  # a constant: a row of what is not there
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
@@ -29,53 +26,53 @@ PADDING = 16  # elements
 class BackwardLayer:
     """of_output: gradients of what the layer gives.  sums, iterated: of all steps, the same but of an LBR GRU."""
 
-    def __init__(self, planner: "BackwardPlanner", number: int, direction: int, of_output: Rows) -> None:
-        self.planner, self.desc, self.sizes = planner, planner.desc, planner.sizes
+    def __init__(self, context: BackwardContext, number: int, direction: int, of_output: Rows) -> None:
+        self.context, self.desc, self.sizes = context, context.desc, context.sizes
         self.number, self.direction, self.of_output = number, direction, of_output
         self.reverse = direction == 1 or self.desc.direction == "unidirectional_right2left"
-        self.order = [turn.step for turn in planner.time.turns(self.reverse)]
+        self.order = [turn.step for turn in context.time.turns(self.reverse)]
         s, is_lbr = self.sizes, isinstance(self.desc, LBRGRUBackward)
         self.sums = self.rows_of_gates("gradients of sums")
         self.iterated = self.rows_of_gates("gradients of iterated sums") if is_lbr else self.sums
-        self.states = planner.states(number, direction)
+        self.states = context.states(number, direction)
         self.parts: dict[str, Rows] = {}  # what all steps share, or has a row for each
         if not isinstance(self.desc, VanillaRNNBackward):
-            self.parts["gates"] = planner.kept("gates", number, direction)
+            self.parts["gates"] = context.kept("gates", number, direction)
         if isinstance(self.desc, LSTMBackward):
-            self.parts["c"] = planner.kept("c", number, direction)
+            self.parts["c"] = context.kept("c", number, direction)
         if isinstance(self.desc, GRUBackward | LBRGRUBackward):
-            self.parts["direct"] = planner.scratch_state("gradient beside products", s.out)
+            self.parts["direct"] = context.scratch_state("gradient beside products", s.out)
         if isinstance(self.desc, GRUBackward):
-            self.parts["reset"] = planner.scratch("reset states", s.hidden)
-            self.parts["reset_diff"] = planner.scratch_state("gradient of reset states", s.hidden)
+            self.parts["reset"] = context.scratch("reset states", s.hidden)
+            self.parts["reset_diff"] = context.scratch_state("gradient of reset states", s.hidden)
         if self.has("weights_projection"):
-            self.parts["total"] = planner.scratch("gradients of projections", s.out)
-            self.parts["of_hidden"] = planner.scratch_state("gradient of what is projected", s.hidden)
+            self.parts["total"] = context.scratch("gradients of projections", s.out)
+            self.parts["of_hidden"] = context.scratch_state("gradient of what is projected", s.hidden)
         if self.has("weights_peephole"):
             self.parts["peephole"] = Rows("weights_peephole", (self.start_of("weights_peephole"),), 0)
-            self.parts["peepholes"] = planner.scratch("terms of peepholes", 3 * s.hidden)
+            self.parts["peepholes"] = context.scratch("terms of peepholes", 3 * s.hidden)
 
     def has(self, name: str) -> bool:
-        return name in self.planner.tensors
+        return name in self.context.tensors
 
     def rows_of_gates(self, name: str) -> Rows:
         """Scratch with a row of all gates for every step and sequence; rows do not share sets of L1."""
         columns = self.sizes.gates * self.sizes.hidden
         columns += PADDING * (4 * columns % ALIAS_BYTES == 0)
-        return self.planner.scratch(name, columns)
+        return self.context.scratch(name, columns)
 
     def start_of(self, name: str) -> int:
         """Where this layer and direction begin in a tensor, in bytes."""
-        desc = self.planner.tensors[name]
+        desc = self.context.tensors[name]
         return 4 * (self.number * desc.strides[0] + self.direction * desc.strides[1])
 
     def given(self, name: str) -> Rows:
         """This layer's rows of a state that the caller passes; zeros if there is none."""
         if not self.has(name):
             size = max(self.sizes.out, self.sizes.hidden)
-            self.planner.assembly.constants[ZEROS] = np.zeros(-(-size // 2), np.int64)
+            self.context.assembly.constants[ZEROS] = np.zeros(-(-size // 2), np.int64)
             return Rows(ZEROS, (0,), 0)
-        return Rows(name, (self.start_of(name),), 4 * self.planner.tensors[name].dims[3])
+        return Rows(name, (self.start_of(name),), 4 * self.context.tensors[name].dims[3])
 
     def add_steps(self) -> None:
         """All steps, from the last to the first.  The gradients of a state go to and fro between two places."""
@@ -93,7 +90,7 @@ class BackwardLayer:
         """Where the gradient of the state before step i of the order goes."""
         if i == 0 and self.has(f"diff_src_{state}"):
             return self.given(f"diff_src_{state}")
-        return self.planner.scratch_state(f"gradient of src_{state} {i % 2}", columns)
+        return self.context.scratch_state(f"gradient of src_{state} {i % 2}", columns)
 
 
 class Step:
@@ -132,8 +129,8 @@ class Step:
         """The phase of a gradient."""
         s, form = self.layer.sizes, gradient_form(cell)
         places = {place: self.place(place) for place in (*form.reads, *form.results)}
-        phase = self.layer.planner.maps.phase(cell, (s.sequences, units or s.hidden), places)
-        self.layer.planner.assembly.add([phase])
+        phase = self.layer.context.maps.phase(cell, (s.sequences, units or s.hidden), places)
+        self.layer.context.assembly.add([phase])
 
     def place(self, place: Place) -> tuple[Part, int]:
         """Where a part of what a gradient reads or makes lies, and of which step."""
@@ -160,8 +157,8 @@ class Step:
         self, src: Place, weights: str, gate: int, dst: Place, gates: int = 0, beside: Place | None = None
     ) -> None:
         """The product of rows of this step with weights of a layer, transposed, from a gate on; and what is added."""
-        layer, planner = self.layer, self.layer.planner
-        s, desc = layer.sizes, planner.tensors[weights]
+        layer, context = self.layer, self.layer.context
+        s, desc = layer.sizes, context.tensors[weights]
         depth = gates * s.hidden if gates else s.out
         start = layer.start_of(weights) + 4 * gate * desc.strides[3]
         (a, at), (b, to) = self.place(src), self.place(dst)
@@ -170,6 +167,6 @@ class Step:
         if beside:
             part, step = self.place(beside)
             places[BESIDE], added = part.view(step), part.rows.row_bytes
-        phases = planner.products.phases(weights, start, depth, (a.rows.row_bytes, b.rows.row_bytes), added)
+        phases = context.products.phases(weights, start, depth, (a.rows.row_bytes, b.rows.row_bytes), added)
         turned = self.i % 2 == 1  # the panels that the step behind has read last are still in L2
-        planner.assembly.add([replace(phase.on(places), backwards=turned) for phase in phases])
+        context.assembly.add([replace(phase.on(places), backwards=turned) for phase in phases])

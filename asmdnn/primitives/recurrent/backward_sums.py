@@ -27,13 +27,13 @@ class SumsOverSteps:
     """Products whose depth is all rows, step behind step."""
 
     def __init__(self, layer: BackwardLayer) -> None:
-        self.layer, self.planner, self.sizes = layer, layer.planner, layer.sizes
-        self.assembly, self.target = layer.planner.assembly, layer.planner.target
+        self.layer, self.context, self.sizes = layer, layer.context, layer.sizes
+        self.assembly, self.target = layer.context.assembly, layer.context.target
 
     def add(self, of_source: Rows) -> None:
         s, layer, parts = self.sizes, self.layer, self.layer.parts
-        source = self.planner.sources(layer.number)
-        channels = self.planner.tensors["weights_layer"].dims[2]
+        source = self.context.sources(layer.number)
+        channels = self.context.tensors["weights_layer"].dims[2]
         columns = s.gates * s.hidden
         if isinstance(layer.desc, LBRGRUBackward):  # the sums of u and r, which steps leave in one place alone
             self.copy((layer.iterated, 0), (layer.sums, 0), s.rows, 2 * s.hidden)
@@ -44,7 +44,7 @@ class SumsOverSteps:
             candidate = self.gradient("diff_weights_iter", s.out, s.hidden, of_state)
             self.multiply(parts["reset"], layer.sums.further(4 * of_state), candidate)
         if "total" in parts:
-            hidden = self.planner.kept("unprojected", layer.number, layer.direction)
+            hidden = self.context.kept("unprojected", layer.number, layer.direction)
             self.multiply(hidden, parts["total"], self.gradient("diff_weights_projection", s.hidden, s.out))
         if "peepholes" in parts:
             self.sum(parts["peepholes"], 3 * s.hidden, "diff_weights_peephole")
@@ -56,7 +56,7 @@ class SumsOverSteps:
 
     def gradient(self, name: str, rows: int, columns: int, first: int = 0) -> tuple[Matrix, int, int]:
         """Columns of a tensor's matrix of this layer and direction, from the first one on; and its size."""
-        row = 4 * self.planner.tensors[name].strides[2]
+        row = 4 * self.context.tensors[name].strides[2]
         return Matrix(name, self.layer.start_of(name) + 4 * first, (), row, 4), rows, columns
 
     def multiply(self, a: Rows, b: Rows, dst: tuple[Matrix, int, int]) -> None:
@@ -68,7 +68,7 @@ class SumsOverSteps:
     def before(self) -> Rows:
         """A copy of the states before every step: those behind another one, and the first ones."""
         s, layer = self.sizes, self.layer
-        rows = self.planner.scratch("states before steps", s.out)
+        rows = self.context.scratch("states before steps", s.out)
         if layer.has("src_iter"):
             self.copy((layer.given("src_iter"), 0), (rows, layer.order[0]), s.sequences, s.out)
         else:
@@ -102,7 +102,7 @@ class SumsOverSteps:
     def of_source(self, rows: Rows, channels: int, columns: int) -> None:
         """sums W^T; the second direction adds to the first one's."""
         layer = self.layer
-        weights = panels_from("weights_layer", self.planner.tensors["weights_layer"], layer.start_of("weights_layer"))
+        weights = panels_from("weights_layer", self.context.tensors["weights_layer"], layer.start_of("weights_layer"))
         src, dst = (Matrix(x.buffer, x.starts[0], (), x.row_bytes, 4) for x in (layer.sums, rows))
         product = Product((), self.sizes.rows, channels, columns, src, weights, dst)
         multiply(self.assembly, product, adding(self.target) if layer.direction else self.target)
