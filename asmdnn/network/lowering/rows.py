@@ -74,9 +74,10 @@ def lower_layer_norm(steps: Steps, group: Group) -> None:
     tail = Tail(steps, group.maps, group.x, lambda one: folded_rows(one, dims, axis, shape))
     plain = steps.plain(x)
     source = Place(plain.buffer, plain.desc.reshape(shape))
-    given = {argument: columns for argument in constants}
+    scale, shift = (columns if argument in constants else None for argument in ("scale", "shift"))
+    is_rms = node.op == "RMSNormalization"
     desc = LayerNormForward(
-        INFERENCE, source.desc, row_major(shape), node.get("epsilon", 1e-5), **given, rms=node.op == "RMSNormalization"
+        INFERENCE, source.desc, row_major(shape), node.get("epsilon", 1e-5), scale, shift, rms=is_rms
     )
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
