@@ -5,6 +5,8 @@ from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
+from asmdnn.network.building import Graph
+from asmdnn.network.network import Network, load_onnx
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
@@ -67,6 +69,7 @@ __all__ = [
     "EltwiseForward",
     "Engine",
     "GRUForward",
+    "Graph",
     "GroupNormForward",
     "InnerProductBackwardData",
     "InnerProductBackwardWeights",
@@ -80,6 +83,7 @@ __all__ = [
     "Memory",
     "MemoryDesc",
     "MemoryReport",
+    "Network",
     "OutOfMemory",
     "PReLU",
     "PoolingForward",
@@ -109,6 +113,7 @@ __all__ = [
     "gemm_pack",
     "gemm_pack_get_size",
     "implementations",
+    "load_onnx",
     "load_pack",
     "log",
     "logistic",
