@@ -3,15 +3,20 @@
 from asmdnn.ops.conv import conv2d, pack_conv_weights
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.normalization import layer_norm, rms_norm
+from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
 from asmdnn.ops.softmax import log_softmax, softmax
 
 __all__ = [
     "conv2d",
+    "gru",
     "layer_norm",
     "log_softmax",
+    "lstm",
     "matmul",
     "pack_conv_weights",
+    "pack_recurrent",
     "pack_weights",
     "rms_norm",
+    "rnn",
     "softmax",
 ]

@@ -79,9 +79,11 @@ class Plan:
         return sum({id(array): array.nbytes for array in (*arrays, *self.constants.values())}.values())
 
     def parts(self, threads: int) -> int:
-        """How many threads are worth waking for this plan."""
-        shares = max(phase.shares for phase in self.phases)
-        return min(threads, shares) if self.cycles >= INLINE_CYCLES else 1
+        """How many threads are worth waking for this plan: they share no phase that one runs alone."""
+        shared = [phase for phase in self.phases if not phase.alone]
+        if sum(phase.total_cycles for phase in shared) < INLINE_CYCLES:
+            return 1
+        return min(threads, max(phase.shares for phase in shared))
 
     def split(self, parts: int) -> list[Int64]:
         """For each phase int64[parts + 1]: the first record of every part, and the end, counted through all rounds.
