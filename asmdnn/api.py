@@ -33,6 +33,7 @@ from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForwar
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.packing import load_pack, write_pack
+from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
@@ -42,6 +43,7 @@ from asmdnn.primitives.products.inner_product import (
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
+from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle.shuffle import Shuffle
@@ -50,6 +52,7 @@ from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what not
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
 __all__ = [
+    "AdaptivePooling",
     "Algorithm",
     "AsmdnnError",
     "Attr",
@@ -76,10 +79,12 @@ __all__ = [
     "MemoryReport",
     "OutOfMemory",
     "PReLU",
+    "PoolingForward",
     "PostOp",
     "Primitive",
     "PrimitiveDesc",
     "PropKind",
+    "ReductionForward",
     "Refusal",
     "Reorder",
     "Shuffle",

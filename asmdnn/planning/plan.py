@@ -16,7 +16,6 @@ from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.splitting import split
 
 ALIGNMENT_BYTES = 64  # of scratch
-INLINE_CYCLES = 12_000  # below this a team costs more than it saves: a fork-join is 3,000 cycles when all is warm
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,12 +77,14 @@ class Plan:
         arrays = [array for phase in self.phases for array in (phase.records, phase.cycles)]
         return sum({id(array): array.nbytes for array in (*arrays, *self.constants.values())}.values())
 
+    @property
+    def shared_cycles(self) -> int:
+        """The expected cost of what threads share: of all phases but those that one runs alone."""
+        return sum(phase.total_cycles for phase in self.phases if not phase.alone)
+
     def parts(self, threads: int) -> int:
-        """How many threads are worth waking for this plan: they share no phase that one runs alone."""
-        shared = [phase for phase in self.phases if not phase.alone]
-        if sum(phase.total_cycles for phase in shared) < INLINE_CYCLES:
-            return 1
-        return min(threads, max(phase.shares for phase in shared))
+        """In how many parts so many threads share the work."""
+        return min(threads, max(phase.shares for phase in self.phases))
 
     def split(self, parts: int) -> list[Int64]:
         """For each phase int64[parts + 1]: the first record of every part, and the end, counted through all rounds.

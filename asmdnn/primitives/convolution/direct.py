@@ -27,7 +27,6 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 NAME = "direct"
-PLANAR_CHANNELS = 16  # with more, channels a whole plane apart cost more than a reorder of the source
 SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of one group, the group
 
@@ -49,9 +48,9 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
-    check_tensors(resolved, src, dst, engine.isa)
+    check_tensors(resolved, src, dst, engine)
     geometry = make_geometry(resolved, src, dst).flattened()
-    tiling = choose_tiling(geometry, engine.isa, panel_widths(resolved, engine.isa))
+    tiling = choose_tiling(geometry, engine.isa, panel_widths(resolved, engine.isa), engine.tuning)
     weights = panels_desc(resolved.weights, tiling.vectors * lanes, resolved.has_groups)
     if not desc.weights.is_any and desc.weights != weights:
         raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
@@ -65,7 +64,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
     tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read)}
     plan = schedule_tiles(name, tensors, operands, geometry, tiling, chain, engine)
-    return between_reorders(plan, chain.arguments(others))
+    return between_reorders(plan, chain.arguments(others), engine.tuning)
 
 
 def nothing(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
@@ -105,8 +104,9 @@ def resolve_activations(desc: ConvolutionForward, lanes: int) -> ConvolutionForw
     )
 
 
-def check_tensors(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, isa: str) -> None:
+def check_tensors(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, engine: Engine) -> None:
     """Raise Refused unless a tile kernel can address these tensors."""
+    isa, planar = engine.isa, engine.tuning.convolution.planar_channels
     lanes = lanes_of(isa)
     for name, tensor in desc.tensors().items():
         if tensor.dtype != f32:
@@ -114,8 +114,8 @@ def check_tensors(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, 
     if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, f32, "a"):
         raise Refused("bias must be dense")
     into = channels_of_group(desc, "src")
-    if src.channel_bytes != 4 and into > PLANAR_CHANNELS:
-        raise Refused(f"src {desc.src.tag} has its {into} channels apart, more than {PLANAR_CHANNELS}")
+    if src.channel_bytes != 4 and into > planar:
+        raise Refused(f"src {desc.src.tag} has its {into} channels apart, more than {planar}")
     if dst.channel_bytes != 4 and desc.dst.dims[1] > 1:
         raise Refused(f"dst {desc.dst.tag} has its channels apart, a vector of channels cannot be stored")
     if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in BLOCKS[isa]):

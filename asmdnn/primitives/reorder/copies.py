@@ -8,11 +8,14 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.reorder.schedule import reorder_phases
+from asmdnn.primitives.reorder.winograd import add_transform
 
 WORD = "reorder"  # in the implementation's name
 
@@ -32,11 +35,15 @@ class Reordering:
 
 
 def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
-    """A phase that does it."""
-    assembly.add(reorder_phases(step.src, step.dst, (step.source, step.target)), *words)
+    """The phases that do it."""
+    if isinstance(step.dst, WinogradDesc):
+        assembly.words += words
+        add_transform(assembly, (step.source, step.src), (step.target, step.dst))
+        return
+    assembly.add(reorder_phases(step.src, step.dst, (step.source, step.target), assembly.tuning), *words)
 
 
-def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], reads: Container[str] = ()) -> Plan:
+def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], tuning: Tuning, reads: Container[str] = ()) -> Plan:
     """`plan` for a caller who passes some tensors as `passed` describes them.
 
     A dim of 1 of an input is repeated where the plan has more.  `reads` names the outputs of which the plan reads what
@@ -45,7 +52,7 @@ def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], reads: Contai
     apart = {name: desc for name, desc in passed.items() if desc != plan.tensors[name]}
     if not apart:
         return plan
-    assembly, copies = Assembly(), {name: copy_of(name) for name in apart}
+    assembly, copies = Assembly(tuning), {name: copy_of(name) for name in apart}
     plain: dict[str, int] = {}
     for name, desc in apart.items():
         if name not in plan.outputs or name in reads:
