@@ -5,6 +5,8 @@ from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
+from asmdnn.network.building import Graph
+from asmdnn.network.network import Network, load_onnx
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
@@ -65,6 +67,7 @@ __all__ = [
     "EltwiseForward",
     "Engine",
     "GRUForward",
+    "Graph",
     "InnerProductBackwardData",
     "InnerProductBackwardWeights",
     "InnerProductForward",
@@ -77,6 +80,7 @@ __all__ = [
     "Memory",
     "MemoryDesc",
     "MemoryReport",
+    "Network",
     "OutOfMemory",
     "PReLU",
     "PoolingForward",
@@ -106,6 +110,7 @@ __all__ = [
     "gemm_pack",
     "gemm_pack_get_size",
     "implementations",
+    "load_onnx",
     "load_pack",
     "log",
     "logistic",
