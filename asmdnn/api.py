@@ -26,6 +26,8 @@ from asmdnn.primitives.attributes.functions import (
     where,
 )
 from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.primitives.concat.concat import Concat
+from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.elementwise.binary import BinaryForward
@@ -47,6 +49,7 @@ from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
+from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
@@ -57,6 +60,7 @@ __all__ = [
     "Attr",
     "Binary",
     "BinaryForward",
+    "Concat",
     "ConvolutionForward",
     "DataType",
     "Eltwise",
@@ -78,6 +82,7 @@ __all__ = [
     "MemoryReport",
     "OutOfMemory",
     "PReLU",
+    "Pad",
     "PoolingForward",
     "PostOp",
     "Primitive",
@@ -89,6 +94,7 @@ __all__ = [
     "SoftmaxForward",
     "Stream",
     "Sum",
+    "SumForward",
     "Unimplemented",
     "VanillaRNNForward",
     "absolute",

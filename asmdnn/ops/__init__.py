@@ -2,21 +2,29 @@
 
 from asmdnn.ops.conv import conv2d, pack_conv_weights
 from asmdnn.ops.matmul import matmul, pack_weights
+from asmdnn.ops.moves import concat, expand, pad, slice, split
 from asmdnn.ops.normalization import layer_norm, rms_norm
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
 from asmdnn.ops.softmax import log_softmax, softmax
+from asmdnn.ops.sum import weighted_sum
 
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
     "avg_pool",
+    "concat",
     "conv2d",
+    "expand",
     "layer_norm",
     "log_softmax",
     "matmul",
     "max_pool",
     "pack_conv_weights",
     "pack_weights",
+    "pad",
     "rms_norm",
+    "slice",
     "softmax",
+    "split",
+    "weighted_sum",
 ]

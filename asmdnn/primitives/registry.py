@@ -14,6 +14,8 @@ FOLDERS = (
     "recurrent",
     "softmax",
     "pooling",
+    "concat",
+    "sum",
     "normalization",
 )
 KINDS: dict[type, Kind] = {
