@@ -5,6 +5,7 @@ from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.moves import concat, expand, pad, slice, split
 from asmdnn.ops.normalization import layer_norm, rms_norm
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
+from asmdnn.ops.reduction import reduce
 from asmdnn.ops.softmax import log_softmax, softmax
 from asmdnn.ops.sum import weighted_sum
 
@@ -22,6 +23,7 @@ __all__ = [
     "pack_conv_weights",
     "pack_weights",
     "pad",
+    "reduce",
     "rms_norm",
     "slice",
     "softmax",

@@ -1,4 +1,4 @@
-"""Moves of arrays: concat, split, slice, pad, expand.  Nothing is computed, so arrays may be of any type of the library.
+"""Moves of arrays: concat, split, slice, pad, expand.  Nothing is computed, so arrays may be of any type.
 
 Types are numpy's: float32, float16, int32, int8, uint8.
 """

@@ -19,9 +19,9 @@ def weighted_sum(
     out: Any = None,
     engine: Engine | None = None,
 ) -> Array:
-    """scales[0] * arrays[0] + scales[1] * arrays[1] + ... of up to 64 f32 arrays of the same dims; scales are 1 if left out.
+    """scales[0] * arrays[0] + scales[1] * arrays[1] + ... of up to 64 f32 arrays of the same dims; scales default to 1.
 
-    out: anything that exports memory of these dims; an array of the sum itself, if it is dense.  Raises InvalidArguments.
+    out: anything that exports memory of these dims; an array of the sum itself, if dense.  Raises InvalidArguments.
     """
     try:
         given, factors = list(arrays), tuple(scales)

@@ -17,6 +17,7 @@ FOLDERS = (
     "concat",
     "sum",
     "normalization",
+    "reduction",
 )
 KINDS: dict[type, Kind] = {
     kind.description: kind for folder in FOLDERS for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
