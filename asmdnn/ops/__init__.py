@@ -5,6 +5,7 @@ from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.moves import concat, expand, pad, slice, split
 from asmdnn.ops.normalization import layer_norm, rms_norm
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
+from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
 from asmdnn.ops.reduction import reduce
 from asmdnn.ops.softmax import log_softmax, softmax
 from asmdnn.ops.sum import weighted_sum
@@ -16,15 +17,19 @@ __all__ = [
     "concat",
     "conv2d",
     "expand",
+    "gru",
     "layer_norm",
     "log_softmax",
+    "lstm",
     "matmul",
     "max_pool",
     "pack_conv_weights",
+    "pack_recurrent",
     "pack_weights",
     "pad",
     "reduce",
     "rms_norm",
+    "rnn",
     "slice",
     "softmax",
     "split",
