@@ -35,6 +35,7 @@ from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primiti
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.engine import Engine, Stream
+from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.packing import load_pack, write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
@@ -61,6 +62,7 @@ __all__ = [
     "Algorithm",
     "AsmdnnError",
     "Attr",
+    "BatchNormForward",
     "Binary",
     "BinaryForward",
     "Concat",
@@ -72,6 +74,7 @@ __all__ = [
     "Engine",
     "GRUForward",
     "Graph",
+    "GroupNormForward",
     "InnerProductBackwardData",
     "InnerProductBackwardWeights",
     "InnerProductForward",
