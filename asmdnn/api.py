@@ -28,6 +28,8 @@ from asmdnn.primitives.attributes.functions import (
     where,
 )
 from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.primitives.concat.concat import Concat
+from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.elementwise.binary import BinaryForward
@@ -57,6 +59,7 @@ from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
+from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
@@ -68,6 +71,7 @@ __all__ = [
     "BatchNormForward",
     "Binary",
     "BinaryForward",
+    "Concat",
     "ConvolutionForward",
     "DataType",
     "Eltwise",
@@ -95,6 +99,7 @@ __all__ = [
     "Network",
     "OutOfMemory",
     "PReLU",
+    "Pad",
     "PoolingForward",
     "PostOp",
     "Primitive",
@@ -107,6 +112,7 @@ __all__ = [
     "SoftmaxForward",
     "Stream",
     "Sum",
+    "SumForward",
     "Unimplemented",
     "VanillaRNNBackward",
     "VanillaRNNForward",
