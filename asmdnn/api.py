@@ -5,6 +5,8 @@ from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
+from asmdnn.network.building import Graph
+from asmdnn.network.network import Network, load_onnx
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
@@ -33,6 +35,7 @@ from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForwar
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.packing import load_pack, write_pack
+from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
@@ -42,6 +45,7 @@ from asmdnn.primitives.products.inner_product import (
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
+from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle.shuffle import Shuffle
@@ -50,6 +54,7 @@ from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what not
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
 __all__ = [
+    "AdaptivePooling",
     "Algorithm",
     "AsmdnnError",
     "Attr",
@@ -62,6 +67,7 @@ __all__ = [
     "EltwiseForward",
     "Engine",
     "GRUForward",
+    "Graph",
     "InnerProductBackwardData",
     "InnerProductBackwardWeights",
     "InnerProductForward",
@@ -74,12 +80,15 @@ __all__ = [
     "Memory",
     "MemoryDesc",
     "MemoryReport",
+    "Network",
     "OutOfMemory",
     "PReLU",
+    "PoolingForward",
     "PostOp",
     "Primitive",
     "PrimitiveDesc",
     "PropKind",
+    "ReductionForward",
     "Refusal",
     "Reorder",
     "Shuffle",
@@ -101,6 +110,7 @@ __all__ = [
     "gemm_pack",
     "gemm_pack_get_size",
     "implementations",
+    "load_onnx",
     "load_pack",
     "log",
     "logistic",

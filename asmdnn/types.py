@@ -42,10 +42,14 @@ class PropKind(Enum):
 
 
 class Algorithm(Enum):
-    """Convolution algorithms; `auto` lets the implementation list decide."""
+    """Convolution algorithms; `auto` takes the one that is expected to be the fastest.
+
+    Winograd's rounds more, and differently: docs/winograd.md has its bound.
+    """
 
     convolution_auto = "convolution_auto"
     convolution_direct = "convolution_direct"
+    convolution_winograd = "convolution_winograd"
 
 
 # The names that public signatures take, for type checkers and completion; what they mean is said where they are
@@ -54,6 +58,7 @@ class Algorithm(Enum):
 IsaName = Literal[
     "avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni", "avx512_core_bf16", "avx512_core_fp16", "avx512_core_amx"
 ]  # fmt: skip
+ConvolutionAlgorithm = Literal["auto", "direct", "winograd"]  # Algorithm without its first word
 EltwiseAlgorithm = Literal[
     "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",
     "gelu_tanh", "gelu_erf", "swish", "log", "pow", "round", "mish", "hardswish", "hardsigmoid"
@@ -65,6 +70,7 @@ EltwiseBackwardAlgorithm = Literal[
     "logistic_use_dst_for_bwd", "exp_use_dst_for_bwd"
 ]  # fmt: skip
 BinaryAlgorithm = Literal["add", "sub", "mul", "div", "max", "min", "ge", "gt", "le", "lt", "eq", "ne"]
+PoolingAlgorithm = Literal["max", "avg_include_padding", "avg_exclude_padding"]
 ScratchpadMode = Literal["library", "user"]
 RNNActivation = Literal["relu", "tanh", "logistic"]
 RNNDirection = Literal[

@@ -111,6 +111,12 @@ class ConvProblem:
         return self.ic // self.groups * math.prod(axis.k for axis in self.axes)
 
     @property
+    def is_dense_3x3(self) -> bool:
+        """Whether Winograd's convolution is for it."""
+        axes = [(axis.k, axis.s, axis.d) for axis in self.axes]
+        return self.groups == 1 and axes == [(3, 1, 0)] * 2
+
+    @property
     def count(self) -> int:
         """How often the network has this shape: benchdnn's `*N` at the end of the name, else 1."""
         return count_in(self.name)
@@ -153,14 +159,14 @@ def _build(numbers: dict[str, int], name: str) -> ConvProblem:
     for key, channels in (("ic", ic), ("oc", oc)):
         if channels % groups:
             raise InvalidArguments(f"'{key}' is {channels}, it must be a multiple of g{groups}")
-    problem = ConvProblem(numbers.get("mb", DEFAULT_MB), groups, ic, oc, _axes(numbers), name)
+    problem = ConvProblem(numbers.get("mb", DEFAULT_MB), groups, ic, oc, axes_of(numbers), name)
     for tensor, dims in (("src", problem.src_dims), ("weights", problem.weights_dims), ("dst", problem.dst_dims)):
         if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
             raise InvalidArguments(f"{tensor} has {'x'.join(map(str, dims))} elements, more than memory can address")
     return problem
 
 
-def _axes(numbers: dict[str, int]) -> tuple[Axis, ...]:
+def axes_of(numbers: dict[str, int]) -> tuple[Axis, ...]:
     """The completed axes; an axis counts as given when one of its values differs from its default, as in benchdnn."""
     defaults = {"i": 0, "o": 0, "k": 0, "s": 1, "p": 0, "d": 0}
     given = "".join(a for a in AXES if any(numbers.get(kind + a, unset) != unset for kind, unset in defaults.items()))

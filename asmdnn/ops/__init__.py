@@ -3,15 +3,22 @@
 from asmdnn.ops.conv import conv2d, pack_conv_weights
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.normalization import layer_norm, rms_norm
+from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
+from asmdnn.ops.reduction import reduce
 from asmdnn.ops.softmax import log_softmax, softmax
 
 __all__ = [
+    "adaptive_avg_pool",
+    "adaptive_max_pool",
+    "avg_pool",
     "conv2d",
     "layer_norm",
     "log_softmax",
     "matmul",
+    "max_pool",
     "pack_conv_weights",
     "pack_weights",
+    "reduce",
     "rms_norm",
     "softmax",
 ]

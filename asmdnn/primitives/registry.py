@@ -13,7 +13,9 @@ FOLDERS = (
     "shuffle",
     "recurrent",
     "softmax",
+    "pooling",
     "normalization",
+    "reduction",
 )
 KINDS: dict[type, Kind] = {
     kind.description: kind for folder in FOLDERS for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS

@@ -91,7 +91,7 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("--threads=1.5",), "--threads=1.5: must be"),
         (("--max-ms-per-prb=0",), "must be a whole number from 1"),
         (("--peer=xnn",), "--peer=xnn: must be one of onednn, mkl, numpy, torch, none"),
-        (("--alg=fft",), "--alg=fft: must be direct or auto"),
+        (("--alg=fft",), "--alg=fft: must be one of direct, auto, wino"),
         (("--theads=1",), "did you mean --threads="),
         (
             ("--attr-scales=weights:common:2",),

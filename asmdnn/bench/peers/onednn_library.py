@@ -66,6 +66,9 @@ int dnnl_eltwise_backward_primitive_desc_create(handle *desc, handle engine, int
     handle data, float alpha, float beta, handle hint_forward, handle attr);
 int dnnl_binary_primitive_desc_create(handle *desc, handle engine, int alg, handle src0, handle src1, handle dst,
     handle attr);
+int dnnl_pooling_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
+    handle dst, const dim *strides, const dim *kernel, const dim *dilation, const dim *padding_l, const dim *padding_r,
+    handle attr);
 
 int dnnl_matmul_primitive_desc_create(handle *desc, handle engine, handle src, handle weights, handle bias, handle dst,
     handle attr);
@@ -80,6 +83,8 @@ int dnnl_softmax_forward_primitive_desc_create(handle *desc, handle engine, int 
     handle dst, int axis, handle attr);
 int dnnl_layer_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
     handle dst, handle statistics, float epsilon, unsigned flags, handle attr);
+int dnnl_reduction_primitive_desc_create(handle *desc, handle engine, int alg, handle src, handle dst, float p,
+    float eps, handle attr);
 
 void omp_set_num_threads(int count);
 """

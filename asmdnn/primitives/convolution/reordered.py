@@ -51,7 +51,7 @@ def between_reorders(
     planned: Callable[[ConvolutionForward, Attr, Engine], Plan] = direct.planned,
 ) -> Plan:
     """The plan that direct convolution, or another one, makes if it may choose the formats of `roles`, and reorders
-    where the caller's differ."""
+    where the caller's differ.  Raises Refused."""
     given = desc.tensors()
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
