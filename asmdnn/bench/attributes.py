@@ -38,7 +38,11 @@ class AttributeSettings(Settings):
     def attr(self, dims: Sequence[int], **more: Any) -> dnn.Attr:
         """For a result of these dims; `more` as `attr_of` takes it.  Raises InvalidArguments."""
         denormals = None if self.denormals == "default" else self.denormals
-        modes: dict[str, Any] = {"scratchpad_mode": self.scratchpad, "deterministic": self.deterministic, "denormals": denormals}
+        modes: dict[str, Any] = {
+            "scratchpad_mode": self.scratchpad,
+            "deterministic": self.deterministic,
+            "denormals": denormals,
+        }
         return attr_of(self.post_ops, dims, **modes, **more)
 
 
