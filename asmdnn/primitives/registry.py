@@ -14,6 +14,8 @@ FOLDERS = (
     "recurrent",
     "softmax",
     "pooling",
+    "concat",
+    "sum",
     "normalization",
     "reduction",
 )
