@@ -1,5 +1,6 @@
 """Operations on arrays, for callers who do not care for formats: planned once for every shape, then only executed."""
 
+from asmdnn.ops.attention import attention
 from asmdnn.ops.conv import conv2d, pack_conv_weights
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, rms_norm
@@ -11,6 +12,7 @@ from asmdnn.ops.softmax import log_softmax, softmax
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
+    "attention",
     "avg_pool",
     "batch_norm",
     "conv2d",
