@@ -19,6 +19,7 @@ from asmdnn.cli.terminal import columns_of, show_help
 from asmdnn.errors import InvalidArguments
 
 FAILED = 1
+RANK = "--rank"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -26,6 +27,10 @@ def run(arguments: Sequence[str]) -> int:
 
     Raises AsmdnnError for arguments that cannot be run.
     """
+    if RANK in arguments and "--help" not in arguments:
+        from asmdnn.bench import rank  # not above: most runs rank nothing
+
+        return rank.run([word for word in arguments if word != RANK])
     reader = Reader()
     if not arguments or any(word in ("-h", "--help") for word in arguments):
         reader.read([word for word in arguments if word.removeprefix("--") in driver_names()], Path.cwd())
@@ -53,6 +58,7 @@ def usage(driver: AnyDriver) -> str:
 Options hold for the problems after them; those with * take a list and run every combination:
 {options}
   --json=FILE              one JSON object a problem, instead of the table when FILE is -
+  --rank                   what is chosen for each problem, against the fastest of all that it is chosen from
   --reset                  options that describe a problem back to their defaults
 Drivers: {", ".join(f"--{name}" for name in driver_names())}, each with its own --help
 Problem sets: {", ".join(batch_files.problem_sets())}

@@ -1,6 +1,7 @@
 """Convolution, as a kind of primitive."""
 
 from asmdnn.primitives.convolution import direct, grouped, pointwise, reordered
+from asmdnn.primitives.convolution.candidates import candidates
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.kind import Kind, Words
@@ -23,4 +24,4 @@ def words(desc: ConvolutionForward) -> Words:
 
 DIRECT = (grouped.plans, direct.plan, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
 PLANNERS = (*winograd.PLANNERS, *map(winograd.unless_demanded, DIRECT))
-KINDS = (Kind(ConvolutionForward, PLANNERS, words, transformed=("weights",)),)
+KINDS = (Kind(ConvolutionForward, PLANNERS, words, transformed=("weights",), candidates=candidates),)
