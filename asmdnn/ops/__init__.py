@@ -2,21 +2,30 @@
 
 from asmdnn.ops.conv import conv2d, pack_conv_weights
 from asmdnn.ops.matmul import matmul, pack_weights
-from asmdnn.ops.normalization import layer_norm, rms_norm
+from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, rms_norm
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
+from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
+from asmdnn.ops.reduction import reduce
 from asmdnn.ops.softmax import log_softmax, softmax
 
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
     "avg_pool",
+    "batch_norm",
     "conv2d",
+    "group_norm",
+    "gru",
     "layer_norm",
     "log_softmax",
+    "lstm",
     "matmul",
     "max_pool",
     "pack_conv_weights",
+    "pack_recurrent",
     "pack_weights",
+    "reduce",
     "rms_norm",
+    "rnn",
     "softmax",
 ]

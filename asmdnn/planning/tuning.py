@@ -205,6 +205,18 @@ class NormalizationTuning:
 
 
 @dataclass(frozen=True, slots=True)
+class ReductionTuning:
+    """Of reductions; `elementwise` says how many rows a record has at most."""
+
+    call_cycles: int = 30  # of a kernel
+    row_cycles: int = 12  # of a row, besides its vectors
+    row_elements: int = 8192  # of a chunk along dense rows: what a sum adds up before the tree begins
+    chunk_elements: int = 16384  # of a chunk of rows apart
+    lanes: int = 512  # of the rows of such a chunk
+    merged: int = 64  # results that a level of the tree makes one of: longer chains round more
+
+
+@dataclass(frozen=True, slots=True)
 class RecurrentTuning:
     """Of recurrent layers."""
 
@@ -225,6 +237,7 @@ class Tuning:
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
     normalization: NormalizationTuning = field(default_factory=NormalizationTuning)
+    reduction: ReductionTuning = field(default_factory=ReductionTuning)
     recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
 
     def __post_init__(self) -> None:
