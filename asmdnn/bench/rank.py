@@ -48,7 +48,10 @@ class Ranked:
 
 
 def run(words: Sequence[str]) -> int:
-    """Rank every problem and print what they come to; the exit status.  Raises AsmdnnError."""
+    """Rank every problem of `words`, of which there is one, and print what they come to; the exit status.
+
+    Raises AsmdnnError.
+    """
     reader, found = Reader(), []
     print(LOOK)
     for case in reader.stream(words, Path.cwd()):
@@ -56,8 +59,6 @@ def run(words: Sequence[str]) -> int:
             raise InvalidArguments(f"{case.where}: {case.reason}")
         found.append(rank(case))
         print(found[-1], flush=True)
-    if not found:
-        raise InvalidArguments("bench --rank: no problem is given; name one, or a set with --batch=winograd")
     print(summary(found))
     return 0
 

@@ -19,7 +19,6 @@ from asmdnn.cli.terminal import columns_of, show_help
 from asmdnn.errors import InvalidArguments
 
 FAILED = 1
-RANK = "--rank"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -27,10 +26,6 @@ def run(arguments: Sequence[str]) -> int:
 
     Raises AsmdnnError for arguments that cannot be run.
     """
-    if RANK in arguments and "--help" not in arguments:
-        from asmdnn.bench import rank  # not above: most runs rank nothing
-
-        return rank.run([word for word in arguments if word != RANK])
     reader = Reader()
     if not arguments or any(word in ("-h", "--help") for word in arguments):
         reader.read([word for word in arguments if word.removeprefix("--") in driver_names()], Path.cwd())
@@ -39,6 +34,10 @@ def run(arguments: Sequence[str]) -> int:
     total = reader.count(arguments, Path.cwd())  # and with it all mistakes on the command line
     if not total:
         raise InvalidArguments("bench: no problem is given; name one, or a set with --batch=resnet_50")
+    if reader.ranks:
+        from asmdnn.bench import rank  # not above: most runs rank nothing
+
+        return rank.run(arguments)
     tally = Tally()
     with _json_stream(reader.json) as json_stream:
         for record in _records(arguments, total, json_stream, table=reader.json != "-"):

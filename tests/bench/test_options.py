@@ -190,10 +190,17 @@ def test_the_network_and_its_shapes_agree() -> None:
     assert endings.count(chain("relu")) == 33
 
 
+def test_the_set_of_winograd_is_for_it() -> None:
+    cases = read("--batch=winograd")
+    assert len(cases) == 16
+    assert all(case.problem.is_dense_3x3 for case in cases)
+
+
 def test_all_sets_are_tested() -> None:
     sets = {"mobilenet_v1", "resnet_50", "resnet_50_network", "resnet_50_v1_5", "vgg_16"}
     sets |= {"reorder_bf16", "reorder_f32", "reorder_int8", "shufflenet"}
     sets |= {"binary_all", "eltwise_all", "eltwise_resnet", "gemm_packed", "ip"}
     sets |= {"deepspeech2", "gnmt", "rnn_gru", "rnn_lstm", "rnn_small"}
     sets |= {"matmul_any", "matmul_batch", "matmul_plain"}
+    sets |= {"winograd"}
     assert set(batch_files.problem_sets()) == sets
