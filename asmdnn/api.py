@@ -26,7 +26,7 @@ from asmdnn.primitives.attributes.functions import (
     where,
 )
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
@@ -57,6 +57,7 @@ __all__ = [
     "BinaryForward",
     "ConvolutionForward",
     "DataType",
+    "DeconvolutionForward",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",

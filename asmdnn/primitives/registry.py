@@ -7,6 +7,7 @@ from asmdnn.primitives.kind import Kind
 
 FOLDERS = (
     "convolution",
+    "deconvolution",
     "products",
     "elementwise",
     "reorder",

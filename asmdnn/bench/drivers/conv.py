@@ -1,4 +1,4 @@
-"""`--conv`: forward convolutions in f32, of 1, 2 and 3 spatial axes."""
+"""`--conv`: forward convolutions in f32, of 1, 2 and 3 spatial axes; and what `--deconv` has in common with it."""
 
 import math
 from dataclasses import dataclass, replace
@@ -88,6 +88,9 @@ def of_groups(problem: ConvProblem, scales: Scales) -> Scales:
 
 
 class ConvWork(Work[ConvData]):
+    description: type[dnn.ConvolutionForward | dnn.DeconvolutionForward] = dnn.ConvolutionForward
+    peer_function, peer_algorithm = "dnnl_convolution_forward_primitive_desc_create", CONVOLUTION_DIRECT
+
     def __init__(self, case: ConvCase) -> None:
         self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
         dims = {"src": self.problem.src_dims, "weights": self.problem.filter_dims, "dst": self.problem.dst_dims}
@@ -101,10 +104,10 @@ class ConvWork(Work[ConvData]):
         problem = self.problem
         return sum(math.prod(d) for d in (problem.src_dims, problem.weights_dims, problem.dst_dims)) * FLOAT_BYTES
 
-    def describe(self) -> tuple[dnn.ConvolutionForward, dnn.Attr]:
+    def describe(self) -> tuple[dnn.ConvolutionForward | dnn.DeconvolutionForward, dnn.Attr]:
         problem, wanted = self.problem, self.layouts
         training = self.settings.dir != "FWD_I"
-        desc = dnn.ConvolutionForward(
+        desc = self.description(
             src=wanted.src,
             weights=wanted.weights,
             bias=wanted.bias,
@@ -145,16 +148,16 @@ class ConvWork(Work[ConvData]):
 
         problem, descs = self.problem, peer.descs
         return peer.describe(
-            peer.lib.dnnl_convolution_forward_primitive_desc_create,
+            getattr(peer.lib, self.peer_function),
             FORWARD_INFERENCE if self.settings.dir == "FWD_I" else FORWARD_TRAINING,
-            CONVOLUTION_DIRECT,
+            self.peer_algorithm,
             *(descs["src"], descs["weights"], descs.get("bias", peer.null), descs["dst"]),
             *map(peer.dims, (problem.strides, problem.dilations, problem.padding_l, problem.padding_r)),
             attributes(peer, self.attr),
         )
 
 
-def _completed(settings: ConvSettings, problem: ConvProblem) -> tuple[ConvSettings, ConvProblem]:
+def completed(settings: ConvSettings, problem: ConvProblem) -> tuple[ConvSettings, ConvProblem]:
     return replace(settings, mb=0), replace(problem, mb=settings.mb or problem.mb)
 
 
@@ -167,28 +170,29 @@ def _alg(word: str) -> str:
     return ""
 
 
+OPTIONS = {
+    "dir": Option("dir", direction("FWD_B", "FWD_D", "FWD_I"),
+                  "FWD_B training with bias (default), FWD_D training, FWD_I inference, both without", True),
+    "dt": Option("dt", data_types, "data types of src, weights and dst: f32, or f32:f32:f32", True),
+    "cfg": Option("dt", configuration, "the same in older words", True, describes=False),
+    "bia-dt": Option("bia_dt", bias_type, "f32: a bias in every direction; undef (default)", True),
+    "stag": Option("stag", tag, "layout of src: any (default), nchw, nhwc, nChw8c, ncw, ndhwc, axb, ...", True),
+    "wtag": Option("wtag", tag, "layout of weights: any (default), oihw, hwio, abx, xba, ...", True),
+    "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
+    **scaled_options(),
+    "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
+    "alg": Option("alg", _alg, "direct or auto, which are the same", True),
+    "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
+                      show_strides),
+}  # fmt: skip
 DRIVER = Driver(
     "conv",
     ConvSettings(),
-    {
-        "dir": Option("dir", direction("FWD_B", "FWD_D", "FWD_I"),
-                      "FWD_B training with bias (default), FWD_D training, FWD_I inference, both without", True),
-        "dt": Option("dt", data_types, "data types of src, weights and dst: f32, or f32:f32:f32", True),
-        "cfg": Option("dt", configuration, "the same in older words", True, describes=False),
-        "bia-dt": Option("bia_dt", bias_type, "f32: a bias in every direction; undef (default)", True),
-        "stag": Option("stag", tag, "layout of src: any (default), nchw, nhwc, nChw8c, ncw, ndhwc, axb, ...", True),
-        "wtag": Option("wtag", tag, "layout of weights: any (default), oihw, hwio, abx, xba, ...", True),
-        "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
-        **scaled_options(),
-        "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
-        "alg": Option("alg", _alg, "direct or auto, which are the same", True),
-        "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
-                          show_strides),
-    },
+    OPTIONS,
     parse_problem,
     ConvWork,
     example="--mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=resnet_50",
     notation='mb1ic64ih56oc64oh56kh3ph1n"name"',
     bandwidth_bound=False,
-    completed=_completed,
-)  # fmt: skip
+    completed=completed,
+)
