@@ -33,6 +33,7 @@ from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForwar
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.packing import load_pack, write_pack
+from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
@@ -50,6 +51,7 @@ from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what not
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
 __all__ = [
+    "AdaptivePooling",
     "Algorithm",
     "AsmdnnError",
     "Attr",
@@ -77,6 +79,7 @@ __all__ = [
     "MemoryReport",
     "OutOfMemory",
     "PReLU",
+    "PoolingForward",
     "PostOp",
     "Primitive",
     "PrimitiveDesc",

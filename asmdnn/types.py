@@ -66,6 +66,7 @@ EltwiseBackwardAlgorithm = Literal[
     "logistic_use_dst_for_bwd", "exp_use_dst_for_bwd"
 ]  # fmt: skip
 BinaryAlgorithm = Literal["add", "sub", "mul", "div", "max", "min", "ge", "gt", "le", "lt", "eq", "ne"]
+PoolingAlgorithm = Literal["max", "avg_include_padding", "avg_exclude_padding"]
 ScratchpadMode = Literal["library", "user"]
 RNNActivation = Literal["relu", "tanh", "logistic"]
 RNNDirection = Literal[

@@ -182,14 +182,14 @@ def _build(numbers: dict[str, int], name: str, axis: type[Axis]) -> ConvProblem:
     for key, channels in (("ic", ic), ("oc", oc)):
         if channels % groups:
             raise InvalidArguments(f"'{key}' is {channels}, it must be a multiple of g{groups}")
-    problem = ConvProblem(numbers.get("mb", DEFAULT_MB), groups, ic, oc, _axes(numbers, axis), name)
+    problem = ConvProblem(numbers.get("mb", DEFAULT_MB), groups, ic, oc, axes_of(numbers, axis), name)
     for tensor, dims in (("src", problem.src_dims), ("weights", problem.weights_dims), ("dst", problem.dst_dims)):
         if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
             raise InvalidArguments(f"{tensor} has {'x'.join(map(str, dims))} elements, more than memory can address")
     return problem
 
 
-def _axes(numbers: dict[str, int], kind: type[Axis]) -> tuple[Axis, ...]:
+def axes_of(numbers: dict[str, int], kind: type[Axis] = Axis) -> tuple[Axis, ...]:
     """The completed axes; an axis counts as given when one of its values differs from its default, as in benchdnn."""
     defaults = {"i": 0, "o": 0, "k": 0, "s": 1, "p": 0, "d": 0}
     given = "".join(a for a in AXES if any(numbers.get(kind + a, unset) != unset for kind, unset in defaults.items()))

@@ -29,7 +29,7 @@ def explain(pd: PrimitiveDesc, problem: str) -> Explanation:
         pd.engine.threads,
         tuple(_implementations(pd)),
         tuple(_buffers(plan)),
-        tuple(_phases(plan, pd.engine.threads)),
+        tuple(_phases(plan, pd.threads)),
         kernels,
         sources_of(instruction for kernel in kernels for instruction in kernel.instructions),
     )

@@ -24,6 +24,10 @@ class Avx2(Vector):
     def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
         self.asm.VROUNDPS(dst, src, mode)
 
+    def evens(self, x: Register, y: Register, spare: Register) -> None:
+        self.asm.VSHUFPS(x, x, y, 0x88)  # within the halves of 16 bytes
+        self.asm.VPERMPD(x, x, 0xD8)
+
     def condition(self, take: Callable[[], Register]) -> Register:
         return take()
 

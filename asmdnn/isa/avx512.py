@@ -24,6 +24,11 @@ class Avx512(Vector):
     def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
         self.asm.VRNDSCALEPS(dst, src, mode)
 
+    def evens(self, x: Register, y: Register, spare: Register) -> None:
+        lanes = range(0, 2 * self.lanes, 2)
+        self.load(spare, self.asm.const(pack(f"<{self.lanes}i", *lanes), self.bytes, size=self.bytes))
+        self.asm.VPERMT2PS(x, spare, y)
+
     def condition(self, take: Callable[[], Register]) -> Register:
         mask: Register = self.asm.masks.take("condition")
         return mask

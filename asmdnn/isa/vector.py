@@ -106,6 +106,10 @@ class Vector(Lanes):
         """acc += a * b, rounded once."""
         self.asm.VFMADD231PS(acc, a, b)
 
+    def evens(self, x: Register, y: Register, spare: Register) -> None:
+        """x = the lanes 0, 2, 4 .. of x, and then those of y; `spare` is overwritten."""
+        raise NotImplementedError
+
     def across(self, x: Register, spare: Register, combine: Combine) -> None:
         """Every lane of x = all its lanes combined, halves first: `combine(dst, a, b)` emits dst = a with b."""
         self.swap_quarters(x, spare, combine)

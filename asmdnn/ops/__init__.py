@@ -1,15 +1,35 @@
 """Operations on arrays, for callers who do not care for formats: planned once for every shape, then only executed."""
 
-from asmdnn.ops.conv import conv2d, pack_conv_weights
+from asmdnn.ops.conv import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    pack_conv_transpose_weights,
+    pack_conv_weights,
+)
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.normalization import layer_norm, rms_norm
+from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
 from asmdnn.ops.softmax import log_softmax, softmax
 
 __all__ = [
+    "adaptive_avg_pool",
+    "adaptive_max_pool",
+    "avg_pool",
+    "conv1d",
     "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "layer_norm",
     "log_softmax",
     "matmul",
+    "max_pool",
+    "pack_conv_transpose_weights",
     "pack_conv_weights",
     "pack_weights",
     "rms_norm",

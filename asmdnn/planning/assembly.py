@@ -8,12 +8,14 @@ import numpy as np
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, of_one_width, views
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.tuning import Tuning
 
 
 class Assembly:
-    """Phases, scratch and constants; the only thing in planning that changes."""
+    """Phases, scratch and constants; the only thing in planning that changes.  `tuning`: what phases are planned by."""
 
-    def __init__(self) -> None:
+    def __init__(self, tuning: Tuning) -> None:
+        self.tuning = tuning
         self.words: list[str] = []
         self.phases: list[Phase] = []
         self.scratch: dict[str, int] = {}
@@ -22,7 +24,7 @@ class Assembly:
 
     def branch(self) -> "Assembly":
         """One that goes on from here by itself."""
-        other = Assembly()
+        other = Assembly(self.tuning)
         other.words += self.words
         other.phases += self.phases
         other.scratch |= self.scratch

@@ -5,11 +5,10 @@ on two ports, and the latency of 4 of a multiply that waits for the one before. 
 weights, which stream from L2 for every tile: a wide block pays less.  Both ISA levels have these port counts.
 """
 
-WEIGHTS_STREAM_CYCLES = 0.15  # for 32 bytes of a weights row
-CALL_CYCLES = 30  # executor, prologue, and the stores that do not overlap
+from asmdnn.planning.tuning import PhaseTuning
 
 
-def step_cycles(rows: int, vectors: int, lanes: int) -> float:
+def step_cycles(rows: int, vectors: int, lanes: int, tuning: PhaseTuning) -> float:
     """Cycles for one step of depth (an input channel, a row of weights) of a block."""
-    stream = WEIGHTS_STREAM_CYCLES * vectors * lanes / 8
+    stream = tuning.weights_stream_cycles * vectors * lanes / 8
     return max(rows * vectors / 2, (rows + vectors) / 2, 4) + stream

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 
-LEAST_DEPTH = 128  # rows of weights: fewer, and loading and storing partial sums shows
-
 
 @dataclass(frozen=True, slots=True)
 class Depth:

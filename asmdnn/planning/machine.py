@@ -24,6 +24,7 @@ from asmdnn.isa.levels import (
     LEVELS,
     Isa,
 )
+from asmdnn.planning.tuning import DEFAULT, EMERALD_RAPIDS, Tuning
 
 MANUALS: Final = "manuals"
 KB: Final = 1 << 10
@@ -35,8 +36,9 @@ class Machine:
     """A CPU class, or one CPU of it.
 
     name: of the class.  features: as in `isa.cpu`.  cores: of a socket of a typical one, or those that this process may
-    use.  caches: bytes, as one core sees them.  source: the CPU on which the row's numbers were measured, or MANUALS.
-    vendor, family, models: what CPUID says of CPUs of this class; empty where no CPU is meant.
+    use.  caches: bytes, as one core sees them.  source: the CPU on which features and caches were read, or MANUALS.
+    vendor, family, models: what CPUID says of CPUs of this class; empty where no CPU is meant.  tuning: what planners
+    choose by.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Machine:
     vendor: str = field(default="", repr=False)
     family: int = field(default=0, repr=False)
     models: tuple[range, ...] = field(default=(), repr=False)
+    tuning: Tuning = field(default=DEFAULT, hash=False, repr=False)
 
     @property
     def isas(self) -> tuple[Isa, ...]:
@@ -89,6 +92,7 @@ ROWS: Final = (
     Machine(  # and Emerald Rapids
         "sapphire_rapids", AVX512_CORE_AMX.features | AVX2_VNNI.features, 48, _caches(48, 2048, 260),
         "a virtual machine of Emerald Rapids class", _INTEL, 6, _one(0x8F, 0xCF),
+        EMERALD_RAPIDS,
     ),
     Machine("zen2", AVX2.features, 8, _caches(32, 512, 16), MANUALS, _AMD, 0x17, (range(0x30, 0xA8),)),
     Machine(

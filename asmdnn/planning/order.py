@@ -7,9 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.planning.phase import Int64
-
-SRC_TRAFFIC = 3  # what a source byte from behind L2 costs, in weights bytes: short strided runs
-TILES_TO_HIDE = 64  # more tiles than these hide the first one's wait for weights
+from asmdnn.planning.tuning import PhaseTuning
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +18,9 @@ class Order:
     chunks: int
 
 
-def choose_order(src_bytes: int, panel_bytes: int, panels: int, tiles: int, l2_bytes: int) -> Order:
+def choose_order(
+    src_bytes: int, panel_bytes: int, panels: int, tiles: int, l2_bytes: int, tuning: PhaseTuning
+) -> Order:
     """The order that reads least from behind L2, of which a working set may fill half; of equals the smallest chunks.
 
     All tiles of a chunk are computed for the panels of a group, then the next chunk; after the last chunk comes the
@@ -32,13 +32,15 @@ def choose_order(src_bytes: int, panel_bytes: int, panels: int, tiles: int, l2_b
     for chunk_bytes in (max(src_bytes, 1), room, max(1, l2_bytes // 8)):
         chunks = min(max(1, -(-src_bytes // chunk_bytes)), tiles)
         for group in (*takewhile(lambda n: n < panels, (2**k for k in count())), panels):
-            traffic = order_traffic(src_bytes, panel_bytes, panels, Order(group, chunks), budget)
+            traffic = order_traffic(src_bytes, panel_bytes, panels, Order(group, chunks), budget, tuning)
             if traffic <= least:
                 best, least = Order(group, chunks), traffic
     return best
 
 
-def order_traffic(src_bytes: int, panel_bytes: int, panels: int, order: Order, budget: int) -> float:
+def order_traffic(
+    src_bytes: int, panel_bytes: int, panels: int, order: Order, budget: int, tuning: PhaseTuning
+) -> float:
     """Bytes read from behind L2 by all tiles of all panels, in bytes of weights, which come in long runs."""
     groups = -(-panels // order.panels_at_once)
     chunk_stays = src_bytes / order.chunks + panel_bytes <= budget
@@ -47,7 +49,7 @@ def order_traffic(src_bytes: int, panel_bytes: int, panels: int, order: Order, b
     if order.chunks == 1 and chunk_stays:
         src = src_bytes
     weights = panels * panel_bytes * (1 if group_stays or order.chunks == 1 else order.chunks)
-    return SRC_TRAFFIC * src + weights
+    return tuning.src_traffic * src + weights
 
 
 def lay_out(

@@ -16,7 +16,6 @@ from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.splitting import split
 
 ALIGNMENT_BYTES = 64  # of scratch
-INLINE_CYCLES = 12_000  # below this a team costs more than it saves: a fork-join is 3,000 cycles when all is warm
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +78,8 @@ class Plan:
         return sum({id(array): array.nbytes for array in (*arrays, *self.constants.values())}.values())
 
     def parts(self, threads: int) -> int:
-        """How many threads are worth waking for this plan."""
-        shares = max(phase.shares for phase in self.phases)
-        return min(threads, shares) if self.cycles >= INLINE_CYCLES else 1
+        """In how many parts so many threads share the work."""
+        return min(threads, max(phase.shares for phase in self.phases))
 
     def split(self, parts: int) -> list[Int64]:
         """For each phase int64[parts + 1]: the first record of every part, and the end, counted through all rounds.

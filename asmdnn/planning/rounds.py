@@ -8,9 +8,8 @@ import numpy.typing as npt
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import Int64, Phase, Repeat, View
+from asmdnn.planning.tuning import PhaseTuning
 
-MANY = 1 << 14  # records that planners write out without a second thought
-ROUND = 1 << 9  # of more, those of a round
 Loop = tuple[int, tuple[int, ...]]  # (times, bytes of every argument from one to the next)
 
 
@@ -20,23 +19,24 @@ def in_loops(
     records: Int64,
     cycles: npt.NDArray[np.int32],
     loops: Sequence[Loop],
+    tuning: PhaseTuning,
 ) -> list[Phase]:
     """Phases that run all records in every step of the loops, the outermost first; behind the first, apart from it."""
-    outer, size = [loop for loop in loops if loop[0] > 1], len(records)
+    outer, size, most = [loop for loop in loops if loop[0] > 1], len(records), tuning.round_records
     inner: list[Loop] = []
-    while outer and size * outer[-1][0] <= ROUND:
+    while outer and size * outer[-1][0] <= most:
         size *= outer[-1][0]
         inner.insert(0, outer.pop())
     rest: list[Phase] = []
-    if outer and 2 * size <= ROUND:
+    if outer and 2 * size <= most:
         times, strides = outer.pop()
-        together = ROUND // size
+        together = most // size
         count, more = divmod(times, together)
         far = tuple(together * stride for stride in strides)
         if more:
             behind = records.copy()
             behind[:, 1:] += np.array(far, np.int64) * count
-            rest = in_loops(kernels, arguments, behind, cycles, [*outer, (more, strides), *inner])
+            rest = in_loops(kernels, arguments, behind, cycles, [*outer, (more, strides), *inner], tuning)
         inner.insert(0, (together, strides))
         outer.append((count, far))
     repeats = tuple(Repeat(times, strides) for times, strides in outer if times > 1)

@@ -68,8 +68,8 @@ class PrimitiveDesc:
 
     @property
     def workspace_desc(self) -> MemoryDesc | None:
-        """None: no implementation so far keeps anything for a backward pass."""
-        return None
+        """What forward training keeps for the backward pass; None if nothing is kept."""
+        return self.plan.tensors.get("workspace")
 
     @property
     def scratchpad_desc(self) -> MemoryDesc:
@@ -82,7 +82,13 @@ class PrimitiveDesc:
     @property
     def scratchpad_bytes(self) -> int:
         """The temporary memory of one call."""
-        return self.plan.scratchpad_bytes(self.plan.parts(self.engine.threads))
+        return self.plan.scratchpad_bytes(self.plan.parts(self.threads))
+
+    @property
+    def threads(self) -> int:
+        """The engine's, or one if waking a team costs more than it saves."""
+        engine = self.engine
+        return engine.threads if self.plan.cycles >= engine.tuning.phases.inline_cycles else 1
 
     @property
     def memory_consumption(self) -> int:

@@ -7,8 +7,11 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.levels import isa_of
 from asmdnn.planning.host import best_isa, host, setting
 from asmdnn.planning.machine import machine_of
+from asmdnn.planning.tuning import Tuning
 from asmdnn.runtime.threads import check_thread_count, max_threads
 from asmdnn.types import IsaName
+
+_OF_THE_MACHINE = Tuning()  # in the place of one that is not given; known by identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +21,9 @@ class Engine:
     kind: "cpu".  isa: the name of a level, default the best that the machine has and ASMDNN_MAX_CPU_ISA allows.
     threads: default the OpenMP runtime's count.  l2_bytes: the cache that a thread's working set should stay in,
     default the machine's.  machine: a CPU class, such as "sapphire_rapids", whose level, L2 and tuning are the
-    defaults; the default is the machine at hand, or that of ASMDNN_MACHINE.  Plans can be made for machines and levels
-    that are not at hand; only execution asks for the real one.
+    defaults; the default is the machine at hand, or that of ASMDNN_MACHINE.  tuning: the numbers that planners choose
+    by, all of them; default the machine's.  Plans can be made for machines and levels that are not at hand; only
+    execution asks for the real one.
     Raises InvalidArguments for an unknown kind, ISA, machine or count, Unimplemented without AVX2 or an OpenMP runtime.
     """
 
@@ -28,6 +32,7 @@ class Engine:
     threads: int = 0
     l2_bytes: int = field(default=0, repr=False)
     machine: str = field(default="", repr=False)
+    tuning: Tuning = field(default=_OF_THE_MACHINE, hash=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind != "cpu":
@@ -41,6 +46,10 @@ class Engine:
         if isinstance(self.l2_bytes, bool) or not isinstance(self.l2_bytes, int) or self.l2_bytes < 0:
             raise InvalidArguments(f"l2_bytes must be a number of bytes, not {shown(self.l2_bytes)}")
         object.__setattr__(self, "l2_bytes", self.l2_bytes or machine.caches.l2_bytes)
+        if self.tuning is _OF_THE_MACHINE:
+            object.__setattr__(self, "tuning", machine.tuning)
+        elif not isinstance(self.tuning, Tuning):
+            raise InvalidArguments(f"tuning must be that of a machine, a Tuning, not {shown(self.tuning)}")
 
 
 EngineKey = tuple[object, ...]

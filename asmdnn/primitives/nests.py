@@ -12,8 +12,9 @@ from typing import TypeVar
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
+from asmdnn.planning.tuning import ElementwiseTuning
 from asmdnn.primitives.elementwise.loops import Box, Loop, common_units, merge
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, MOST_ROWS, RECORD_ELEMENTS, cut_loop
+from asmdnn.primitives.elementwise.schedule import MAX_STEP, cut_loop
 from asmdnn.primitives.reorder.loops import Digits, digits, runs, stride_of
 
 AnySpec = TypeVar("AnySpec", bound=KernelSpec)
@@ -48,14 +49,14 @@ def is_dense(loop: Loop) -> bool:
     return loop.strides[0] == loop.strides[1] == 1 and max(loop.strides) == 1
 
 
-def row_calls(nest: Nest, elements: int) -> Iterator[tuple[Box, Loop, tuple[Loop, ...]]]:
+def row_calls(nest: Nest, elements: int, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, tuple[Loop, ...]]]:
     """Calls of kernels for some rows of so many elements: the box, the loop of the rows, and the loops outside.
 
     The rows are the longest of the loops that are kept, in parts of a record.
     """
     others = (loop for loop in nest.kept if max(loop.strides) <= MAX_STEP)
     rows = max(others, key=lambda x: x.extent, default=Loop(1, (0,) * len(nest.starts)))
-    most = max(1, min(MOST_ROWS, RECORD_ELEMENTS // elements))
+    most = max(1, min(tuning.most_rows, tuning.record_elements // elements))
     for box, some in cut_loop(nest.box, rows, most):
         yield box, some, tuple(loop for loop in box.loops if loop is not some)
 

@@ -38,7 +38,7 @@ class Primitive:
         if self._checks:
             plan.check()
         self._takes_scratchpad = pd.attr.scratchpad_mode == "user"
-        self._program, counts = program_of(plan, pd.engine.threads, pooled=not self._takes_scratchpad)
+        self._program, counts = program_of(plan, pd.threads, pooled=not self._takes_scratchpad)
         self._report = call_report(pd) if verbose.wants("exec") else None
         if verbose.wants("create"):
             report_creation(pd, counts, (perf_counter() - start) * 1e3)

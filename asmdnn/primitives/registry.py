@@ -14,6 +14,7 @@ FOLDERS = (
     "shuffle",
     "recurrent",
     "softmax",
+    "pooling",
     "normalization",
 )
 KINDS: dict[type, Kind] = {

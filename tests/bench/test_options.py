@@ -166,6 +166,16 @@ def test_a_local_file_comes_before_a_set_of_that_name(tmp_path: Path) -> None:
         ("resnet_50_network", 53, 53, 3.858e9 - 2.048e6),
         ("mobilenet_v1", 19, 27, 569e6 - 1.024e6),
         ("vgg_16", 9, 13, 15.47e9 - 123.6e6),
+        ("mobilenet_v2", 30, 52, 300.8e6 - 1.28e6),
+        ("mobilenet_v3", 34, 46, 212.6e6),  # and squeeze-and-excite, and layers behind the pool
+        ("efficientnet_b0", 32, 49, 385.8e6 - 1.28e6 - 0.65e6),  # less squeeze-and-excite
+        ("pp_lcnet", 19, 27, 153.6e6),
+        ("resnext50_32x4d", 24, 53, 4.230e9 - 2.048e6),
+        ("shufflenet_v1_g3", 19, 49, 136.5e6),
+        ("regnet_x_400mf", 20, 71, 413.4e6),
+        ("regnet_x_3_2gf", 21, 80, 3.1766e9 - 1.008e6),
+        ("convnext_tiny", 16, 58, 4.456e9 - 0.768e6),
+        ("c3d", 7, 8, 38.5e9),
     ],
 )
 def test_problem_sets(name: str, shapes: int, convolutions: int, multiplications: float) -> None:
@@ -191,7 +201,10 @@ def test_the_network_and_its_shapes_agree() -> None:
 
 
 def test_all_sets_are_tested() -> None:
-    sets = {"mobilenet_v1", "resnet_50", "resnet_50_network", "resnet_50_v1_5", "vgg_16"}
+    sets = {"audio", "c3d", "convnext_tiny", "dcgan", "db_head", "deeplab_v3", "efficientnet_b0", "i3d", "mobilenet_v2"}
+    sets |= {"mobilenet_v3", "pp_lcnet", "regnet_x_3_2gf", "regnet_x_400mf", "resnext50_32x4d", "shufflenet_v1_g3"}
+    sets |= {"unet"}
+    sets |= {"mobilenet_v1", "resnet_50", "resnet_50_network", "resnet_50_v1_5", "vgg_16"}
     sets |= {"reorder_bf16", "reorder_f32", "reorder_int8", "shufflenet"}
     sets |= {"binary_all", "eltwise_all", "eltwise_resnet", "gemm_packed", "ip"}
     sets |= {"deepspeech2", "gnmt", "rnn_gru", "rnn_lstm", "rnn_small"}

@@ -1,14 +1,17 @@
 """How plans are divided among threads, from made-up costs."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+import asmdnn as dnn
 from asmdnn.planning.phase import NOTHING, Phase, View, of_one_width, views
-from asmdnn.planning.plan import INLINE_CYCLES, Plan
+from asmdnn.planning.plan import Plan
 from tests.primitives.conv_case import case_of, proven
 from tests.primitives.test_conv_phases import in_ranges
+from tests.support.tuning import with_numbers
 
 
 def phase(cycles: list[int], continues: bool = False) -> Phase:
@@ -64,10 +67,17 @@ def test_nothing_to_do() -> None:
 
 
 def test_little_work_wakes_nobody() -> None:
-    assert plan(phase([INLINE_CYCLES - 1])).parts(8) == 1
-    assert plan(phase([INLINE_CYCLES, 1])).parts(1) == 1
-    assert plan(phase([INLINE_CYCLES] * 8)).parts(8) == 8
-    assert proven(case_of("mb1ic8ih2oc8oh2kh1ph0 any any - -"), "avx2").plan.parts(8) == 1
+    small = proven(case_of("mb1ic8ih2oc8oh2kh1ph0 any any - -"), "avx2", 8)
+    large = proven(case_of("mb1ic64ih28oc64oh28kh3ph1 any any - -"), "avx2", 8)
+    assert (small.threads, large.threads) == (1, 8)
+    eager = replace(small.engine, tuning=with_numbers(small.engine.tuning, "phases", inline_cycles=1))
+    assert dnn.primitive_desc(small.desc, engine=eager).threads == 8
+
+
+def test_parts_are_shares() -> None:
+    assert plan(phase([1, 1])).parts(1) == 1
+    assert plan(phase([1] * 3)).parts(8) == 3
+    assert plan(phase([1] * 8), phase([1])).parts(8) == 8
 
 
 def test_phases_of_one_width() -> None:

@@ -15,6 +15,7 @@ from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.planning.phase import NOTHING, Phase, Repeat, View, of_one_width, waits
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.rounds import in_loops
+from asmdnn.planning.tuning import DEFAULT
 from asmdnn.runtime.execution import Program
 from tests.support.plans import emulate_plan
 
@@ -216,7 +217,7 @@ def test_rounds_are_split_evenly(parts: int) -> None:
 )
 def test_loops_are_the_same_records(loops: list[tuple[int, tuple[int, int]]]) -> None:
     first = np.zeros((1, 3), np.int64)
-    made = in_loops((COPY,), (SRC, DST), first, np.ones(1, np.int32), loops)
+    made = in_loops((COPY,), (SRC, DST), first, np.ones(1, np.int32), loops, DEFAULT.phases)
     found = np.concatenate([one.written_out().records for one in made])
     grid = np.zeros(1, np.int64)
     for times, (step, _) in loops:

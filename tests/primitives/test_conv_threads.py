@@ -30,7 +30,7 @@ def test_every_count_gives_the_same_bytes(isa: str, case: ConvCase) -> None:
     alone = run(dnn.Primitive(proven(case, isa)), data)
     for threads in (2, 3, 5):
         pd = proven(case, isa, threads)
-        assert pd.plan.parts(threads) == threads, "too small to wake anybody: the test shows nothing"
+        assert pd.plan.parts(pd.threads) == threads, "too small to wake anybody: the test shows nothing"
         primitive = dnn.Primitive(pd)
         for _ in range(3):
             assert run(primitive, data).tobytes() == alone.tobytes()

@@ -8,11 +8,11 @@ import pytest
 import asmdnn as dnn
 from asmdnn.corpus.elementwise import PARAMETERS
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
-from asmdnn.primitives.elementwise import schedule as elementwise_schedule
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, USE_DST
 from tests.support import functions
 from tests.support.plans import emulate_plan
 from tests.support.slopes import slope
+from tests.support.tuning import tuned
 
 INFERENCE = dnn.PropKind.forward_inference
 DIMS = (2, 19, 5, 7)
@@ -103,12 +103,13 @@ def test_in_place_and_threads(isa: str) -> None:
         dnn.Primitive(pd).execute(src=whole, dst=shifted)
 
 
-def streaming_run(monkeypatch: pytest.MonkeyPatch, isa: str, execute: Any) -> None:
+def streaming_run(isa: str, execute: Any) -> None:
     """To aligned memory, and to memory that is not."""
-    monkeypatch.setattr(elementwise_schedule, "STREAMING_BYTES", 0)
     x = numbers(2, 16 * 9 + 5)
     desc = dnn.MemoryDesc(x.shape, dnn.f32, "ab")
-    pd = dnn.primitive_desc(dnn.EltwiseForward(INFERENCE, "exp", desc, desc), engine=dnn.Engine(isa=isa, threads=1))
+    with tuned("elementwise", streaming_bytes=1):
+        engine = dnn.Engine(isa=isa, threads=1)
+    pd = dnn.primitive_desc(dnn.EltwiseForward(INFERENCE, "exp", desc, desc), engine=engine)
     assert any(spec.streaming for spec in pd.plan.specs)
     pd.plan.check()
     for shift in (0, 1):
@@ -118,13 +119,13 @@ def streaming_run(monkeypatch: pytest.MonkeyPatch, isa: str, execute: Any) -> No
         np.testing.assert_allclose(dst.numpy(), np.exp(x), 1e-6)
 
 
-def test_streaming(monkeypatch: pytest.MonkeyPatch, isa: str) -> None:
-    streaming_run(monkeypatch, isa, lambda pd, memories: dnn.Primitive(pd).execute(**memories))
+def test_streaming(isa: str) -> None:
+    streaming_run(isa, lambda pd, memories: dnn.Primitive(pd).execute(**memories))
 
 
 @pytest.mark.emulated("avx512_core")
-def test_streaming_emulated(monkeypatch: pytest.MonkeyPatch) -> None:
-    streaming_run(monkeypatch, "avx512_core", lambda pd, memories: emulate_plan(pd.plan, memories))
+def test_streaming_emulated() -> None:
+    streaming_run("avx512_core", lambda pd, memories: emulate_plan(pd.plan, memories))
 
 
 @pytest.mark.parametrize("tag", ["abcd", "acdb", "aBcd8b"])

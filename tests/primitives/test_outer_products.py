@@ -1,15 +1,15 @@
 """Products of few steps of depth whose dst no cache holds: streaming stores, wherever dst starts."""
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.dot.outer import OuterSpec
-from asmdnn.primitives.implementation import plans
-from asmdnn.primitives.products import outer as product_outer
+from asmdnn.planning.tuning import DEFAULT
 from tests.primitives.matmul_case import MatmulCase, check, make_data, planned, run
+from tests.support.tuning import with_numbers
 
 C = MatmulCase
 STREAMED = [
@@ -21,12 +21,15 @@ STREAMED = [
 
 
 @pytest.fixture
-def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def small_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every dst is too large for them."""
-    plans.clear()
-    monkeypatch.setattr(product_outer, "STREAMING_BYTES", 0)
-    yield
-    plans.clear()
+
+    def engine(case: MatmulCase, isa: str, threads: int = 1) -> dnn.Engine:
+        real = large(case, isa, threads)
+        return replace(real, tuning=with_numbers(real.tuning, "products", streaming_bytes=1))
+
+    large = MatmulCase.engine
+    monkeypatch.setattr(MatmulCase, "engine", engine)
 
 
 def streams(pd: dnn.PrimitiveDesc) -> bool:
@@ -45,7 +48,7 @@ def test_every_thread_count_gives_the_same_bytes(isa: str, small_caches: None) -
     data = make_data(alone, integers=False)
     wanted = run(dnn.Primitive(alone), data).tobytes()
     pd = dnn.primitive_desc(case.desc(), case.attr(), case.engine(isa, 2))
-    assert pd.plan.parts(2) == 2 and streams(pd)
+    assert pd.plan.parts(pd.threads) == 2 and streams(pd)
     assert run(dnn.Primitive(pd), data).tobytes() == wanted
 
 
@@ -59,7 +62,7 @@ def test_only_a_large_dst_is_streamed(planned_isa: str, rows: int, streamed: boo
     pd = planned(C((rows, 1), (1, 2048)), planned_isa)
     assert streams(pd) == streamed
     written = np.dtype(np.float32).itemsize * rows * 2048
-    assert (written > product_outer.STREAMING_BYTES) == streamed
+    assert (written > DEFAULT.products.streaming_bytes) == streamed
 
 
 def test_deep_products_are_tiles(planned_isa: str) -> None:

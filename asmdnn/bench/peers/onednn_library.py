@@ -69,6 +69,9 @@ int dnnl_eltwise_backward_primitive_desc_create(handle *desc, handle engine, int
     handle data, float alpha, float beta, handle hint_forward, handle attr);
 int dnnl_binary_primitive_desc_create(handle *desc, handle engine, int alg, handle src0, handle src1, handle dst,
     handle attr);
+int dnnl_pooling_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
+    handle dst, const dim *strides, const dim *kernel, const dim *dilation, const dim *padding_l, const dim *padding_r,
+    handle attr);
 
 int dnnl_matmul_primitive_desc_create(handle *desc, handle engine, handle src, handle weights, handle bias, handle dst,
     handle attr);

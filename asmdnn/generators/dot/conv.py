@@ -102,7 +102,7 @@ def walk_dst(spec: ConvTile, asm: Assembler, v: Vector, visit: Visit) -> None:
 def multiply_taps(spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
     """Walk the tap lists, a loop for each group of pixels."""
     asm, v = dot.asm, dot.v
-# Copies of source elements take turns in registers that the block leaves free, so that a broadcast does not
+    # Copies of source elements take turns in registers that the block leaves free, so that a broadcast does not
     # overwrite what the multiplies just before it still read.
     row = v.registers.take("row", spec.vectors)
     spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))

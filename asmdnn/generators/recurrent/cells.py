@@ -161,17 +161,18 @@ def gru_gates(cell: Cell) -> Form:
     w = Writing((("gates", 0), ("gates", 1)))
     du, dr = (w.of_sigmoid(x) for x in w.gates)
     h = w.read("state")
+    u = 1.0 / du
     if cell.keeps:
         r = 1.0 / dr
-        w.results |= {("workspace", 0): 1.0 / du, ("workspace", 1): r, ("reset", 0): r * h}
+        w.results |= {("workspace", 0): u, ("workspace", 1): r, ("update", 0): u, ("reset", 0): r * h}
     else:
-        w.results |= {("update", 0): 1.0 / du, ("reset", 0): h / dr}
+        w.results |= {("update", 0): u, ("reset", 0): h / dr}
     return w.form()
 
 
 def gru_candidate(cell: Cell) -> Form:
     w = Writing((("gates", 2),))
-    h, u = w.read("state"), w.read("workspace" if cell.keeps else "update")
+    h, u = w.read("state"), w.read("update")
     c = w.tanh(w.gates[0])
     w.results["dst", 0] = w.build.fma(u, h - c, c)
     if cell.keeps:

@@ -183,7 +183,8 @@ class TileCode:
             for where, result in zip(some, of_vectors, strict=True):
                 at, operand = self.place(place, where)
                 (v if operand.whole else parts[where[1]]).store(at, values.in_register(result))
-                values.release((result,))
+                together.remove(result)
+                values.release((result,), kept=together)
         v.registers.free(*spare, *own)
 
     def source(self, place: Place, where: Where, parts: Sequence[Lanes]) -> Source:

@@ -173,8 +173,8 @@ class DeconvolutionForward(ConvolutionDesc):
     over all i, j, r, s with y = i*sh + r*(dh+1) - pt and x = j*sw + s*(dw+1) - pl; with 1, 2 or 3 spatial axes alike.
 
     Tensors are as in ConvolutionForward, src being the smaller one where there are strides.  padding_l >= 0 and
-    padding_r > -stride are cut off dst, so that a negative padding_r adds pixels to it (frameworks' output padding): for
-    each axis dst has (src - 1) * stride + (kernel - 1) * (dilation + 1) + 1 - padding_l - padding_r pixels.
+    padding_r > -stride are cut off dst, so that a negative padding_r adds pixels to it (frameworks' output padding).
+    For each axis dst has (src - 1) * stride + (kernel - 1) * (dilation + 1) + 1 - padding_l - padding_r pixels.
     Raises InvalidArguments if sizes do not fit together.
     The fields and their limits are oneDNN's (deconvolution_forward::primitive_desc).
     """

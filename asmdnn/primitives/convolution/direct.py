@@ -28,7 +28,6 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 NAME = "direct"
-PLANAR_CHANNELS = 16  # with more, channels a whole plane apart cost more than a reorder of the source
 SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of one group, the group
 
@@ -57,9 +56,9 @@ def planned_parts(
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
-    check_tensors(resolved, src, dst, engine.isa)
+    check_tensors(resolved, src, dst, engine)
     geometries = parts(resolved, src, dst)
-    vectors = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, engine.isa)).vectors
+    vectors = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, engine.isa), engine.tuning).vectors
     width = vectors * lanes
     weights = panels_desc(resolved.weights, width, resolved.has_groups)
     if not desc.weights.is_any and desc.weights != weights:
@@ -75,9 +74,9 @@ def planned_parts(
     plans = []
     for g in geometries:
         operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes, g.axes[-1].all_pixels.step)
-        tiling = choose_tiling(g, engine.isa, (vectors,))
+        tiling = choose_tiling(g, engine.isa, (vectors,), engine.tuning)
         plans.append(schedule_tiles(name, tensors, operands, g, tiling, chain, engine))
-    return between_reorders(joined(plans), chain.arguments(others))
+    return between_reorders(joined(plans), chain.arguments(others), engine.tuning)
 
 
 def nothing(desc: ConvolutionDesc, attr: Attr, engine: Engine) -> Plan:
@@ -117,8 +116,9 @@ def resolve_activations(desc: Desc, lanes: int) -> Desc:
     )
 
 
-def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, isa: str) -> None:
+def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, engine: Engine) -> None:
     """Raise Refused unless a tile kernel can address these tensors."""
+    isa, planar = engine.isa, engine.tuning.convolution.planar_channels
     lanes = lanes_of(isa)
     for name, tensor in desc.tensors().items():
         if tensor.dtype != f32:
@@ -126,8 +126,8 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, isa
     if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, f32, "a"):
         raise Refused("bias must be dense")
     into = channels_of_group(desc, "src")
-    if src.channel_bytes != 4 and into > PLANAR_CHANNELS:
-        raise Refused(f"src {desc.src.tag} has its {into} channels apart, more than {PLANAR_CHANNELS}")
+    if src.channel_bytes != 4 and into > planar:
+        raise Refused(f"src {desc.src.tag} has its {into} channels apart, more than {planar}")
     if dst.channel_bytes != 4 and desc.dst.dims[1] > 1:
         raise Refused(f"dst {desc.dst.tag} has its channels apart, a vector of channels cannot be stored")
     if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in BLOCKS[isa]):

@@ -67,8 +67,8 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     read = {operand: readable(tensor, resolved.dst, geometry.oc, width, lanes) for operand, tensor in others.items()}
     operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
     tensors = {**resolved.tensors(), **chain.arguments(read)}
-    plan = schedule_rows(name, tensors, operands, geometry, group, width // lanes, chain, engine.isa)
-    return between_reorders(plan, chain.arguments(others))
+    plan = schedule_rows(name, tensors, operands, geometry, group, width // lanes, chain, engine)
+    return between_reorders(plan, chain.arguments(others), engine.tuning)
 
 
 def check_groups(desc: ConvolutionForward, lanes: int) -> int:

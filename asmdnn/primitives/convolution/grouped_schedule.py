@@ -13,7 +13,6 @@ from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, Segment
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.cost import CALL_CYCLES
 from asmdnn.planning.cuts import balanced, ranges_of
 from asmdnn.planning.phase import Int64, flushing, records_of, views
 from asmdnn.planning.plan import Plan
@@ -22,9 +21,9 @@ from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.tiles import reach
+from asmdnn.primitives.engine import Engine
 
 LONGEST_KERNEL = 9  # weights of a kernel row stay in registers
-RECORD_CYCLES = 8_000  # of a call: enough to hide it, few enough to balance threads
 MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
 LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 L1_WAYS, L1_WAY_BYTES = 8, 4096
@@ -49,11 +48,11 @@ def schedule_rows(
     group: int,
     vectors: int,
     chain: Chain,
-    isa: str,
+    engine: Engine,
 ) -> Plan:
     """The plan for resolved tensors, those of the chain among them; `vectors` of channels a call, where tensors have
     them side by side."""
-    lanes = lanes_of(isa)
+    isa, tuning, lanes = engine.isa, engine.tuning, lanes_of(engine.isa)
     spec = replace(
         base_spec(g, tensors, group, isa),
         bias="bias" in tensors and not chain.adds_bias,
@@ -63,20 +62,20 @@ def schedule_rows(
     full, rest = divmod(g.oc, lanes)
     runs = [(v, vectors, lanes) for v in range(0, full, vectors)] + [(full, 1, rest)] * bool(rest)
     cost = max(g.positions * group / 2, LEAST_CYCLES)
-    chunks = cut_rows(g, cost * vectors * g.width)
+    chunks = cut_rows(g, tuning.convolution.grouped_cycles / (cost * vectors * g.width))
     specs: dict[GroupedRowsSpec, int] = {}
     rows, cycles = [], []
     for first, together, channels in runs:
         for chunk in chunks:
             kernel = shaped(spec, g, chunk, together, channels)
             rows.append((specs.setdefault(kernel, len(specs)), first, chunk.begin))
-            cycles.append(CALL_CYCLES + (chunk.end - chunk.begin) * g.width * together * cost)
+            cycles.append(tuning.phases.call_cycles + (chunk.end - chunk.begin) * g.width * together * cost)
     records = offsets_of(g, np.array(rows, np.int64), tensors["weights"], placed, lanes)
     moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
     moves |= {operand: place.layout.image_bytes for operand, place in placed.items()}
     images = (g.mb, tuple(moves.get(argument, 0) for argument in (*ARGUMENTS, *placed)))
     arguments = views([argument if argument in tensors else "" for argument in (*ARGUMENTS, *operands)])
-    phases = in_loops(tuple(specs), arguments, records, np.array(cycles).astype(np.int32), [images])
+    phases = in_loops(tuple(specs), arguments, records, np.array(cycles).astype(np.int32), [images], tuning.phases)
     return Plan(name, flushing(phases), tensors, {}, {}, ("dst",))
 
 
@@ -147,13 +146,12 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     return tuple(replace(segment, times=len(list(same))) for segment, same in groupby(found))
 
 
-def cut_rows(g: ConvGeometry, row_cycles: float) -> list[Chunk]:
-    """Rows in chunks that cost a call's cycles."""
+def cut_rows(g: ConvGeometry, most: float) -> list[Chunk]:
+    """Rows in chunks of at most so many, or one."""
     axis = g.axes[0]
     low, high = reach(axis).T.tolist()
-    rows = max(1, int(RECORD_CYCLES / row_cycles))
     found = []
-    for begin, end in ranges_of(axis.o, rows, 1):
+    for begin, end in ranges_of(axis.o, max(1, int(most)), 1):
         kernel_rows = [(low[y], high[y] - low[y]) if high[y] > low[y] else (0, 0) for y in range(begin, end)]
         bands = tuple(Band(len(list(same)), *kernel) for kernel, same in groupby(kernel_rows))
         found.append(Chunk(begin, end, bands))

@@ -74,7 +74,7 @@ def between_reorders(
             before.append(Reordering(role, given[role], f"blocked {role}", inner.tensors[role]))
         if role == "dst":
             after.append(Reordering(f"blocked {role}", inner.tensors[role], role, given[role]))
-    return assemble(name, inner, {**inner.tensors, **formats}, before, after)
+    return assemble(Assembly(engine.tuning), name, inner, {**inner.tensors, **formats}, before, after)
 
 
 def any_format(desc: MemoryDesc) -> MemoryDesc:
@@ -82,11 +82,15 @@ def any_format(desc: MemoryDesc) -> MemoryDesc:
 
 
 def assemble(
-    name: str, inner: Plan, tensors: Mapping[str, MemoryDesc], before: Sequence[Reordering], after: Sequence[Reordering]
+    assembly: Assembly,
+    name: str,
+    inner: Plan,
+    tensors: Mapping[str, MemoryDesc],
+    before: Sequence[Reordering],
+    after: Sequence[Reordering],
 ) -> Plan:
     """One plan of all reorders and the convolution, a phase each."""
     moved = {role: desc for role, desc in inner.tensors.items() if tensors[role] != desc and desc.nelems()}
-    assembly = Assembly()
     for step in before:
         add_reorder(assembly, step)
     assembly.add_plan(inner, {role: View(f"blocked {role}") for role in moved})

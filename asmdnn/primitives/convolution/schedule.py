@@ -14,11 +14,12 @@ from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, TAPS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.cost import CALL_CYCLES, step_cycles
+from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.depths import Depth, make_depths
 from asmdnn.planning.order import choose_order, lay_out
 from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat, View, flushing, records_of
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.tuning import ConvolutionTuning
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
@@ -28,10 +29,6 @@ from asmdnn.primitives.convolution.tiling import Tiling, ahead_lines, choose_dep
 from asmdnn.primitives.engine import Engine
 
 PREFETCHED = {"ahead": "weights"}  # what the argument points into
-
-
-MANY = 1 << 15  # records that are all written out
-ROUND = 1 << 13  # of more, those of a round
 Repeats = tuple[Repeat, ...]
 Cycles = npt.NDArray[np.int32]
 
@@ -46,25 +43,26 @@ def schedule_tiles(
     engine: Engine,
 ) -> Plan:
     """The plan for resolved tensors, those of the chain among them; `g` may be the flattened geometry."""
-    width = tiling.vectors * lanes_of(engine.isa)
+    width, tuning = tiling.vectors * lanes_of(engine.isa), engine.tuning
     bias = "bias" in tensors and not chain.adds_bias
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
-    ranges = choose_depths(g, 4 * width, engine.l2_bytes) if chain.may_split else [(0, g.ic)]
+    ranges = choose_depths(g, 4 * width, engine.l2_bytes, tuning) if chain.may_split else [(0, g.ic)]
     tiles = make_tiles(g, tiling.pixels, tiling.strip_rows)
     taps, starts = make_tap_lists(g, tiles.patterns, ranges, 4 * width)
 
     panels, each = -(-g.oc_stored // width), len(tiles.pattern)
     most = each if g.parts == 1 else prod(axis.all_pixels.size for axis in g.axes)  # the same for all parts
-    images, rounds = images_of_rounds(g.mb, panels * most * g.groups)
+    images, rounds = images_of_rounds(g.mb, panels * most * g.groups, tuning.convolution)
     count = images * each
     panel_bytes = rows_of_panel(g) * 4 * width
     depth_share = (ranges[0][1] - ranges[0][0]) / g.ic  # ranges are equal but for the last
     src_bytes = 4 * images * g.ic * g.src_pixels
-    order = choose_order(int(src_bytes * depth_share), int(panel_bytes * depth_share), panels, count, engine.l2_bytes)
+    read = (int(src_bytes * depth_share), int(panel_bytes * depth_share))
+    order = choose_order(*read, panels, count, engine.l2_bytes, tuning.phases)
     panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share), placed)
     chunk = -(-count // order.chunks)
     share = shares_ahead(g, int(panel_bytes * depth_share), count, chunk)
-    lines = ahead_lines(4 * width, chunk)
+    lines = ahead_lines(4 * width, chunk, tuning.phases)
 
     groups = offsets_of_groups(g, 4 * tensors["weights"].strides[0], placed)
     specs: dict[ConvTileSpec, int] = {}
@@ -74,7 +72,7 @@ def schedule_tiles(
     steps = offsets_of_images(g, placed)
     for begin, end, repeats in rounds_of(g.mb, images, rounds, steps):
         for d, depth in enumerate(depths):
-            spec_of, cycles = make_specs(g, tiles.patterns, tiling, panels, depth, lines, engine.isa, specs)
+            spec_of, cycles = make_specs(g, tiles.patterns, tiling, panels, depth, lines, engine, specs)
             pattern = np.tile(tiles.pattern, end - begin)
             ahead = share[: len(pattern)] + panel_bytes * depth.begin // g.ic
             rows = offsets_of_tiles(g, tiles, placed, begin, end)
@@ -94,11 +92,11 @@ def shares_ahead(g: ConvGeometry, depth_bytes: int, tiles: int, chunk: int) -> I
     return before + np.arange(tiles) % chunk * used // chunk
 
 
-def images_of_rounds(images: int, records: int) -> tuple[int, int]:
+def images_of_rounds(images: int, records: int, tuning: ConvolutionTuning) -> tuple[int, int]:
     """(images of a round, rounds), of so many records an image: one round if they are few."""
-    if images * records <= MANY:
+    if images * records <= tuning.written_out:
         return images, 1
-    together = max(1, ROUND // records)
+    together = max(1, tuning.round_records // records)
     return together, images // together
 
 
@@ -180,11 +178,11 @@ def make_specs(
     panels: int,
     depth: Depth,
     lines: int,
-    isa: str,
+    engine: Engine,
     specs: dict[ConvTileSpec, int],
 ) -> tuple[Int64, Int64]:
     """int64[panels, patterns]: the number of the spec in `specs`, and the cycles that a call is expected to take."""
-    lanes = lanes_of(isa)
+    isa, tuning, lanes = engine.isa, engine.tuning.phases, lanes_of(engine.isa)
     width = tiling.vectors * lanes
     spec_of, cycles = (np.empty((panels, len(patterns)), np.int64) for _ in range(2))
     variants = [(slice(panels - 1, panels), width * (panels - 1))] + [(slice(0, panels - 1), 0)] * (panels > 1)
@@ -211,6 +209,8 @@ def make_specs(
                 ahead_lines=lines,
             )
             spec_of[users, p] = specs.setdefault(spec, len(specs))
-            steps = (t.count * t.group.channels * step_cycles(len(t.group.pixels), vectors, lanes) for t in groups)
-            cycles[users, p] = CALL_CYCLES + sum(steps)
+            steps = (
+                t.count * t.group.channels * step_cycles(len(t.group.pixels), vectors, lanes, tuning) for t in groups
+            )
+            cycles[users, p] = tuning.call_cycles + sum(steps)
     return spec_of, cycles

@@ -6,16 +6,11 @@ from dataclasses import dataclass
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.conv_shape import BLOCKS
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.planning.cost import CALL_CYCLES, step_cycles
+from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, ranges_of
-from asmdnn.planning.depths import LEAST_DEPTH
-from asmdnn.planning.order import TILES_TO_HIDE
+from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import NEAR_BYTES, TAP_CHANNELS
-
-FEW_PIXELS = 64  # a strip may have so many: each of its tiles is a kernel of its own
-PANEL_SHARE = 12  # of L2, for the rows of a weights panel that are summed at a time
-WORTH_A_KERNEL = 0.98  # taller strips make more kernels, so they must save 2%
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +22,10 @@ class Tiling:
     strip_rows: int
 
 
-def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int]) -> Tiling:
+def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int], tuning: Tuning) -> Tiling:
     """The block, its vectors one of `widths`, and strip height that the model expects to be fastest.
 
-    Depends on the shape and the ISA alone, never on the threads: the order of additions follows from it.
+    Depends on shape, ISA and tuning, never on the threads: the order of additions follows from it.
     """
     lanes = lanes_of(isa)
     pixel_bytes = max(g.src.pixel_bytes * g.axes[-1].s, g.dst.pixel_bytes, 1)
@@ -38,16 +33,17 @@ def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int]) -> Tiling:
         Tiling(min(pixels, 1 + NEAR_BYTES // pixel_bytes), vectors, rows)
         for vectors, pixels in BLOCKS[isa].items()
         if vectors in widths and (vectors == 1 or g.dst.channel(lanes) <= NEAR_BYTES)
-        for rows in strip_heights(g)
+        for rows in strip_heights(g, tuning.convolution.strip_pixels)
     ]
-    return min(candidates, key=lambda t: image_cycles(g, t, lanes) * (WORTH_A_KERNEL if t.strip_rows == 1 else 1))
+    worth = tuning.convolution.worth_a_kernel
+    return min(candidates, key=lambda t: image_cycles(g, t, lanes, tuning.phases) * (worth if t.strip_rows == 1 else 1))
 
 
-def strip_heights(g: ConvGeometry) -> list[int]:
+def strip_heights(g: ConvGeometry, most_pixels: int) -> list[int]:
     """Heights to consider: one row, and if rows of dst touch, as many as keep the number of kernels small."""
     if not g.dst.rows_touch(tuple(axis.o for axis in g.axes)):
         return [1]
-    heights = range(2, min(g.rows, FEW_PIXELS // g.width if g.width else 1) + 1)
+    heights = range(2, min(g.rows, most_pixels // g.width if g.width else 1) + 1)
     return [1, *(rows for rows in heights if reach_bytes(g, rows) <= NEAR_BYTES)]
 
 
@@ -58,7 +54,7 @@ def reach_bytes(g: ConvGeometry, rows: int) -> int:
     return across + g.width * last
 
 
-def image_cycles(g: ConvGeometry, t: Tiling, lanes: int) -> float:
+def image_cycles(g: ConvGeometry, t: Tiling, lanes: int, tuning: PhaseTuning) -> float:
     """Expected cycles of an image, edges counted as if they were inside."""
     depth = g.ic * g.positions
     panels, last = divmod(-(-g.oc_stored // lanes), t.vectors)
@@ -66,26 +62,26 @@ def image_cycles(g: ConvGeometry, t: Tiling, lanes: int) -> float:
     total = 0.0
     for times, rows in ((strips, t.strip_rows), (1, rest)):
         for pixels in balanced(rows * g.width, t.pixels) if rows else ():
-            full = panels * (depth * step_cycles(pixels, t.vectors, lanes) + CALL_CYCLES)
-            total += times * (full + bool(last) * (depth * step_cycles(pixels, last, lanes) + CALL_CYCLES))
+            for count, vectors in ((panels, t.vectors), (bool(last), last)):
+                total += times * count * (depth * step_cycles(pixels, vectors, lanes, tuning) + tuning.call_cycles)
     return total
 
 
-def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int) -> list[tuple[int, int]]:
-    """Ranges of input channels that are summed at a time: so many that a panel's rows fill a twelfth of L2.
+def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int, tuning: Tuning) -> list[tuple[int, int]]:
+    """Ranges of input channels that are summed at a time: so many that a panel's rows fill its share of L2.
 
     A panel is read again for every tile.  In a larger share of L2 it loses lines to source, destination and bad luck
     with physical pages; a smaller one makes partial sums travel more often.
     """
-    rows = max(l2_bytes // PANEL_SHARE // row_bytes, LEAST_DEPTH)
+    rows = max(l2_bytes // tuning.convolution.panel_share // row_bytes, tuning.phases.least_depth)
     most = max(TAP_CHANNELS, rows // -(-g.packed_positions // g.parts) // TAP_CHANNELS * TAP_CHANNELS)
     return ranges_of(g.ic, most // TAP_CHANNELS, TAP_CHANNELS)
 
 
-def ahead_lines(row_bytes: int, tiles: int) -> int:
+def ahead_lines(row_bytes: int, tiles: int, tuning: PhaseTuning) -> int:
     """Cache lines of the next panel that every tap prefetches, so that `tiles` tiles bring all of it; 0 if many.
 
     Measured on Zen 3, f32 512 channels at 7x7, 3x3: 72 GFLOP/s without, 104 with (the first tile of a panel reads it
     from L3 otherwise).  With 64 tiles and more the first is a small share, and the instructions cost 1%.
     """
-    return -(-TAP_CHANNELS * row_bytes // LINE_BYTES // tiles) if tiles <= TILES_TO_HIDE else 0
+    return -(-TAP_CHANNELS * row_bytes // LINE_BYTES // tiles) if tiles <= tuning.tiles_to_hide else 0

@@ -17,7 +17,8 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.rounds import MANY, apart, in_loops
+from asmdnn.planning.rounds import apart, in_loops
+from asmdnn.planning.tuning import ElementwiseTuning, PhaseTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise.loops import Box, Loop, boxes
@@ -26,12 +27,7 @@ from asmdnn.primitives.formats import dense_like
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
-RECORD_ELEMENTS = 4096  # 16 KiB of each tensor: stays in L1, and balances threads
-MOST_ROWS = 64  # in a record: their footprint is listed row by row
 MAX_STEP = (2**31 - 1) // 4  # elements: steps in code are 32 bits of bytes
-STREAMING_BYTES = 8 << 20  # a dst so large will not be read from cache
-CALL_CYCLES = 20
-ROW_CYCLES = 4
 ZERO_ISA = "avx2"  # its zeros serve every level
 
 Spec = ElementwiseSpec | RowsSpec
@@ -55,7 +51,7 @@ class Request:
 
 def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     """Plan an element-wise primitive.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
-    isa = f32_level(engine.isa)
+    isa, tuning = f32_level(engine.isa), engine.tuning.elementwise
     name = f"{request.name}:{isa}"
     chain = post_ops_of(attr)
     passed = dict([request.src, request.dst, *request.others.items(), *chain.operands(request.dst[1]).items()])
@@ -63,46 +59,47 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
         raise Refused("scales and zero points are not implemented")
     check_tensors(passed, request.dst[0])
     tensors, nests = addressable(passed, request.dst[0])
-    index: dict[Spec, int] = {}
+    costs: dict[Spec, int] = {}
     calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
     for box in nests:
-        for piece, row, rows in cut(box, along_dst(box, DST)):
+        for piece, row, rows in cut(box, along_dst(box, DST), tuning):
             spec = spec_of(tuple(tensors), piece, row, rows, request.main, chain, isa)
-            if isinstance(spec, ElementwiseSpec) and tensors[request.dst[0]].size_bytes >= STREAMING_BYTES:
+            if isinstance(spec, ElementwiseSpec) and tensors[request.dst[0]].size_bytes >= tuning.streaming_bytes:
                 aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
-            index.setdefault(spec, len(index))
+            costs.setdefault(spec, cost(spec, tuning))
             calls.append((spec, piece, tuple(x for x in piece.loops if x is not row and x is not rows)))
     in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
-    phases = phases_of(calls, index, views(tuple(tensors)), cost)
+    phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases)
     plan = Plan(name, phases, tensors, {}, {}, (request.dst[0],), in_place)
-    return between_reorders(plan, passed)
+    return between_reorders(plan, passed, engine.tuning)
 
 
 def phases_of(
     calls: Sequence[tuple[AnySpec, Box, tuple[Loop, ...]]],
-    index: Mapping[AnySpec, int],
+    costs: Mapping[AnySpec, int],
     arguments: tuple[View, ...],
-    cost: Callable[[AnySpec], int],
+    tuning: PhaseTuning,
 ) -> tuple[Phase, ...]:
     """One phase of all records, or, where there are many, rounds of each box apart from the others.
 
-    calls: a kernel, its box, and the loops of the box outside of the kernel; cost: of a call, in cycles.
+    calls: a kernel, its box, and the loops of the box outside of the kernel.  costs: of a call of each kernel, in
+    cycles.
     """
-    kernels = tuple(index)
-    if sum(prod(loop.extent for loop in outer) for _, _, outer in calls) > MANY:
+    kernels, index = tuple(costs), {spec: number for number, spec in enumerate(costs)}
+    if sum(prod(loop.extent for loop in outer) for _, _, outer in calls) > tuning.written_out:
         found: list[Phase] = []
         for spec, box, outer in calls:
             record = np.array([(index[spec], *(4 * start for start in box.starts))], np.int64)
             loops = [(loop.extent, tuple(4 * s for s in loop.strides)) for loop in outer]
-            made = in_loops(kernels, arguments, record, np.array([cost(spec)], np.int32), loops)
+            made = in_loops(kernels, arguments, record, np.array([costs[spec]], np.int32), loops, tuning)
             found += apart(made) if found else made
         return tuple(found)
     records, cycles = [np.empty((0, 1 + len(arguments)), np.int64)], [np.empty(0, np.int32)]
     for spec, box, outer in calls:
         starts = grid(box, outer)
         records.append(np.concatenate((np.full((len(starts), 1), index[spec]), 4 * starts), 1).astype(np.int64))
-        cycles.append(np.full(len(starts), cost(spec), np.int32))
+        cycles.append(np.full(len(starts), costs[spec], np.int32))
     together = np.ascontiguousarray(np.concatenate(records))
     return (Phase(kernels, arguments, together, np.concatenate(cycles)),)
 
@@ -146,13 +143,13 @@ def check_tensors(tensors: Mapping[str, MemoryDesc], dst: str) -> None:
         raise Refused("elements of dst overlap")
 
 
-def cut(box: Box, along: Loop) -> Iterator[tuple[Box, Loop, Loop]]:
+def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, Loop]]:
     """Boxes of which one loop is a row and one its repetition, short enough for a record; the others make records."""
-    for piece, row in cut_loop(box, along, RECORD_ELEMENTS):
+    for piece, row in cut_loop(box, along, tuning.record_elements):
         others = (loop for loop in piece.loops if loop is not row and max(loop.strides) <= MAX_STEP)
         longest = max(others, key=lambda x: x.extent, default=None)
         rows = longest or Loop(1, (0,) * len(row.strides))
-        most = max(1, min(MOST_ROWS, RECORD_ELEMENTS // row.extent))
+        most = max(1, min(tuning.most_rows, tuning.record_elements // row.extent))
         for part, some in cut_loop(piece, rows, most):
             yield part, row, some
 
@@ -190,11 +187,11 @@ def spec_of(names: tuple[str, ...], box: Box, row: Loop, rows: Loop, main: MainO
     return ElementwiseSpec(isa, rows.extent, row.extent, operands[names[SRC]], 4 * rows.strides[DST], chain)
 
 
-def cost(spec: Spec) -> int:
-    """Expected cycles: half a cycle for each step of the function, and what a vector in L2 takes."""
+def cost(spec: Spec, tuning: ElementwiseTuning) -> int:
+    """Expected cycles: those of the steps of the function, and what a vector in L2 takes."""
     if isinstance(spec, RowsSpec):
-        return CALL_CYCLES + spec.rows * (ROW_CYCLES + spec.row_bytes // 32)
+        return tuning.call_cycles + spec.rows * (tuning.row_cycles + spec.row_bytes // 32)
     lanes = lanes_of(spec.isa)
     vectors = -(-spec.elements // lanes)
-    vector_cycles = lanes // 4 + len(compose(spec.chain).steps) // 3
-    return CALL_CYCLES + spec.rows * (ROW_CYCLES + vectors * vector_cycles)
+    vector_cycles = 4 * lanes // tuning.bytes_per_cycle + len(compose(spec.chain).steps) // tuning.steps_per_cycle
+    return tuning.call_cycles + spec.rows * (tuning.row_cycles + vectors * vector_cycles)

@@ -10,10 +10,11 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import NormalizationTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise.loops import Loop
-from asmdnn.primitives.elementwise.schedule import STREAMING_BYTES, check_tensors, phases_of
+from asmdnn.primitives.elementwise.schedule import check_tensors, phases_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like, row_major
 from asmdnn.primitives.implementation import implementation
@@ -23,14 +24,13 @@ from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.reorder.copies import between_reorders
 
 SRC, DST = range(2)
-CALL_CYCLES, ROW_CYCLES, VECTOR_CYCLES = 30, 50, 4
 STATISTICS = ("mean", "variance")
 
 
 @implementation("layer_norm", f32_level)
 def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
     """Plan a layer normalization.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
-    isa = f32_level(engine.isa)
+    isa, tuning = f32_level(engine.isa), engine.tuning
     src = like(desc.dst, desc.src)
     dst, chain = like(src, desc.dst), post_ops_of(attr)
     if attr.quantizes:
@@ -45,7 +45,7 @@ def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
     written = () if desc.use_global_stats else tuple(name for name in STATISTICS if name in passed)
     name, outputs = f"layer_norm:{isa}", ("dst", *written)
     if 0 in dst.dims:
-        return Assembly().plan(name, passed, outputs)
+        return Assembly(tuning).plan(name, passed, outputs)
     tensors: Mapping[str, MemoryDesc] = passed
     nest = rows_of(tensors, dst)
     if nest is None:
@@ -57,11 +57,11 @@ def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
         }
         nest = rows_of(tensors, model)
         assert nest is not None, "rows along the last dim are dense"
-    calls = Rows(desc, chain, isa).calls(tuple(tensors), nest)
-    index = {spec: i for i, spec in enumerate(dict.fromkeys(spec for spec, *_ in calls))}
+    calls = Rows(desc, chain, isa, tuning).calls(tuple(tensors), nest)
+    costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
-    phases = phases_of(calls, index, views(tuple(tensors)), cost)
-    return between_reorders(Plan(name, phases, tensors, {}, {}, outputs, in_place), passed)
+    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
+    return between_reorders(Plan(name, phases, tensors, {}, {}, outputs, in_place), passed, tuning)
 
 
 def rows_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> Nest | None:
@@ -83,12 +83,13 @@ def rows_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> Nest | None:
 class Rows:
     """The calls of kernels."""
 
-    def __init__(self, desc: LayerNormForward, chain: Chain, isa: str) -> None:
-        self.desc, self.chain, self.isa = desc, chain, isa
+    def __init__(self, desc: LayerNormForward, chain: Chain, isa: str, tuning: Tuning) -> None:
+        self.desc, self.chain, self.isa, self.tuning = desc, chain, isa, tuning
 
     def calls(self, names: tuple[str, ...], nest: Nest) -> Calls[LayerNormSpec]:
         row = nest.row
-        return [(self.spec(names, row, rows), box, outer) for box, rows, outer in row_calls(nest, row.extent)]
+        rows_of_calls = row_calls(nest, row.extent, self.tuning.elementwise)
+        return [(self.spec(names, row, rows), box, outer) for box, rows, outer in rows_of_calls]
 
     def spec(self, names: tuple[str, ...], row: Loop, rows: Loop) -> LayerNormSpec:
         desc = self.desc
@@ -103,13 +104,14 @@ class Rows:
             statistics = Statistics(mean, operands["variance"].row_bytes, desc.use_global_stats)
         dst_row_bytes = 4 * rows.strides[DST]
         aligned = rows.extent == 1 or dst_row_bytes % (4 * lanes_of(self.isa)) == 0
-        streams = aligned and 4 * desc.dst.nelems() >= STREAMING_BYTES
+        streams = aligned and 4 * desc.dst.nelems() >= self.tuning.elementwise.streaming_bytes
         return LayerNormSpec(
             self.isa, rows.extent, row.extent, 4 * rows.strides[SRC], dst_row_bytes, desc.epsilon,
             not desc.rms, statistics, after, streams,
         )  # fmt: skip
 
 
-def cost(spec: LayerNormSpec) -> int:
+def cost(spec: LayerNormSpec, tuning: NormalizationTuning) -> int:
     """Expected cycles."""
-    return CALL_CYCLES + spec.rows * (ROW_CYCLES + VECTOR_CYCLES * -(-spec.elements // lanes_of(spec.isa)))
+    vectors = -(-spec.elements // lanes_of(spec.isa))
+    return tuning.call_cycles + spec.rows * (tuning.row_cycles + vectors * tuning.vector_cycles)

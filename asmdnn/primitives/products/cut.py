@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
-from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced
-from asmdnn.planning.order import TILES_TO_HIDE, Order, choose_order
+from asmdnn.planning.order import Order, choose_order
 from asmdnn.primitives.products.blocks import Block, choose_items
 from asmdnn.primitives.products.product import Panels, Product
 from asmdnn.primitives.products.target import Target
 
 LINE_BYTES = 64
-WEIGHTS_SHARE = 8  # of L2: weights that stay there whatever the order
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +46,8 @@ class Cut:
     def ahead_lines(self) -> int:
         """Cache lines of the next panel that each 8 steps prefetch, so that the tiles of a chunk bring all of it."""
         packed = isinstance(self.p.weights, Panels) and self.block.vectors == self.block.panel_vectors
-        if not packed or self.groups == 1 or self.chunk > TILES_TO_HIDE or set(self.items) - {1}:
+        few = self.chunk <= self.target.tuning.phases.tiles_to_hide
+        if not packed or self.groups == 1 or not few or set(self.items) - {1}:
             return 0
         return -(-8 * 4 * self.width // LINE_BYTES // self.chunk)
 
@@ -57,13 +56,15 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
     """The tiles of a product that is summed over these ranges of k."""
     sizes, width = balanced(p.m, block.rows), block.vectors * target.lanes
     groups, depth = -(-p.n // width), ranges[0][1]
-    order = choose_order(4 * p.m * depth, 4 * depth * width, groups, len(sizes), target.l2_bytes)
-    if WEIGHTS_SHARE * 4 * depth * p.n <= target.l2_bytes:  # they stay; what counts is to write dst along its rows
+    read = (4 * p.m * depth, 4 * depth * width)
+    order = choose_order(*read, groups, len(sizes), target.l2_bytes, target.tuning.phases)
+    if target.products.weights_share * 4 * depth * p.n <= target.l2_bytes:
+        # Weights stay whatever the order; what counts is to write dst along its rows.
         order = Order(groups, len(sizes))
     items = [1] if len(ranges) == 1 and p.batch and not p.others else []
     if items:
-        cycles = p.k * step_cycles(sizes[0], min(block.vectors, -(-p.n // target.lanes)), target.lanes)
-        items = choose_items(p, len(sizes) * groups, cycles)
+        cycles = p.k * target.step_cycles(sizes[0], min(block.vectors, -(-p.n // target.lanes)))
+        items = choose_items(p, len(sizes) * groups, cycles, target.products)
     elif p.batch:
         items = [1] * p.batch[-1]
     return Cut(p, block, target, sizes, groups, order.panels_at_once, -(-len(sizes) // order.chunks), items)

@@ -11,30 +11,21 @@ import numpy as np
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
-from asmdnn.planning.cost import CALL_CYCLES
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.blocks import L1_SETS_BYTES, SMALL_TILE_CYCLES
+from asmdnn.planning.tuning import L1_SETS_BYTES
 from asmdnn.primitives.products.product import Panels, Product
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.target import Target
 
-MOST_DEPTH = 8  # from here on there is more to multiply than to store, and tiles are as fast,
-STREAMED_DEPTH = 16  # from here on also if dst is written past the caches
-NEAR_BYTES = 16 << 10  # of weights, which each row of dst reads from L1 again
 L1_WAYS = 8
-SET_LINES = 6  # lines of weights in a set of L1, which has L1_WAYS and takes dst besides
-FEW_ROWS = 16  # read aliasing weights so seldom that no copy pays
-BLOCK_CYCLES = 20_000  # of a call
-MANY_BLOCKS = 1 << 5  # written out
-STREAMING_BYTES = 16 << 20  # a larger dst is written past the caches (Zen 3, 32 MiB of L3: 24 GB/s instead of 14)
 
 
 def check_outer(p: Product, target: Target) -> None:
     """Raise Refused unless the kernel takes it, and pays: columns for a step of it, and enough work for a call."""
-    x, chunk = p.weights, CHUNK * target.lanes
-    most = STREAMED_DEPTH if is_streaming(p, target.lanes) else MOST_DEPTH
+    x, chunk, by = p.weights, CHUNK * target.lanes, target.products
+    most = by.streamed_depth if is_streaming(p, target) else by.outer_depth
     if not 0 < p.k <= most:
         raise Refused(f"there are {p.k} steps of k, outer products are for 1 to {most}")
     if p.others or not target.ending.is_plain:
@@ -47,37 +38,41 @@ def check_outer(p: Product, target: Target) -> None:
         raise Refused("columns of weights lie apart")
     if p.n < chunk:
         raise Refused(f"dst has {p.n} columns, a step of outer products {chunk}")
-    if p.batch and p.m * row_cycles(p, p.n, target.lanes) < SMALL_TILE_CYCLES:
+    if p.batch and p.m * row_cycles(p, p.n, target.lanes) < by.small_tile_cycles:
         raise Refused("matrices of the batch are so small that they share calls of tiles")
 
 
-def weights_alias(p: Product, lanes: int) -> bool:
+def weights_alias(p: Product, target: Target) -> bool:
     """Whether more rows of weights share a set of L1 than it holds."""
-    if isinstance(p.weights, Panels) or p.m <= FEW_ROWS:
+    by = target.products
+    if isinstance(p.weights, Panels) or p.m <= by.few_rows:
         return False
-    widest = 4 * column_blocks(p, lanes)[0]
-    return p.k * max(gcd(p.weights.row_bytes, L1_SETS_BYTES), widest) > SET_LINES * L1_SETS_BYTES
+    widest = 4 * column_blocks(p, target)[0]
+    return p.k * max(gcd(p.weights.row_bytes, L1_SETS_BYTES), widest) > by.set_lines * L1_SETS_BYTES
 
 
-def src_aliases(p: Product) -> bool:
+def src_aliases(p: Product, target: Target) -> bool:
     """Whether more elements of a row of src do."""
-    is_apart = p.src.column_bytes > L1_SETS_BYTES // L1_WAYS and p.m > FEW_ROWS
-    return is_apart and p.k * gcd(p.src.column_bytes, L1_SETS_BYTES) > SET_LINES * L1_SETS_BYTES
+    by = target.products
+    is_apart = p.src.column_bytes > L1_SETS_BYTES // L1_WAYS and p.m > by.few_rows
+    return is_apart and p.k * gcd(p.src.column_bytes, L1_SETS_BYTES) > by.set_lines * L1_SETS_BYTES
 
 
-def column_blocks(p: Product, lanes: int) -> list[int]:
+def column_blocks(p: Product, target: Target) -> list[int]:
     """The columns of each block, such that its weights stay in L1."""
-    chunk = CHUNK * lanes
-    sizes = [chunk * x for x in balanced(-(-p.n // chunk), max(1, NEAR_BYTES // (4 * p.k * chunk)))]
+    chunk = CHUNK * target.lanes
+    most = max(1, target.products.outer_bytes // (4 * p.k * chunk))
+    sizes = [chunk * x for x in balanced(-(-p.n // chunk), most)]
     return [*sizes[:-1], p.n - sum(sizes[:-1])]
 
 
 def outer_phases(p: Product, target: Target) -> list[Phase]:
     """Kernels and records; rows of blocks, from left to right."""
-    widths, streaming = column_blocks(p, target.lanes), is_streaming(p, target.lanes)
-    height = max(1, BLOCK_CYCLES // row_cycles(p, widths[0], target.lanes))
+    by = target.products
+    widths, streaming = column_blocks(p, target), is_streaming(p, target)
+    height = max(1, by.outer_cycles // row_cycles(p, widths[0], target.lanes))
     phases: list[Phase] = []
-    for piece in pieces_of(p, height, p.n, MANY_BLOCKS // len(widths)):
+    for piece in pieces_of(p, (height, p.n), by.many_blocks // len(widths), by.round_records):
         made = outer_phase(piece.product, widths, height, target, streaming)
         phases += in_rounds([made], piece, ARGUMENTS, is_first=not phases)
     return phases
@@ -94,7 +89,7 @@ def outer_phase(p: Product, widths: list[int], most: int, target: Target, stream
         for width in widths:
             number = specs.setdefault(spec_of(p, height, width, target, streaming), len(specs))
             records.append(starts + np.array((number, *offsets(p, top, left)), np.int64))
-            cycles.append(height * row_cycles(p, width, target.lanes) + CALL_CYCLES)
+            cycles.append(height * row_cycles(p, width, target.lanes) + target.call_cycles)
             left += width
         top += height
     together = np.stack(records, 1).reshape(-1, 1 + len(ARGUMENTS))
@@ -148,8 +143,8 @@ def spec_of(p: Product, rows: int, columns: int, target: Target, streaming: bool
     )
 
 
-def is_streaming(p: Product, lanes: int) -> bool:
+def is_streaming(p: Product, target: Target) -> bool:
     """Whether dst is so large that no cache holds it, every row is aligned when the first is, and written once."""
     size = 4 * p.m * p.n * int(np.prod(p.batch, dtype=np.int64))
-    aligned = all(step % (4 * lanes) == 0 for step in (p.dst.row_bytes, *p.dst.batch_bytes))
-    return size > STREAMING_BYTES and aligned
+    aligned = all(step % (4 * target.lanes) == 0 for step in (p.dst.row_bytes, *p.dst.batch_bytes))
+    return size > target.products.streaming_bytes and aligned

@@ -14,27 +14,23 @@ from asmdnn.generators.dot.dots import STRIP, DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.cost import CALL_CYCLES
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, merged, records_of, views
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.blocks import DEPTH_STEP, FEW_TILES, depths_of
+from asmdnn.planning.tuning import ProductTuning
+from asmdnn.primitives.products.blocks import DEPTH_STEP, depths_of
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import NO_ENDING, Target
 
 PARTIAL, ONE = "partial sums", "one"
-ROW_RANGE, LEAST_ROW, ROW_COLUMNS = 32, 128, 4096  # rows at a time, columns worth it, columns whose sums stay in L1
-LEAST_DOT = 8  # vectors of a row, and rows, that are worth adding up lanes
-DOTS_ELEMENTS = 1 << 15  # of src that a call reads
-MANY_DOTS = 1 << 9  # records that are written out
 ONE_BITS = 0x3F800000  # 1.0f
 
 
 def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
     """Partial sums over ranges of k into scratch, side by side; then their sum."""
-    ranges = depths_of(p.k, -(-p.k // DEPTH_STEP // splits))
+    ranges = depths_of(p.k, -(-p.k // DEPTH_STEP // splits), target.products)
     size, at = 4 * p.m * p.n, 0
     partial = assembly.room(PARTIAL, len(ranges) * size)
     parts = list[Phase]()
@@ -53,8 +49,9 @@ def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
 
 def rows_of_weights(assembly: Assembly, p: Product, target: Target) -> None:
     """A vector times row-major weights: ranges of whole rows, as partial sums, then their sum."""
-    ranges = depths_of(p.k, max(ROW_RANGE // DEPTH_STEP, -(-p.k // DEPTH_STEP // FEW_TILES)))
-    widths = balanced(p.n, ROW_COLUMNS)
+    by = target.products
+    ranges = depths_of(p.k, max(by.vector_rows // DEPTH_STEP, -(-p.k // DEPTH_STEP // by.few_tiles)), by)
+    widths = balanced(p.n, by.vector_near)
     specs: dict[GemvSpec, int] = {}
     records, cycles = [], []
     for i, (begin, end) in enumerate(ranges):
@@ -67,7 +64,7 @@ def rows_of_weights(assembly: Assembly, p: Product, target: Target) -> None:
                 "dst": 4 * (i * p.n + at),
             }
             records.append(records_of(ARGUMENTS, columns, specs.setdefault(spec, len(specs))))
-            cycles.append(width * (end - begin) // 8 + CALL_CYCLES)
+            cycles.append(width * (end - begin) // 8 + target.call_cycles)
             at += width
     partial = assembly.room(PARTIAL, 4 * len(ranges) * p.n)
     assembly.add([partial_phase(p, partial, tuple(specs), records, cycles)], "rows")
@@ -76,11 +73,11 @@ def rows_of_weights(assembly: Assembly, p: Product, target: Target) -> None:
 
 def dots(assembly: Assembly, p: Product, target: Target) -> None:
     """Rows of src times a vector: what every lane sums, then the sum of the lanes."""
-    row = 4 * target.lanes
+    row, by = 4 * target.lanes, target.products
     partial = assembly.room(PARTIAL, p.m * row)
-    most = max(STRIP, DOTS_ELEMENTS // p.k)
+    most = max(STRIP, by.dot_elements // p.k)
     phases: list[Phase] = []
-    for piece in pieces_of(replace(p, dst=Matrix(partial, 0, (), row, 4)), most, 1, MANY_DOTS):
+    for piece in pieces_of(replace(p, dst=Matrix(partial, 0, (), row, 4)), (most, 1), by.many_dots, by.round_records):
         made = dots_phase(piece.product, most, target)
         phases += in_rounds([made], piece, ARGUMENTS, is_first=not phases)
     assembly.add(phases, "dots")
@@ -100,7 +97,7 @@ def dots_phase(p: Product, most: int, target: Target) -> Phase:
             "dst": p.dst.start_bytes + at * p.dst.row_bytes,
         }
         records.append(records_of(ARGUMENTS, columns, specs.setdefault(spec, len(specs))))
-        cycles.append(rows * p.k // target.lanes + CALL_CYCLES)
+        cycles.append(rows * p.k // target.lanes + target.call_cycles)
         at += rows
     return partial_phase(p, p.dst.buffer, tuple(specs), records, cycles)
 
@@ -138,26 +135,28 @@ def sum_of_rows(assembly: Assembly, x: Matrix, rows: int, columns: int, dst: Mat
     return Product((), 1, columns, rows, ones(assembly, 0), x, dst)
 
 
-def check_rows(p: Product) -> None:
+def check_rows(p: Product, tuning: ProductTuning) -> None:
     """Raise Refused unless it is one row of dst times many row-major weights, of which each is used once."""
     if p.m != 1 or p.batch:
         raise Refused("dst is more than a single row")
     if isinstance(p.weights, Panels) or p.weights.column_bytes != 4:
         raise Refused("rows of weights are not dense")
-    if p.k < ROW_RANGE or p.n < LEAST_ROW:
-        raise Refused(f"weights are {p.k} rows of {p.n}, this is for {ROW_RANGE} of {LEAST_ROW} or more")
+    rows, columns = tuning.vector_rows, tuning.vector_columns
+    if p.k < rows or p.n < columns:
+        raise Refused(f"weights are {p.k} rows of {p.n}, this is for {rows} of {columns} or more")
 
 
-def as_dots(p: Product, lanes: int) -> Product:
+def as_dots(p: Product, target: Target) -> Product:
     """The product, or its transpose, as many rows of src, each a stream, times one vector.  Raises Refused."""
-    if isinstance(p.weights, Matrix) and reads_dots(turned := p.transposed(p.weights), lanes):
+    if isinstance(p.weights, Matrix) and reads_dots(turned := p.transposed(p.weights), target):
         return turned
-    if not reads_dots(p, lanes):
-        raise Refused(f"it is no matrix of {LEAST_DOT} or more dense rows of {LEAST_DOT} vectors times a dense vector")
+    if not reads_dots(p, target):
+        rows, vectors = target.products.dot_rows, target.products.dot_vectors
+        raise Refused(f"it is no matrix of {rows} or more dense rows of {vectors} vectors times a dense vector")
     return p
 
 
-def reads_dots(p: Product, lanes: int) -> bool:
-    x = p.weights
+def reads_dots(p: Product, target: Target) -> bool:
+    x, by = p.weights, target.products
     vector = isinstance(x, Matrix) and x.row_bytes == 4 and p.n == 1 and not p.batch
-    return vector and p.src.column_bytes == 4 and p.k >= LEAST_DOT * lanes and p.m >= LEAST_DOT
+    return vector and p.src.column_bytes == 4 and p.k >= by.dot_vectors * target.lanes and p.m >= by.dot_rows

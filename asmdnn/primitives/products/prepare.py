@@ -7,7 +7,7 @@ from math import prod
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.blocks import L1_SETS_BYTES
+from asmdnn.planning.tuning import L1_SETS_BYTES, ProductTuning
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices_desc
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
@@ -16,8 +16,6 @@ from asmdnn.types import f32
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 TILE_ROWS = 24  # the most that a tile has
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
-ALIAS_ROWS, ALIAS_COLUMNS = 16, 512  # of products that gain 2 to 7% from a copy of src whose rows do not
-ALIAS_COPY_BYTES = 64 << 20  # more memory than that is not worth the gain
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +87,19 @@ def with_dense_operands(assembly: Assembly, p: Product) -> Product:
 
 def with_near_src(assembly: Assembly, p: Product) -> Product:
     """The product with a copy of src, where reading that in place costs more."""
-    if not src_needs_pack(p):
+    if not src_needs_pack(p, assembly.tuning.products):
         return p
     return replace(p, src=dense_copy(assembly, p, p.src, p.k, ("src", "pack_src")))
 
 
-def src_needs_pack(p: Product) -> bool:
+def src_needs_pack(p: Product, tuning: ProductTuning) -> bool:
     """Whether reading src in place costs more than a copy: its elements of a row lie apart, and it is read often, or
     all rows of a tile share the sets of L1, and it is read more often still."""
-    apart = p.src.column_bytes not in (0, 4) and p.k > 8 and p.n >= 64
+    apart = p.src.column_bytes not in (0, 4) and p.k > tuning.apart_depth and p.n >= tuning.apart_columns
     alias = p.src.column_bytes == 4 and p.src.row_bytes > 0 and p.src.row_bytes % L1_SETS_BYTES == 0
     size = 4 * p.m * p.k * prod(p.batch)
-    return apart or (alias and p.m >= ALIAS_ROWS and p.n >= ALIAS_COLUMNS and size <= ALIAS_COPY_BYTES)
+    often = p.m >= tuning.alias_rows and p.n >= tuning.alias_columns
+    return apart or (alias and often and size <= tuning.alias_copy_bytes)
 
 
 def dense_copy(assembly: Assembly, p: Product, x: Matrix, columns: int, names: tuple[str, str]) -> Matrix:

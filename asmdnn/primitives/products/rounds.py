@@ -11,9 +11,6 @@ from math import prod
 from asmdnn.planning.phase import Phase, Repeat
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 
-MANY = 1 << 14  # records that are all written out
-ROUND = 1 << 12  # of more, those of a round
-
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -23,23 +20,25 @@ class Piece:
     loops: tuple[tuple[int, dict[str, int]], ...] = ()
 
 
-def pieces_of(p: Product, rows: int, columns: int, most: int = MANY) -> list[Piece]:
-    """The product if it has at most `most` tiles of rows x columns, else pieces of rounds of fewer.
+def pieces_of(p: Product, tile: tuple[int, int], most: int, together: int) -> list[Piece]:
+    """The product if it has at most `most` tiles of (rows, columns), else pieces of rounds of at most `together`.
 
     Pieces are of whole tiles, but for the last ones.
     """
+    rows, columns = tile
     units = [*p.batch, p.m // rows, p.n // columns]
     tiles = -(-p.m // rows) * -(-p.n // columns) * prod(p.batch)
     axis = max(range(len(units)), key=units.__getitem__)
     if tiles <= most or units[axis] < 2:
         return [Piece(p)]
-    together = max(1, min(most, ROUND) * units[axis] // tiles)
-    times, size = units[axis] // together, together * [*[1] * len(p.batch), rows, columns][axis]
+    steps_of_one = max(1, min(most, together) * units[axis] // tiles)
+    times, size = units[axis] // steps_of_one, steps_of_one * [*[1] * len(p.batch), rows, columns][axis]
     found = []
-    for piece in pieces_of(part(p, axis, 0, size), rows, columns, most):
+    for piece in pieces_of(part(p, axis, 0, size), tile, most, together):
         found.append(replace(piece, loops=((times, steps(p, axis, size)), *piece.loops)))
     end = [*p.batch, p.m, p.n][axis]
-    return found + (pieces_of(part(p, axis, times * size, end), rows, columns, most) if times * size < end else [])
+    rest = pieces_of(part(p, axis, times * size, end), tile, most, together) if times * size < end else []
+    return found + rest
 
 
 def part(p: Product, axis: int, begin: int, end: int) -> Product:

@@ -13,8 +13,6 @@ from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.products.tile_specs import Step, steps_of
 
-MANY_RANGES = 64  # of k, whose records are written out once for all equal ones
-
 
 def schedule(p: Product, target: Target, one_range: bool = False) -> list[Phase]:
     """A phase for each range of k; each continues the one before.  dst's columns are dense."""
@@ -23,7 +21,8 @@ def schedule(p: Product, target: Target, one_range: bool = False) -> list[Phase]
     ranges = [(0, p.k)] if whole else choose_ranges(p, block, target)
     steps = list(steps_of(ranges, p.bias is not None, ending, ending.on_registers(p.others, target.lanes)))
     phases: list[Phase] = []
-    for piece in pieces_of(p, block.rows, block.vectors * target.lanes):
+    by = target.products
+    for piece in pieces_of(p, (block.rows, block.vectors * target.lanes), by.written_out, by.round_records):
         tiles = cut(piece.product, block, target, ranges)
         phases += in_rounds(phases_of(tiles, steps), piece, tiles.arguments, is_first=not phases)
     return phases
@@ -35,10 +34,11 @@ def phases_of(tiles: Cut, steps: Sequence[Step]) -> list[Phase]:
     Where there are very many, those of equal kernels share their records: only their views lie further.
     """
     specs: dict[MatmulTileSpec, int] = {}
+    shared = len(steps) > tiles.target.products.many_ranges
     made: dict[Step, Laid] = {}
     starts = []
     for step in steps:
-        key = replace(step, begin=0, end=step.end - step.begin) if len(steps) > MANY_RANGES else step
+        key = replace(step, begin=0, end=step.end - step.begin) if shared else step
         if key not in made:
             made[key] = tile_records(tiles, key, specs)
         starts.append((made[key], step.begin - key.begin))

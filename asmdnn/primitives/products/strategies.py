@@ -8,7 +8,6 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import (
-    FEW_ROW_TILES,
     choose_block,
     choose_splits,
     columns_are_apart,
@@ -26,8 +25,6 @@ from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.types import f32
 
-GROUP_L2 = 4  # weights are packed a group at a time that fills so many L2s; twice that where packing takes longest
-
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
@@ -39,26 +36,26 @@ class Strategy:
 
 
 def check_dots(p: Product, target: Target) -> None:
-    as_dots(p, target.lanes)
+    as_dots(p, target)
 
 
 def add_dots(assembly: Assembly, p: Product, target: Target) -> None:
     """A matrix times a vector: every row of the matrix is a stream."""
-    dots(assembly, as_dots(p, target.lanes), target)
+    dots(assembly, as_dots(p, target), target)
 
 
 def add_outer(assembly: Assembly, p: Product, target: Target) -> None:
     """A product of few steps of depth, dst row after row."""
-    if src_aliases(p):
+    if src_aliases(p, target):
         p = replace(p, src=dense_copy(assembly, p, p.src, p.k, ("src", "pack_src")))
-    if weights_alias(p, target.lanes):
+    if weights_alias(p, target):
         ((part, columns),) = groups(assembly, p, target, at_once=True)
         p = packed(assembly, part, columns)
     assembly.add(outer_phases(p, target), "outer")
 
 
 def check_vector(p: Product, target: Target) -> None:
-    check_rows(p)
+    check_rows(p, target.products)
 
 
 def add_rows(assembly: Assembly, p: Product, target: Target) -> None:
@@ -79,7 +76,7 @@ def check_worth_packing(p: Product, target: Target) -> None:
     if isinstance(p.weights, Panels):
         raise Refused("weights are in panels already")
     block = choose_block(p, target)
-    if not columns_are_apart(p) and not reads_weights_often(p, block):
+    if not columns_are_apart(p) and not reads_weights_often(p, block, target.products):
         tiles = -(-p.m // block.rows)
         raise Refused(f"{p.k} x {p.n} weights, read by {tiles} tiles of rows, are not worth packing")
 
@@ -92,7 +89,8 @@ def add_packing_tiles(assembly: Assembly, p: Product, target: Target) -> None:
         packing = replace(part, packed=columns)
         sizes = runs_of(p.m, choose_block(packing, target).rows)
         tiles = sum(times for _, times in sizes)
-        first, one_range = packing.rows(0, sizes[0][0]), tiles > FEW_ROW_TILES or not packs_aliases(packing)
+        first = packing.rows(0, sizes[0][0])
+        one_range = tiles > target.products.few_row_tiles or not packs_aliases(packing)
         assembly.add(schedule(first, target, one_range), "packing_tiles", "tiles")
         if first.m < p.m:
             assembly.add(schedule(replace(part.rows(first.m, p.m), weights=columns), target))
@@ -118,7 +116,7 @@ def is_packed_before(p: Product, target: Target) -> bool:
     """Whether weights are packed by a phase of its own, because tiles cannot read or must not pack them."""
     if isinstance(p.weights, Panels) or not (p.weights.column_bytes != 4 or shares_weights(p)):
         return False
-    return columns_are_apart(p) or reads_weights_often(p, choose_block(p, target))
+    return columns_are_apart(p) or reads_weights_often(p, choose_block(p, target), target.products)
 
 
 def add_packed(assembly: Assembly, p: Product, target: Target) -> None:
@@ -141,11 +139,11 @@ def add_tiles(assembly: Assembly, p: Product, target: Target) -> None:
 
 def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Iterator[tuple[Product, Panels]]:
     """The product in groups of columns, and where in scratch each group's weights are to be packed."""
-    x, width = p.weights, panel_columns(p.n, target.lanes)
+    x, by, width = p.weights, target.products, panel_columns(p.n, target.lanes)
     assert isinstance(x, Matrix)
     panels, panel_bytes = -(-p.n // width), 4 * p.k * width
-    few = p.m <= FEW_ROW_TILES * choose_block(p, target).rows
-    group = GROUP_L2 * (1 + few) * target.l2_bytes
+    few = p.m <= by.few_row_tiles * choose_block(p, target).rows
+    group = by.group_l2 * (1 + few) * target.l2_bytes
     most = panels if at_once else max(1, group // max(panel_bytes, 1))
     begin = 0
     for size in balanced(panels, most):

@@ -7,6 +7,8 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.cost import step_cycles
+from asmdnn.planning.tuning import ProductTuning, Tuning
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.products.product import Matrix
@@ -48,17 +50,30 @@ NO_ENDING = Ending()
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """isa: the level of the kernels, and lanes its f32 elements in a vector; l2_bytes: of a thread."""
+    """isa: the level of the kernels, and lanes its f32 elements in a vector; l2_bytes: of a thread; tuning: of all."""
 
     isa: str
     l2_bytes: int
+    tuning: Tuning
     ending: Ending = NO_ENDING
     lanes: int = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lanes", lanes_of(self.isa))
 
+    @property
+    def products(self) -> ProductTuning:
+        return self.tuning.products
+
+    @property
+    def call_cycles(self) -> int:
+        return self.tuning.phases.call_cycles
+
+    def step_cycles(self, rows: int, vectors: int) -> float:
+        """Cycles for one step of k of a block of accumulators."""
+        return step_cycles(rows, vectors, self.lanes, self.tuning.phases)
+
 
 def target_of(engine: Engine, ending: Ending = NO_ENDING) -> Target:
     """What an engine's products are planned for."""
-    return Target(dot_level(F32, engine.isa), engine.l2_bytes, ending)
+    return Target(dot_level(F32, engine.isa), engine.l2_bytes, engine.tuning, ending)

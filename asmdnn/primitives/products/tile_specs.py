@@ -8,7 +8,6 @@ import numpy as np
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import Bias, Items
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.planning.cost import CALL_CYCLES, step_cycles
 from asmdnn.planning.depths import make_depths
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.products.blocks import packs_aliases, prefetches_columns
@@ -16,10 +15,6 @@ from asmdnn.primitives.products.cut import LINE_BYTES, Cut
 from asmdnn.primitives.products.product import Panels
 from asmdnn.primitives.products.target import Ending
 
-STREAM_BYTES = 1024  # panels that a single row of dst reads are prefetched so far ahead
-STREAM_ROWS = 16  # and weights that are not packed so many rows ahead
-MAX_STREAM_BYTES = 1 << 24
-FEW_WEIGHTS = 64 * 64  # which stay in L1
 ONE_ITEM = Items(1, 0, 0, 0, 0)
 
 
@@ -49,14 +44,14 @@ def steps_of(
 
 def specs_of(cut: Cut, step: Step, items: int, specs: dict[MatmulTileSpec, int]) -> tuple[Int64, Int64]:
     """int64[groups, sizes]: the number of the spec in `specs`, and the cycles that a call is expected to take."""
-    lanes, sizes = cut.target.lanes, sorted(set(cut.sizes), reverse=True)
+    target, sizes = cut.target, sorted(set(cut.sizes), reverse=True)
     spec_of, cycles = (np.empty((cut.groups, len(sizes)), np.int64) for _ in range(2))
     last = cut.p.n - (cut.groups - 1) * cut.width
     for users, columns in ((slice(0, cut.groups - 1), cut.width), (slice(cut.groups - 1, cut.groups), last)):
         for i, rows in enumerate(sizes if users.start < users.stop else ()):
             spec = tile_spec(cut, step, rows, columns, items)
             spec_of[users, i] = specs.setdefault(spec, len(specs))
-            cycles[users, i] = items * (spec.depth * step_cycles(rows, spec.vectors, lanes) + CALL_CYCLES)
+            cycles[users, i] = items * (spec.depth * target.step_cycles(rows, spec.vectors) + target.call_cycles)
     return spec_of, cycles
 
 
@@ -91,13 +86,13 @@ def tile_spec(cut: Cut, step: Step, rows: int, columns: int, items: int) -> Matm
 
 def stream_bytes(cut: Cut, depth: int) -> int:
     """How far ahead of their use weights are prefetched that no tile before has brought."""
-    p, block = cut.p, cut.block
+    p, block, by = cut.p, cut.block, cut.target.products
     if isinstance(p.weights, Panels):
-        return STREAM_BYTES if cut.sizes == [1] and block.vectors > block.panel_vectors else 0
-    if prefetches_columns(p, block) or (packs_aliases(p) and depth < p.k):
+        return by.stream_bytes if cut.sizes == [1] and block.vectors > block.panel_vectors else 0
+    if prefetches_columns(p, block, by) or (packs_aliases(p) and depth < p.k):
         return max(LINE_BYTES, 4 * cut.width)  # of the same rows: in pages in use
-    ahead = STREAM_ROWS * p.weights.row_bytes
-    return ahead if p.k * p.n >= FEW_WEIGHTS and ahead <= MAX_STREAM_BYTES else 0
+    ahead = by.stream_rows * p.weights.row_bytes
+    return ahead if p.k * p.n >= by.few_weights and ahead <= by.most_stream_bytes else 0
 
 
 def item_steps(cut: Cut, items: int, bias: bool) -> Items:

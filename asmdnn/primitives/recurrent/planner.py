@@ -27,10 +27,11 @@ from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, RecurrentForward
 from asmdnn.primitives.recurrent.formats import kernel_formats, passed_formats
-from asmdnn.primitives.recurrent.layer import BIAS, GATES, Layer
+from asmdnn.primitives.recurrent.layer import BIAS, GATES, Layer, gates_field
 from asmdnn.primitives.recurrent.rows import Rows, Time, runs_of
 from asmdnn.primitives.recurrent.stages import stages_of
 from asmdnn.primitives.recurrent.steps import Field, Steps
+from asmdnn.primitives.recurrent.workspace import parts_of, regions_of, workspace_desc
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.types import f32
 
@@ -44,6 +45,8 @@ def plan(desc: RecurrentForward, attr: Attr, engine: Engine) -> Plan:
     """Plan a recurrent layer.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
+    if desc.is_training and desc.lengths and len(set(desc.lengths)) > 1 and not desc.sizes.concatenated:
+        raise Refused("forward_training takes sequences of different lengths concatenated only: src_layer of two dims")
     passed = passed_formats(desc, lanes_of(f32_dot_level(engine.isa)))
     for name, tensor in passed.items():
         if tensor.dtype != f32:
@@ -51,7 +54,7 @@ def plan(desc: RecurrentForward, attr: Attr, engine: Engine) -> Plan:
         if tensor.may_overlap and name.startswith("dst"):
             raise Refused(f"{name} has elements that share a place")
     formats = kernel_formats(desc, passed, target_of(engine).lanes)
-    return between_reorders(Planner(desc, formats, engine).plan(), passed)
+    return between_reorders(Planner(desc, formats, engine).plan(), passed, engine.tuning)
 
 
 class Planner:
@@ -61,18 +64,23 @@ class Planner:
         self.desc, self.tensors, self.engine, self.target = desc, tensors, engine, target_of(engine)
         self.sizes = s = desc.sizes
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
-        self.assembly, self.steps = Assembly(), Steps()
+        self.assembly, self.steps = Assembly(engine.tuning), Steps(engine.tuning)
+        self.regions = regions_of(desc, self.target.lanes) if desc.is_training else {}
 
     def plan(self) -> Plan:
         self.pack_bias()
         x, channels = self.time.layer("src_layer", self.tensors["src_layer"]), self.sizes.src
         for number in range(self.sizes.layers):
             x, channels = self.add_layer(number, x, channels), self.sizes.dst
-        outputs = tuple(name for name in self.tensors if name.startswith("dst"))
+        tensors = dict(self.tensors)
+        workspace = workspace_desc(self.desc, self.target.lanes) if self.desc.is_training else None
+        if workspace is not None:
+            tensors["workspace"] = workspace
+        outputs = tuple(name for name in tensors if name.startswith("dst") or name == "workspace")
         self.assembly.phases = list(flushing(self.assembly.phases))
         used = {view.buffer for phase in self.assembly.phases for view in phase.arguments}
         self.assembly.scratch = {name: size for name, size in self.assembly.scratch.items() if name in used}
-        return self.assembly.plan(f"recurrent:{self.target.isa}", self.tensors, outputs)
+        return self.assembly.plan(f"recurrent:{self.target.isa}", tensors, outputs)
 
     def pack_bias(self) -> None:
         """The bias in the order of the gates of a step: a vector of units of each, then the next vector."""
@@ -90,13 +98,13 @@ class Planner:
         if number == s.layers - 1:
             out = self.time.layer("dst_layer", self.tensors["dst_layer"])
         else:
-            out = self.scratch(f"layer {number % 2}", s.dst)
+            out = self.kept("layer", number) or self.scratch(f"layer {number % 2}", s.dst)
         outs = []
         for direction in range(s.directions):
             backwards = direction == 1 or desc.direction == "unidirectional_right2left"
             h = out.further(4 * direction * s.out)
             if desc.direction == "bidirectional_sum":
-                h = self.scratch(f"direction {direction}", s.out)
+                h = self.kept("direction", number, direction) or self.scratch(f"direction {direction}", s.out)
             outs.append(h)
             self.add_direction(number, direction, backwards, x, channels, h)
         if desc.direction == "bidirectional_sum":
@@ -105,8 +113,8 @@ class Planner:
 
     def add_direction(self, number: int, direction: int, backwards: bool, x: Rows, channels: int, h: Rows) -> None:
         """A layer in one direction."""
-        c = self.place_of_c() if isinstance(self.desc, LSTMForward) else h
-        fields = self.fields()
+        c = self.place_of_c(number, direction) if isinstance(self.desc, LSTMForward) else h
+        fields = self.fields(number, direction)
         layer = Layer(
             self.desc, self.tensors, self.time, self.target, number, direction, backwards, x, channels, h, c, fields
         )
@@ -121,26 +129,41 @@ class Planner:
         self.keep_final(layer, "dst_iter", h)
         self.keep_final(layer, "dst_iter_c", c)
 
-    def place_of_c(self) -> Rows:
-        """c is updated in place, in the final state if there is one layer and direction."""
+    def place_of_c(self, number: int, direction: int) -> Rows:
+        """c is updated in place, in the final state if there is one layer and direction; in training it is kept."""
         s, final = self.sizes, self.tensors.get("dst_iter_c")
+        kept = self.kept("c", number, direction)
+        if kept:
+            return kept
         if self.time.is_even and final is not None and s.layers * s.directions == 1:
             return Rows("dst_iter_c", (4 * final.offset0,), 4 * final.strides[2])
         return self.of_step("c", s.hidden)
 
-    def fields(self) -> dict[str, Field]:
-        """What cells leave to the next stage of the step."""
+    def fields(self, number: int, direction: int) -> dict[str, Field]:
+        """What cells leave to the next stage of the step, and to the backward pass."""
         names: tuple[str, ...] = ()
         if isinstance(self.desc, GRUForward):
             names = ("update", "reset")
         elif isinstance(self.desc, LSTMForward) and self.desc.weights_projection is not None:
             names = ("unprojected",)
-        return {name: Field(self.of_step(name, self.sizes.hidden), 4 * self.target.lanes) for name in names}
+        lanes, units = self.target.lanes, self.sizes.hidden
+        rows = {name: self.kept(name, number, direction) or self.of_step(name, units) for name in names}
+        found = {name: Field(x, 4 * lanes) for name, x in rows.items()}
+        gates = self.kept("gates", number, direction)
+        return found if gates is None else {**found, "workspace": gates_field(gates, parts_of(self.desc), lanes)}
+
+    def kept(self, name: str, number: int, direction: int = 0) -> Rows | None:
+        """The rows of a region of the workspace; None if it has none of that name."""
+        region = self.regions.get(name)
+        if region is None:
+            return None
+        return self.time.dense("workspace", 4 * region.columns, region.at(number, direction))
 
     def of_step(self, name: str, channels: int) -> Rows:
-        """Scratch that is overwritten in every step; where sequences end at different ones, every step has its own."""
+        """Scratch that is overwritten in every step.  Where sequences end at different ones, every step has its own, in
+        every layer and direction: what a sequence has not written stays so."""
         if not self.time.is_even:
-            return self.scratch(name, channels)
+            return self.scratch(f"{name} {len(self.assembly.scratch)}", channels)
         self.assembly.scratch[name] = 4 * self.sizes.sequences * channels
         return Rows(name, (0,), 4 * channels)
 
@@ -168,11 +191,16 @@ class Planner:
         """The sum of both directions; of steps behind a sequence's end that of zeros."""
         dims = self.tensors["dst_layer"].dims
         dense = MemoryDesc(dims, f32, LETTERS[: len(dims)])
-        dst = self.tensors["dst_layer"] if out.buffer == "dst_layer" else dense
+        is_last = out.buffer == "dst_layer"
+        dst = self.tensors["dst_layer"] if is_last else dense
         answer = add_plan(BinaryForward("add", dense, dense, dst), NO_ATTR, self.engine)
         assert isinstance(answer, Plan)
-        names = {"src0": outs[0].buffer, "src1": outs[1].buffer, "dst": out.buffer}
-        self.assembly.add_plan(answer, {name: View(buffer) for name, buffer in names.items()})
+        places = {
+            "src0": outs[0].view(0),
+            "src1": outs[1].view(0),
+            "dst": View("dst_layer") if is_last else out.view(0),
+        }
+        self.assembly.add_plan(answer, places)
 
     def add_zeros(self, rows: Rows, channels: int) -> None:
         """Zeros in the steps behind a sequence's end."""

@@ -85,9 +85,7 @@ def sizes_of(tensors: Mapping[str, MemoryDesc], gates: int, direction: str, leng
         steps, sequences = tensors["src_layer"].dims[:2]
         rows = steps * sequences
     if layers > 1 and src != dst:
-        raise InvalidArguments(
-            f"weights_layer has dims[2] of {src}, several layers need that of dst_layer: {dst}"
-        )
+        raise InvalidArguments(f"weights_layer has dims[2] of {src}, several layers need that of dst_layer: {dst}")
     return Sizes(steps, sequences, rows, layers, directions, src, gates, hidden, out, dst, concatenated)
 
 
@@ -110,8 +108,6 @@ def check_tensors(tensors: Mapping[str, MemoryDesc], sizes: Sizes, bias_rows: in
     }
     for name, desc in tensors.items():
         if 0 in desc.dims:
-            raise InvalidArguments(
-                f"{name} has dims {desc.dims}, none may be 0"
-            )
+            raise InvalidArguments(f"{name} has dims {desc.dims}, none may be 0")
         if desc.dims != wanted[name]:
             raise InvalidArguments(f"{name} has dims {desc.dims}, the other arguments make it {wanted[name]}")

@@ -10,15 +10,13 @@ from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.generators.recurrent.tile import UNROLL, RecurrentTileSpec
 from asmdnn.generators.recurrent.tile_shape import BLOCKS, Operand
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.planning.cost import CALL_CYCLES, step_cycles
+from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, View, records_of, views
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.recurrent.rows import Rows, Runs
 
-FUNCTION_CYCLES = 12  # of a gate of a vector of units, behind the products
 LATENCY_SUMS = 8  # independent sums hide the latency of a multiply
-ALONE_CYCLES = 3000  # a phase that takes fewer is over before a second thread has come
-AHEAD_BYTES = 1 << 20  # fewer weights stay in L2, or come from L3 in time
 MOST_VECTORS = {"avx2": 8, "avx512_core": 4}  # of weights that one row reads at a time: so many streams
 TOGETHER = {"avx2": 3, "avx512_core": 6}  # vectors whose cells fill the ports; more only take registers
 KEPT_TOGETHER = {"avx2": 2, "avx512_core": 4}
@@ -81,25 +79,26 @@ class Stage:
 class Steps:
     """Phases of stages; steps that differ only in where they read and write share their records."""
 
-    def __init__(self) -> None:
+    def __init__(self, tuning: Tuning) -> None:
+        self.tuning = tuning
         self.known: dict[tuple[Stage, Runs, bool], Phase] = {}
 
     def phase(self, stage: Stage, runs: Runs, src: View, places: Mapping[str, View], backwards: bool) -> Phase:
         """The phase of a stage for some rows; places: where step and operands lie."""
         key = stage, runs, backwards
         if key not in self.known:
-            self.known[key] = template(*key)
+            self.known[key] = template(*key, self.tuning)
         names = {f"{name} of step": view for name, view in places.items()}
         weights = stage.weights.view
         return self.known[key].on({**names, "src of step": src, "weights of step": weights})
 
 
-def template(stage: Stage, runs: Runs, backwards: bool) -> Phase:
+def template(stage: Stage, runs: Runs, backwards: bool, tuning: Tuning) -> Phase:
     """The records of a stage; `backwards` walks every thread's panels from the last one, which the step before has
     left in its L2."""
-    vectors, tiles = tiles_of(stage, runs)
+    vectors, tiles = tiles_of(stage, runs, tuning)
     columns = vectors * form_of(stage.cell).gates
-    lines = ahead_lines(stage, columns, len(tiles))
+    lines = ahead_lines(stage, columns, len(tiles)) if stage.weights_bytes >= tuning.recurrent.ahead_bytes else 0
     first = np.arange(0, stage.panels, vectors)
     rest = stage.units - int(first[-1]) * stage.lanes
     numbers: dict[RecurrentTileSpec, int] = {}
@@ -114,9 +113,10 @@ def template(stage: Stage, runs: Runs, backwards: bool) -> Phase:
     share = lines * LINE_BYTES * (stage.weights.depth // UNROLL) * np.arange(len(tiles))
     offsets["ahead"] = (first[following] * stage.weights.panel_bytes)[:, None] + share
     records = records_of(names, {name: offset.ravel() for name, offset in offsets.items()}, kernel.ravel())
-    cycles = np.array([cycles_of(spec) for spec in specs], np.int32)[kernel.ravel()]
+    cycles = np.array([cycles_of(spec, tuning) for spec in specs], np.int32)[kernel.ravel()]
     buffers = [f"{name} of step" for name in names[:-1]] + ["weights of step" if lines else ""]
-    return Phase(specs, views(buffers), records, cycles, alone=int(cycles.sum()) < ALONE_CYCLES, backwards=backwards)
+    alone = int(cycles.sum()) < tuning.recurrent.alone_cycles
+    return Phase(specs, views(buffers), records, cycles, alone=alone, backwards=backwards)
 
 
 def offsets_of(stage: Stage, first: Int64, row: Int64) -> dict[str, Int64]:
@@ -131,7 +131,7 @@ def offsets_of(stage: Stage, first: Int64, row: Int64) -> dict[str, Int64]:
     return offsets
 
 
-def tiles_of(stage: Stage, runs: Runs) -> tuple[int, list[tuple[int, int]]]:
+def tiles_of(stage: Stage, runs: Runs, tuning: Tuning) -> tuple[int, list[tuple[int, int]]]:
     """Vectors of units at a time, and (first row, rows) of tiles: those that are expected to be fastest."""
     gates = form_of(stage.cell).gates
     if max(count for _, count in runs) == 1:
@@ -142,7 +142,7 @@ def tiles_of(stage: Stage, runs: Runs) -> tuple[int, list[tuple[int, int]]]:
     for vectors in (n for n in VECTORS if n * gates in blocks and (n == 1 or n <= stage.panels)):
         columns = vectors * gates
         tiles = [x for run in runs for x in in_tiles(*run, blocks[columns])]
-        step = sum(step_cycles(rows, columns, stage.lanes) for _, rows in tiles)
+        step = sum(step_cycles(rows, columns, stage.lanes, tuning.phases) for _, rows in tiles)
         cuts.append((step * -(-stage.panels // vectors), vectors, tiles))
     _, vectors, tiles = min(cuts)
     return vectors, tiles
@@ -179,14 +179,14 @@ def tile(stage: Stage, rows: int, units: int, columns: int, lines: int) -> Recur
 
 def ahead_lines(stage: Stage, columns: int, tiles: int) -> int:
     """A share of the next panel that each of several tiles prefetches, for every UNROLL steps of depth."""
-    if tiles == 1 or stage.weights_bytes < AHEAD_BYTES:
+    if tiles == 1:
         return 0
     return -(-UNROLL * columns * stage.lanes * 4 // LINE_BYTES // tiles)
 
 
-def cycles_of(spec: RecurrentTileSpec) -> int:
+def cycles_of(spec: RecurrentTileSpec, tuning: Tuning) -> int:
     """What a call is expected to take."""
     lanes, columns = lanes_of(spec.isa), spec.vectors * spec.form.gates
-    return int(
-        spec.depth * step_cycles(spec.rows, columns, lanes) + FUNCTION_CYCLES * spec.rows * columns + CALL_CYCLES
-    )
+    functions = tuning.recurrent.function_cycles * spec.rows * columns
+    step = step_cycles(spec.rows, columns, lanes, tuning.phases)
+    return int(spec.depth * step + functions + tuning.phases.call_cycles)

@@ -21,15 +21,10 @@ from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec, across_of
 from asmdnn.generators.move.transpose_tiles import VECTOR_BYTES
+from asmdnn.planning.tuning import MoveTuning
 from asmdnn.primitives.reorder.loops import Box, Loop
 
 KERNEL_ISA = "avx2"  # its kernels serve every level
-RECORD_BYTES = 16384  # of dst, and as much of src: both stay in L1, and threads get equal shares
-ROW_BYTES = 8192
-STRIDED_BYTES = 131072
-MOST_ROW_BYTES = 256  # of a transpose: unrolled code
-PAGE_BYTES, LINES = 4096, 4
-CONVERT_ROWS = 16  # unrolled side of a transpose that converts
 ROWS_UNROLLED = 64  # of one element; of longer rows fewer
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE_BYTES = 4
@@ -65,6 +60,7 @@ class Blocks:
 
     conversion: Conversion
     streams: bool  # past the caches, where a kernel writes whole lines
+    tuning: MoveTuning
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -104,26 +100,26 @@ class Blocks:
 
     def limits(self, shape: Shape) -> dict[str, int]:
         """The most steps of the loops inside a kernel."""
-        src, dst = self.sizes
+        (src, dst), by = self.sizes, self.tuning
         if not shape.transposes:
-            columns = min(shape.columns.extent, ROW_BYTES // max(src, dst))
+            columns = min(shape.columns.extent, by.row_bytes // max(src, dst))
             columns = min(columns, MAX_OFFSET // max(shape.columns.src, shape.columns.dst, 1))
             row_bytes = columns * max(src, dst)
             # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.  Streaming
             # stores end with a fence, which should be rare.
-            most = RECORD_BYTES if shape.rows.dst <= row_bytes and not self.streams else STRIDED_BYTES
+            most = by.record_bytes if shape.rows.dst <= row_bytes and not self.streams else by.strided_bytes
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
-        across = across_of(unit) if self.conversion.is_copy else CONVERT_ROWS
-        along = whole_vectors(max(across, RECORD_BYTES // (min(across, shape.columns.extent) * unit)))
+        across = across_of(unit) if self.conversion.is_copy else by.convert_rows
+        along = whole_vectors(max(across, by.record_bytes // (min(across, shape.columns.extent) * unit)))
         if shape.columns.extent <= across:
             return {"columns": across, "rows": along}
         whole_row = (shape.rows.extent + shape.zeros) * unit
-        if whole_row == shape.columns.dst and whole_row <= MOST_ROW_BYTES:
+        if whole_row == shape.columns.dst and whole_row <= by.most_row_bytes:
             across = shape.rows.extent  # dst is written in order
-        elif shape.columns.dst >= PAGE_BYTES:
-            return {"columns": across, "rows": LINES * across}  # a few lines of each page while it is at hand
-        return {"columns": whole_vectors(max(1, RECORD_BYTES // (across * unit))), "rows": across}
+        elif shape.columns.dst >= by.page_bytes:
+            return {"columns": across, "rows": by.page_lines * across}  # a few lines of each page while it is at hand
+        return {"columns": whole_vectors(max(1, by.record_bytes // (across * unit))), "rows": across}
 
     def cut(self, box: Box) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""

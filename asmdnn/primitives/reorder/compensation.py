@@ -27,13 +27,13 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import Int64, Phase, views
+from asmdnn.planning.tuning import MoveTuning
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA, MAX_OFFSET, SINGLE, Shape, split
 from asmdnn.primitives.reorder.loops import Box, Loop, digits, merge, pieces_of
 from asmdnn.primitives.reorder.quantization import strides_of
-from asmdnn.primitives.reorder.schedule import CALL_CYCLES, starts
+from asmdnn.primitives.reorder.schedule import starts
 from asmdnn.types import s32
 
-MOST_VECTORS = 64  # that a tap adds, unrolled
 MOST_CYCLES = 2**31 - 1
 Phased = tuple[Phase, dict[str, Int64]]
 
@@ -44,13 +44,13 @@ def compensation_desc(dst: MemoryDesc, mask: int) -> MemoryDesc:
     return MemoryDesc(dims, s32, LETTERS[: len(dims)])
 
 
-def compensation_phase(dst: MemoryDesc, mask: int) -> Phased:
+def compensation_phase(dst: MemoryDesc, mask: int, tuning: MoveTuning) -> Phased:
     """The phase and the constants that compute the buffer "compensation" from "dst"."""
     if 0 in dst.dims:
-        return nothing_to_sum(compensation_desc(dst, mask).size_bytes)
+        return nothing_to_sum(compensation_desc(dst, mask).size_bytes, tuning)
     summed = merge([x for dim in range(dst.ndims) if not mask >> dim & 1 for x in padded_loops(dst, dim)])
     dense = next((x.extent for x in summed if x.src == 1), 1)
-    steps, taps = taps_of([x for x in summed if x.src != 1], dense)
+    steps, taps = taps_of([x for x in summed if x.src != 1], dense, tuning.compensation_vectors)
     index: dict[CompensationSpec | RowsSpec, int] = {}
     records, cycles = [], []
     for box, outputs in calls(dst, mask, dense):
@@ -59,7 +59,7 @@ def compensation_phase(dst: MemoryDesc, mask: int) -> Phased:
         grid[:, 2] = 0  # all walk the same taps
         kernel = np.full((len(grid), 1), index.setdefault(spec, len(index)))
         records.append(np.concatenate((kernel, grid), axis=1))
-        cost = min(CALL_CYCLES + spec.cycles_a_tap * len(taps), MOST_CYCLES)
+        cost = min(tuning.call_cycles + spec.cycles_a_tap * len(taps), MOST_CYCLES)
         cycles.append(np.full(len(grid), cost, np.int32))
     arguments = ("dst", *compensation.ARGUMENTS[1:])
     together = np.ascontiguousarray(np.concatenate(records))
@@ -67,12 +67,12 @@ def compensation_phase(dst: MemoryDesc, mask: int) -> Phased:
     return phase, {"taps": np.concatenate(([len(taps)], taps))}
 
 
-def nothing_to_sum(size_bytes: int) -> Phased:
+def nothing_to_sum(size_bytes: int, tuning: MoveTuning) -> Phased:
     """Zeros, if there are any outputs."""
     spec = RowsSpec(KERNEL_ISA, 1, size_bytes, 0, size_bytes, zero=True)
     count = int(size_bytes > 0)
     records = np.zeros((count, 1 + len(ROWS_ARGUMENTS)), np.int64)
-    cycles = np.full(count, CALL_CYCLES, np.int32)
+    cycles = np.full(count, tuning.call_cycles, np.int32)
     return Phase((spec,) * count, views(("dst", "compensation")), records, cycles), {}
 
 
@@ -83,12 +83,13 @@ def padded_loops(dst: MemoryDesc, dim: int) -> Iterator[Loop]:
     return (x for x in piece.loops if x.extent > 1)
 
 
-def taps_of(loops: Sequence[Loop], dense: int) -> tuple[Loop, Int64]:
-    """The steps of the innermost loop that a kernel repeats; and where each tap begins, in the order of memory."""
+def taps_of(loops: Sequence[Loop], dense: int, vectors: int) -> tuple[Loop, Int64]:
+    """The steps of the innermost loop that a kernel repeats, adding at most so many vectors a tap; and where each tap
+    begins, in the order of memory."""
     if not loops:
         return Loop(1, 0, 0), np.zeros(1, np.int64)
     *outer, inner = loops
-    most = MOST_VECTORS // (MOST_SUMS * -(-dense // VECTOR_BYTES)) if dense <= UNROLLED * VECTOR_BYTES else 1
+    most = vectors // (MOST_SUMS * -(-dense // VECTOR_BYTES)) if dense <= UNROLLED * VECTOR_BYTES else 1
     most = min(most, MAX_OFFSET // 2 // inner.src)
     repeats = next((n for n in range(min(most, inner.extent), 1, -1) if inner.extent % n == 0), 1)
     steps = [*outer, Loop(inner.extent // repeats, inner.src * repeats, 0)]

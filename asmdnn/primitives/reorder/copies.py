@@ -11,6 +11,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.reorder.schedule import reorder_phases
 
@@ -33,10 +34,10 @@ class Reordering:
 
 def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
     """A phase that does it."""
-    assembly.add(reorder_phases(step.src, step.dst, (step.source, step.target)), *words)
+    assembly.add(reorder_phases(step.src, step.dst, (step.source, step.target), assembly.tuning), *words)
 
 
-def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], reads: Container[str] = ()) -> Plan:
+def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], tuning: Tuning, reads: Container[str] = ()) -> Plan:
     """`plan` for a caller who passes some tensors as `passed` describes them.
 
     A dim of 1 of an input is repeated where the plan has more.  `reads` names the outputs of which the plan reads what
@@ -45,7 +46,7 @@ def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], reads: Contai
     apart = {name: desc for name, desc in passed.items() if desc != plan.tensors[name]}
     if not apart:
         return plan
-    assembly, copies = Assembly(), {name: copy_of(name) for name in apart}
+    assembly, copies = Assembly(tuning), {name: copy_of(name) for name in apart}
     plain: dict[str, int] = {}
     for name, desc in apart.items():
         if name not in plan.outputs or name in reads:

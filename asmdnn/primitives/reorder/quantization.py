@@ -14,12 +14,12 @@ from asmdnn.generators.move.convert_block import ARGUMENTS
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Phase, of_one_width, views
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr, Sum
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
-from asmdnn.primitives.reorder.schedule import STREAMING_BYTES, reorder_phases
+from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.types import f32, s32
 
-DIVISION_CYCLES = 16
 MOST_SCALES = 1 << 28  # offsets of scales, and of factors behind them, are 32 bits in code
 
 
@@ -96,11 +96,11 @@ def strides_of(dims: tuple[int, ...], mask: int) -> tuple[int, ...]:
     return tuple(count_of(dims[dim + 1 :], mask >> dim + 1) if mask >> dim & 1 else 0 for dim in range(len(dims)))
 
 
-def quantized_phases(src: MemoryDesc, dst: MemoryDesc, quantization: Quantization) -> tuple[Phase, ...]:
+def quantized_phases(src: MemoryDesc, dst: MemoryDesc, quantization: Quantization, tuning: Tuning) -> tuple[Phase, ...]:
     """All phases of a reorder."""
-    streams = src.size_bytes + dst.size_bytes >= STREAMING_BYTES
+    streams = src.size_bytes + dst.size_bytes >= tuning.moves.streaming_bytes
     buffers, strides = buffers_of(quantization), quantization.scale_strides
-    phases = reorder_phases(src, dst, buffers, quantization.conversion, strides, streams)
+    phases = reorder_phases(src, dst, buffers, tuning, quantization.conversion, strides, streams)
     divide = quantization.quotient
     if divide is None:
         return tuple(phases)
@@ -109,7 +109,7 @@ def quantized_phases(src: MemoryDesc, dst: MemoryDesc, quantization: Quantizatio
         (divide,),
         views(used),
         np.zeros((1, 1 + len(quotient.ARGUMENTS)), np.int64),
-        np.array([divide.count * DIVISION_CYCLES], np.int32),
+        np.array([divide.count * tuning.moves.division_cycles], np.int32),
     )
     return of_one_width((first, *phases))
 

@@ -7,6 +7,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import of_one_width
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
@@ -73,15 +74,15 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan:
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
     quantization = quantization_of(desc.src, desc.dst, attr)
-    phases = quantized_phases(desc.src, desc.dst, quantization)
+    phases = quantized_phases(desc.src, desc.dst, quantization, engine.tuning)
     tensors = {"src": desc.src, "dst": desc.dst, **quantization.tensors}
     whole = Plan(f"reorder:{KERNEL_ISA}", phases, tensors, {}, quantization.scratch_bytes, ("dst",))
-    return whole if desc.compensation is None else compensated(whole, desc.dst, desc.compensation)
+    return whole if desc.compensation is None else compensated(whole, desc.dst, desc.compensation, engine.tuning)
 
 
-def compensated(before: Plan, dst: MemoryDesc, mask: int) -> Plan:
+def compensated(before: Plan, dst: MemoryDesc, mask: int, tuning: Tuning) -> Plan:
     """The plan with a further phase and result."""
-    phase, constants = compensation_phase(dst, mask)
+    phase, constants = compensation_phase(dst, mask, tuning.moves)
     return replace(
         before,
         phases=of_one_width((*before.phases, phase)),

@@ -14,13 +14,10 @@ from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.transpose import across_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, views
-from asmdnn.planning.rounds import MANY, apart, in_loops
+from asmdnn.planning.rounds import apart, in_loops
+from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, ReorderSpec, Shape
 from asmdnn.primitives.reorder.loops import Box, Loop, boxes, merge
-
-STREAMING_BYTES = 16 << 20  # where src and dst are so large dst goes past the caches, see docs/architecture.md
-CALL_CYCLES = 20
-BYTES_PER_CYCLE = 8
 
 
 class Call(NamedTuple):
@@ -40,6 +37,7 @@ def reorder_phases(
     src: MemoryDesc,
     dst: MemoryDesc,
     buffers: tuple[str, ...],
+    tuning: Tuning,
     conversion: Conversion | None = None,
     scales: tuple[int, ...] | None = None,
     streams: bool = False,
@@ -49,28 +47,31 @@ def reorder_phases(
     conversion: what the types say if None.  scales: the stride of each dim in buffers[2].  streams: the result is too
     large to be found in a cache later.
     """
-    maker = Blocks(conversion or Conversion(src.dtype.name, dst.dtype.name), streams)
+    moves = tuning.moves
+    maker = Blocks(conversion or Conversion(src.dtype.name, dst.dtype.name), streams, moves)
     index: dict[ReorderSpec, int] = {}
     calls: list[Call] = []
     for whole in with_zeros(maker, [maker.in_bytes(box) for box in boxes(src, dst, scales)]):
         for box, shape in maker.cut(whole):
             spec = maker.kernel(box, shape)
-            cost = CALL_CYCLES + shape.elements * max(maker.sizes) // BYTES_PER_CYCLE
+            cost = moves.call_cycles + shape.elements * max(maker.sizes) // moves.bytes_per_cycle
             calls.append(Call(index.setdefault(spec, len(index)), box, shape, cost))
-    return phases_of(calls, tuple(index), buffers)
+    return phases_of(calls, tuple(index), buffers, tuning.phases)
 
 
-def phases_of(calls: Sequence[Call], kernels: tuple[ReorderSpec, ...], buffers: tuple[str, ...]) -> list[Phase]:
+def phases_of(
+    calls: Sequence[Call], kernels: tuple[ReorderSpec, ...], buffers: tuple[str, ...], tuning: PhaseTuning
+) -> list[Phase]:
     """One phase of all records, or, where there are many, rounds of each box apart from the others."""
     arguments, used = views(buffers), min(3, len(buffers))
-    if sum(call.records for call in calls) > MANY:
+    if sum(call.records for call in calls) > tuning.written_out:
         found: list[Phase] = []
         for call in calls:
             record = np.zeros((1, 1 + len(buffers)), np.int64)
             record[0, : 1 + used] = (call.kernel, call.box.src, call.box.dst, call.box.scale)[: 1 + used]
             rest = (0,) * (len(buffers) - used)
             loops = [(x.extent, ((x.src, x.dst, x.scale)[:used] + rest)) for x in outer_loops(call.box, call.shape)]
-            made = in_loops(kernels, arguments, record, np.array([call.cycles], np.int32), loops)
+            made = in_loops(kernels, arguments, record, np.array([call.cycles], np.int32), loops, tuning)
             found += apart(made) if found else made
         return found
     records, cycles = [np.empty((0, 1 + len(buffers)), np.int64)], [np.empty(0, np.int32)]

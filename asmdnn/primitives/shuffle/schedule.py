@@ -25,28 +25,20 @@ from asmdnn.generators.move.shuffle_network import HALF_BYTES
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import apart, in_loops
+from asmdnn.planning.tuning import MoveTuning, Tuning
 from asmdnn.primitives.reorder.loops import digits, merge, pieces_of
 from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
 
 KERNEL_ISA = "avx2"  # its kernels serve every level
-RECORD_BYTES = 16384  # of dst, and as much of src: both stay in L1, and threads get equal shares
-ROW_BYTES = 8192
-FEWEST_PIXELS = 8
-MOVES = 64  # elements of one kernel
-MANY_POSITIONS = 1 << 16  # whose records are written out
-POSITIONS = 1 << 12  # of more, those of a round
-CALL_CYCLES = 20
-BYTES_PER_CYCLE = 8
-# A dst so large will not be read from cache.  Of 12 MiB, on a Zen 3 with 32 MiB of L3, see the table in the commit.
-STREAMING_BYTES = 8 << 20
 Runs = list[tuple[int, int]]  # (start, count), in bytes and steps
 
 
 class Records:
     """Collects kernels and records."""
 
-    def __init__(self, size_bytes: int) -> None:
-        self.streaming = size_bytes >= STREAMING_BYTES
+    def __init__(self, size_bytes: int, tuning: MoveTuning) -> None:
+        self.tuning = tuning
+        self.streaming = size_bytes >= tuning.shuffle_streaming_bytes
         self.specs: dict[KernelSpec, int] = {}
         self.records: list[tuple[int, int, int]] = []
         self.cycles: list[int] = []
@@ -55,18 +47,18 @@ class Records:
         if self.streaming:
             spec = with_streaming(spec)
         self.records.append((self.specs.setdefault(spec, len(self.specs)), src, dst))
-        self.cycles.append(CALL_CYCLES + size_bytes // BYTES_PER_CYCLE)
+        self.cycles.append(self.tuning.call_cycles + size_bytes // self.tuning.bytes_per_cycle)
 
     def phase(self) -> Phase:
         records = np.array(self.records, np.int64).reshape(-1, 1 + len(ARGUMENTS))
         return Phase(tuple(self.specs), views(ARGUMENTS), records, np.array(self.cycles, np.int32))
 
 
-def schedule(desc: MemoryDesc, dim: int, rows: int) -> list[Phase]:
+def schedule(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning) -> list[Phase]:
     """Kernels and records that shuffle `dim` of a tensor, whose indices in dst are a matrix of so many rows."""
-    if prod(desc.dims) > MANY_POSITIONS * desc.dims[dim] and not desc.has_padding:
-        return in_rounds(desc, dim, rows)
-    out = Records(desc.size_bytes)
+    if prod(desc.dims) > tuning.moves.many_positions * desc.dims[dim] and not desc.has_padding:
+        return in_rounds(desc, dim, rows, tuning)
+    out = Records(desc.size_bytes, tuning.moves)
     if 0 not in desc.dims:
         size = desc.dtype.size_bytes
         offsets = size * desc.dim_offsets(dim)
@@ -91,23 +83,23 @@ def move(out: Records, desc: MemoryDesc, dim: int, rows: int, step: int, runs: R
     return bool(unit_bytes)
 
 
-def in_rounds(desc: MemoryDesc, dim: int, rows: int) -> list[Phase]:
+def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning) -> list[Phase]:
     """Of a tensor without padding and of many positions: records for some neighbours, again and again."""
-    size, phases = desc.dtype.size_bytes, list[Phase]()
+    size, phases, together = desc.dtype.size_bytes, list[Phase](), tuning.moves.round_positions
     others = [list(pieces_of(n, n, digits(desc, d), digits(desc, d), 0)) for d, n in enumerate(desc.dims) if d != dim]
     for pieces in product(*others):
         start = size * (desc.offset0 + sum(piece.src for piece in pieces))
         *outer, inner = merge([x for piece in pieces for x in piece.loops if x.extent > 1])
         step = size * inner.src
         around = [(x.extent, (size * x.src,) * len(ARGUMENTS)) for x in outer]
-        count, rest = divmod(inner.extent, POSITIONS)
-        for begin, length, times in ((0, POSITIONS, count), (count * POSITIONS, rest, 1)):
+        count, rest = divmod(inner.extent, together)
+        for begin, length, times in ((0, together, count), (count * together, rest, 1)):
             if length and times:
-                out = Records(desc.size_bytes)
+                out = Records(desc.size_bytes, tuning.moves)
                 move(out, desc, dim, rows, step, [(start + begin * step, length)])
-                loops = [*around, (times, (POSITIONS * step,) * len(ARGUMENTS))]
+                loops = [*around, (times, (together * step,) * len(ARGUMENTS))]
                 one = out.phase()
-                made = in_loops(one.kernels, one.arguments, one.records, one.cycles, loops)
+                made = in_loops(one.kernels, one.arguments, one.records, one.cycles, loops, tuning.phases)
                 phases += apart(made) if phases else made
     return phases
 
@@ -165,11 +157,11 @@ def unit_of(offsets: Int64, axis_size: int, element_bytes: int, step: int) -> tu
 
 def by_units(out: Records, axis: Axis, step: int, runs: Runs) -> None:
     """All tiles of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst."""
-    tiles = tiles_of(axis)
+    tiles, fewest = tiles_of(axis, out.tuning.few_shuffle_rows), out.tuning.fewest_pixels
     together = len(tiles) if axis.is_dense else max(1, axis.run_bytes // axis.unit_bytes)
     groups = [tiles[i : i + together] for i in range(0, len(tiles), together)]
     written = max(sum(len(tile.dst) for tile in group) for group in groups) * axis.unit_bytes
-    most = max(FEWEST_PIXELS, RECORD_BYTES // written & -FEWEST_PIXELS)
+    most = max(fewest, out.tuning.record_bytes // written // fewest * fewest)
     kernels = [kernel_of(axis, step, group) for group in groups]
     for start, count in chunks(runs, step, most):
         for spec, src, dst in kernels:
@@ -186,10 +178,10 @@ def kernel_of(axis: Axis, step: int, tiles: list[Tile]) -> tuple[ShuffleSpec, in
 
 def by_rows(out: Records, axis: Axis, runs: Runs) -> None:
     """One record for some rows at equal distances, which run along the longer side of the matrix."""
-    size = axis.element_bytes
-    for start, count in chunks(runs, size, ROW_BYTES // size):
+    size, by = axis.element_bytes, out.tuning
+    for start, count in chunks(runs, size, by.row_bytes // size):
         row_bytes = count * size
-        for first, rows, dst_step in stretches(axis, max(1, RECORD_BYTES // row_bytes)):
+        for first, rows, dst_step in stretches(axis, max(1, by.record_bytes // row_bytes)):
             origin = axis.origin(first)
             src_step = axis.origin(first + dst_step) - origin if rows > 1 else 0
             step = axis.offsets[first + dst_step] - axis.offsets[first] if rows > 1 else 0
@@ -211,14 +203,14 @@ def stretches(axis: Axis, most: int) -> Iterator[tuple[int, int, int]]:
 
 
 def by_elements(out: Records, axis: Axis, step: int, runs: Runs) -> None:
-    size = axis.element_bytes
-    for first in range(0, axis.size, MOVES):
-        moves = [(axis.origin(c), axis.offsets[c]) for c in range(first, min(first + MOVES, axis.size))]
+    size, most = axis.element_bytes, out.tuning.shuffle_moves
+    for first in range(0, axis.size, most):
+        moves = [(axis.origin(c), axis.offsets[c]) for c in range(first, min(first + most, axis.size))]
         src, dst = min(s for s, _ in moves), min(d for _, d in moves)
         based_moves = tuple((s - src, d - dst) for s, d in moves)
-        for start, count in chunks(runs, step, MOVES):
+        for start, count in chunks(runs, step, most):
             spec = ElementsSpec(KERNEL_ISA, size, count, step, based_moves)
-            out.add(spec, start + src, start + dst, count * len(moves) * BYTES_PER_CYCLE)
+            out.add(spec, start + src, start + dst, count * len(moves) * out.tuning.bytes_per_cycle)
 
 
 def fill_padding(out: Records, desc: MemoryDesc, positions: Int64, covered: Int64) -> None:
@@ -231,7 +223,7 @@ def fill_padding(out: Records, desc: MemoryDesc, positions: Int64, covered: Int6
     rest[1 + np.add.outer(positions, covered) // size] = False
     edges = np.flatnonzero(rest[1:] != rest[:-1]).reshape(-1, 2).tolist()
     runs = [(size * begin, end - begin) for begin, end in edges]
-    for start, count in chunks(runs, size, ROW_BYTES // size):
+    for start, count in chunks(runs, size, out.tuning.row_bytes // size):
         out.add(RowsSpec(KERNEL_ISA, 1, count * size, 0, 0, zero=True), 0, start, count * size)
 
 

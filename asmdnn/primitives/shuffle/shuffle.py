@@ -90,5 +90,5 @@ def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan:
         raise Refused("elements of dst overlap")
     if desc.src.size_bytes > MAX_SPAN_BYTES and desc.src.strides[desc.axis] * desc.src.dims[desc.axis] > MAX_SPAN_BYTES:
         raise Refused("the shuffled axis spans more than 2 GiB")
-    phases = schedule(desc.src, desc.axis, desc.rows)
+    phases = schedule(desc.src, desc.axis, desc.rows, engine.tuning)
     return Plan(f"shuffle:{KERNEL_ISA}", tuple(phases), {"src": desc.src, "dst": desc.dst}, {}, {}, ("dst",))

@@ -12,7 +12,6 @@ from asmdnn.generators.move.shuffle_body import Part, Tile
 from asmdnn.generators.move.shuffle_network import ZERO
 
 MOST_UNITS = 8  # of one tile; an unpack of as many fits the registers
-FEW_ROWS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,9 @@ class Axis:
         return self.offsets[column * self.rows + row]
 
 
-def tiles_of(axis: Axis) -> list[Tile]:
-    """Tiles that together write all of the axis, padding included."""
-    groups = dst_rows(axis) if goes_by_rows(axis) else dst_in_order(axis)
+def tiles_of(axis: Axis, few_rows: int) -> list[Tile]:
+    """Tiles that together write all of the axis, padding included; few_rows: see `dst_in_order`."""
+    groups = dst_rows(axis) if goes_by_rows(axis) else dst_in_order(axis, few_rows)
     if not axis.is_dense:
         done = set(chain.from_iterable(groups))
         rest = [c for c in range(0, len(axis.offsets), axis.lanes) if c not in done]
@@ -90,7 +89,7 @@ def dst_rows(axis: Axis) -> list[list[int]]:
     ]
 
 
-def dst_in_order(axis: Axis) -> list[list[int]]:
+def dst_in_order(axis: Axis, few_rows: int) -> list[list[int]]:
     """Tiles of units that follow one another, as many as dst has columns if these are few: then src is read in rows.
 
     If dst has few rows instead, tiles of units that come from the same place, one from each row.
@@ -101,7 +100,7 @@ def dst_in_order(axis: Axis) -> list[list[int]]:
         return [overlapped_from(start, min(count, axis.size), axis.lanes) for start in starts]
     units = list(range(0, axis.size, axis.lanes))
     count = axis.columns
-    if count > FEW_ROWS:
+    if count > few_rows:
         count = min(axis.rows, MOST_UNITS)
         units.sort(key=axis.origin)
     return [units[i : i + count] for i in range(0, len(units), count)]

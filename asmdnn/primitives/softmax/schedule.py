@@ -11,6 +11,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import SoftmaxTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise.loops import Loop
@@ -23,9 +24,6 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.softmax.description import SoftmaxForward
 
 SRC, DST = range(2)
-RECORD_ELEMENTS = 4096
-PREFETCHED_BYTES = 8 << 20  # a src so large comes from memory
-CALL_CYCLES, ROW_CYCLES, VECTOR_CYCLES = 30, 40, 9
 
 Spec = SoftmaxSpec | SoftmaxLanesSpec
 
@@ -33,7 +31,7 @@ Spec = SoftmaxSpec | SoftmaxLanesSpec
 @implementation("softmax", f32_level)
 def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     """Plan a softmax.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
-    isa = f32_level(engine.isa)
+    isa, tuning = f32_level(engine.isa), engine.tuning
     src = like(desc.dst, desc.src)
     dst, chain = like(src, desc.dst), post_ops_of(attr)
     if attr.quantizes:
@@ -45,8 +43,8 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     check_tensors(passed, "dst")
     name = f"softmax:{isa}"
     if 0 in dst.dims:
-        return Assembly().plan(name, passed, ("dst",))
-    request = Request(desc, chain, isa)
+        return Assembly(tuning).plan(name, passed, ("dst",))
+    request = Request(desc, chain, isa, tuning)
     calls = request.calls(passed)
     tensors: Mapping[str, MemoryDesc] = passed
     if calls is None:
@@ -56,17 +54,17 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
         }
         calls = request.calls(tensors)
         assert calls is not None, "rows along the axis are dense"
-    index = {spec: i for i, spec in enumerate(dict.fromkeys(spec for spec, *_ in calls))}
+    costs = {spec: cost(spec, tuning.softmax) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
-    phases = phases_of(calls, index, views(tuple(tensors)), cost)
-    return between_reorders(Plan(name, phases, tensors, {}, {}, ("dst",), in_place), passed)
+    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
+    return between_reorders(Plan(name, phases, tensors, {}, {}, ("dst",), in_place), passed, tuning)
 
 
 class Request:
     """A softmax of tensors in whatever formats."""
 
-    def __init__(self, desc: SoftmaxForward, after: Chain, isa: str) -> None:
-        self.desc, self.after, self.isa = desc, after, isa
+    def __init__(self, desc: SoftmaxForward, after: Chain, isa: str, tuning: Tuning) -> None:
+        self.desc, self.after, self.isa, self.tuning = desc, after, isa, tuning
 
     def calls(self, tensors: Mapping[str, MemoryDesc]) -> Calls[Spec] | None:
         """Kernels, and where they are called; None for formats that no kernel reads."""
@@ -82,11 +80,11 @@ class Request:
     def rows(self, names: tuple[str, ...], nest: Nest, axis: Loop) -> Calls[Spec]:
         """Rows along the axis."""
         calls: Calls[Spec] = []
-        for box, some, outer in row_calls(nest, axis.extent):
+        for box, some, outer in row_calls(nest, axis.extent, self.tuning.elementwise):
             before, after = self.chains(names, axis, some)
             spec = SoftmaxSpec(
                 self.isa, some.extent, axis.extent, 4 * some.strides[SRC], 4 * some.strides[DST], before, after,
-                self.desc.alg == "log", self.desc.src.size_bytes >= PREFETCHED_BYTES,
+                self.desc.alg == "log", self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes,
             )  # fmt: skip
             calls.append((spec, box, outer))
         return calls
@@ -94,7 +92,8 @@ class Request:
     def lanes(self, names: tuple[str, ...], nest: Nest, axis: Loop, lanes: Loop) -> Calls[Spec]:
         """Vectors of a dense loop, each reduced along the axis."""
         calls: Calls[Spec] = []
-        whole = max(1, RECORD_ELEMENTS // axis.extent // lanes_of(self.isa)) * lanes_of(self.isa)
+        vector = lanes_of(self.isa)
+        whole = max(1, self.tuning.elementwise.record_elements // axis.extent // vector) * vector
         for box, some in cut_loop(nest.box, lanes, whole):
             before, after = self.chains(names, some, axis)
             spec = SoftmaxLanesSpec(
@@ -116,12 +115,10 @@ class Request:
         return (*scaling, *masking), self.after.on_registers(operands)
 
 
-def cost(spec: Spec) -> int:
+def cost(spec: Spec, tuning: SoftmaxTuning) -> int:
     """Expected cycles."""
     vectors = -(-spec.elements // lanes_of(spec.isa))
-    per_row = (
-        ROW_CYCLES // max(1, spec.held) + vectors * VECTOR_CYCLES
-        if isinstance(spec, SoftmaxSpec)
-        else vectors * VECTOR_CYCLES
-    )
-    return CALL_CYCLES + spec.rows * per_row
+    row = vectors * tuning.vector_cycles
+    if isinstance(spec, SoftmaxSpec):
+        row += tuning.row_cycles // max(1, spec.held)
+    return tuning.call_cycles + spec.rows * row

@@ -1,0 +1,40 @@
+"""Pooling problems as benchdnn writes them: convolution's keys without output channels: `mb1ic64_ih112kh3sh2ph1`."""
+
+import math
+from dataclasses import dataclass
+
+from asmdnn.bench.problem_text import LONGEST_QUOTE, entries
+from asmdnn.bench.problems import AXES, DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES, ConvProblem, axes_of
+from asmdnn.errors import InvalidArguments
+
+_KEYS = ("mb", "ic", *(kind + axis for kind in "iokspd" for axis in AXES))
+
+
+@dataclass(frozen=True, slots=True)
+class PoolProblem(ConvProblem):
+    """A pooling: a convolution's sizes, of which it has as many output channels as input channels."""
+
+    @property
+    def kernel(self) -> tuple[int, ...]:
+        return tuple(axis.k for axis in self.axes)
+
+    def __str__(self) -> str:
+        """The canonical string; `parse_problem` gives the problem back."""
+        return ConvProblem.__str__(self).replace(f"oc{self.oc}", "", 1)
+
+
+def parse_problem(text: str) -> PoolProblem:
+    """The problem that `text` describes.  Raises InvalidArguments that quotes it and names the entry that is wrong."""
+    try:
+        numbers, name = entries(text, _KEYS)
+        if "ic" not in numbers:
+            raise InvalidArguments("'ic' is missing")
+        channels = numbers["ic"]
+        problem = PoolProblem(numbers.get("mb", DEFAULT_MB), 1, channels, channels, axes_of(numbers), name)
+        for tensor, dims in (("src", problem.src_dims), ("dst", problem.dst_dims)):
+            if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
+                raise InvalidArguments(f"{tensor} has {dims} elements, more than memory can address")
+        return problem
+    except InvalidArguments as error:
+        shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
+        raise InvalidArguments(f"problem {shown!r}: {error}") from None

@@ -1,0 +1,76 @@
+"""The specs of pooling: blocks and tails of channels, shared columns, walked windows, loops; lines and planes."""
+
+from collections.abc import Iterator
+
+from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
+from asmdnn.generators.pooling.indices import PoolIndicesSpec
+from asmdnn.generators.pooling.pixels import PoolPixelsSpec
+from asmdnn.generators.pooling.planes import PoolPlanesSpec
+from asmdnn.generators.pooling.rows import PoolRowsSpec
+from asmdnn.generators.pooling.window import Loop, Taps
+
+CHAIN: tuple[PostOp, ...] = (SumOp(0.5), ReluOp(0.0))
+
+
+def pixels(isa: str) -> Iterator[PoolPixelsSpec]:
+    """Tails; results that share columns and that do not; rests of pixels; loops outside; streaming; post-ops."""
+    lanes = LANES[isa]
+    for elements in (1, lanes - 1, lanes, 2 * lanes, 5 * lanes + 3):
+        pixel, row = 4 * elements + 4, 9 * (4 * elements + 4)
+        window = (Taps(2, row), Taps(3, pixel))
+        yield PoolPixelsSpec(isa, "max", (Loop(5, pixel, pixel),), window, elements, 4, 2)
+        yield PoolPixelsSpec(
+            isa, "avg", (Loop(2, 2 * row, 3 * pixel), Loop(2, 3 * pixel, pixel)), window, elements, 1, 3, 6
+        )
+        walked = (Taps(2, 0), Taps(9, row), Taps(8, pixel))
+        yield PoolPixelsSpec(isa, "max", (Loop(1, pixel, pixel),), walked[1:], elements, 1, 2)
+        yield PoolPixelsSpec(isa, "avg", (Loop(2, pixel, pixel),), walked[1:], elements, 1, 2, 64)
+    dense = 4 * lanes
+    for alg, divisor in (("max", 1), ("avg", 4)):
+        loops, window = (Loop(3, 2 * dense, dense),), (Taps(2, 7 * dense), Taps(2, dense))
+        yield PoolPixelsSpec(isa, alg, loops, window, lanes, 2, 1, divisor, CHAIN)
+        yield PoolPixelsSpec(isa, alg, loops, window, lanes, 1, 1, divisor, streaming=True)
+        yield PoolPixelsSpec(isa, alg, (Loop(1, 0, 0),), (Taps(1, 0), Taps(1, 0)), 16 * lanes, 1, 8, divisor)
+
+
+def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
+    """Tails; loops inside and outside of the window."""
+    lanes = LANES[isa]
+    for elements in (lanes - 1, lanes, 3 * lanes + 1):
+        pixel = 4 * elements
+        loops = (Loop(2, 14 * pixel, 3 * pixel), Loop(2, 2 * pixel, pixel))
+        window = (Taps(1, 0), Taps(3, 7 * pixel), Taps(2, pixel))
+        yield PoolIndicesSpec(isa, loops, window, (14, 2), (0, 7, 1), elements, 2)
+
+
+def rows(isa: str) -> Iterator[PoolRowsSpec]:
+    """Rows shorter and longer than a vector; both strides; halves of a vector; batches and rests; divisors by lane."""
+    lanes = LANES[isa]
+    for width in (1, lanes - 1, lanes, lanes + 3, 3 * lanes):
+        line = 4 * width
+        loops, window = (Loop(2, 20 * line, 9 * line), Loop(9, line, line)), (Taps(3, line),)
+        divisors = ((6, 1), (9, width - 1))
+        yield PoolRowsSpec(isa, "max", loops, window, width, width, 3, 1, 1, 1)
+        yield PoolRowsSpec(isa, "avg", loops[1:], window, width, width, 3, 1, 1, 1, divisors)
+        half = (width + 1) // 2
+        yield PoolRowsSpec(isa, "max", (Loop(3, 2 * line, line),), window, width, half, 3, 2, 1, 1)
+        yield PoolRowsSpec(isa, "avg", (Loop(1, 0, 0),), (Taps(2, line),), width, half, 2, 2, 1, 0, ((4, half),), CHAIN)
+    yield PoolRowsSpec(isa, "max", (Loop(2, 96 * lanes, 4 * lanes),), (), 2 * lanes, lanes, 2, 2, 1, 0, (), (), True)
+    yield PoolRowsSpec(isa, "max", (Loop(1, 0, 0),), (Taps(1, 0),), 30, 30, 3, 1, 5, 5)
+
+
+def planes(isa: str) -> Iterator[PoolPlanesSpec]:
+    """Tails; vectors unrolled and in a loop."""
+    lanes = LANES[isa]
+    for alg, chain in (("max", ()), ("avg", CHAIN)):
+        for elements in (1, lanes, 4 * lanes + 3, 33 * lanes + 1, 36 * lanes):
+            yield PoolPlanesSpec(isa, alg, 3, elements, 4 * elements, 4, 1 if alg == "max" else 8, chain)
+
+
+FAMILIES = {
+    **of_levels("pool", pixels=pixels),
+    **of_levels("pool", indices=indexed),
+    **of_levels("pool", rows=rows),
+    **of_levels("pool", planes=planes),
+}

@@ -1,0 +1,1 @@
+"""Kernels of pooling: the largest or the mean of windows, lanes being channels or pixels."""

@@ -1,0 +1,224 @@
+"""Pooling where channels are dense: lanes are channels of one pixel (nhwc, nChw8c, nChw16c).
+
+    dst[i, c] = max or mean over the positions t of a window of src[i, t, c]
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src | f32 | windows in nested loops, each of up to three axes of positions; `elements` channels dense; only read |
+| dst | f32 | a result for each window, in the same loops; only written, or read by a sum |
+
+All windows of a kernel have the same positions: those of the interior, or the fewer ones of an edge.  `pixels` results
+of the innermost loop are computed at a time and share what is reduced of a column that several of them cover: 3x3 at
+stride 1 takes 18 loads for four results, not 36.  A window of more than UNROLLED positions is walked by loops; a mean
+is then summed along the last axis first, so that rounding grows with the sides of a window and not with its area.
+
+With `streaming`, whole vectors go past the caches if dst is aligned to a vector, as all its steps must be.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any
+from zlib import crc32
+
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.chain import apply_composed, operands_of, words_of
+from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Reduction, Taps, offsets, repeated, touched
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import vector_of
+
+UNROLLED = 64  # positions of a window
+Store = Callable[[Any, Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPixelsSpec:
+    """Everything that the bytes of the kernel depend on.
+
+    loops: the outermost first; the last one is of pixels in a row.  window: the axes, outermost first.  divisor: of a
+    mean.  pixels, vectors: results of the innermost loop, and vectors of channels, in registers at a time.
+    """
+
+    isa: str
+    alg: str
+    loops: tuple[Loop, ...]
+    window: tuple[Taps, ...]
+    elements: int
+    pixels: int
+    vectors: int
+    divisor: int = 1
+    chain: tuple[PostOp, ...] = ()
+    streaming: bool = False
+
+    @property
+    def name(self) -> str:
+        sizes = "x".join(str(taps.positions) for taps in self.window)
+        words = [f"{self.alg}pool_f32_{sizes}_{self.pixels}x{self.vectors}", *words_of(self.chain)]
+        words += ["streaming"] * self.streaming
+        return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
+    @property
+    def reads_dst(self) -> bool:
+        return OLD_DST in operands_of(self.chain)
+
+    def footprint(self) -> Footprint:
+        size = 4 * self.elements
+        *outer, row = self.loops
+        *rows, columns = self.window
+        src_rows = offsets((*(Taps(x.times, x.src_bytes) for x in outer), *rows))
+        along = touched(offsets((Taps(row.times, row.src_bytes), columns)), size)
+        reads = {(at + begin, at + end) for at in src_rows for begin, end in along}
+        writes = touched(offsets(Taps(x.times, x.dst_bytes) for x in self.loops), size)
+        src = tuple(Range(SRC, begin, end) for begin, end in sorted(reads))
+        dst = tuple(Range(DST, begin, end) for begin, end in writes)
+        return Footprint((*src, *(dst if self.reads_dst else ())), dst)
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[2])."""
+        v = vector_of(self.isa, asm)
+        code = PixelsCode(self, v)
+        if self.streaming:
+            rest = asm.gp.take("bytes past a vector")
+            with if_aligned(asm, code.dst, v.bytes, rest):
+                asm.gp.free(rest)
+                code.run(v.stream)
+                asm.SFENCE()
+                asm.ret()
+        code.run(v.store)
+        asm.ret()
+
+
+class PixelsCode:
+    """The emission of a kernel: a pointer into src and one into dst, and registers for results."""
+
+    def __init__(self, spec: PoolPixelsSpec, v: Vector) -> None:
+        asm = v.asm
+        self.spec, self.v, self.asm, self.slots = spec, v, asm, Slots(v)
+        self.src, self.dst = (asm.gp.take(name) for name in ARGUMENTS)
+        asm.MOV(self.src, mem(asm.frame, 8 * SRC))
+        asm.MOV(self.dst, mem(asm.frame, 8 * DST))
+        self.reduction = Reduction(v, spec.alg)
+        self.walks = prod(taps.positions for taps in spec.window) > UNROLLED
+        self.acc = v.registers.take("result", spec.pixels, spec.vectors)
+        by_itself = spec.pixels > 1 or (self.walks and not self.reduction.is_max)
+        self.column: Sequence[Register] = v.registers.take("column", spec.vectors) if by_itself else ()
+        self.store: Store = v.store
+
+    def run(self, store: Store) -> None:
+        """All loops; `store` is for whole vectors."""
+        self.store = store
+        full, rest = divmod(self.spec.elements, self.v.lanes)
+        with self.v.parts(full + (rest > 0), self.spec.elements) as parts:
+            self.loop(0, parts)
+
+    def loop(self, level: int, parts: Sequence[Lanes]) -> None:
+        """The loops from this level on; pointers end where the next result of the loop outside would follow."""
+        loop, pixels = self.spec.loops[level], self.spec.pixels
+        if level < len(self.spec.loops) - 1:
+            inner = self.spec.loops[level + 1]
+            src, dst = loop.src_bytes - inner.times * inner.src_bytes, loop.dst_bytes - inner.times * inner.dst_bytes
+            with repeated(self.asm, loop.times, f"loop {level}", ((self.src, src), (self.dst, dst))):
+                self.loop(level + 1, parts)
+            return
+        tiles, rest = divmod(loop.times, pixels)
+        for count, width in ((tiles, pixels), (1, rest)):
+            if count and width:
+                done = self.spec.vectors * self.v.bytes * (len(parts) // self.spec.vectors)
+                steps = (self.src, width * loop.src_bytes - done), (self.dst, width * loop.dst_bytes - done)
+                with repeated(self.asm, count, "pixels", steps):
+                    self.tile(width, parts)
+
+    def tile(self, pixels: int, parts: Sequence[Lanes]) -> None:
+        """All channels of some pixels; whole groups of vectors are gone past, the rest is not."""
+        vectors = self.spec.vectors
+        groups, step = len(parts) // vectors, vectors * self.v.bytes
+        alike = groups - any(part is not self.v for part in parts[: groups * vectors])
+        if alike:
+            with repeated(self.asm, alike, "channels", ((self.src, step), (self.dst, step))):
+                self.block(pixels, parts[:vectors])
+        for first in range(alike * vectors, len(parts), vectors):
+            some = parts[first : first + vectors]
+            self.block(pixels, some)
+            if len(some) == vectors:
+                self.asm.ADD(self.src, step)
+                self.asm.ADD(self.dst, step)
+
+    def block(self, pixels: int, parts: Sequence[Lanes]) -> None:
+        """Some pixels of some vectors of channels."""
+        if self.walks:
+            self.asm.role("window in loops")
+            self.walk_window(parts)
+        else:
+            self.asm.role("window")
+            self.unrolled_window(pixels, parts)
+        self.asm.role("result")
+        for p in range(pixels):
+            for j, part in enumerate(parts):
+                at = mem(self.dst, p * self.spec.loops[-1].dst_bytes + j * self.v.bytes, size=self.v.bytes)
+                self.finish(self.acc[p][j], at, part)
+
+    def unrolled_window(self, pixels: int, parts: Sequence[Lanes]) -> None:
+        """Column after column: into the one result that covers it, or by itself and then into those that do."""
+        *rows, columns = self.spec.window
+        users: dict[int, list[int]] = {}
+        for p, at in product(range(pixels), offsets((columns,))):
+            users.setdefault(p * self.spec.loops[-1].src_bytes + at, []).append(p)
+        started: set[int] = set()
+        for at, covering in users.items():
+            alone = len(covering) == 1
+            target = self.acc[covering[0]] if alone else self.column
+            for i, row in enumerate(offsets(rows)):
+                first = i == 0 and not (alone and covering[0] in started)
+                self.take_in(target, self.src, at + row, parts, first)
+            for p in () if alone else covering:
+                for acc, column in zip(self.acc[p], self.column[: len(parts)], strict=False):
+                    (self.reduction.join if p in started else self.v.move)(acc, column)
+            started.update(covering)
+
+    def take_in(self, target: Sequence[Register], base: Register, at: int, parts: Sequence[Lanes], first: bool) -> None:
+        """A position of the window, all vectors."""
+        for j, (acc, part) in enumerate(zip(target, parts, strict=False)):
+            self.reduction.take_in(acc, mem(base, at + j * self.v.bytes, size=self.v.bytes), part, first)
+
+    def walk_window(self, parts: Sequence[Lanes]) -> None:
+        """One pixel."""
+        tap = self.asm.gp.take("position")
+        self.asm.MOV(tap, self.src)
+        for acc, _ in zip(self.acc[0], parts, strict=False):
+            self.reduction.start(acc)
+        self.walk_axis(tap, 0, parts)
+        self.asm.gp.free(tap)
+
+    def walk_axis(self, tap: Register, level: int, parts: Sequence[Lanes]) -> None:
+        taps, sums = self.spec.window[level], not self.reduction.is_max
+        if level < len(self.spec.window) - 1:
+            inner = self.spec.window[level + 1]
+            steps = ((tap, taps.bytes - inner.positions * inner.bytes),)
+            with repeated(self.asm, taps.positions, f"axis {level}", steps):
+                self.walk_axis(tap, level + 1, parts)
+            return
+        target = self.column if sums else self.acc[0]
+        for x, _ in zip(self.column, parts, strict=False) if sums else ():
+            self.v.zero(x)
+        with repeated(self.asm, taps.positions, "columns", ((tap, taps.bytes),)):
+            self.take_in(target, tap, 0, parts, False)
+        for acc, x, _ in zip(self.acc[0], self.column, parts, strict=False) if sums else ():
+            self.reduction.join(acc, x)
+
+    def finish(self, acc: Register, at: Any, part: Lanes) -> None:
+        """Divide, post-ops, store."""
+        self.reduction.divide(acc, self.spec.divisor)
+        if self.spec.chain:
+            sources = [Source(lambda: at, part)] * self.spec.reads_dst
+            apply_composed(self.spec.chain, self.v, acc, sources, self.reduction.staged, self.slots)
+        (self.store if part is self.v else part.store)(at, acc)

@@ -1,0 +1,232 @@
+"""Pooling where pixels are dense: lanes are pixels of a row (nchw).
+
+    dst[i, x] = max or mean over rows r and columns t of a window of src[i, r, stride * x - before + dilation * t]
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src | f32 | lines in nested loops, each a window of rows of `width` dense elements; only read |
+| dst | f32 | a line of `results` elements for each, in the same loops; only written, or read by a sum |
+
+What lies before and behind a row counts as nothing.  A line is reduced over its rows first, into a buffer on the stack
+with room for what lies outside, and then over columns, by loads from neighbouring addresses; of stride 2 a shuffle
+keeps every other lane.  BATCH lines are reduced over their rows before the first of them is read again: a load across
+two stores that are still under way would wait for both.  No gathers, and no element of src is loaded twice for columns.
+
+With `streaming`, vectors go past the caches if dst is aligned to a vector, as all its steps and lines must be.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from struct import pack
+from typing import Any
+from zlib import crc32
+
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.chain import apply_composed, operands_of, words_of
+from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Reduction, Taps, offsets, repeated, touched
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import lanes_of, vector_of
+
+BATCH = 8  # one line at a time is half as fast where rows are short
+INSTRUCTIONS = 1500  # of a batch, which is unrolled
+BUFFER_BYTES = 16384  # of a batch, which stays in L1 beside the rows that it comes from
+STRIDES = (1, 2)
+Store = Callable[[Any, Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRowsSpec:
+    """Everything that the bytes of the kernel depend on.
+
+    loops: of lines, the outermost first.  rows: the window's axes but for the last one.  columns: positions along the
+    row, `dilation` elements apart.  divisors: of a mean, (divisor, how many results in a row have it), in order.
+    """
+
+    isa: str
+    alg: str
+    loops: tuple[Loop, ...]
+    rows: tuple[Taps, ...]
+    width: int
+    results: int
+    columns: int
+    stride: int
+    dilation: int
+    before: int
+    divisors: tuple[tuple[int, int], ...] = ()
+    chain: tuple[PostOp, ...] = ()
+    streaming: bool = False
+
+    @property
+    def name(self) -> str:
+        sizes = "x".join(str(n) for n in (*(taps.positions for taps in self.rows), self.columns))
+        words = [f"{self.alg}pool_rows_f32_{sizes}s{self.stride}_{self.width}", *words_of(self.chain)]
+        words += ["streaming"] * self.streaming
+        return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
+    @property
+    def reads_dst(self) -> bool:
+        return OLD_DST in operands_of(self.chain)
+
+    @property
+    def reach(self) -> int:
+        """How many elements from the row's first to the last one that a result asks for, outside or not."""
+        return (self.results - 1) * self.stride - self.before + (self.columns - 1) * self.dilation + 1
+
+    @property
+    def lead_bytes(self) -> int:
+        """What a line of the buffer has in front of the row."""
+        vector_bytes = 4 * lanes_of(self.isa)
+        return -(-4 * self.before // vector_bytes) * vector_bytes
+
+    @property
+    def pitch_bytes(self) -> int:
+        """From a line of the buffer to the next one: all that vectors read, and a vector behind the row."""
+        lanes = lanes_of(self.isa)
+        missing = -self.results % lanes * self.stride  # results that are computed and not stored
+        behind = max(self.width, lanes) + lanes, self.reach + missing + self.stride - 1
+        return self.lead_bytes + -(-max(behind) // lanes) * lanes * 4
+
+    @property
+    def batch(self) -> int:
+        vectors, results = -(-self.width // lanes_of(self.isa)), -(-self.results // lanes_of(self.isa))
+        line = (
+            vectors * (2 * prod(taps.positions for taps in self.rows) + 1) + results * (self.columns + 1) * self.stride
+        )
+        return max(1, min(BATCH, self.loops[-1].times, BUFFER_BYTES // self.pitch_bytes, INSTRUCTIONS // line))
+
+    def line(self, number: int) -> int:
+        """Where the row of a line of the buffer begins."""
+        return number * self.pitch_bytes + self.lead_bytes
+
+    def footprint(self) -> Footprint:
+        lines = (Taps(x.times, x.src_bytes) for x in self.loops)
+        src = touched(offsets((*lines, *self.rows)), 4 * self.width)
+        dst = touched(offsets(Taps(x.times, x.dst_bytes) for x in self.loops), 4 * self.results)
+        reads, writes = ([Range(i, *ends) for ends in found] for i, found in ((SRC, src), (DST, dst)))
+        return Footprint((*reads, *(writes if self.reads_dst else ())), tuple(writes))
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[2])."""
+        v = vector_of(self.isa, asm)
+        code = RowsCode(self, v)
+        code.surround()
+        if self.streaming:
+            rest = asm.gp.take("bytes past a vector")
+            with if_aligned(asm, code.dst, v.bytes, rest):
+                asm.gp.free(rest)
+                code.loop(0, v.stream)
+                asm.SFENCE()
+                asm.ret()
+        code.loop(0, v.store)
+        asm.ret()
+
+
+class RowsCode:
+    """The emission of a kernel: pointers into src, dst and the buffer on the stack."""
+
+    def __init__(self, spec: PoolRowsSpec, v: Vector) -> None:
+        asm = v.asm
+        self.spec, self.v, self.asm, self.slots = spec, v, asm, Slots(v)
+        self.src, self.dst = (asm.gp.take(name) for name in ARGUMENTS)
+        asm.MOV(self.src, mem(asm.frame, 8 * SRC))
+        asm.MOV(self.dst, mem(asm.frame, 8 * DST))
+        self.buffer, *_ = [asm.stack(v.bytes) for _ in range(spec.batch * spec.pitch_bytes // v.bytes)]
+        self.reduction = Reduction(v, spec.alg)
+        self.halves = v.registers.take("result", spec.stride)
+        self.spare = v.registers.take("order of lanes")
+        self.tails = {n: v.tail(n) for n in {spec.width, spec.results % v.lanes} if 0 < n < v.lanes}
+
+    def surround(self) -> None:
+        """What lies outside of the rows, once for all lines; all of it, as numbers that are left there may be slow."""
+        self.asm.role("outside")
+        end = self.spec.pitch_bytes - self.spec.lead_bytes - self.v.bytes
+        starts = [*range(-self.spec.lead_bytes, 0, self.v.bytes), *range(4 * self.spec.width, end, self.v.bytes), end]
+        nothing = self.halves[0]
+        self.reduction.start(nothing)
+        for number, at in product(range(self.spec.batch), starts):
+            self.v.store(self.buffer.shifted(self.spec.line(number) + at), nothing)
+
+    def loop(self, level: int, store: Store) -> None:
+        """The loops from this level on; pointers end where the next line of the loop outside would follow."""
+        loop, batch = self.spec.loops[level], self.spec.batch
+        if level < len(self.spec.loops) - 1:
+            inner = self.spec.loops[level + 1]
+            src, dst = loop.src_bytes - inner.times * inner.src_bytes, loop.dst_bytes - inner.times * inner.dst_bytes
+            with repeated(self.asm, loop.times, f"loop {level}", ((self.src, src), (self.dst, dst))):
+                self.loop(level + 1, store)
+            return
+        batches, rest = divmod(loop.times, batch)
+        for times, count in ((batches, batch), (1, rest)):
+            if times and count:
+                with repeated(self.asm, times, "lines", self.steps(count)):
+                    for number in range(count):
+                        self.over_rows(number)
+                    for number in range(count):
+                        self.over_columns(number, store)
+
+    def steps(self, lines: int) -> tuple[tuple[Register, int], ...]:
+        """How far pointers move in so many lines."""
+        loop = self.spec.loops[-1]
+        return (self.src, lines * loop.src_bytes), (self.dst, lines * loop.dst_bytes)
+
+    def over_rows(self, number: int) -> None:
+        """A line of the buffer; the last vector overlaps the one before, so that it ends with the row."""
+        self.asm.role("rows")
+        width, lanes = self.spec.width, self.v.lanes
+        part: Lanes = self.tails[width] if width < lanes else self.v
+        acc = self.halves[0]
+        for x in [*range(0, width - lanes, lanes), max(0, width - lanes)]:
+            for i, row in enumerate(offsets(self.spec.rows)):
+                at = number * self.spec.loops[-1].src_bytes + row + 4 * x
+                self.reduction.take_in(acc, mem(self.src, at, size=self.v.bytes), part, i == 0)
+            if part is not self.v:
+                self.reduction.fill(acc, part)
+            self.v.store(self.buffer.shifted(self.spec.line(number) + 4 * x), acc)
+
+    def over_columns(self, number: int, store: Store) -> None:
+        """A line of results."""
+        self.asm.role("columns")
+        spec, v = self.spec, self.v
+        for x in range(0, spec.results, v.lanes):
+            count = min(v.lanes, spec.results - x)
+            halves = self.halves if count > v.lanes // 2 else self.halves[:1]
+            for i, acc in enumerate(halves):
+                first = spec.line(number) + 4 * (x * spec.stride - spec.before + i * v.lanes)
+                v.load(acc, self.buffer.shifted(first))
+                for column in range(1, spec.columns):
+                    self.reduction.join(acc, self.buffer.shifted(first + 4 * column * spec.dilation))
+            acc = halves[0]
+            if spec.stride == 2:
+                v.evens(acc, halves[-1], self.spare)
+            self.finish(acc, number * spec.loops[-1].dst_bytes + 4 * x, x, count, store)
+
+    def finish(self, acc: Register, at_bytes: int, x: int, count: int, store: Store) -> None:
+        """Divide, post-ops, store."""
+        spec, v = self.spec, self.v
+        self.divide(acc, [n for n, times in spec.divisors for _ in range(times)][x : x + count])
+        part: Lanes = v if count == v.lanes else self.tails[count]
+        at = mem(self.dst, at_bytes, size=v.bytes)
+        if spec.chain:
+            sources = [Source(lambda: at, part)] * spec.reads_dst
+            apply_composed(spec.chain, v, acc, sources, (*self.reduction.staged, self.spare), self.slots)
+        (store if part is v else part.store)(at, acc)
+
+    def divide(self, acc: Register, divisors: Sequence[int]) -> None:
+        """By one number, or by one for each lane."""
+        if len(set(divisors)) == 1:
+            self.reduction.divide(acc, divisors[0])
+        elif divisors:
+            lanes = [*divisors, *[1] * (self.v.lanes - len(divisors))]
+            data = pack(f"<{self.v.lanes}f", *lanes)
+            self.asm.VDIVPS(acc, acc, self.asm.const(data, self.v.bytes, size=self.v.bytes))

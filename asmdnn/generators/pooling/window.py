@@ -1,0 +1,122 @@
+"""What kernels of pooling share: the loops over windows and over what a window covers, and the two ways to reduce it.
+
+The largest number of a window is found by MAXPS with the new number first, which returns the second where either is
+NaN: so NaN is passed over, as oneDNN does it, and a window of NaN alone gives -infinity.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
+from typing import Final, NamedTuple
+
+from asmdnn.generators.functions.program import bits_of
+from asmdnn.generators.move.shuffle_body import merged
+from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.vector import Lanes, Vector
+
+ARGUMENTS: Final = ("src", "dst")
+SRC, DST = range(2)
+ALGORITHMS: Final = ("max", "avg")
+STAGED: Final = 2  # registers in turn for what is loaded
+
+
+class Loop(NamedTuple):
+    """`times` results, whose windows begin src_bytes, and which lie dst_bytes, from one to the next."""
+
+    times: int
+    src_bytes: int
+    dst_bytes: int
+
+
+class Taps(NamedTuple):
+    """`positions` of a window along one axis, bytes from one to the next."""
+
+    positions: int
+    bytes: int
+
+
+@contextmanager
+def repeated(asm: Assembler, count: int, name: str, steps: Iterable[tuple[Register, int]]) -> Iterator[None]:
+    """The body `count` times; behind each, pointers go on by so many bytes."""
+    if count == 1:
+        yield
+        advance(asm, steps)
+        return
+    left = asm.gp.take(f"{name} left")
+    asm.MOV(left, count)
+    with asm.loop(left, name):
+        yield
+        advance(asm, steps)
+    asm.gp.free(left)
+
+
+def advance(asm: Assembler, steps: Iterable[tuple[Register, int]]) -> None:
+    """Add bytes to pointers."""
+    for pointer, step in steps:
+        if step:
+            asm.ADD(pointer, step)
+
+
+def offsets(axes: Iterable[Taps]) -> list[int]:
+    """The byte offset of every position of a window, in the order of the axes."""
+    return [sum(at) for at in product(*(range(0, n * step, step) if step else [0] * n for n, step in axes))]
+
+
+def touched(begins: Iterable[int], size_bytes: int) -> list[tuple[int, int]]:
+    """The stretches of bytes that pieces of one size cover together."""
+    return merged((begin, begin + size_bytes) for begin in sorted(set(begins)))
+
+
+class Reduction:
+    """max or avg of what is loaded, on registers of `v`."""
+
+    def __init__(self, v: Vector, alg: str) -> None:
+        self.v, self.is_max = v, alg == "max"
+        self.staged: Sequence[Register] = v.registers.take("loaded", STAGED)
+        self.turn = 0
+        if self.is_max:
+            self.low = v.registers.take("-infinity")
+            v.load(self.low, v.asm.const(b"\x00\x00\x80\xff" * v.lanes, v.bytes, size=v.bytes))
+
+    def take_in(self, acc: Register, at: Pointer, part: Lanes, first: bool) -> None:
+        """acc = the reduction of acc and memory; of memory alone if it comes first."""
+        if self.is_max:
+            loaded = self.load(at, part)
+            self.v.asm.VMAXPS(acc, loaded, self.low if first else acc)
+        elif first:
+            part.load(acc, at)
+        elif part is self.v:
+            self.v.add(acc, acc, at)
+        else:
+            self.v.add(acc, acc, self.load(at, part))
+
+    def load(self, at: Pointer, part: Lanes) -> Register:
+        """What memory holds, in a register until the next but one is loaded."""
+        self.turn = (self.turn + 1) % len(self.staged)
+        part.load(self.staged[self.turn], at)
+        return self.staged[self.turn]
+
+    def join(self, acc: Register, other: Register | Pointer) -> None:
+        """acc = the reduction of it and another one."""
+        (self.v.asm.VMAXPS if self.is_max else self.v.asm.VADDPS)(acc, acc, other)
+
+    def start(self, acc: Register) -> None:
+        """acc = the reduction of nothing."""
+        if self.is_max:
+            self.v.move(acc, self.low)
+        else:
+            self.v.zero(acc)
+
+    def fill(self, x: Register, part: Lanes) -> None:
+        """Lanes of x that are none of the part's, and zero, become the reduction of nothing."""
+        if self.is_max:
+            part.fill_rest(x, self.low)
+
+    def divide(self, acc: Register, divisor: int) -> None:
+        """A sum becomes a mean, rounded once: multiplied where the reciprocal is exact, else divided."""
+        if self.is_max or divisor == 1:
+            return
+        if divisor & (divisor - 1):
+            self.v.asm.VDIVPS(acc, acc, self.v.splat(bits_of(divisor)))
+        else:
+            self.v.mul(acc, acc, self.v.splat(bits_of(1 / divisor)))

@@ -1,0 +1,180 @@
+"""Pooling of arrays, with torch's names, defaults and sizes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.ops.applied import Descs, apply
+from asmdnn.ops.arguments import Array, as_f32, integers
+from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling, PoolingForward
+from asmdnn.types import PoolingAlgorithm, s32
+
+Sizes = int | Sequence[int]
+Describe = Callable[[MemoryDesc, MemoryDesc, MemoryDesc | None], Pooling]
+
+
+def max_pool(
+    x: Any,
+    kernel: Sizes,
+    *,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Any:
+    """The largest number of each window of an f32 array (n, c, [d, [h,]] w), as torch.nn.functional.max_pool1d to 3d.
+
+    kernel, stride (default: the kernel), padding (on both sides), dilation (1 is dense): an integer, or one for each
+    axis.  ceil_mode: windows may end behind the padding, if they begin before it.  NaN is passed over.
+    Returns a new array, or `out`; with return_indices also an int64 array: the number of each maximum's element in its
+    plane, of the first one where several are equal.  Raises InvalidArguments.
+    """
+    sizes = Window(x, kernel, stride, padding, dilation, ceil_mode)
+
+    def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
+        return sizes.describe("max", src, dst, indices)
+
+    return pool(sizes.x, sizes.result, ("max_pool", sizes.key), describe, return_indices, post_ops, out, engine)
+
+
+def avg_pool(
+    x: Any,
+    kernel: Sizes,
+    *,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """The mean of each window of an f32 array (n, c, [d, [h,]] w), as torch.nn.functional.avg_pool1d to 3d.
+
+    Arguments as those of max_pool; count_include_pad: padding counts as zeros.  Raises InvalidArguments.
+    """
+    sizes = Window(x, kernel, stride, padding, 1, ceil_mode)
+    alg: PoolingAlgorithm = "avg_include_padding" if count_include_pad else "avg_exclude_padding"
+
+    def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
+        return sizes.describe(alg, src, dst, indices)
+
+    result: Array = pool(sizes.x, sizes.result, (alg, sizes.key), describe, False, post_ops, out, engine)
+    return result
+
+
+def adaptive_max_pool(
+    x: Any,
+    size: Sizes,
+    *,
+    return_indices: bool = False,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Any:
+    """Maxima of windows such that the result has `size`, as torch.nn.functional.adaptive_max_pool1d to 3d.
+
+    x: f32 (n, c, [d, [h,]] w); size: an integer, or one for each axis.  Results as those of max_pool.
+    """
+    return adaptive("max", x, size, return_indices, post_ops, out, engine)
+
+
+def adaptive_avg_pool(
+    x: Any, size: Sizes, *, post_ops: Sequence[AnyPostOp] = (), out: Any = None, engine: Engine | None = None
+) -> Array:
+    """Means of windows such that the result has `size`, 1 being the mean of the plane; see adaptive_max_pool."""
+    result: Array = adaptive("avg", x, size, False, post_ops, out, engine)
+    return result
+
+
+class Window:
+    """Arguments of a pooling, checked as far as the result's size needs it."""
+
+    def __init__(
+        self, x: Any, kernel: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes, ceil_mode: bool
+    ) -> None:
+        self.x = image(x)
+        axes = self.x.ndim - 2
+        self.kernel = each("kernel", kernel, axes, 1)
+        self.stride = self.kernel if stride is None else each("stride", stride, axes, 1)
+        self.padding, self.dilation = each("padding", padding, axes, 0), each("dilation", dilation, axes, 1)
+        self.key = (self.kernel, self.stride, self.padding, self.dilation, bool(ceil_mode))
+        self.result = (*self.x.shape[:2], *(self.size(axis, bool(ceil_mode)) for axis in range(axes)))
+
+    def size(self, axis: int, ceil_mode: bool) -> int:
+        """Of the result along an axis."""
+        size: int = self.x.shape[2 + axis]
+        padding, stride = self.padding[axis], self.stride[axis]
+        room = size + 2 * padding - (self.kernel[axis] - 1) * self.dilation[axis] - 1
+        if room < 0:
+            raise InvalidArguments(f"kernel {self.kernel} exceeds the padded sizes of x, {self.x.shape[2:]}")
+        made = (-(-room // stride) if ceil_mode else room // stride) + 1
+        return made - 1 if ceil_mode and (made - 1) * stride >= size + padding else made
+
+    def describe(
+        self, alg: PoolingAlgorithm, src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None
+    ) -> PoolingForward:
+        dilations = tuple(d - 1 for d in self.dilation)
+        return PoolingForward(
+            alg, src, dst, self.kernel, self.stride, dilations, self.padding, self.padding, indices
+        )  # fmt: skip
+
+
+def image(x: Any) -> Array:
+    array = as_f32("x", x)
+    if not 3 <= array.ndim <= 5:
+        raise InvalidArguments(f"x must be (n, c, w), (n, c, h, w) or (n, c, d, h, w), not of {array.ndim} dims")
+    return array
+
+
+def each(name: str, value: Sizes, axes: int, least: int) -> tuple[int, ...]:
+    """An integer for each axis."""
+    numbers = integers(name, value)
+    numbers = numbers * axes if len(numbers) == 1 else numbers
+    if len(numbers) != axes or min(numbers, default=0) < least:
+        raise InvalidArguments(f"{name} must be an integer of at least {least}, or {axes} of them, not {shown(value)}")
+    return numbers
+
+
+def adaptive(
+    alg: str, x: Any, size: Sizes, return_indices: bool, post_ops: Sequence[AnyPostOp], out: Any, engine: Engine | None
+) -> Any:
+    array = image(x)
+    result = (*array.shape[:2], *each("size", size, array.ndim - 2, 1))
+
+    def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> AdaptivePooling:
+        return AdaptivePooling(alg, src, dst, indices)
+
+    return pool(array, result, ("adaptive", alg, result), describe, return_indices, post_ops, out, engine)
+
+
+def pool(
+    x: Array,
+    dims: tuple[int, ...],
+    key: tuple[Any, ...],
+    describe: Describe,
+    return_indices: bool,
+    post_ops: Sequence[AnyPostOp],
+    out: Any,
+    engine: Engine | None,
+) -> Any:
+    """Compute; indices are written as s32, into memory that goes in as if it were an input."""
+    indices = np.empty(dims, np.int32) if return_indices else None
+
+    def described(descs: Descs, dst: MemoryDesc) -> Pooling:
+        places = MemoryDesc(dims, s32, LETTERS[: len(dims)]) if return_indices else None
+        return describe(descs["src"], dst, places)
+
+    inputs = {"src": ("x", x), "indices": ("indices", None if indices is None else indices.view(np.float32))}
+    values = apply(key, inputs, described, lambda _: dims, post_ops, out, engine)
+    return values if indices is None else (values, indices.astype(np.int64))

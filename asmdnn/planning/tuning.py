@@ -1,0 +1,228 @@
+"""What planners choose by: the numbers that measurements decided, of a CPU class.
+
+The defaults are those of Zen 3 (AMD EPYC, family 25, model 1; 2 cores, a virtual machine), where every number was
+measured unless its line says otherwise; classes on which nobody has measured share them.  A row of the table of
+machines says what is different there.  Numbers that follow from an ISA level, a format or an encoding are no tuning and
+stand where they are used.  Sizes are elements unless the name says bytes; a share of n is 1/n.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from math import gcd
+from typing import Any, Final
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.exact import exact
+
+L1_SETS_BYTES: Final = 4096  # addresses that differ by a multiple share a set of L1, on x86-64 CPUs of today
+
+
+@exact
+@dataclass(frozen=True, slots=True)
+class PhaseTuning:
+    """What all planners share: costs, the order of tiles, when to wake a team, how much to write out."""
+
+    call_cycles: int = 30  # of a kernel: executor, prologue, and the stores that do not overlap
+    weights_stream_cycles: float = 0.15  # for 32 bytes of a weights row from L2
+    src_traffic: int = 3  # what a source byte from behind L2 costs, in weights bytes: short strided runs
+    tiles_to_hide: int = 64  # more tiles than these hide the first one's wait for a panel, and prefetching costs 1%
+    least_depth: int = 128  # rows of weights summed at a time: fewer, and partial sums show
+    inline_cycles: int = 12_000  # below, a team costs more than it saves: a fork-join is 3,000 cycles when all is warm
+    written_out: int = 1 << 14  # records of loops that are all written out; more are rounds, which plan in less time
+    round_records: int = 1 << 9  # of a round
+
+
+@dataclass(frozen=True, slots=True)
+class ByDistance:
+    """A number for rows of weights by what their distance has in common with that of lines in one set of L1: a column
+    of them then has 64 sets (`apart`), 4 (`quarter`: a multiple of 1 KiB) or 1 (`whole`: of 4 KiB)."""
+
+    apart: int
+    quarter: int
+    whole: int
+
+    def of(self, row_bytes: int) -> int:
+        common = gcd(row_bytes, L1_SETS_BYTES)
+        return self.whole if common == L1_SETS_BYTES else self.quarter if common % 1024 == 0 else self.apart
+
+
+@dataclass(frozen=True, slots=True)
+class ProductTuning:
+    """Of matrix products; see the modules of `primitives/products` for what each is good for."""
+
+    panel_share: int = 5  # of L2, for the rows of a panel that are summed at a time
+    most_ranges: int = 1024  # of k, as a plan has a phase for each
+    many_ranges: int = 64  # of k, whose records are written out once for all equal ones
+    call_target_cycles: int = 4000  # small matrices of a batch share a call that takes about so long
+    small_tile_cycles: int = 1000  # a tile that takes longer has a call of its own
+    near_bytes: int = 6 << 10  # of several matrices that all tiles pass over in turn, which then find them in L1
+    few_tiles: int = 16  # fewer, and the sum over k is split, so that more threads have work
+    split_cycles: int = 60_000  # and what all tiles must take for that
+    least_split: int = 128  # steps of k in a part of a split sum
+    # From so many tiles of rows on plain weights are packed: 20 rows times 3072x768 run 1.35x faster unpacked, 16 rows
+    # times 1024x1024 1.15x faster packed.
+    pack_tiles: ByDistance = ByDistance(16, 5, 3)
+    plain_depth: ByDistance = ByDistance(256, 64, 64)  # steps of k of plain weights that stay in L1 and L2
+    # Weights whose rows share sets of L1 share few of L2, too.  Where few tiles of rows read them, packing takes
+    # longest: a pass takes so many steps of k that the lines beside its own, which it prefetches, stay in half of
+    # L2's ways.
+    l2_sets_bytes: int = 1 << 16  # addresses that differ by a multiple share a set of L2
+    l2_lines: int = 4  # of a set
+    least_packed: int = 16  # steps of k
+    pack_elements: int = 64 * 64  # so few weights stay in L1, and are not worth packing
+    group_l2: int = 4  # weights are packed a group at a time that fills so many L2s; twice that for few tiles of rows
+    few_row_tiles: int = 4  # of rows read each weight from behind L2 a few times only: they prefetch next columns
+    columns_depth: int = 128  # steps of k at a time then, whose lines fit into L1 beside the prefetched ones
+    far_elements: int = 1 << 16  # fewer weights stay in L2
+    weights_share: int = 8  # of L2: weights that stay there whatever the order of tiles
+    stream_bytes: int = 1024  # panels that a single row of dst reads are prefetched so far ahead
+    stream_rows: int = 16  # and weights that are not packed so many rows ahead
+    most_stream_bytes: int = 1 << 24  # but not further
+    few_weights: int = 64 * 64  # which stay in L1 and need no prefetch
+    apart_depth: int = 8  # more steps of k whose elements of src lie apart are copied,
+    apart_columns: int = 64  # if so many columns read them
+    alias_rows: int = 16  # of src, all in the same sets of L1, are copied: 2 to 7% faster,
+    alias_columns: int = 512  # if so many columns read them,
+    alias_copy_bytes: int = 64 << 20  # and they are no more; more memory is not worth the gain
+    vector_rows: int = 32  # of weights that a vector is multiplied with at a time
+    vector_columns: int = 128  # fewer are left to tiles
+    vector_near: int = 4096  # columns whose sums stay in L1
+    dot_vectors: int = 8  # of a row that are worth adding up lanes
+    dot_rows: int = 8  # and so many rows
+    dot_elements: int = 1 << 15  # of src that a call reads
+    many_dots: int = 1 << 9  # records that are written out
+    outer_depth: int = 8  # with more steps of k there is more to multiply than to store, and tiles are as fast,
+    streamed_depth: int = 16  # with more also if dst is written past the caches
+    outer_bytes: int = 16 << 10  # of weights, which each row of dst reads from L1 again
+    set_lines: int = 6  # lines of weights in a set of L1, which has 8 and takes dst besides
+    few_rows: int = 16  # read aliasing operands of outer products so seldom that no copy pays
+    outer_cycles: int = 20_000  # of a call
+    many_blocks: int = 1 << 5  # written out
+    streaming_bytes: int = 16 << 20  # a larger dst is written past the caches (24 GB/s instead of 14; 32 MiB of L3)
+    written_out: int = 1 << 14  # records that are all written out
+    round_records: int = 1 << 12  # of more, those of a round: enough that the caches' first fill does not show
+
+
+@exact
+@dataclass(frozen=True, slots=True)
+class ConvolutionTuning:
+    """Of convolutions."""
+
+    panel_share: int = 12  # of L2, for the rows of a panel that are summed at a time (docs/architecture.md)
+    planar_channels: int = 16  # with more, channels a whole plane apart cost more than a reorder of the source
+    strip_pixels: int = 64  # a strip of rows may have so many: each of its tiles is a kernel of its own
+    grouped_cycles: int = 8_000  # of a call of rows of a grouped one: enough to hide it, few enough to balance threads
+    worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%
+    written_out: int = 1 << 15  # records that are all written out
+    round_records: int = 1 << 13  # of more, those of a round
+
+
+@dataclass(frozen=True, slots=True)
+class MoveTuning:
+    """Of reorders and shuffles."""
+
+    call_cycles: int = 20  # of a kernel
+    bytes_per_cycle: int = 8  # moved
+    record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares
+    row_bytes: int = 8 << 10  # of a row that is copied or converted in a piece
+    strided_bytes: int = 128 << 10  # of rows that share lines of dst with other records: the lines wait in L2
+    most_row_bytes: int = 256  # of a row that a transpose writes whole: longer ones are too much code
+    page_bytes: int = 4096  # rows of dst so far apart are transposed a few lines at a time,
+    page_lines: int = 4  # so many, while the page is at hand
+    convert_rows: int = 16  # unrolled side of a transpose that converts
+    streaming_bytes: int = 16 << 20  # src and dst of a reorder so large go past the caches
+    division_cycles: int = 16  # for a scale that is divided by another one
+    compensation_vectors: int = 64  # that a tap of a compensation adds, unrolled
+    fewest_pixels: int = 8  # of a shuffle's kernel
+    shuffle_moves: int = 64  # elements that one kernel of a shuffle moves one by one
+    few_shuffle_rows: int = 16  # with more columns than that, units that come from the same place are built together
+    shuffle_streaming_bytes: int = 8 << 20  # a dst so large will not be read from cache (of 12 MiB, 32 MiB of L3)
+    many_positions: int = 1 << 16  # of a shuffle, whose records are written out
+    round_positions: int = 1 << 12  # of more, those of a round
+
+
+@dataclass(frozen=True, slots=True)
+class ElementwiseTuning:
+    """Of element-wise functions."""
+
+    call_cycles: int = 20  # of a kernel
+    row_cycles: int = 4  # of a row
+    steps_per_cycle: int = 3  # of a function, for a vector
+    bytes_per_cycle: int = 16  # of vectors that come from L2
+    record_elements: int = 4096  # 16 KiB of each tensor: stays in L1, and balances threads
+    most_rows: int = 64  # of a record: their footprint is listed row by row
+    streaming_bytes: int = 8 << 20  # a dst so large will not be read from cache
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxTuning:
+    """Of softmax; `elementwise` says how many rows a record has."""
+
+    call_cycles: int = 30  # of a kernel
+    row_cycles: int = 40  # of a row, besides its vectors: the latency of two reductions
+    vector_cycles: int = 9  # of a vector
+    prefetched_bytes: int = 8 << 20  # a src so large comes from memory
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizationTuning:
+    """Of normalizations; `elementwise` says how many rows a record has, and when dst goes past the caches."""
+
+    call_cycles: int = 30  # of a kernel
+    row_cycles: int = 50  # of a row, besides its vectors: the latency of two reductions
+    vector_cycles: int = 4  # of a vector
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentTuning:
+    """Of recurrent layers."""
+
+    function_cycles: int = 12  # of a gate of a vector of units, behind the products
+    alone_cycles: int = 3000  # a phase that takes fewer is over before a second thread has come
+    ahead_bytes: int = 1 << 20  # fewer weights stay in L2, or come from L3 in time
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """The numbers of a CPU class, by who uses them.  Raises InvalidArguments unless all are above zero."""
+
+    phases: PhaseTuning = field(default_factory=PhaseTuning)
+    products: ProductTuning = field(default_factory=ProductTuning)
+    convolution: ConvolutionTuning = field(default_factory=ConvolutionTuning)
+    moves: MoveTuning = field(default_factory=MoveTuning)
+    elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
+    softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
+    normalization: NormalizationTuning = field(default_factory=NormalizationTuning)
+    recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
+
+    def __post_init__(self) -> None:
+        for name, number in self.numbers():
+            if not isinstance(number, int | float) or isinstance(number, bool) or not number > 0:
+                raise InvalidArguments(f"tuning.{name} must be a number above zero, not {shown(number)}")
+
+    def numbers(self) -> Iterator[tuple[str, Any]]:
+        """All by their names, such as "products.pack_tiles.whole"."""
+        return _numbers(self, "")
+
+
+def _numbers(group: Any, name: str) -> Iterator[tuple[str, Any]]:
+    for each in fields(group):
+        value, path = getattr(group, each.name), f"{name}{each.name}"
+        if hasattr(type(value), "__dataclass_fields__"):
+            yield from _numbers(value, f"{path}.")
+        else:
+            yield path, value
+
+
+DEFAULT: Final = Tuning()
+# On a virtual machine of Emerald Rapids class (L1 48 KB in 12 ways, L2 2 MB), AVX-512 kernels, one thread, each against
+# the default, in turns in one process: the 10th percentile of many samples, beside equal plans whose noise was 0.9 to
+# 1.05.
+EMERALD_RAPIDS: Final = Tuning(
+    products=ProductTuning(
+        pack_tiles=ByDistance(16, 7, 7),  # 32 rows times 1024x1024 1.35x faster unpacked, 48 rows 1.22, 64 1.06
+        columns_depth=64,  # 16 rows times 4096x4096 1.5 to 1.7x faster, others level
+        dot_vectors=4,  # 4096x64 and 1000x100 times a vector 1.9 and 2.0x faster
+    ),
+    moves=MoveTuning(page_bytes=1024),  # nchw to nhwc 256x28x28 1.24x, 512x14x14 1.46x, ab to ba 512x512 1.48x faster
+)

@@ -1,0 +1,1 @@
+"""Pooling: the largest or the mean of windows."""

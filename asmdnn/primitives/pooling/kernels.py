@@ -1,0 +1,236 @@
+"""Which kernel makes the windows of a pooling, and its register block."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.pooling.indices import PoolIndicesSpec
+from asmdnn.generators.pooling.pixels import UNROLLED, PoolPixelsSpec
+from asmdnn.generators.pooling.planes import PoolPlanesSpec
+from asmdnn.generators.pooling.rows import BUFFER_BYTES, STRIDES, PoolRowsSpec
+from asmdnn.generators.pooling.window import Loop
+from asmdnn.isa.levels import isa_of
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling
+from asmdnn.primitives.pooling.schedule import Call, Piece, Planes, calls_of, lanes_in, pieces_of
+from asmdnn.primitives.pooling.windows import Run, Window, runs_of
+
+FEW_VECTORS = 2  # of channels, where neighbouring results share columns: a line of 64 bytes with AVX2
+MOST_VECTORS = 8  # where they do not: long stretches of every pixel
+WALKED_VECTORS = 4
+OVERLAP = 3  # times that a column is covered, from which on reducing in two steps pays
+MOST_PIXELS = 8
+LINE_ELEMENTS = 16
+OTHER_REGISTERS = 4  # what is loaded, -infinity, a tail's mask
+FEW_CALLS = 16  # then channels are shared out, too
+FEWEST_ELEMENTS = 128  # of channels: whole lines, and their neighbours that a CPU fetches with them
+INDEXED_VECTORS = 2
+INDEXED_ELEMENTS = 128  # unrolled
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """What all kernels of a pooling have in common."""
+
+    isa: str
+    desc: Pooling
+    planes: Planes
+    chain: tuple[PostOp, ...]
+    streams: bool
+
+    @property
+    def alg(self) -> str:
+        return "max" if self.desc.is_max else "avg"
+
+    def axes(self) -> list[Sequence[Window]]:
+        return [self.desc.windows(axis) for axis in range(len(self.planes.sizes))]
+
+
+def in_two_steps(desc: Pooling) -> bool:
+    """Whether to reduce rows first and columns then: windows are large and share most of what they cover."""
+    axes = [desc.windows(axis) for axis in range(desc.src.ndims - 2)]
+    most = [max(window.inside for window in windows) for windows in axes]
+    runs = [max((run.step for run in runs_of(windows)), default=0) for windows in axes]
+    shared = [step > 0 and OVERLAP * step <= count for step, count in zip(runs, most, strict=True)]
+    return prod(most) > UNROLLED and shared[-1] and max(most[:-1], default=1) > 1
+
+
+def along(windows: Sequence[Sequence[Window]], sizes: Sequence[int], axes: Collection[int]) -> list[Sequence[Window]]:
+    """The windows of some axes; along the others each element is its own window."""
+    single = [[Window(i, 1, 1) for i in range(size)] for size in sizes]
+    return [windows[axis] if axis in axes else single[axis] for axis in range(len(sizes))]
+
+
+def pixel_calls(maker: Maker, windows: Sequence[Sequence[Window]]) -> Iterator[Call]:
+    """Of kernels whose lanes are channels."""
+    runs = [runs_of(of_axis) for of_axis in windows]
+    elements = maker.planes.src.block
+    for piece in pieces_of(maker.planes, runs, maker.desc.steps):
+        calls = list(pixels_of(maker, piece, elements))
+        if sum(len(call.places) for call in calls) < FEW_CALLS and elements > FEWEST_ELEMENTS:
+            calls = [call for part in parts_of(piece, elements, FEWEST_ELEMENTS) for call in pixels_of(maker, *part)]
+        yield from calls
+
+
+def parts_of(piece: Piece, elements: int, most: int) -> Iterator[tuple[Piece, int]]:
+    """The piece for some channels after the others."""
+    for first in range(0, elements, most):
+        yield piece._replace(src=piece.src + 4 * first, dst=piece.dst + 4 * first), min(most, elements - first)
+
+
+def pixels_of(maker: Maker, piece: Piece, elements: int) -> Iterator[Call]:
+    """The calls for so many channels."""
+    pixels, vectors = block_of(piece, elements, maker.isa)
+    positions = prod(taps.positions for taps in piece.window)
+
+    def make(piece: Piece, loops: tuple[Loop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
+        lanes, touch = lanes_of(maker.isa), loops[-1].dst_bytes == 4 * elements
+        whole = elements % lanes == 0 and (touch or elements % LINE_ELEMENTS == 0)  # lines of dst are written at once
+        streams = maker.streams and whole and all(loop.dst_bytes % (4 * lanes) == 0 for loop in loops)
+        return PoolPixelsSpec(
+            maker.isa, maker.alg, loops, piece.window, elements, min(pixels, loops[-1].times), vectors,
+            piece.divisor, maker.chain, streams and not reads_dst(maker.chain),
+        )  # fmt: skip
+
+    return calls_of(maker.planes, piece, lanes_in(elements, maker.isa) * (2 + positions * 0.75), make)
+
+
+def block_of(piece: Piece, elements: int, isa: str) -> tuple[int, int]:
+    """(pixels, vectors) in registers at a time."""
+    row, columns = piece.loops[-1], piece.window[-1]
+    vectors = lanes_in(elements, isa)
+    if prod(taps.positions for taps in piece.window) > UNROLLED:
+        return 1, min(vectors, WALKED_VECTORS)
+    shares = columns.bytes > 0 and row.src_bytes % columns.bytes == 0 and row.src_bytes // columns.bytes == 1
+    if not shares:
+        most = min(vectors, MOST_VECTORS)
+        return max(1, min(row.times, MOST_VECTORS // most // 2)), most
+    few = min(vectors, FEW_VECTORS)
+    room = registers_of(isa) - OTHER_REGISTERS - few
+    return max(1, min(row.times, room // few, MOST_PIXELS)), few
+
+
+def registers_of(isa: str) -> int:
+    return 32 if isa_of(isa).vector_bytes == 64 else 16
+
+
+def reads_dst(chain: Sequence[PostOp]) -> bool:
+    return any(operand is OLD_DST for op in chain for operand in op.operands)
+
+
+def index_calls(maker: Maker) -> Iterator[Call]:
+    """Of kernels that write the places of the maxima, too."""
+    runs = [runs_of(windows) for windows in maker.axes()]
+    for piece in pieces_of(maker.planes, runs, maker.desc.steps):
+        for part, elements in parts_of(piece, maker.planes.src.block, INDEXED_ELEMENTS):
+
+            def make(
+                piece: Piece, loops: tuple[Loop, ...], numbers: tuple[int, ...], elements: int = elements
+            ) -> PoolIndicesSpec:
+                vectors = min(INDEXED_VECTORS, lanes_in(elements, maker.isa))
+                window = piece.window, numbers, piece.window_numbers
+                return PoolIndicesSpec(maker.isa, loops, *window, elements, vectors)
+
+            positions = prod(taps.positions for taps in piece.window)
+            yield from calls_of(maker.planes, part, lanes_in(elements, maker.isa) * (6 + positions * 3), make)
+
+
+def plane_calls(maker: Maker) -> Iterator[Call] | None:
+    """Of kernels that make one number of a dense plane; None if windows are others."""
+    sizes, axes = maker.planes.sizes, maker.axes()
+    if any(len(windows) != 1 or windows[0].inside != size for windows, size in zip(axes, sizes, strict=True)):
+        return None
+    if maker.planes.numbers() != tuple(step // 4 for step in maker.planes.src.axis_bytes):
+        return None
+    elements, divisor = prod(sizes), prod(windows[0].divisor for windows in axes)
+
+    def make(_: Piece, loops: tuple[Loop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
+        (loop,) = loops
+        return PoolPlanesSpec(maker.isa, maker.alg, loop.times, elements, *loop[1:], divisor, maker.chain)
+
+    planes = maker.planes
+    together = len(planes.loops()) == 1
+    image = planes if together else replace(planes, images=1)
+    cycles = 25 + elements / lanes_of(maker.isa) * 2
+    firsts = ((i * planes.src.image_bytes, i * planes.dst.image_bytes) for i in range(1 if together else planes.images))
+    starts = ((planes.src.start_bytes + src, planes.dst.start_bytes + dst) for src, dst in firsts)
+    pieces = (Piece(*start, 0, (), (), (), (), divisor) for start in starts)
+    return (call for piece in pieces for call in calls_of(image, piece, cycles, make))
+
+
+def row_calls(maker: Maker) -> Iterator[Call] | None:
+    """Of kernels whose lanes are pixels; None if they do not take the windows."""
+    desc = maker.desc
+    if isinstance(desc, AdaptivePooling) or desc.strides[-1] not in STRIDES:
+        return None
+    *outer, last = maker.axes()
+    parts = list(row_parts(maker, last))
+    if any(spec.pitch_bytes > BUFFER_BYTES for _, _, spec in parts):
+        return None
+    runs: list[list[Run]] = [runs_of(windows) for windows in outer]
+    return row_calls_of(maker, runs, parts)
+
+
+def row_parts(maker: Maker, windows: Sequence[Window]) -> Iterator[tuple[int, int, PoolRowsSpec]]:
+    """Stretches of a row that the buffer has room for: the first column that is read, the first result, and a spec
+    without loops."""
+    desc = maker.desc
+    assert not isinstance(desc, AdaptivePooling)
+    stride, dilation, columns = desc.strides[-1], desc.steps[-1], desc.kernel[-1]
+    size, extent = maker.planes.sizes[-1], (columns - 1) * dilation + 1
+    most = max(lanes_of(maker.isa), (BUFFER_BYTES // 8 // 4 - extent) // stride)
+    for first in range(0, len(windows), most):
+        results = min(most, len(windows) - first)
+        begin = first * stride - desc.padding_l[-1]
+        left, end = max(0, begin), min(size, begin + (results - 1) * stride + extent)
+        divisors = () if desc.is_max else grouped([w.divisor for w in windows[first : first + results]])
+        spec = PoolRowsSpec(
+            maker.isa, maker.alg, (), (), end - left, results, columns, stride, dilation, left - begin, divisors,
+            maker.chain,
+        )  # fmt: skip
+        yield left, first, spec
+
+
+def grouped(divisors: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """(divisor, how many), neighbours that are equal together."""
+    found: list[tuple[int, int]] = []
+    for divisor in divisors:
+        if found and found[-1][0] == divisor:
+            found[-1] = divisor, found[-1][1] + 1
+        else:
+            found.append((divisor, 1))
+    return tuple(found)
+
+
+def row_calls_of(
+    maker: Maker, runs: Sequence[Sequence[Run]], parts: Sequence[tuple[int, int, PoolRowsSpec]]
+) -> Iterator[Call]:
+    """Each part of a row, for every combination of runs of the other axes."""
+    planes, lanes = maker.planes, lanes_of(maker.isa)
+    for piece in pieces_of(without_last(planes), runs, maker.desc.steps[:-1]):
+        for left, first, spec in parts:
+
+            def make(
+                piece: Piece, loops: tuple[Loop, ...], _: tuple[int, ...], spec: PoolRowsSpec = spec
+            ) -> PoolRowsSpec:
+                divisors = tuple((n * piece.divisor, times) for n, times in spec.divisors)
+                whole = spec.results % lanes == 0 and all(loop.dst_bytes % (4 * lanes) == 0 for loop in loops)
+                streams = maker.streams and whole and not reads_dst(maker.chain)
+                made = (spec.width, spec.results, spec.columns, spec.stride, spec.dilation, spec.before)
+                return PoolRowsSpec(
+                    maker.isa, maker.alg, loops, piece.window, *made, divisors, maker.chain, streams
+                )  # fmt: skip
+
+            rows = prod(taps.positions for taps in piece.window)
+            cycles = spec.width / lanes * (rows + 1) + spec.results / lanes * (spec.columns * spec.stride + 3) + 8
+            yield from calls_of(
+                planes, piece._replace(src=piece.src + 4 * left, dst=piece.dst + 4 * first), cycles, make
+            )
+
+
+def without_last(planes: Planes) -> Planes:
+    """The planes as lines: without the axis along a row."""
+    src = replace(planes.src, axis_bytes=planes.src.axis_bytes[:-1])
+    dst = replace(planes.dst, axis_bytes=planes.dst.axis_bytes[:-1])
+    return Planes(src, dst, planes.images, planes.blocks, planes.sizes[:-1])

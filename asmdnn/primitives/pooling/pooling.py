@@ -1,0 +1,163 @@
+"""The plan of a pooling: kernels for layouts that they address, reorders around them for all others."""
+
+from dataclasses import replace
+from math import prod
+
+from asmdnn.generators.functions.postops import EltwiseOp
+from asmdnn.isa.vectors import f32_level
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.machine import machine_of
+from asmdnn.planning.phase import View
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import post_ops_of
+from asmdnn.primitives.convolution.geometry import image_layout
+from asmdnn.primitives.elementwise.schedule import Request, schedule
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.pooling.description import Pooling
+from asmdnn.primitives.pooling.kernels import (
+    Maker,
+    along,
+    in_two_steps,
+    index_calls,
+    pixel_calls,
+    plane_calls,
+    row_calls,
+)
+from asmdnn.primitives.pooling.schedule import Planes, phase_of, planes_of
+from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.types import DataType, f32, s32
+
+NAME = "pool"
+PLAIN = ("src", "dst")
+OWN = (*PLAIN, "indices")
+REDUCED = "rows reduced"  # scratch
+IDENTITY = EltwiseOp("linear", 1.0, 0.0, 1.0)
+
+
+@implementation(NAME, f32_level)
+def plan(desc: Pooling, attr: Attr, engine: Engine) -> Plan:
+    """Plan a pooling.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
+    if attr.quantizes:
+        raise Refused("scales and zero points are not implemented")
+    src = format_like(desc.dst, desc.src)
+    dst = format_like(src, desc.dst)
+    passed = {"src": src, "dst": dst}
+    if desc.indices is not None:
+        passed["indices"] = format_like(dst, desc.indices)
+    for name in ("dst", "indices"):
+        if name in passed and passed[name].may_overlap:
+            raise Refused(f"elements of {name} overlap")
+    chain = post_ops_of(attr)
+    passed |= chain.operands(dst)
+    if chain.names or (attr.post_ops and (dst.padded_dims != dst.dims or dst.dtype != f32)):
+        return with_post_ops(desc, passed, attr, engine)
+    reads = ("dst",) if attr.reads_dst() else ()
+    return between_reorders(pooled(desc, passed, attr, engine), passed, engine.tuning, reads)
+
+
+def format_like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
+    """`desc`; if its format is any, in the order and the blocks of the model."""
+    if not desc.is_any:
+        return desc
+    tag = model.tag if not model.is_any else None
+    return MemoryDesc(desc.dims, desc.dtype, tag or LETTERS[: desc.ndims])
+
+
+def of_type(desc: MemoryDesc, dtype: DataType) -> MemoryDesc:
+    """The same layout of elements of another type."""
+    return MemoryDesc(
+        desc.dims, dtype, strides=desc.strides, inner_blocks=desc.inner_blocks, offset0=desc.offset0
+    )  # fmt: skip
+
+
+def with_post_ops(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
+    """Pooling into scratch, and an element-wise pass: for post-ops that read tensors, or that make something else of
+    the zeros of padding."""
+    if passed["dst"].dtype != f32:
+        raise Refused(f"dst is {passed['dst'].dtype}, with post-ops only f32 is implemented")
+    tensors = {name: desc for name, desc in passed.items() if name in OWN}
+    first = between_reorders(pooled(desc, tensors, Attr(), engine), tensors, engine.tuning)
+    request = Request(NAME, ("pooled", passed["dst"]), ("dst", passed["dst"]), {}, lambda _: IDENTITY)
+    second = schedule(request, attr, engine)
+    assembly = Assembly(engine.tuning)
+    assembly.add_plan(first, {"dst": View("pooled")})
+    assembly.add_plan(second, {})
+    assembly.scratch["pooled"] = passed["dst"].size_bytes
+    return assembly.plan(first.implementation, passed, first.outputs)
+
+
+def pooled(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
+    """The plan of kernels, for tensors in formats that they take."""
+    isa = f32_level(engine.isa)
+    tensors = formats_for(desc, {name: t for name, t in passed.items() if name in OWN})
+    src, dst = tensors["src"], tensors["dst"]
+    outputs = ("dst", "indices") if "indices" in tensors else ("dst",)
+    if not prod(dst.dims):
+        return Assembly(engine.tuning).plan(f"{NAME}:{isa}", tensors, outputs)
+    streams = src.size_bytes + dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
+    maker = Maker(isa, desc, planes_for(src, dst), post_ops_of(attr).on_registers({}), streams)
+    assembly = Assembly(engine.tuning)
+    if "indices" in tensors:
+        phase, assembly.constants = phase_of(list(index_calls(maker)), (*OWN, "first"))
+        assembly.add([phase])
+    elif not channels_are_dense(src, dst):
+        assembly.add([phase_of(list(plane_calls(maker) or row_calls(maker) or ()), PLAIN)[0]])
+    elif in_two_steps(desc):
+        add_two_steps(assembly, maker, src, dst)
+    else:
+        assembly.add([phase_of(list(pixel_calls(maker, maker.axes())), PLAIN)[0]])
+    return assembly.plan(f"{NAME}:{isa}", tensors, outputs)
+
+
+def planes_for(src: MemoryDesc, dst: MemoryDesc) -> Planes:
+    return planes_of(src, dst, not channels_are_dense(src, dst))
+
+
+def add_two_steps(assembly: Assembly, maker: Maker, src: MemoryDesc, dst: MemoryDesc) -> None:
+    """Over all axes but the last one into scratch, and then along it."""
+    last = src.ndims - 3
+    reduced = format_like(src, MemoryDesc((*dst.dims[:-1], src.dims[-1]), f32, "any"))
+    first = replace(maker, planes=planes_for(src, reduced), chain=(), streams=False)
+    second = replace(maker, planes=planes_for(reduced, dst))
+    calls = pixel_calls(first, along(maker.axes(), reduced.dims[2:], range(last)))
+    assembly.add([phase_of(list(calls), PLAIN)[0].on({"dst": View(REDUCED)})])
+    calls = pixel_calls(second, along(maker.axes(), dst.dims[2:], (last,)))
+    assembly.add([phase_of(list(calls), PLAIN)[0].on({"src": View(REDUCED)})])
+    assembly.scratch[REDUCED] = reduced.size_bytes
+
+
+def formats_for(desc: Pooling, tensors: dict[str, MemoryDesc]) -> dict[str, MemoryDesc]:
+    """The tensors in formats that a kernel takes: as they are, or with dense channels."""
+    wanted = {name: of_type(t, s32 if name == "indices" else f32) for name, t in tensors.items()}
+    src, dst = wanted["src"], wanted["dst"]
+    same_places = "indices" not in wanted or of_type(wanted["indices"], f32) == dst
+    if src == tensors["src"] and dst == tensors["dst"] and same_places:
+        if channels_are_dense(src, dst):
+            return wanted
+        if "indices" not in wanted and rows_are_dense(src, dst):
+            maker = Maker("avx2", desc, planes_for(src, dst), (), False)
+            if plane_calls(maker) or row_calls(maker):
+                return wanted
+    block = next((b for b in (src, dst) if channels_are_dense(b, b) and b.inner_blocks), None)
+    tag = f"aBx{block.blocks[1]}b" if block else "axb"
+    return {name: MemoryDesc(t.dims, t.dtype, tag) for name, t in wanted.items()}
+
+
+def channels_are_dense(src: MemoryDesc, dst: MemoryDesc) -> bool:
+    """Whether both tensors have the same stretches of channels dense in memory."""
+    layouts = image_layout(src), image_layout(dst)
+    if None in layouts:
+        return False
+    (a, b) = layouts
+    assert a is not None and b is not None
+    return a.block == b.block and all(x.block == 1 or x.channel_bytes == 4 for x in (a, b))
+
+
+def rows_are_dense(src: MemoryDesc, dst: MemoryDesc) -> bool:
+    """Whether lines of pixels are dense in both, and channels are not in blocks."""
+    return all(not t.inner_blocks and t.strides[-1] == 1 and t.may_overlap is False for t in (src, dst))

@@ -1,0 +1,181 @@
+"""The records of a pooling: kernels for the interior and the edges of planes, in loops over rows, planes and images.
+
+Windows of the same positions inside src share a kernel: along each axis those are runs of neighbours (windows.py).  A
+record takes whole planes, or images, while they are small, and some lines of a plane where it is large.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.pooling.window import Loop, Taps
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.phase import Int64, Phase, views
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
+from asmdnn.primitives.pooling.windows import Run
+
+RECORD_CYCLES = 20_000
+CALL_CYCLES = 30
+MAX_OFFSET = 2**31 - 1  # displacements and steps in code are 32 bits
+MOST_CYCLES = 2**31 - 1
+
+
+class Piece(NamedTuple):
+    """What one kernel makes again and again: a nest of loops with one window.
+
+    src, dst: byte offsets of its first window's first position and result.  number: that position's in the plane.
+    loop_numbers, window_numbers: how it grows with a step of each loop and axis.  divisors: of each result of the last
+    loop, which is the whole last axis where lanes are pixels.
+    """
+
+    src: int
+    dst: int
+    number: int
+    loops: tuple[Loop, ...]
+    window: tuple[Taps, ...]
+    loop_numbers: tuple[int, ...]
+    window_numbers: tuple[int, ...]
+    divisor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Planes:
+    """Both tensors as planes of pixels: images times blocks of channels."""
+
+    src: ImageLayout
+    dst: ImageLayout
+    images: int
+    blocks: int
+    sizes: tuple[int, ...]  # of src's axes
+
+    def loops(self) -> list[Loop]:
+        """Over images and blocks, as one loop where memory allows it."""
+        images = Loop(self.images, self.src.image_bytes, self.dst.image_bytes)
+        blocks = Loop(self.blocks, self.src.block_bytes, self.dst.block_bytes)
+        together = (blocks.times * blocks.src_bytes, blocks.times * blocks.dst_bytes)
+        if images.times == 1 or blocks.times == 1 or together != images[1:]:
+            return [loop for loop in (images, blocks) if loop.times > 1] or [Loop(1, 0, 0)]
+        return [Loop(images.times * blocks.times, *blocks[1:])]
+
+    def numbers(self) -> tuple[int, ...]:
+        """How the number of an element in its plane grows with a step along each axis."""
+        return tuple(prod(self.sizes[axis + 1 :]) for axis in range(len(self.sizes)))
+
+
+def planes_of(src: MemoryDesc, dst: MemoryDesc, each: bool) -> Planes:
+    """The planes of two tensors that kernels take as they are.  each: of one channel, not of a block of them."""
+    of_src, of_dst = image_layout(src), image_layout(dst)
+    assert of_src is not None and of_dst is not None
+    if each:
+        of_src, of_dst = single(of_src), single(of_dst)
+    blocks = src.dims[1] if each else -(-src.padded_dims[1] // of_src.block)
+    return Planes(of_src, of_dst, src.dims[0], blocks, src.dims[2:])
+
+
+def single(layout: ImageLayout) -> ImageLayout:
+    """A plain layout in blocks of one channel."""
+    return ImageLayout(layout.start_bytes, layout.image_bytes, 1, layout.channel_bytes, 4, layout.axis_bytes)
+
+
+def pieces_of(planes: Planes, runs: Sequence[Sequence[Run]], steps: Sequence[int]) -> Iterator[Piece]:
+    """A piece for every combination of runs of the axes, without the loops over planes; steps: between positions."""
+    numbers = planes.numbers()
+    for combined in product(*runs):
+        axes = list(zip(combined, steps, planes.src.axis_bytes, planes.dst.axis_bytes, numbers, strict=True))
+        src = sum(run.window.first * at for run, _, at, _, _ in axes)
+        dst = sum(run.output * at for run, _, _, at, _ in axes)
+        yield Piece(
+            planes.src.start_bytes + src,
+            planes.dst.start_bytes + dst,
+            sum(run.window.first * n for run, _, _, _, n in axes),
+            tuple(Loop(run.outputs, run.step * at, to) for run, _, at, to, _ in axes),
+            tuple(Taps(run.window.inside, step * at if run.window.inside > 1 else 0) for run, step, at, _, _ in axes),
+            tuple(run.step * n for run, _, _, _, n in axes),
+            tuple(step * n for _, step, _, _, n in axes),
+            prod(run.window.divisor for run, *_ in axes),
+        )
+
+
+class Call(NamedTuple):
+    """A kernel and where it is called: int64[n, 3] of src, dst and the first position's number."""
+
+    spec: KernelSpec
+    places: Int64
+    cycles: int
+
+
+MakeSpec = Callable[[Piece, tuple[Loop, ...], tuple[int, ...]], KernelSpec]
+
+
+def calls_of(planes: Planes, piece: Piece, result_cycles: float, make: MakeSpec) -> Iterator[Call]:
+    """Calls for a piece in all planes.  result_cycles: of one step of the innermost loop; make: the kernel's spec."""
+    loops = [*planes.loops(), *piece.loops]
+    numbers = [0] * (len(loops) - len(piece.loops)) + list(piece.loop_numbers)
+    inner = len(loops) - 1
+    cycles = loops[inner].times * result_cycles
+    while inner and cycles * loops[inner - 1].times <= RECORD_CYCLES:
+        inner -= 1
+        cycles *= loops[inner].times
+    outer, kept = loops[:inner], loops[inner:]
+    cut = min(kept[0].times, max(1, int(RECORD_CYCLES / (cycles / kept[0].times))))
+    if outer and cut == kept[0].times:  # some steps of the next loop, too
+        kept.insert(0, outer.pop())
+        cut = max(1, int(RECORD_CYCLES / cycles))
+    numbers_kept = numbers[len(outer) :]
+    whole, rest = divmod(kept[0].times, cut)
+    for first, times, count in ((0, whole, cut), (whole * cut, 1, rest)):
+        if times and count:
+            repeats = Loop(times, count * kept[0].src_bytes, count * kept[0].dst_bytes)
+            start = (first * kept[0].src_bytes, first * kept[0].dst_bytes, first * numbers_kept[0])
+            walked = [*zip(outer, numbers, strict=False), (repeats, count * numbers_kept[0])]
+            places = grid((piece.src + start[0], piece.dst + start[1], piece.number + start[2]), walked)
+            inside = (kept[0]._replace(times=count), *kept[1:])
+            loops_of, numbers_of = without_single(inside, numbers_kept)
+            cost = prod(loop.times for loop in inside) * result_cycles + CALL_CYCLES
+            yield Call(make(piece, loops_of, numbers_of), places, min(int(cost), MOST_CYCLES))
+
+
+def without_single(loops: Sequence[Loop], numbers: Sequence[int]) -> tuple[tuple[Loop, ...], tuple[int, ...]]:
+    """Loops of one step left out, but for the last loop.  Raises Refused where steps exceed what code can say."""
+    kept = [i for i, loop in enumerate(loops) if loop.times > 1 or i == len(loops) - 1]
+    if any(loops[i].times * max(loops[i][1:]) > MAX_OFFSET for i in kept):
+        raise Refused("a plane spans more than 2 GiB")
+    return tuple(loops[i] for i in kept), tuple(numbers[i] for i in kept)
+
+
+def grid(start: tuple[int, int, int], loops: Sequence[tuple[Loop, int]]) -> Int64:
+    """int64[n, 3]: every step of the loops, the outermost first."""
+    places = np.array([start], np.int64)
+    for loop, number in loops:
+        steps = np.arange(loop.times)[:, None] * np.array((*loop[1:], number), np.int64)
+        places = (places[:, None] + steps).reshape(-1, 3)
+    return places
+
+
+def phase_of(calls: Sequence[Call], arguments: Sequence[str]) -> tuple[Phase, dict[str, Int64]]:
+    """All calls in the order of dst, and the constants that they read: numbers, where arguments ask for them."""
+    kernels = tuple(dict.fromkeys(call.spec for call in calls))
+    index = {spec: i for i, spec in enumerate(kernels)}
+    kernel = np.concatenate([np.full(len(call.places), index[call.spec]) for call in calls])
+    places = np.concatenate([call.places for call in calls])
+    cycles = np.concatenate([np.full(len(call.places), call.cycles, np.int32) for call in calls])
+    order = np.argsort(places[:, 1], kind="stable")  # what edges and interior share is still in a cache
+    kernel, places, cycles = kernel[order], places[order], cycles[order]
+    columns, constants = [kernel, places[:, 0], places[:, 1]], {}
+    if len(arguments) > 2:
+        columns += [places[:, 1], 8 * np.arange(len(places))]
+        constants["first"] = np.ascontiguousarray(places[:, 2])
+    records = np.ascontiguousarray(np.stack(columns, axis=1))
+    return Phase(kernels, views(arguments), records, cycles), constants
+
+
+def lanes_in(elements: int, isa: str) -> int:
+    """Vectors of so many elements."""
+    return -(-elements // lanes_of(isa))

@@ -1,0 +1,104 @@
+"""What pooling kernels compute, as loops written from the tables in the generators' docstrings, and data for them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+
+import numpy as np
+
+from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.pooling.indices import PoolIndicesSpec
+from asmdnn.generators.pooling.pixels import PoolPixelsSpec
+from asmdnn.generators.pooling.planes import PoolPlanesSpec
+from asmdnn.generators.pooling.rows import PoolRowsSpec
+from asmdnn.generators.pooling.window import Loop, Taps
+from asmdnn.types import s32
+from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
+from tests.support import functions
+from tests.support.arena import Doubles, Elements, buffer_of, constant_buffer, elements
+
+FIRST = 12345
+Memory = dict[str, Elements]
+
+
+def case_of(spec: PoolPixelsSpec | PoolRowsSpec | PoolPlanesSpec, memory: Memory) -> Case:
+    """Maxima are exact; means within roundings of their sums, which post-ops may magnify."""
+    dst = buffer_of(memory["dst"])
+    assert dst is not None
+    roundings = MOST_SLOPE if spec.chain else 128
+    tolerance = roundings * UNIT_ROUNDOFF * (1 + np.abs(dst.wanted)) if spec.alg == "avg" or spec.chain else 0.0
+    return Case(spec, {"src": buffer_of(memory["src"]), "dst": dst}, {"dst": tolerance})
+
+
+def finished(chain: tuple[PostOp, ...], result: Doubles, memory: Memory, at: int) -> Doubles:
+    reads = any(operand is OLD_DST for op in chain for operand in op.operands)
+    old = memory["dst"].load(at, len(result)) if reads else None
+    return functions.apply(chain, result, old, {})
+
+
+def steps(loops: Sequence[Loop]) -> Iterator[tuple[tuple[int, ...], int, int]]:
+    """(indices, byte offset in src, in dst) of every step."""
+    for at in product(*(range(loop.times) for loop in loops)):
+        pairs = list(zip(at, loops, strict=True))
+        yield at, sum(i * x.src_bytes for i, x in pairs), sum(i * x.dst_bytes for i, x in pairs)
+
+
+def positions(window: Sequence[Taps]) -> Iterator[tuple[tuple[int, ...], int]]:
+    for at in product(*(range(taps.positions) for taps in window)):
+        yield at, sum(i * taps.bytes for i, taps in zip(at, window, strict=True))
+
+
+def reduced(alg: str, found: Sequence[Doubles]) -> Doubles:
+    whole = np.array(found)
+    return np.asarray(whole.max(0) if alg == "max" else whole.sum(0), np.float64)
+
+
+def pixels_case(spec: PoolPixelsSpec, random: np.random.Generator, integers: bool) -> Case:
+    memory = {name: elements(random, integers) for name in spec.frame}
+    for _, src, dst in steps(spec.loops):
+        found = [memory["src"].load(src + at, spec.elements) for _, at in positions(spec.window)]
+        result = reduced(spec.alg, found) / spec.divisor
+        memory["dst"].store(dst, finished(spec.chain, result, memory, dst))
+    return case_of(spec, memory)
+
+
+def indices_case(spec: PoolIndicesSpec, random: np.random.Generator, integers: bool) -> Case:
+    """The first of equal maxima counts."""
+    memory = {name: elements(random, integers) for name in ("src", "dst")} | {"indices": elements(random, True, s32)}
+    for step, src, dst in steps(spec.loops):
+        found = [memory["src"].load(src + at, spec.elements) for _, at in positions(spec.window)]
+        number = FIRST + sum(i * n for i, n in zip(step, spec.loop_numbers, strict=True))
+        numbers = [number + np.dot(at, spec.window_numbers) for at, _ in positions(spec.window)]
+        memory["dst"].store(dst, np.max(found, 0))
+        memory["indices"].store(dst, np.array(numbers, np.float64)[np.argmax(found, 0)])
+    buffers = {name: buffer_of(memory[name]) for name in memory}
+    return Case(spec, {**buffers, "first": constant_buffer(np.array([FIRST], np.int64))}, {})
+
+
+def rows_case(spec: PoolRowsSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Columns outside of a row count as nothing."""
+    memory = {name: elements(random, integers) for name in spec.frame}
+    divisors = np.repeat(*np.array(spec.divisors or ((1, spec.results),)).T).astype(np.float64)
+    for _, src, dst in steps(spec.loops):
+        lines = np.array([memory["src"].load(src + at, spec.width) for _, at in positions(spec.rows)])
+        result = np.empty(spec.results)
+        for x in range(spec.results):
+            columns = x * spec.stride - spec.before + spec.dilation * np.arange(spec.columns)
+            inside = columns[(columns >= 0) & (columns < spec.width)]
+            result[x] = reduced(spec.alg, [*lines[:, inside].ravel()])
+        memory["dst"].store(dst, finished(spec.chain, result / divisors, memory, dst))
+    return case_of(spec, memory)
+
+
+def planes_case(spec: PoolPlanesSpec, random: np.random.Generator, integers: bool) -> Case:
+    memory = {name: elements(random, integers) for name in spec.frame}
+    for i in range(spec.planes):
+        plane, dst = memory["src"].load(i * spec.src_plane_bytes, spec.elements), i * spec.dst_step_bytes
+        result = np.array([reduced(spec.alg, [*plane])]) / spec.divisor
+        memory["dst"].store(dst, finished(spec.chain, result, memory, dst))
+    return case_of(spec, memory)
+
+
+CASES: dict[type, Callable[..., Case]] = {
+    PoolPixelsSpec: pixels_case, PoolIndicesSpec: indices_case, PoolRowsSpec: rows_case, PoolPlanesSpec: planes_case
+}  # fmt: skip
+REFERENCES = {kind: Reference(make, rounds=kind is not PoolIndicesSpec) for kind, make in CASES.items()}

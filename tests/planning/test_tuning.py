@@ -1,0 +1,139 @@
+"""The numbers that planners choose by: they are the machine's, each of them is used, and another one plans anew."""
+
+import re
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import asmdnn as dnn
+from asmdnn.isa import cpu
+from asmdnn.planning import host as host_module
+from asmdnn.planning.codec import encode_plan
+from asmdnn.planning.host import as_machine
+from asmdnn.planning.machine import MACHINES, machine_of
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.tuning import DEFAULT, L1_SETS_BYTES, ByDistance, Tuning
+from tests.support.tuning import tuned, with_numbers
+
+PACKAGE = Path(dnn.__file__).parent
+L2_BYTES = 512 << 10
+
+
+def desc(dims: tuple[int, ...], tag: str = "", dtype: dnn.DataType = dnn.f32) -> dnn.MemoryDesc:
+    return dnn.MemoryDesc(dims, dtype, tag or "abcd"[: len(dims)])
+
+
+def matmul(m: int, k: int, n: int) -> dnn.MatMul:
+    return dnn.MatMul(desc((m, k)), desc((k, n)), desc((m, n)))
+
+
+def convolution(size: int, tag: str = "any") -> dnn.ConvolutionForward:
+    images = desc((1, 128, size, size), tag)
+    weights = desc((128, 128, 3, 3), "any")
+    return dnn.ConvolutionForward(src=images, weights=weights, dst=images, padding_l=(1, 1), padding_r=(1, 1))
+
+
+EXP = dnn.EltwiseForward(dnn.PropKind.forward_inference, "exp", desc((64, 1000)), desc((64, 1000)))
+CHANGED: list[tuple[str, dict[str, Any], Any]] = [
+    ("phases", {"call_cycles": 31}, matmul(40, 64, 64)),
+    ("phases", {"weights_stream_cycles": 9.0}, convolution(14)),
+    ("phases", {"written_out": 1, "round_records": 8}, dnn.Reorder(desc((512, 4096)), desc((512, 4096), "ba"))),
+    ("products", {"plain_depth": ByDistance(64, 64, 64)}, matmul(40, 300, 100)),
+    ("products", {"pack_tiles": ByDistance(3, 3, 3)}, matmul(40, 300, 100)),
+    ("products", {"dot_vectors": 1}, matmul(40, 16, 1)),
+    ("products", {"outer_depth": 2}, matmul(40, 4, 200)),
+    ("products", {"split_cycles": 10}, matmul(4, 512, 32)),
+    ("convolution", {"panel_share": 64}, convolution(14)),
+    ("convolution", {"strip_pixels": 7}, convolution(7)),
+    ("convolution", {"written_out": 1}, convolution(14)),
+    ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
+    ("moves", {"page_bytes": 1024}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
+    ("moves", {"row_bytes": 4096}, dnn.Shuffle(desc((1, 8, 40, 40)), desc((1, 8, 40, 40)), 1, 4)),
+    ("elementwise", {"record_elements": 512}, EXP),
+    ("elementwise", {"streaming_bytes": 1}, EXP),
+]
+
+
+def planned(request: Any, tuning: Tuning = DEFAULT) -> str:
+    engine = dnn.Engine(isa="avx2", threads=1, l2_bytes=L2_BYTES, machine="zen3", tuning=tuning)
+    return digest(dnn.primitive_desc(request, engine=engine).plan)
+
+
+def digest(plan: Plan) -> str:
+    return sha256(encode_plan(plan, [])).hexdigest()
+
+
+@pytest.mark.parametrize(("group", "numbers", "request_"), CHANGED, ids=lambda x: str(x)[:40])
+def test_another_number_makes_another_plan(group: str, numbers: dict[str, Any], request_: Any) -> None:
+    other = with_numbers(DEFAULT, group, **numbers)
+    assert planned(request_, other) != planned(request_)
+    assert planned(request_, replace(DEFAULT)) == planned(request_), "equal numbers, equal plans"
+    with tuned(group, **numbers):
+        engine = dnn.Engine(isa="avx2", threads=1, l2_bytes=L2_BYTES)
+    again = digest(dnn.primitive_desc(request_, engine=engine).plan)
+    assert (again == planned(request_, other)) or engine.machine != "zen3"
+
+
+def test_the_engine_takes_the_numbers_of_its_machine() -> None:
+    for name, row in MACHINES.items():
+        assert dnn.Engine(machine=name, threads=1).tuning is row.tuning
+    emerald, skylake = (
+        dnn.Engine(isa="avx512_core", threads=1, l2_bytes=1 << 20, machine=name)
+        for name in ("sapphire_rapids", "skylake_sp")
+    )
+    names = [dnn.primitive_desc(matmul(4096, 64, 1), engine=x).implementation for x in (emerald, skylake)]
+    assert "dots" in names[0] and "dots" not in names[1]
+    with as_machine(machine_of("sapphire_rapids")):
+        assert dnn.Engine(threads=1).tuning == emerald.tuning != skylake.tuning
+
+
+def test_what_differs_from_zen_3_was_measured_elsewhere() -> None:
+    default = dict(DEFAULT.numbers())
+    differs = {
+        f"{name} {number}"
+        for name, row in MACHINES.items()
+        for number, value in row.tuning.numbers()
+        if value != default[number]
+    }
+    assert {each.split()[0] for each in differs} == {"sapphire_rapids"}
+    assert "sapphire_rapids products.dot_vectors" in differs
+
+
+def test_every_number_is_used() -> None:
+    sources = "\n".join(path.read_text() for path in sorted(PACKAGE.rglob("*.py")) if path.name != "tuning.py")
+    unused = {name for name, _ in DEFAULT.numbers() if not re.search(rf"\.{name.split('.')[1]}\b", sources)}
+    assert unused == set()
+
+
+def test_planners_read_nothing_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither CPUID nor the variables; the engine is all that they know."""
+    requests = [request for *_, request in CHANGED]
+    before = [planned(request) for request in requests]
+
+    def fail(*_: Any) -> Any:
+        raise AssertionError("a planner asks for the machine at hand")
+
+    engine = dnn.Engine(isa="avx2", threads=1, l2_bytes=L2_BYTES, machine="zen3")
+    for module, name in ((cpu, "cpuid"), (cpu, "cpu_features"), (cpu, "cache_sizes"), (host_module, "host")):
+        monkeypatch.setattr(module, name, fail)
+    dnn.clear_caches()
+    for request, wanted in zip(requests, before, strict=True):
+        plan = next(x for x in dnn.implementations(request, engine=engine) if isinstance(x, dnn.PrimitiveDesc)).plan
+        assert digest(plan) == wanted
+
+
+def test_distances() -> None:
+    by = ByDistance(1, 2, 3)
+    assert [by.of(x) for x in (4, 1000, 1024, 3072, 2048, 4096, 12288, 0)] == [1, 1, 2, 2, 2, 3, 3, 3]
+    assert L1_SETS_BYTES == 4096
+
+
+@pytest.mark.parametrize("number", [0, -1, "many", None, True])
+def test_numbers_that_mean_nothing(number: Any) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=r"tuning.products.panel_share must be a number above zero, not"):
+        with_numbers(DEFAULT, "products", panel_share=number)
+    with pytest.raises(dnn.InvalidArguments, match="tuning must be that of a machine"):
+        dnn.Engine(tuning="fast")  # type: ignore[arg-type]

@@ -1,0 +1,110 @@
+"""Recurrent layers for tests: descriptions, data, the reference's answer, and what the library computes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import asmdnn as dnn
+from asmdnn.bench.recurrent.bounded import Bounded
+from asmdnn.bench.recurrent.cells import Function
+from asmdnn.bench.recurrent.reference import Net, Run
+from asmdnn.primitives.recurrent.description import RecurrentForward, VanillaRNNForward
+
+Array = npt.NDArray[np.float32]
+Arrays = dict[str, Array]
+LEFT2RIGHT, RIGHT2LEFT, CONCAT, SUM = DIRECTIONS = (
+    "unidirectional_left2right",
+    "unidirectional_right2left",
+    "bidirectional_concat",
+    "bidirectional_sum",
+)
+CELLS = (dnn.VanillaRNNForward, dnn.LSTMForward, dnn.GRUForward, dnn.LBRGRUForward)
+NAMES = {
+    "vanilla_rnn": "VANILLA_RNN",
+    "vanilla_lstm": "VANILLA_LSTM",
+    "vanilla_gru": "VANILLA_GRU",
+    "lbr_gru": "LBR_GRU",
+}
+AVX2 = dnn.Engine(isa="avx2", threads=2, l2_bytes=512 << 10)
+
+
+def f32(dims: Sequence[int], tag: str = "any") -> dnn.MemoryDesc:
+    return dnn.MemoryDesc(dims, dnn.f32, tag)
+
+
+def describe(
+    kind: Any,
+    sizes: tuple[int, int, int, int],
+    layers: int = 1,
+    direction: str = LEFT2RIGHT,
+    states: bool = True,
+    bias: bool = True,
+    peephole: bool = False,
+    projection: int = 0,
+    **more: Any,
+) -> Any:
+    """A layer of (T, N, SLC, DHC); with several layers SLC becomes what they need."""
+    t, n, src, hidden = sizes
+    both, out = (layers, 2 if direction in (CONCAT, SUM) else 1), projection or hidden
+    dst = out * (2 if direction == CONCAT else 1)
+    src = dst if layers > 1 else src
+    tensors = {
+        "src_layer": f32((t, n, src), "tnc"),
+        "weights_layer": f32((*both, src, kind.GATES, hidden)),
+        "weights_iter": f32((*both, out, kind.GATES, hidden)),
+        "dst_layer": f32((t, n, dst), "tnc"),
+    }
+    tensors |= {"bias": f32((*both, kind.BIAS_ROWS, hidden), "ldgo")} if bias else {}
+    tensors |= {name: f32((*both, n, out), "ldnc") for name in ("src_iter", "dst_iter") if states}
+    if kind is dnn.LSTMForward:
+        tensors |= {name: f32((*both, n, hidden), "ldnc") for name in ("src_iter_c", "dst_iter_c") if states}
+        tensors |= {"weights_peephole": f32((*both, 3, hidden), "ldgo")} if peephole else {}
+        tensors |= {"weights_projection": f32((*both, hidden, out))} if projection else {}
+    return kind(**tensors, direction=direction, **more)
+
+
+def data_of(desc: RecurrentForward, seed: int = 0) -> Arrays:
+    random, scale = np.random.default_rng(seed), desc.sizes.hidden**-0.5
+    return {
+        name: random.uniform(-1, 1, tensor.dims).astype(np.float32) * (scale if "weights" in name else np.float32(1))
+        for name, tensor in desc.tensors().items()
+        if not name.startswith("dst")
+    }
+
+
+def answer(desc: RecurrentForward, data: Arrays) -> dict[str, Bounded]:
+    """The reference's results, of the library's destinations."""
+    function = Function(desc.activation, desc.alpha) if isinstance(desc, VanillaRNNForward) else Function("tanh")
+    direction = desc.direction.rpartition("_")[2]
+    lengths = np.array(desc.lengths) if desc.lengths else None
+    run = Run(Net(NAMES[desc.NAME], direction, function), data, lengths)
+    return {name: x for name, x in run.results.items() if name in desc.tensors()}
+
+
+def compute(desc: RecurrentForward, data: Arrays, engine: dnn.Engine = AVX2) -> Arrays:
+    """What the library computes; destinations hold NaN before."""
+    primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=engine))
+    memories = {}
+    for name, tensor in primitive.pd.plan.tensors.items():
+        array = data.get(name, np.full(tensor.dims, np.nan, np.float32))
+        memories[name] = dnn.Memory.from_numpy(array, tensor)
+    primitive.execute(**memories)
+    return {name: memories[name].numpy() for name in primitive.pd.plan.outputs}
+
+
+def check(desc: RecurrentForward, engine: dnn.Engine = AVX2, data: Arrays | None = None) -> Arrays:
+    """Prove the plan, compute, and compare with the reference within its bound."""
+    data = data_of(desc) if data is None else data
+    dnn.primitive_desc(desc, engine=engine).plan.check()
+    found = compute(desc, data, engine)
+    for name, wanted in answer(desc, data).items():
+        wrong = ~(np.abs(found[name] - wanted.value) <= wanted.bound)
+        assert not wrong.any(), f"{name} of {desc}: {wrong.sum()} wrong, {np.abs(found[name] - wanted.value).max()}"
+    return found
+
+
+def with_tags(desc: RecurrentForward, **tags: str) -> RecurrentForward:
+    return replace(desc, **{name: f32(getattr(desc, name).dims, tag) for name, tag in tags.items()})  # type: ignore[arg-type]

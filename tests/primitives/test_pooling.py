@@ -1,0 +1,296 @@
+"""Pooling in every layout: windows of all kinds, indices, types, post-ops, NaN; adaptive; bad input."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.types import PoolingAlgorithm
+from tests.primitives.guarded import in_child
+from tests.primitives.test_guard_pages import run_guarded
+from tests.support.plans import emulate_plan
+
+ALGS: tuple[PoolingAlgorithm, ...] = ("max", "avg_include_padding", "avg_exclude_padding")
+TAGS = ("abcd", "acdb", "aBcd8b", "aBcd16b", "bacd")
+# dims, kernel, strides, dilations, padding_l, padding_r
+PROBLEMS: tuple[Any, ...] = (
+    ((2, 19, 9, 15), (3, 3), (2, 2), (0, 0), (1, 1), (1, 1)),
+    ((1, 16, 14, 28), (3, 3), (1, 1), (0, 0), (1, 1), (1, 1)),
+    ((1, 8, 12, 33), (2, 2), (2, 2), (0, 0), (0, 0), (0, 1)),
+    ((2, 5, 7, 7), (7, 7), (1, 1), (0, 0), (0, 0), (0, 0)),
+    ((1, 9, 11, 12), (9, 9), (1, 1), (0, 0), (4, 4), (4, 4)),
+    ((1, 6, 13, 19), (3, 2), (3, 4), (0, 1), (2, 0), (0, 1)),
+    ((1, 3, 8, 40), (2, 3), (1, 1), (1, 2), (0, 3), (1, 2)),
+)
+OTHER_AXES: tuple[Any, ...] = (
+    ((2, 9, 37), (4,), (2,), (0,), (1,), (2,), "abc"),
+    ((1, 3, 5000), (5,), (1,), (0,), (2,), (2,), "abc"),
+    ((2, 9, 37), (4,), (3,), (0,), (0,), (0,), "acb"),
+    ((1, 5, 6, 7, 9), (2, 3, 3), (1, 2, 2), (0, 0, 0), (0, 1, 1), (0, 1, 1), "abcde"),
+    ((1, 5, 6, 7, 9), (2, 3, 3), (2, 1, 1), (0, 0, 0), (1, 1, 1), (0, 1, 1), "acdeb"),
+)
+
+
+def numbers(*dims: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).uniform(-4, 4, dims).astype(np.float32)
+
+
+def described(alg: PoolingAlgorithm, problem: Any, tag: str, indices: bool = False) -> dnn.PoolingForward:
+    dims, kernel, strides, dilations, before, behind = problem
+    sizes = zip(dims[2:], kernel, strides, dilations, before, behind, strict=True)
+    result = (*dims[:2], *((i + b + e - (k - 1) * (d + 1) - 1) // s + 1 for i, k, s, d, b, e in sizes))
+    src, dst = dnn.MemoryDesc(dims, dnn.f32, tag), dnn.MemoryDesc(result, dnn.f32, tag)
+    places = dnn.MemoryDesc(result, dnn.s32, tag) if indices else None
+    return dnn.PoolingForward(alg, src, dst, kernel, strides, dilations, before, behind, places)
+
+
+def windows(x: Any, problem: Any, outside: float) -> Any:
+    """float64[n, c, results.., positions..]."""
+    _, kernel, strides, dilations, before, behind = problem
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *zip(before, behind, strict=True)], constant_values=outside)
+    axes = len(kernel)
+    extents = tuple((k - 1) * (d + 1) + 1 for k, d in zip(kernel, dilations, strict=True))
+    found = np.lib.stride_tricks.sliding_window_view(padded, extents, tuple(range(2, 2 + axes)))
+    steps = [slice(None, None, s) for s in strides] + [slice(None, None, d + 1) for d in dilations]
+    return found[(slice(None), slice(None), *steps)]
+
+
+def expected(alg: PoolingAlgorithm, x: Any, problem: Any) -> Any:
+    axes = tuple(range(-len(problem[1]), 0))
+    if alg == "max":
+        return windows(x, problem, -np.inf).max(axes)
+    total = windows(x, problem, 0).sum(axes)
+    counted = windows(np.ones_like(x), problem, 0).sum(axes)
+    return total / (np.prod(problem[1]) if alg == "avg_include_padding" else counted)
+
+
+def bound(alg: PoolingAlgorithm, problem: Any) -> float:
+    """Roundings of the partial sums of numbers up to 4, and of the quotient."""
+    return 0.0 if alg == "max" else 4 * (np.prod(problem[1]) + 1) * 2.0**-24
+
+
+@pytest.mark.parametrize("alg", ALGS)
+@pytest.mark.parametrize("tag", TAGS)
+def test_layouts(isa: str, alg: PoolingAlgorithm, tag: str) -> None:
+    for problem in PROBLEMS:
+        desc, x = described(alg, problem, tag), numbers(*problem[0])
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+        pd.plan.check()
+        assert pd.implementation.removeprefix("reorder+") == f"pool:{isa}"
+        assert (pd.implementation == f"pool:{isa}") == (tag not in ("abcd", "bacd") or problem[2][1] < 3)
+        dst = dnn.Memory(desc.dst)
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
+        assert np.abs(dst.numpy() - expected(alg, x, problem)).max() <= bound(alg, problem)
+        assert dst.padding_is_zero()
+
+
+@pytest.mark.parametrize("alg", ALGS)
+@pytest.mark.parametrize("problem", OTHER_AXES, ids=str)
+def test_one_and_three_axes(isa: str, alg: PoolingAlgorithm, problem: Any) -> None:
+    *problem, tag = problem
+    desc, x = described(alg, problem, tag), numbers(*problem[0])
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa))
+    pd.plan.check()
+    dst = dnn.Memory(desc.dst)
+    dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
+    assert np.abs(dst.numpy() - expected(alg, x, problem)).max() <= bound(alg, problem)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize("tag", ["abcd", "acdb", "aBcd16b"])
+@pytest.mark.parametrize("alg", ALGS[:2])
+def test_emulated(alg: PoolingAlgorithm, tag: str) -> None:
+    for problem in (((1, 5, 7, 9), *PROBLEMS[0][1:]), ((1, 16, 5, 20), *PROBLEMS[1][1:])):
+        desc, x = described(alg, problem, tag, indices=alg == "max"), numbers(*problem[0])
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1))
+        pd.plan.check()
+        memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items() if name != "src"}
+        emulate_plan(pd.plan, {"src": dnn.Memory.from_numpy(x, desc.src), **memories})
+        assert np.abs(memories["dst"].numpy() - expected(alg, x, problem)).max() <= bound(alg, problem)
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_indices_are_of_the_first_maximum(isa: str, tag: str) -> None:
+    for problem in PROBLEMS:
+        desc = described("max", problem, tag, indices=True)
+        x = np.random.default_rng(3).integers(0, 3, problem[0]).astype(np.float32)  # many are equal
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa))
+        pd.plan.check()
+        memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items() if name != "src"}
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), **memories)
+        assert np.array_equal(memories["dst"].numpy(), expected("max", x, problem))
+        plane = np.arange(np.prod(problem[0][2:]), dtype=np.float64).reshape(1, 1, *problem[0][2:])
+        found, places = windows(x, problem, -np.inf), windows(plane, problem, -1)
+        flat, numbered = found.reshape(*found.shape[:-2], -1), places.reshape(*places.shape[:-2], -1)
+        wanted = np.take_along_axis(np.broadcast_to(numbered, flat.shape), flat.argmax(-1)[..., None], -1)[..., 0]
+        assert np.array_equal(memories["indices"].numpy(), wanted)
+
+
+def test_nan_is_passed_over(isa: str) -> None:
+    engine = dnn.Engine(isa=isa)
+    for x in (numbers(1, 2, 6, 9), numbers(1, 6, 9, 2).transpose(0, 3, 1, 2)):
+        x[0, 0, 1, 1], x[0, 1, :2, :2], x[0, 1, 4:, 4:6] = np.nan, np.nan, -np.inf
+        found, indices = dnn.ops.max_pool(x, 2, return_indices=True, engine=engine)
+        assert np.array_equal(found, dnn.ops.max_pool(x, 2, engine=engine))
+        assert found[0, 0, 0, 0] == np.nanmax(x[0, 0, :2, :2])
+        assert found[0, 1, 0, 0] == -np.inf
+        assert indices[0, 1, 0, 0] == 0
+        assert found[0, 1, 2, 2] == -np.inf
+        assert np.isnan(dnn.ops.avg_pool(x, 2, engine=engine)[0, 0, 0, 0])
+
+
+@pytest.mark.parametrize("dtype", [dnn.bf16, dnn.f16, dnn.s8, dnn.u8, dnn.s32], ids=str)
+def test_types(isa: str, dtype: dnn.DataType) -> None:
+    """What the type holds exactly stays exact; a mean is rounded to the type."""
+    x = np.random.default_rng(1).integers(0, 100, (2, 3, 8, 8))
+    stored = (
+        (x.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16) if dtype == dnn.bf16 else x.astype(dtype.numpy)
+    )
+    src, dst = dnn.MemoryDesc((2, 3, 8, 8), dtype, "acdb"), dnn.MemoryDesc((2, 3, 4, 4), dtype, "acdb")
+    for alg, wanted in (("max", x.reshape(2, 3, 4, 2, 4, 2).max((3, 5))), ("avg_include_padding", None)):
+        pd = dnn.primitive_desc(dnn.PoolingForward(alg, src, dst, (2, 2), (2, 2)), engine=dnn.Engine(isa=isa))  # type: ignore[arg-type]
+        result = dnn.Memory(dst)
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(stored, src), dst=result)
+        found = result.numpy()
+        found = (found.astype(np.uint32) << 16).view(np.float32) if dtype == dnn.bf16 else found
+        if wanted is not None:
+            assert np.array_equal(found, wanted)
+        else:
+            assert np.abs(found - x.reshape(2, 3, 4, 2, 4, 2).mean((3, 5))).max() <= 0.5
+
+
+@pytest.mark.parametrize("tag", ["abcd", "acdb", "aBcd8b"])
+def test_post_ops(isa: str, tag: str) -> None:
+    problem = PROBLEMS[0]
+    desc, x = described("max", problem, tag), numbers(*problem[0])
+    wanted = expected("max", x, problem)
+    old, factor = numbers(*wanted.shape, seed=1), numbers(1, 19, 1, 1, seed=2)
+    factors = dnn.MemoryDesc(factor.shape, dnn.f32, "abcd")
+    for attr, result in (
+        (dnn.Attr([dnn.Sum(0.5), dnn.Eltwise("relu")]), np.maximum(wanted + 0.5 * old, 0)),
+        (dnn.Attr([dnn.Eltwise("linear", 2.0, 1.0)]), 2 * wanted + 1),
+        (dnn.Attr([dnn.Binary("mul", factors), dnn.Sum()]), wanted * factor + old),
+    ):
+        pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa))
+        pd.plan.check()
+        dst = dnn.Memory.from_numpy(old, desc.dst)
+        more = {name: dnn.Memory.from_numpy(factor, factors) for name in pd.plan.tensors if name.startswith("post_op")}
+        more |= {name: dnn.Memory.from_numpy(factor, factors) for name in pd.plan.tensors if name not in ("src", "dst")}
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst, **more)
+        np.testing.assert_allclose(dst.numpy(), result, 1e-6, 1e-5)
+        assert dst.padding_is_zero()
+
+
+def test_streaming_and_threads_give_the_same_bits(isa: str) -> None:
+    x = numbers(2, 16, 64, 64)
+    for array in (x, np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)):
+        for function in (dnn.ops.max_pool, dnn.ops.avg_pool):
+            results = [
+                function(array, 3, stride=2, padding=1, engine=dnn.Engine(isa=isa, threads=n)) for n in (1, 2, 3)
+            ]
+            assert np.array_equal(results[0], results[1])
+            assert np.array_equal(results[0], results[2])
+
+
+def test_large_tensors_are_streamed() -> None:
+    """Only planned: 64 MB, of which the result is not read from a cache."""
+    for tag in ("abcd", "acdb", "aBcd8b"):
+        desc = described("max", ((32, 64, 64, 64), (2, 2), (2, 2), (0, 0), (0, 0), (0, 0)), tag)
+        engine = dnn.Engine(isa="avx2", threads=1, machine="zen3")
+        assert all(spec.streaming for spec in dnn.primitive_desc(desc, engine=engine).plan.specs)  # type: ignore[attr-defined]
+
+
+def test_adaptive(isa: str) -> None:
+    x, engine = numbers(2, 19, 10, 13), dnn.Engine(isa=isa)
+    edges = [[(o * size // made, -(-(o + 1) * size // made)) for o in range(made)] for size, made in ((10, 4), (13, 5))]
+    cells = [[x[:, :, a:b, c:d] for c, d in edges[1]] for a, b in edges[0]]
+    wanted = np.array([[cell.max((2, 3)) for cell in row] for row in cells]).transpose(2, 3, 0, 1)
+    found, indices = dnn.ops.adaptive_max_pool(x, (4, 5), return_indices=True, engine=engine)
+    assert np.array_equal(found, wanted)
+    assert np.array_equal(
+        np.take_along_axis(x.reshape(2, 19, -1), indices.reshape(2, 19, -1), -1), found.reshape(2, 19, -1)
+    )
+    wanted = np.array([[cell.mean((2, 3)) for cell in row] for row in cells]).transpose(2, 3, 0, 1)
+    np.testing.assert_allclose(dnn.ops.adaptive_avg_pool(x, (4, 5), engine=engine), wanted, 1e-5, 1e-5)
+    np.testing.assert_allclose(
+        dnn.ops.adaptive_avg_pool(x, 1, engine=engine), x.mean((2, 3), keepdims=True), 1e-5, 1e-5
+    )
+
+
+def test_ceil_mode_drops_windows_that_begin_behind_the_padding() -> None:
+    x = numbers(1, 2, 5, 7)
+    assert dnn.ops.max_pool(x, 2, stride=3, ceil_mode=True).shape == (1, 2, 2, 3)
+    assert dnn.ops.max_pool(x, 2, stride=3).shape == (1, 2, 2, 2)
+    assert dnn.ops.avg_pool(x, 1, stride=4, ceil_mode=True).shape == (1, 2, 2, 2)
+    mean = dnn.ops.avg_pool(
+        x, (2, 2), stride=2, padding=(1, 0), ceil_mode=True
+    )  # 7 columns, of which the last is alone
+    np.testing.assert_allclose(mean[0, 0, 1, 3], x[0, 0, 1:3, 6].mean(), 1e-6)
+
+
+@pytest.mark.parametrize("ceil_mode", [False, True])
+def test_torch(isa: str, ceil_mode: bool) -> None:
+    torch = pytest.importorskip("torch")
+    x = numbers(2, 5, 11, 13)
+    for kernel, stride, padding in ((3, 2, 1), (2, 2, 0), (5, 3, 2), ((3, 2), (1, 2), (1, 0))):
+        arguments = {"stride": stride, "padding": padding, "ceil_mode": ceil_mode}
+        wanted, places = torch.nn.functional.max_pool2d(torch.from_numpy(x), kernel, return_indices=True, **arguments)
+        found, indices = dnn.ops.max_pool(x, kernel, return_indices=True, engine=dnn.Engine(isa=isa), **arguments)
+        assert np.array_equal(found, wanted.numpy())
+        assert np.array_equal(indices, places.numpy())
+        for included in (True, False):
+            mean = torch.nn.functional.avg_pool2d(torch.from_numpy(x), kernel, count_include_pad=included, **arguments)
+            ours = dnn.ops.avg_pool(x, kernel, count_include_pad=included, engine=dnn.Engine(isa=isa), **arguments)
+            np.testing.assert_allclose(ours, mean.numpy(), 1e-5, 1e-6)
+
+
+def test_guard_pages(isa: str) -> None:
+    def run(alg: PoolingAlgorithm, problem: Any, tag: str) -> None:
+        x = numbers(*problem[0])
+        primitive = dnn.Primitive(dnn.primitive_desc(described(alg, problem, tag), engine=dnn.Engine(isa=isa)))
+        for at_end in (True, False):
+            run_guarded(primitive, {"src": x}, expected(alg, x, problem), at_end, bound(alg, problem))
+
+    def run_all(tag: str) -> None:
+        for problem in PROBLEMS:
+            for alg in ALGS[:2]:
+                run(alg, problem, tag)
+
+    for tag in ("abcd", "acdb", "aBcd8b"):
+        assert not in_child(lambda tag=tag: run_all(tag))  # type: ignore[misc]
+
+
+def test_no_elements(isa: str) -> None:
+    assert dnn.ops.max_pool(np.zeros((0, 3, 4, 4), np.float32), 2).shape == (0, 3, 2, 2)
+
+
+def test_bad_input() -> None:
+    src, dst = dnn.MemoryDesc((1, 2, 4, 4), dnn.f32, "abcd"), dnn.MemoryDesc((1, 2, 2, 2), dnn.f32, "abcd")
+    places = dnn.MemoryDesc((1, 2, 2, 2), dnn.s32, "abcd")
+    for arguments, says in (
+        (("min", src, dst, (2, 2), (2, 2)), "must be one of max, avg_include_padding"),
+        (("max", src, None, (2, 2), (2, 2)), "dst must be a MemoryDesc"),
+        (("max", src, dst, (2,), (2, 2)), "kernel must be two integers from 1"),
+        (("max", src, dst, (2, 2), (0, 2)), "strides must be two integers from 1"),
+        (("max", src, dst, (2, 2), (1, 2)), "dst's height is 2, src, kernel, strides and padding make it 3"),
+        (("max", src, dst, (9, 2), (1, 2)), "the kernel exceeds the padded src"),
+        (("max", src, dst, (2, 2), (4, 2), (), (2, 0), (0, 0)), "the window of dst's height 0 lies in padding alone"),
+        (("avg_include_padding", src, dst, (2, 2), (2, 2), (), (), (), places), "indices are of max pooling"),
+        (("max", src, dst, (2, 2), (2, 2), (), (), (), dst), "it must be s32"),
+    ):
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            dnn.PoolingForward(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(dnn.InvalidArguments, match="both must be at least 1"):
+        dnn.AdaptivePooling("max", dnn.MemoryDesc((1, 2, 0, 4), dnn.f32, "abcd"), dst)
+    x = np.zeros((1, 2, 4, 4), np.float32)
+    for call, says in (
+        (lambda: dnn.ops.max_pool(x[0, 0], 2), "x must be"),
+        (lambda: dnn.ops.max_pool(x, (2, 2, 2)), "kernel must be an integer of at least 1, or 2 of them"),
+        (lambda: dnn.ops.max_pool(x, 5), "exceeds the padded sizes"),
+        (lambda: dnn.ops.adaptive_avg_pool(x, 0), "size must be an integer of at least 1"),
+    ):
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            call()
+    with pytest.raises(dnn.Unimplemented, match="scales and zero points"):
+        dnn.primitive_desc(dnn.PoolingForward("max", src, dst, (2, 2), (2, 2)), dnn.Attr(scales={"src": 0}))
