@@ -5,6 +5,8 @@ from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
+from asmdnn.network.building import Graph
+from asmdnn.network.network import Network, load_onnx
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
@@ -43,6 +45,7 @@ from asmdnn.primitives.products.inner_product import (
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
+from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle.shuffle import Shuffle
@@ -65,6 +68,7 @@ __all__ = [
     "EltwiseForward",
     "Engine",
     "GRUForward",
+    "Graph",
     "InnerProductBackwardData",
     "InnerProductBackwardWeights",
     "InnerProductForward",
@@ -77,6 +81,7 @@ __all__ = [
     "Memory",
     "MemoryDesc",
     "MemoryReport",
+    "Network",
     "OutOfMemory",
     "PReLU",
     "PoolingForward",
@@ -84,6 +89,7 @@ __all__ = [
     "Primitive",
     "PrimitiveDesc",
     "PropKind",
+    "ReductionForward",
     "Refusal",
     "Reorder",
     "Shuffle",
@@ -105,6 +111,7 @@ __all__ = [
     "gemm_pack",
     "gemm_pack_get_size",
     "implementations",
+    "load_onnx",
     "load_pack",
     "log",
     "logistic",

@@ -42,10 +42,14 @@ class PropKind(Enum):
 
 
 class Algorithm(Enum):
-    """Convolution algorithms; `auto` lets the implementation list decide."""
+    """Convolution algorithms; `auto` takes the one that is expected to be the fastest.
+
+    Winograd's rounds more, and differently: docs/winograd.md has its bound.
+    """
 
     convolution_auto = "convolution_auto"
     convolution_direct = "convolution_direct"
+    convolution_winograd = "convolution_winograd"
     deconvolution_direct = "deconvolution_direct"
 
 
@@ -55,6 +59,7 @@ class Algorithm(Enum):
 IsaName = Literal[
     "avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni", "avx512_core_bf16", "avx512_core_fp16", "avx512_core_amx"
 ]  # fmt: skip
+ConvolutionAlgorithm = Literal["auto", "direct", "winograd"]  # Algorithm without its first word
 EltwiseAlgorithm = Literal[
     "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",
     "gelu_tanh", "gelu_erf", "swish", "log", "pow", "round", "mish", "hardswish", "hardsigmoid"

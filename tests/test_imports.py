@@ -50,6 +50,7 @@ MAY_IMPORT = {
     "bench": {"", "types", "environment", "memory", "isa", "planning", "runtime", "primitives"},
     "setup": {"isa"},
     "ops": {"types", "memory", "jit", "runtime", "primitives"},
+    "network": {"types", "memory", "isa", "generators", "planning", "runtime", "primitives", "version"},
     "recurrent": set(),
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
     "memory_use": {"jit", "runtime", "primitives", "ops"},
@@ -74,7 +75,19 @@ MAY_IMPORT = {
         "setup",
     },
     "__main__": {"cli"},
-    "api": {"types", "memory", "isa", "planning", "primitives", "ops", "blas", "recurrent", "show", "memory_use"},
+    "api": {
+        "types",
+        "memory",
+        "isa",
+        "planning",
+        "primitives",
+        "ops",
+        "blas",
+        "network",
+        "recurrent",
+        "show",
+        "memory_use",
+    },
     "": {"version", "api"},
 }
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it

@@ -23,6 +23,7 @@ TAGS = get_args(types.UsualTag)
         (types.EltwiseAlgorithm, ALGORITHMS),
         (types.EltwiseBackwardAlgorithm, BACKWARD_ALGS),
         (types.BinaryAlgorithm, BINARY),
+        (types.ConvolutionAlgorithm, [kind.value.removeprefix("convolution_") for kind in types.Algorithm]),
         (types.ScratchpadMode, SCRATCHPAD_MODES),
     ],
 )  # fmt: skip

@@ -137,6 +137,12 @@ class ConvProblem:
         return self.ic // self.groups * math.prod(axis.k for axis in self.axes)
 
     @property
+    def is_dense_3x3(self) -> bool:
+        """Whether Winograd's convolution is for it."""
+        axes = [(axis.k, axis.s, axis.d) for axis in self.axes]
+        return self.groups == 1 and axes == [(3, 1, 0)] * 2
+
+    @property
     def count(self) -> int:
         """How often the network has this shape: benchdnn's `*N` at the end of the name, else 1."""
         return count_in(self.name)

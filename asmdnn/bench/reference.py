@@ -8,7 +8,8 @@ arithmetic of less precision.  Real numbers in [-1, 1): the result may differ by
 
 with K products a sum, |.| the Euclidean norm for patch and filter: the bound of Higham, Accuracy and Stability of
 Numerical Algorithms, 2nd ed., eq. (3.5), holds for any order of summation, and Cauchy-Schwarz bounds its sum of
-absolute products.  Post-ops: see chains.py.
+absolute products.  Winograd's convolution rounds on integers too, and has a bound of its own: see winograd.py.
+Post-ops: see chains.py.
 """
 
 import math
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
-from asmdnn.bench import chains
+from asmdnn.bench import chains, winograd
 from asmdnn.bench.attributes import UNSCALED, Scales
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problems import ConvProblem
@@ -47,6 +48,7 @@ class ConvData:
     bias: Floats | None
     dst: Floats
     exact: bool
+    winograd: bool = False  # whether results may be those of Winograd's convolution
     operands: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
@@ -78,7 +80,7 @@ def make_data(
         fill((problem.oc,)) if has_bias else None,
         fill(problem.dst_dims) if attr.reads_dst() else np.full(problem.dst_dims, np.nan, np.float32),
         exact,
-        chains.operands(attr, exact) | dict(scales.arrays),
+        operands=chains.operands(attr, exact) | dict(scales.arrays),
     )
 
 
@@ -136,17 +138,23 @@ def rounding_of_sums(
     more_roundings: int = 0,
 ) -> Doubles:
     """How far rounding can move each sum: the bound of the module's text, with the size of what else is added."""
-    mb, _, *pixels = problem.src_dims
-    squares = np.square(data.src, dtype=np.float64).reshape(mb, problem.groups, -1, *pixels).sum(axis=2)
-    patches = np.stack([sum(view for _, view in taps_of(problem, image)) for image in squares])
     filters = np.sqrt(np.square(data.weights.reshape(problem.oc, -1), dtype=np.float64).sum(axis=1))
-    size = (
-        np.sqrt(np.repeat(patches, problem.oc // problem.groups, axis=1))
-        * by_channel(problem, filters)
-        * np.abs(scales.factor)
-    )
+    if data.winograd:
+        size = winograd.size_of_sums(problem, data.src, filters) * np.abs(scales.factor)
+        terms = problem.ic + winograd.ROUNDINGS
+    else:
+        size = size_of_patches(problem, data) * by_channel(problem, filters) * np.abs(scales.factor)
+        terms = problem.reduction
     if data.bias is not None:
         size += by_channel(problem, np.abs(data.bias))
     size = size + added
-    rounding = (problem.reduction + (4 if scales.masks else 2) + more_roundings) * UNIT_ROUNDOFF
+    rounding = (terms + (4 if scales.masks else 2) + more_roundings) * UNIT_ROUNDOFF
     return np.asarray(size * (rounding / (1 - rounding)))
+
+
+def size_of_patches(problem: ConvProblem, data: ConvData) -> Doubles:
+    """The norm of what each result's window reads."""
+    mb, _, *pixels = problem.src_dims
+    squares = np.square(data.src, dtype=np.float64).reshape(mb, problem.groups, -1, *pixels).sum(axis=2)
+    patches = np.stack([sum(view for _, view in taps_of(problem, image)) for image in squares])
+    return np.asarray(np.sqrt(np.repeat(patches, problem.oc // problem.groups, axis=1)))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,6 +197,15 @@ class MemoryDesc:
                 return True
             reached += (n - 1) * stride
         return False
+
+    @property
+    def storage(self) -> "MemoryDesc":
+        """What lies in memory: these very elements, but for a format that transforms them (memory/winograd.py)."""
+        return self
+
+    def stored(self, array: NDArray[Any]) -> NDArray[Any]:
+        """What `storage` holds of a tensor: `array` itself, unless the format transforms it."""
+        return array
 
     def nelems(self, with_padding: bool = False) -> int:
         if not isinstance(with_padding, bool):

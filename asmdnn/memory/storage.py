@@ -97,9 +97,10 @@ class Memory:
         if desc.may_overlap:
             raise InvalidArguments(f"desc {desc} lets elements share memory: use strides that keep them apart")
         memory = cls(desc)
-        padded = np.zeros(desc.padded_dims, memory.array.dtype)
-        padded[tuple(map(slice, desc.dims))] = array.view(memory.array.dtype)
-        view = blocked_view(desc, memory.array)
+        storage = desc.storage
+        padded = np.zeros(storage.padded_dims, memory.array.dtype)
+        padded[tuple(map(slice, storage.dims))] = desc.stored(array.view(memory.array.dtype))
+        view = blocked_view(storage, memory.array)
         view[...] = padded.reshape(view.shape)
         return memory
 
@@ -120,6 +121,7 @@ class Memory:
         It keeps the storage alive, and is read-only if that is.  Raises BufferError, naming the reorder to use, where
         strides cannot say it: for blocked and padded formats.
         """
+        self._check_elements("view")
         strides = plain_strides(self.desc)
         if strides is None:
             plain = f"MemoryDesc({self.desc.dims}, {self.desc.dtype}, '{LETTERS[: self.desc.ndims]}')"
@@ -161,20 +163,22 @@ class Memory:
 
     def numpy(self) -> Array:
         """A copy as a dense ndarray shaped dims, in logical order; bf16 as uint16."""
+        self._check_elements("copy")
         padded = blocked_view(self.desc, self.array).reshape(self.desc.padded_dims)
         copied: Array = padded[tuple(map(slice, self.desc.dims))].copy()
         return copied
 
     def padding_is_zero(self) -> bool:
         """Whether every element of the padding is zero, as it must be: a debug check."""
-        return not any(view.any() for view in padding_views(self.desc, self.array))
+        return not any(view.any() for view in padding_views(self.desc.storage, self.array))
 
     def first_stray(self) -> tuple[int, ...] | None:
         """The first index, in logical order, at which the padding is not zero; None if it is, as it must be."""
         if self.padding_is_zero():
             return None
-        stray = blocked_view(self.desc, self.array).reshape(self.desc.padded_dims) != 0
-        stray[tuple(map(slice, self.desc.dims))] = False
+        storage = self.desc.storage
+        stray = blocked_view(storage, self.array).reshape(storage.padded_dims) != 0
+        stray[tuple(map(slice, storage.dims))] = False
         return tuple(int(i) for i in np.unravel_index(int(stray.argmax()), stray.shape))
 
     def __repr__(self) -> str:
@@ -187,6 +191,10 @@ class Memory:
     def __reduce__(self) -> "tuple[Callable[[MemoryDesc, Array], Memory], tuple[MemoryDesc, Array]]":
         # The default would copy `address` into a process or an object where it points nowhere.
         return _copy_of, (self.desc, self.array)
+
+    def _check_elements(self, what: str) -> None:
+        if self.desc.storage is not self.desc:
+            raise InvalidArguments(f"memory of {self.desc} has no {what}, its elements are transformed")
 
     def _set(self, desc: MemoryDesc, storage: Array) -> None:
         address = storage.__array_interface__["data"][0]
@@ -202,7 +210,7 @@ class Memory:
 
     def _settle_padding(self) -> None:
         if self.writable:
-            for view in padding_views(self.desc, self.array):
+            for view in padding_views(self.desc.storage, self.array):
                 view[...] = 0
         elif not self.padding_is_zero():
             raise InvalidArguments(

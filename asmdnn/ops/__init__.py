@@ -13,6 +13,7 @@ from asmdnn.ops.conv import (
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.normalization import layer_norm, rms_norm
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
+from asmdnn.ops.reduction import reduce
 from asmdnn.ops.softmax import log_softmax, softmax
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "pack_conv_transpose_weights",
     "pack_conv_weights",
     "pack_weights",
+    "reduce",
     "rms_norm",
     "softmax",
 ]

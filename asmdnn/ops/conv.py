@@ -1,6 +1,7 @@
 """Convolutions of arrays."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from asmdnn.ops.packed import pack
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
+from asmdnn.types import ConvolutionAlgorithm
 
 USUAL_PIXELS = 28  # of an axis of dst that weights are packed for if no shape is given
 CONV1D, CONV2D, CONV3D = (Kind(f"conv{axes}d", axes) for axes in (1, 2, 3))
@@ -49,6 +51,7 @@ def conv2d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     post_ops: Sequence[AnyPostOp] = (),
+    algorithm: ConvolutionAlgorithm = "direct",
     out: Any = None,
     engine: Engine | None = None,
 ) -> Array:
@@ -58,12 +61,13 @@ def conv2d(
     call; b: (o,) or None.  stride, dilation (1 is dense): one integer or (height, width); padding: one, two, or (top,
     left, bottom, right), filled with zeros.  Each of `groups` groups of output channels is computed from its group of
     input channels.  post_ops run in order on the result; `Sum` adds what `out` held, and tensors of a `PostOp` come
-    with their data.
+    with their data.  algorithm: "winograd" is for 3x3 with stride 1 and rounds more (docs/winograd.md), "auto" takes it
+    where it is expected to be faster; weights that are packed for it need no word.
     Returns a new array (n, o, oh, ow), or `out`: anything that exports dense memory of these dims.  Arrays may be
     numpy's, or anything that speaks DLPack or the array interface; they must be f32, and are copied only if not dense.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
-    window = Window(stride, padding, dilation, groups)
+    window = Window(stride, padding, dilation, groups, algorithm=algorithm)
     return convolve(CONV2D, (x, w, b), window, post_ops, out, engine)
 
 
@@ -159,15 +163,19 @@ def pack_conv_weights(
     padding: int | Sequence[int] = 0,
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
+    algorithm: ConvolutionAlgorithm = "direct",
     engine: Engine | None = None,
 ) -> Memory:
     """Weights (o, c / groups, ...) in a format that conv1d, 2d or 3d reads without packing them, for any images.
 
     `image` and the window are the dims (n, c, h, w) and so on for which the format should be the fastest; it serves all
     others too, a few percent slower where they would have chosen wider or narrower panels.  The result's `array` can be
-    saved and mapped back, see `pack_weights`.  Raises InvalidArguments.
+    saved and mapped back, see `pack_weights`.  With an `algorithm` other than "direct" they may be transformed for
+    Winograd's convolution, which then serves images of all sizes, with windows of stride 1 alone.
+    Raises InvalidArguments.
     """
-    return packed(w, image, Window(stride, padding, dilation, groups), transposed=False, engine=engine)
+    window = Window(stride, padding, dilation, groups, algorithm=algorithm)
+    return packed(w, image, window, transposed=False, engine=engine)
 
 
 def pack_conv_transpose_weights(
@@ -204,6 +212,6 @@ def weights_desc(
         kernel, channels = plain.dims[-kind.axes :], window.groups * plain.dims[-kind.axes - 1]
         pixels = [(USUAL_PIXELS - 1) * s + (k - 1) * d + 1 for s, k, d in zip(strides, kernel, dilations, strict=True)]
         image = (1, channels, *pixels)
-        window = Window(window.stride, 0, window.dilation, window.groups)
+        window = replace(window, padding=0)
     desc = description(kind, image, any_format(plain), None, window)
     return primitive_desc(desc, engine=engine).plan.tensors["weights"]

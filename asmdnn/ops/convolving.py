@@ -17,7 +17,7 @@ from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import f32
+from asmdnn.types import Algorithm, f32
 
 Convolution = ConvolutionForward | DeconvolutionForward
 find = calls.entries.get
@@ -41,6 +41,7 @@ class Window:
     dilation: Any
     groups: Any = 1
     output_padding: Any = 0
+    algorithm: Any = "direct"
 
     def plain(self, kind: Kind) -> tuple[Any, ...]:
         """As they are given if they are plain integers, which True and 1.0 are not, though equal to one; else tuples.
@@ -56,6 +57,7 @@ class Window:
             dilation if type(dilation) is int else per_axis("dilation", dilation, axes, 1),
             self.groups,
             more if type(more) is int else per_axis("output_padding", more, axes, 0),
+            self.algorithm,
         )
 
 
@@ -109,12 +111,15 @@ def prepare(request: Request, out: Array | None, attr: Attr, engine: Engine | No
     for name, array in arrays.items():
         check_array(name, array, 1 if name == "b" else kind.axes + 2, is_packed=name == "w" and packed is not None)
     plain = None if packed else plain_weights(kind, arrays["w"].shape, request.window.groups)
+    # Winograd's transform of the weights costs more than packing them: where it is with every call, the plan weighs it.
+    wanted = packed or (any_format(plain) if request.window.algorithm == "direct" else plain)
     bias = MemoryDesc(arrays["b"].shape, f32, "a") if "b" in arrays else None
-    desc = description(kind, arrays["x"].shape, packed or any_format(plain), bias, request.window)
+    assert wanted is not None
+    desc = description(kind, arrays["x"].shape, wanted, bias, request.window)
     check_output(out, desc.dst, attr)
     primitive = Primitive(primitive_desc(desc, attr, engine))
     packer = None
-    if plain is not None:
+    if plain is not None and wanted.is_any:
         weights = primitive.pd.plan.tensors["weights"]
         packer = Packer(Primitive(primitive_desc(Reorder(plain, weights), engine=engine)), 1)
     data = attr.data()
@@ -188,7 +193,17 @@ def description(
         dilations=tuple(d - 1 for d in dilations),
         padding_l=low,
         padding_r=high,
+        algorithm=algorithm_of(kind, window.algorithm),
     )
+
+
+def algorithm_of(kind: Kind, name: Any) -> Algorithm:
+    """Raises InvalidArguments listing the names."""
+    prefix = "deconvolution_" if kind.transposed else "convolution_"
+    names = {each.value.removeprefix(prefix): each for each in Algorithm if each.value.startswith(prefix)}
+    if not isinstance(name, str) or name not in names:
+        raise InvalidArguments(f"algorithm {shown(name)} is not one of {', '.join(names)}")
+    return names[name]
 
 
 def words(sizes: Sequence[int]) -> str:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.jit.kernels import spec_text
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.decoded import Nonsense, check_decoded, require
 from asmdnn.planning.phase import FLAGS, Phase, Repeat, View
 from asmdnn.planning.plan import Plan
@@ -192,11 +193,15 @@ def _class(name: str) -> Any:
 
 
 def _desc_fields(desc: MemoryDesc) -> dict[str, Any]:
+    if isinstance(desc, WinogradDesc):
+        return {"dims": desc.dims, "dtype": desc.dtype.name, "winograd": desc.m, "panel": desc.panel}
     layout = {"tag": "any"} if desc.is_any else {"strides": desc.strides, "inner_blocks": desc.inner_blocks}
     return {"dims": desc.dims, "dtype": desc.dtype.name, "offset0": desc.offset0, **layout}
 
 
 def _desc(text: dict[str, Any]) -> MemoryDesc:
+    if "winograd" in text:
+        return WinogradDesc(text["dims"], DATA_TYPES[text["dtype"]], text["winograd"], text["panel"])
     layout = {name: text[name] for name in ("tag", "strides", "inner_blocks") if name in text}
     return MemoryDesc(text["dims"], DATA_TYPES[text["dtype"]], offset0=text["offset0"], **layout)
 

@@ -135,6 +135,7 @@ def spread(runs: Runs, period: int) -> tuple[Int64, Int64, Int64]:
 
 def elements_of(desc: MemoryDesc) -> Runs:
     """All elements of a tensor, its zero padding included."""
+    desc = desc.storage
     block = [1] * desc.ndims
     loops, inner = [], 1
     for dim, size in reversed(desc.inner_blocks):

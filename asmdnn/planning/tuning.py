@@ -117,6 +117,30 @@ class ConvolutionTuning:
     round_records: int = 1 << 13  # of more, those of a round
 
 
+@exact
+@dataclass(frozen=True, slots=True)
+class WinogradTuning:
+    """Of Winograd's convolution; cycles of transforms are for 32 bytes of channels of a tile."""
+
+    source2_cycles: int = 43  # of a tile of the source, for 2x2 results
+    source4_cycles: int = 104  # for 4x4
+    products2_cycles: int = 21  # of the products of a tile
+    products4_cycles: int = 78
+    weights2_cycles: int = 30  # of a pair of channels, for 32 bytes of output channels
+    weights4_cycles: int = 70
+    busy: float = 0.97  # share of the time in which products multiply; direct convolution:
+    direct_busy: float = 0.93
+    far_bytes_per_cycle: float = 9.3  # from behind L2
+
+    def source_cycles(self, m: int, lanes: int) -> int:
+        """For a vector."""
+        return {2: self.source2_cycles, 4: self.source4_cycles}[m] * lanes // 8
+
+    def products_cycles(self, m: int, lanes: int) -> int:
+        """For a vector."""
+        return {2: self.products2_cycles, 4: self.products4_cycles}[m] * lanes // 8
+
+
 @dataclass(frozen=True, slots=True)
 class MoveTuning:
     """Of reorders and shuffles."""
@@ -174,6 +198,18 @@ class NormalizationTuning:
 
 
 @dataclass(frozen=True, slots=True)
+class ReductionTuning:
+    """Of reductions; `elementwise` says how many rows a record has at most."""
+
+    call_cycles: int = 30  # of a kernel
+    row_cycles: int = 12  # of a row, besides its vectors
+    row_elements: int = 8192  # of a chunk along dense rows: what a sum adds up before the tree begins
+    chunk_elements: int = 16384  # of a chunk of rows apart
+    lanes: int = 512  # of the rows of such a chunk
+    merged: int = 64  # results that a level of the tree makes one of: longer chains round more
+
+
+@dataclass(frozen=True, slots=True)
 class RecurrentTuning:
     """Of recurrent layers."""
 
@@ -189,10 +225,12 @@ class Tuning:
     phases: PhaseTuning = field(default_factory=PhaseTuning)
     products: ProductTuning = field(default_factory=ProductTuning)
     convolution: ConvolutionTuning = field(default_factory=ConvolutionTuning)
+    winograd: WinogradTuning = field(default_factory=WinogradTuning)
     moves: MoveTuning = field(default_factory=MoveTuning)
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
     normalization: NormalizationTuning = field(default_factory=NormalizationTuning)
+    reduction: ReductionTuning = field(default_factory=ReductionTuning)
     recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
 
     def __post_init__(self) -> None:

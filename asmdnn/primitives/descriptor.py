@@ -12,7 +12,7 @@ from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.engine import Engine, engine_or_default
 from asmdnn.primitives.implementation import Planner, first_plan, try_all
-from asmdnn.primitives.kind import Description
+from asmdnn.primitives.kind import Description, asked
 from asmdnn.primitives.registry import kind_of
 from asmdnn.primitives.reports import introduce, report_refusals
 from asmdnn.types import u8
@@ -152,7 +152,10 @@ def implementations(
 
 
 def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple[tuple[Planner[Any], ...], Engine]:
-    planners = kind_of(desc).planners
+    kind = kind_of(desc)
+    for name, tensor in asked(desc).items():
+        if tensor.storage is not tensor and name not in kind.transformed:
+            raise InvalidArguments(f"{name} is {tensor}, whose elements are transformed: pass a format that holds them")
     if not isinstance(attr, Attr):
         raise InvalidArguments(f"attr must be an Attr, not {type(attr).__name__}")
-    return planners, engine_or_default(engine)
+    return kind.planners, engine_or_default(engine)

@@ -33,11 +33,13 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """description: the class; planners: its implementations, best first; words: of a description, for verbose lines."""
+    """description: the class; planners: its implementations, best first; words: of a description, for verbose lines.
+    transformed: the tensors whose format may be one that transforms elements."""
 
     description: type[Any]
     planners: tuple[Planner[Any], ...]
     words: Callable[[Any], Words]
+    transformed: tuple[str, ...] = ()
 
 
 def asked(desc: Description) -> dict[str, MemoryDesc]:

@@ -16,6 +16,7 @@ FOLDERS = (
     "softmax",
     "pooling",
     "normalization",
+    "reduction",
 )
 KINDS: dict[type, Kind] = {
     kind.description: kind for folder in FOLDERS for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS

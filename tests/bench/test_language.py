@@ -39,6 +39,7 @@ def missing(words: str) -> list[str]:
         (f"--conv --dt=f32:f32:f32 {CONV}", f"--conv {CONV}"),
         (f"--conv --cfg=f32_wino {CONV}", f"--conv {CONV}"),
         (f"--conv --alg=CONVOLUTION_DIRECT {CONV}", f"--conv {CONV}"),
+        (f"--conv --alg=convolution_winograd {CONV}", f"--conv --alg=wino {CONV}"),
         (f"--conv --dir=FWD_D --bia-dt=f32 {CONV}", f"--conv --dir=FWD_D --bia_dt=f32 {CONV}"),
         (f"--conv --stag= --dtag=undef {CONV}", f"--conv --stag=any {CONV}"),
         (f"--conv --attr-post-ops='sum:0.5;relu' {CONV}", f"--conv --attr-post-ops=sum:0.5+relu {CONV}"),
@@ -74,7 +75,6 @@ def test_words_for_the_same(words: str, same_as: str) -> None:
     [
         (f"--conv --dt=u8:s8:s32 {CONV}", "--dt=u8:s8:s32: only f32:f32:f32 is built yet"),
         (f"--conv --cfg=bf16bf16f32 {CONV}", "--cfg=bf16bf16f32: only f32 is built yet"),
-        (f"--conv --alg=wino {CONV}", "--alg=wino: only direct and auto are built yet"),
         (f"--conv --dir=BWD_WB {CONV}", "--dir=BWD_WB: BWD_WB is not built yet, only FWD_B, FWD_D, FWD_I"),
         (f"--conv --bia-dt=s8 {CONV}", "--bia-dt=s8: s8 is not built yet, only f32"),
         (f"--conv --attr-post-ops=sum:0.5:1:s8 {CONV}", "has 'sum:0.5:1:s8' of type s8"),

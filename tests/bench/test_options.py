@@ -91,7 +91,7 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("--threads=1.5",), "--threads=1.5: must be"),
         (("--max-ms-per-prb=0",), "must be a whole number from 1"),
         (("--peer=xnn",), "--peer=xnn: must be one of onednn, mkl, numpy, torch, none"),
-        (("--alg=fft",), "--alg=fft: must be direct or auto"),
+        (("--alg=fft",), "--alg=fft: must be one of direct, auto, wino"),
         (("--theads=1",), "did you mean --threads="),
         (
             ("--attr-scales=weights:common:2",),
@@ -203,7 +203,7 @@ def test_the_network_and_its_shapes_agree() -> None:
 def test_all_sets_are_tested() -> None:
     sets = {"audio", "c3d", "convnext_tiny", "dcgan", "db_head", "deeplab_v3", "efficientnet_b0", "i3d", "mobilenet_v2"}
     sets |= {"mobilenet_v3", "pp_lcnet", "regnet_x_3_2gf", "regnet_x_400mf", "resnext50_32x4d", "shufflenet_v1_g3"}
-    sets |= {"unet"}
+    sets |= {"unet", "lnorm_networks", "pool_networks", "reduction_networks", "softmax_networks"}
     sets |= {"mobilenet_v1", "resnet_50", "resnet_50_network", "resnet_50_v1_5", "vgg_16"}
     sets |= {"reorder_bf16", "reorder_f32", "reorder_int8", "shufflenet"}
     sets |= {"binary_all", "eltwise_all", "eltwise_resnet", "gemm_packed", "ip"}

@@ -48,7 +48,7 @@ def described(problem: ConvProblem, src: str, dst: str, weights: str, bias: bool
 
 
 def proved(desc: dnn.DeconvolutionForward, isa: str, attr: dnn.Attr | None = None, **engine: Any) -> dnn.PrimitiveDesc:
-    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, machine=MACHINE, **{"threads": 1, **engine}))
+    pd = dnn.primitive_desc(desc, attr or dnn.Attr(), dnn.Engine(isa=isa, machine=MACHINE, **{"threads": 1, **engine}))
     pd.plan.check()
     return pd
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import asmdnn as dnn
 from asmdnn.bench import chains
@@ -24,14 +24,20 @@ from asmdnn.bench.words import (
     strides,
     tag,
 )
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 # Numbers of oneDNN's C interface.
-FORWARD_TRAINING, FORWARD_INFERENCE, CONVOLUTION_DIRECT = 64, 96, 1
+FORWARD_TRAINING, FORWARD_INFERENCE = 64, 96
+OF_ONEDNN = {"direct": 1, "auto": 3, "wino": 3}  # it has no Winograd convolution for these CPUs since 3.0
 SRC, DST, WEIGHTS, BIAS = 1, 17, 33, 41
+ALGORITHMS = {
+    "direct": dnn.Algorithm.convolution_direct,
+    "auto": dnn.Algorithm.convolution_auto,
+    "wino": dnn.Algorithm.convolution_winograd,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class ConvSettings(ScaledSettings):
     wtag: str = "any"
     dtag: str = "any"
     mb: int = 0
-    alg: str = ""
+    alg: str = "direct"
     bia_dt: str = "undef"
     strides: Strides = ()
 
@@ -89,14 +95,17 @@ def of_groups(problem: ConvProblem, scales: Scales) -> Scales:
 
 class ConvWork(Work[ConvData]):
     description: type[dnn.ConvolutionForward | dnn.DeconvolutionForward] = dnn.ConvolutionForward
-    peer_function, peer_algorithm = "dnnl_convolution_forward_primitive_desc_create", CONVOLUTION_DIRECT
+    algorithms: ClassVar = ALGORITHMS
+    peer_function, of_onednn = "dnnl_convolution_forward_primitive_desc_create", OF_ONEDNN
 
     def __init__(self, case: ConvCase) -> None:
         self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
         dims = {"src": self.problem.src_dims, "weights": self.problem.filter_dims, "dst": self.problem.dst_dims}
         self.scales = of_groups(self.problem, scales_of(self.settings.scales, dims, {"src": 1, "weights": 0, "dst": 1}))
         self.attr = self.settings.attr(dims["dst"], scales=self.scales.masks)
-        self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
+        self.may_round = self.settings.alg != "direct"
+        self.exactness = (False,) if self.may_round else chains.exactness(self.attr)
+        self.peer_slack = chains.peer_slack(self.attr)
         self.flops = case.problem.flops
 
     @property
@@ -117,11 +126,13 @@ class ConvWork(Work[ConvData]):
             padding_l=problem.padding_l,
             padding_r=problem.padding_r,
             prop_kind=dnn.PropKind.forward_training if training else dnn.PropKind.forward_inference,
+            algorithm=self.algorithms[self.settings.alg],
         )
         return desc, self.attr
 
     def data(self, exact: bool) -> ConvData:
-        return make_data(self.problem, self.settings.has_bias, self.attr, exact, self.scales)
+        data = make_data(self.problem, self.settings.has_bias, self.attr, exact, self.scales)
+        return replace(data, winograd=self.may_round and self.problem.is_dense_3x3)
 
     def answer(self, data: ConvData) -> Answer:
         return numpy_answer(self.problem, data, self.attr, self.scales)
@@ -150,7 +161,7 @@ class ConvWork(Work[ConvData]):
         return peer.describe(
             getattr(peer.lib, self.peer_function),
             FORWARD_INFERENCE if self.settings.dir == "FWD_I" else FORWARD_TRAINING,
-            self.peer_algorithm,
+            self.of_onednn[self.settings.alg],
             *(descs["src"], descs["weights"], descs.get("bias", peer.null), descs["dst"]),
             *map(peer.dims, (problem.strides, problem.dilations, problem.padding_l, problem.padding_r)),
             attributes(peer, self.attr),
@@ -162,12 +173,11 @@ def completed(settings: ConvSettings, problem: ConvProblem) -> tuple[ConvSetting
 
 
 def _alg(word: str) -> str:
-    """Nothing: there is one algorithm."""
-    if word.lower().removeprefix("convolution_") in ("wino", "winograd"):
-        raise Unimplemented("only direct and auto are built yet")
-    if word.lower().removeprefix("convolution_") not in ("direct", "auto"):
-        raise InvalidArguments("must be direct or auto")
-    return ""
+    name = word.lower().removeprefix("convolution_")
+    name = "wino" if name == "winograd" else name
+    if name not in ALGORITHMS:
+        raise InvalidArguments(f"must be one of {', '.join(ALGORITHMS)}")
+    return name
 
 
 OPTIONS = {
@@ -181,7 +191,7 @@ OPTIONS = {
     "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
     **scaled_options(),
     "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
-    "alg": Option("alg", _alg, "direct or auto, which are the same", True),
+    "alg": Option("alg", _alg, "direct (default), wino, or auto: the one that is expected to be faster", True),
     "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
                       show_strides),
 }  # fmt: skip

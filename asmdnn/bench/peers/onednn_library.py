@@ -86,6 +86,8 @@ int dnnl_softmax_forward_primitive_desc_create(handle *desc, handle engine, int 
     handle dst, int axis, handle attr);
 int dnnl_layer_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
     handle dst, handle statistics, float epsilon, unsigned flags, handle attr);
+int dnnl_reduction_primitive_desc_create(handle *desc, handle engine, int alg, handle src, handle dst, float p,
+    float eps, handle attr);
 
 void omp_set_num_threads(int count);
 """

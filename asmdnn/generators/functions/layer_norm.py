@@ -191,7 +191,7 @@ class LayerNormCode(Rows):
         v.registers.free(*spare)
         for r in range(rows):
             self.combined(squares[r][0], squares[r], v.add)
-            self.scale(squares[r][0], 1 / spec.elements)
+            self.times(squares[r][0], 1 / spec.elements)
             if spec.centred:
                 self.correct(shifts[r], sums[r], squares[r][0])
                 self.keep_mean(shifts[r], r)
@@ -204,13 +204,13 @@ class LayerNormCode(Rows):
         first: Lanes = self.walk.parts[0]
         first.load(shift, mem(self.src, row * self.spec.src_row_bytes, size=self.v.bytes))
         self.combined(shift, [shift], self.v.add)
-        self.scale(shift, 1 / min(self.v.lanes, self.spec.elements))
+        self.times(shift, 1 / min(self.v.lanes, self.spec.elements))
 
     def correct(self, shift: Register, sums: list[Register], variance: Register) -> None:
         """shift = the mean, variance = sum d^2 / elements less the square of the mean of d, but not below 0."""
         v, asm = self.v, self.v.asm
         self.combined(sums[0], sums, v.add)
-        self.scale(sums[0], 1 / self.spec.elements)
+        self.times(sums[0], 1 / self.spec.elements)
         v.add(shift, shift, sums[0])
         asm.VFNMADD231PS(variance, sums[0], sums[0])
         v.zero(sums[0])
@@ -240,12 +240,6 @@ class LayerNormCode(Rows):
         assert self.spec.statistics is not None
         argument = MEAN + self.spec.statistics.names.index(name)
         return mem(self.operands.register(argument), row * self.spec.statistics.steps[argument], size=4)
-
-    def scale(self, x: Register, factor: float) -> None:
-        number = self.v.registers.take("factor")
-        self.constant(number, factor)
-        self.v.mul(x, x, number)
-        self.v.registers.free(number)
 
     def results(self, vectors: Vectors, rows: int) -> None:
         spec, v = self.spec, self.v

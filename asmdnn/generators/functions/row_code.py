@@ -53,6 +53,13 @@ class Computation:
         self.v.asm.VDIVPS(x, one, x)
         self.v.registers.free(one)
 
+    def times(self, x: Register, factor: float) -> None:
+        """x *= factor."""
+        number = self.v.registers.take("factor")
+        self.constant(number, factor)
+        self.v.mul(x, x, number)
+        self.v.registers.free(number)
+
     def scalar(self, place: Pointer, vectors: Vectors) -> list[Source]:
         """A number on the stack, for each of some vectors."""
         return [Source(lambda: place, None)] * vectors.count

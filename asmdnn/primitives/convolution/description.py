@@ -56,6 +56,8 @@ class ConvolutionDesc:
         check_prop_kind(self.prop_kind, FORWARD)
         if not isinstance(self.algorithm, Algorithm):
             raise InvalidArguments(f"algorithm must be an Algorithm, not {shown(self.algorithm)}")
+        if not self.algorithm.value.startswith(f"{self._word()}_"):
+            raise InvalidArguments(f"algorithm must be one of a {self._word()}, not {self.algorithm.value}")
         self._check_channels()
         for axis, name in enumerate(AXES[-axes:]):
             self._check_axis(axis, name)
@@ -88,7 +90,10 @@ class ConvolutionDesc:
     def __str__(self) -> str:
         tensors = ", ".join(f"{name} {desc}" for name, desc in self.tensors().items())
         window = f"strides {self.strides}, dilations {self.dilations}, padding {self.padding_l} {self.padding_r}"
-        return f"{type(self).__name__.removesuffix('Forward').lower()} forward of {tensors}, {window}"
+        return f"{self._word()} forward of {tensors}, {window}"
+
+    def _word(self) -> str:
+        return type(self).__name__.removesuffix("Forward").lower()
 
     def _check_ranks(self) -> None:
         for name in ("src", "weights", "dst", "bias"):

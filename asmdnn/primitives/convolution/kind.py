@@ -2,6 +2,7 @@
 
 from asmdnn.primitives.convolution import direct, grouped, pointwise, reordered
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
+from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.kind import Kind, Words
 
 
@@ -23,5 +24,6 @@ def words(desc: ConvolutionForward) -> Words:
     return Words("convolution", f"alg:{desc.algorithm.value}", problem_word(desc), desc.prop_kind.value)
 
 
-PLANNERS = (grouped.plans, direct.plan, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
-KINDS = (Kind(ConvolutionForward, PLANNERS, words),)
+DIRECT = (grouped.plans, direct.plan, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
+PLANNERS = (*winograd.PLANNERS, *map(winograd.unless_demanded, DIRECT))
+KINDS = (Kind(ConvolutionForward, PLANNERS, words, transformed=("weights",)),)

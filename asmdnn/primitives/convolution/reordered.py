@@ -58,8 +58,10 @@ def between_reorders(
     engine: Engine,
     planned: Callable[[Desc, Attr, Engine], Plan],
 ) -> Plan:
-    """The plan that `planned` makes if it may choose the formats of `roles`, and reorders
-    where the caller's differ."""
+    """The plan that `planned` makes if it may choose the formats of `roles`, and reorders where the caller's differ.
+
+    Raises Refused.
+    """
     given = desc.tensors()
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")

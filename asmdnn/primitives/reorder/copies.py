@@ -8,12 +8,14 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.reorder.schedule import reorder_phases
+from asmdnn.primitives.reorder.winograd import add_transform
 
 WORD = "reorder"  # in the implementation's name
 
@@ -33,7 +35,11 @@ class Reordering:
 
 
 def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
-    """A phase that does it."""
+    """The phases that do it."""
+    if isinstance(step.dst, WinogradDesc):
+        assembly.words += words
+        add_transform(assembly, (step.source, step.src), (step.target, step.dst))
+        return
     assembly.add(reorder_phases(step.src, step.dst, (step.source, step.target), assembly.tuning), *words)
 
 

@@ -1,7 +1,7 @@
 """Reorder, as a kind of primitive."""
 
 from asmdnn.primitives.kind import Kind, Words, dims_word
-from asmdnn.primitives.reorder import reorder
+from asmdnn.primitives.reorder import reorder, winograd
 from asmdnn.primitives.reorder.reorder import Reorder
 
 
@@ -10,4 +10,4 @@ def words(desc: Reorder) -> Words:
     return Words("reorder", "" if mask is None else f"oflag:s8s8_comp:{mask}", dims_word(desc.src))
 
 
-KINDS = (Kind(Reorder, (reorder.plan,), words),)
+KINDS = (Kind(Reorder, (reorder.plan, winograd.plan), words, transformed=("dst",)),)

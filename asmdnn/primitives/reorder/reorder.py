@@ -71,6 +71,8 @@ class Reorder:
 @implementation("reorder", lambda _: KERNEL_ISA)
 def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan:
     """Plan a reorder.  Raises Refused."""
+    if any(tensor.storage is not tensor for tensor in (desc.src, desc.dst)):
+        raise Refused(f"elements of {desc.src} or {desc.dst} are transformed")
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
     quantization = quantization_of(desc.src, desc.dst, attr)

@@ -1,0 +1,170 @@
+"""Reductions: sums, products, maxima, minima of before(src), along rows or down them.
+
+    rows:  dst[r] = after(before(src[r, 0]) o before(src[r, 1]) o ..)
+    lanes: dst[c] = after(before(src[0, c]) o before(src[1, c]) o ..)
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32[rows, elements]    | rows src_row_bytes apart, elements dense |
+| dst     | f32[rows or elements]  | results of rows dst_row_bytes apart; those of lanes dense |
+| 2, 3 .. |                        | operands of before, laid out as src; of after, as dst: an element a row, or a row |
+
+The order of the operations depends on the spec alone.  Maxima and minima pass over NaN: of nothing else, they are the
+neutral element, an infinity.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from zlib import crc32
+
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
+from asmdnn.generators.functions.pointers import RowPointers
+from asmdnn.generators.functions.postops import Operand, PostOp
+from asmdnn.generators.functions.row_code import DST, OTHER_REGISTERS, SRC, Computation, Rows, steps_of
+from asmdnn.generators.functions.rows import Vectors, Walk, operands_touched, rows_touched
+from asmdnn.generators.functions.values import Source
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vector import Combine, Vector
+from asmdnn.isa.vectors import vector_of
+
+NEUTRAL: Final = {"sum": 0.0, "mul": 1.0, "max": float("-inf"), "min": float("inf")}
+INSTRUCTIONS: Final = {"sum": "VADDPS", "mul": "VMULPS", "max": "VMAXPS", "min": "VMINPS"}
+AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ReduceSpec:
+    """Everything that the bytes of such a kernel depend on.  along: "rows" or "lanes", see above."""
+
+    isa: str
+    along: str
+    op: str
+    rows: int
+    elements: int
+    src_row_bytes: int
+    dst_row_bytes: int
+    before: tuple[PostOp, ...] = ()
+    after: tuple[PostOp, ...] = ()
+
+    @property
+    def name(self) -> str:
+        words = [*words_of((*self.before, *self.after)), f"{crc32(repr(self).encode()):08x}"]
+        return f"reduce_{self.op}_f32_{self.along}{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ("src", "dst", *names_of_operands((*self.before, *self.after)))
+
+    @property
+    def results(self) -> tuple[int, int]:
+        """Rows and elements of dst."""
+        return (self.rows, 1) if self.along == "rows" else (1, self.elements)
+
+    def footprint(self) -> Footprint:
+        rows, elements = self.results
+        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
+        operands: list[Range] = [*operands_touched(self.before, self.rows, self.elements)]
+        operands += operands_touched(self.after, rows, elements)
+        return Footprint(tuple(dict.fromkeys((*src, *operands))), rows_touched(DST, rows, self.dst_row_bytes, elements))
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[])."""
+        v = vector_of(self.isa, asm)
+        if self.along == "rows":
+            AlongRows(self, v).all_rows()
+        else:
+            DownRows(self, v).emit()
+        asm.ret()
+
+
+def combine_of(op: str, v: Vector) -> Combine:
+    """dst = a op b, b being what maxima and minima take where a is NaN."""
+    combine: Combine = getattr(v.asm, INSTRUCTIONS[op])
+    return combine
+
+
+class AlongRows(Rows):
+    """A row at a time, in AT_ONCE accumulators."""
+
+    def __init__(self, spec: ReduceSpec, v: Vector) -> None:
+        steps = steps_of(operands_of((*spec.before, *spec.after)))
+        super().__init__(v, spec.rows, 1, (spec.src_row_bytes, spec.dst_row_bytes), steps)
+        self.spec, self.walk, self.combine = spec, Walk(v, spec.elements), combine_of(spec.op, v)
+
+    def some(self, rows: int) -> None:
+        v, asm = self.v, self.v.asm
+        asm.role("row")
+        totals = v.registers.take(self.spec.op, min(AT_ONCE, len(self.walk.parts)))
+        for total in totals:
+            self.constant(total, NEUTRAL[self.spec.op])
+        self.walk.each(AT_ONCE, "vectors", lambda vectors: self.add(vectors, totals))
+        asm.role("result")
+        self.combined(totals[0], totals, self.combine)
+        v.registers.free(*totals[1:])
+        one = Vectors(v, [v], 0, None)
+        operands = [self.operand(operand, one) for operand in operands_of(self.spec.after)]
+        (result,) = self.apply(compose(self.spec.after), [[totals[0]], *operands])
+        asm.VMOVSS(mem(self.dst, size=4), result.xmm)
+        v.registers.free(result)
+
+    def add(self, vectors: Vectors, totals: Sequence[Register]) -> None:
+        v, spec = self.v, self.spec
+        operands = [self.operand(operand, vectors) for operand in operands_of(spec.before)]
+        values = self.apply(compose(spec.before), [vectors.sources(lambda: self.src), *operands])
+        for part, value, total in zip(vectors.parts, values, totals, strict=False):
+            if part is not v:
+                neutral = v.registers.take("neutral")
+                self.constant(neutral, NEUTRAL[spec.op])
+                part.fill_rest(value, neutral)
+                v.registers.free(neutral)
+            self.combine(total, value, total)
+        v.registers.free(*values)
+
+
+class DownRows(Computation):
+    """Some vectors at a time, down all rows."""
+
+    def __init__(self, spec: ReduceSpec, v: Vector) -> None:
+        super().__init__(v)
+        self.spec, self.combine = spec, combine_of(spec.op, v)
+        self.walk, self.left = Walk(v, spec.elements), v.asm.gp.take("rows left")
+
+    def emit(self) -> None:
+        self.walk.each(AT_ONCE, "lanes", self.some)
+
+    def some(self, vectors: Vectors) -> None:
+        v, asm, spec = self.v, self.v.asm, self.spec
+        asm.role("rows")
+        totals = v.registers.take(spec.op, vectors.count)
+        for total in totals:
+            self.constant(total, NEUTRAL[spec.op])
+        before, after = operands_of(spec.before), operands_of(spec.after)
+        pointers = self.pointers({SRC: spec.src_row_bytes, **steps_of(before)})
+        asm.MOV(self.left, spec.rows)
+        with asm.loop(self.left, "rows"):
+            pointers.forget()
+            sources = vectors.sources(lambda: pointers.register(SRC))
+            values = self.apply(compose(spec.before), [sources, *(self.operand(o, vectors, pointers) for o in before)])
+            for total, value in zip(totals, values, strict=True):
+                self.combine(total, value, total)
+            v.registers.free(*values)
+            pointers.next_row()
+        pointers.release()
+        asm.role("results")
+        pointers = self.pointers({DST: 0, **dict.fromkeys(steps_of(after), 0)})
+        results = self.apply(compose(spec.after), [totals, *(self.operand(o, vectors, pointers) for o in after)])
+        for j, (part, result) in enumerate(zip(vectors.parts, results, strict=True)):
+            part.store(vectors.at(pointers.register(DST), j), result)
+        v.registers.free(*results)
+        pointers.release()
+
+    def pointers(self, steps: dict[int, int]) -> RowPointers:
+        return RowPointers(self.v.asm, steps, self.spec.rows, OTHER_REGISTERS)
+
+    def operand(self, operand: Operand | None, vectors: Vectors, pointers: RowPointers) -> list[Source]:
+        assert operand is not None, "sums of what dst held are refused"
+        argument = operand.argument
+        return vectors.sources(lambda: pointers.register(argument), operand.element)

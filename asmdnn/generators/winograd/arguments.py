@@ -1,0 +1,13 @@
+"""The frame that all kernels of a Winograd convolution share, since records of one phase call them in turn.
+
+Products are matrix tiles (dot/matmul_shape.py), whose frame this is but for the last two words, which they have other
+names for and do not use.
+"""
+
+from typing import Final
+
+from asmdnn.generators.dot import matmul_shape
+
+SOURCE, WEIGHTS, BIAS, PRODUCTS, AHEAD, SRC, DST = range(7)
+ARGUMENTS: Final = ("source", "weights", "bias", "products", "ahead", "src", "dst")
+assert len(ARGUMENTS) == len(matmul_shape.ARGUMENTS)  # operands of post-ops come next, for all kernels alike

@@ -1,0 +1,135 @@
+"""Winograd's minimal filtering F(m x m, 3 x 3), as data: how m + 2 values are transformed along one axis.
+
+    y = A^T ((G g) * (B^T d))       d: m + 2 neighbours, g: the 3 taps, y: m results
+
+A tile of m x m results is transformed along both axes, so its 9 m^2 products become (m + 2)^2: 2.25 times fewer for
+m = 2, 4 times for m = 4.  The matrices evaluate polynomials at m + 1 points and at infinity (Toom and Cook; Lavin and
+Gray, "Fast Algorithms for Convolutional Neural Networks", 2015).  Any points give the same result but for rounding:
+F(2, 3) takes 0, 1, -1; F(4, 3) takes 0, +-sqrt(1/2), +-sqrt(2), whose errors are a quarter of those of 0, +-1, +-2.
+docs/winograd.md has the measurements.
+
+A matrix is written as groups of results that share no work.  A transform of a tile goes group by group, and needs
+the intermediate values of one group only, which 16 registers hold.
+"""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final
+
+Terms = tuple[tuple[float, str], ...]  # a sum of coefficient * value
+Step = tuple[str, Terms]  # the value that becomes it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Results number `results` of a 1-D transform, which are y0, y1.
+
+    d0, d1, .. are what is transformed; s is one more value.  A step reads its own target in its first term at most.
+    """
+
+    results: tuple[int, ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """The transforms of F(m x m, 3 x 3): of a tile of the source (B^T), of weights (G), of products (A^T).
+
+    alone: the last one with each result for itself, which takes more operations and half the registers.
+    """
+
+    m: int
+    source: tuple[Group, ...]
+    weights: tuple[Group, ...]
+    products: tuple[Group, ...]
+    alone: tuple[Group, ...]
+
+    @property
+    def size(self) -> int:
+        """Of the source's tile along an axis."""
+        return self.m + 2
+
+    @property
+    def frequencies(self) -> int:
+        """Products of a tile."""
+        return self.size**2
+
+
+A: Final = sqrt(0.5)  # F(4, 3)'s points are 0, A, -A, B, -B and infinity; A^2 = 1/2, B^2 = 2, A * B = 1
+B: Final = sqrt(2.0)
+
+F2: Final = Form(
+    2,
+    source=(
+        Group((0,), (("y0", ((1, "d0"), (-1, "d2"))),)),
+        Group((1, 2), (("y0", ((1, "d1"), (1, "d2"))), ("y1", ((1, "d2"), (-1, "d1"))))),
+        Group((3,), (("y0", ((1, "d1"), (-1, "d3"))),)),
+    ),
+    weights=(
+        Group((0,), (("y0", ((1, "d0"),)),)),
+        Group((1, 2), (
+            ("y0", ((0.5, "d0"), (0.5, "d2"))), ("s", ((0.5, "d1"),)),
+            ("y1", ((1, "y0"), (-1, "s"))), ("y0", ((1, "y0"), (1, "s"))),
+        )),
+        Group((3,), (("y0", ((1, "d2"),)),)),
+    ),
+    products=(
+        Group((0, 1), (
+            ("y0", ((1, "d1"), (1, "d2"), (1, "d0"))), ("y1", ((1, "d1"), (-1, "d2"), (-1, "d3"))),
+        )),
+    ),
+    alone=(
+        Group((0,), (("y0", ((1, "d1"), (1, "d2"), (1, "d0"))),)),
+        Group((1,), (("y0", ((1, "d1"), (-1, "d2"), (-1, "d3"))),)),
+    ),
+)  # fmt: skip
+
+F4: Final = Form(
+    4,
+    source=(
+        Group((0,), (("y0", ((1, "d4"), (1, "d0"), (-2.5, "d2"))),)),
+        Group((1, 2), (
+            ("y1", ((1, "d4"), (-2, "d2"))), ("s", ((1, "d3"), (-2, "d1"))),
+            ("y0", ((1, "y1"), (A, "s"))), ("y1", ((1, "y1"), (-A, "s"))),
+        )),
+        Group((3, 4), (
+            ("y1", ((1, "d4"), (-0.5, "d2"))), ("s", ((1, "d3"), (-0.5, "d1"))),
+            ("y0", ((1, "y1"), (B, "s"))), ("y1", ((1, "y1"), (-B, "s"))),
+        )),
+        Group((5,), (("y0", ((1, "d5"), (1, "d1"), (-2.5, "d3"))),)),
+    ),
+    weights=(
+        Group((0,), (("y0", ((1, "d0"),)),)),
+        Group((1, 2), (
+            ("y0", ((-2 / 3, "d0"), (-1 / 3, "d2"))), ("s", ((-2 / 3 * A, "d1"),)),
+            ("y1", ((1, "y0"), (-1, "s"))), ("y0", ((1, "y0"), (1, "s"))),
+        )),
+        Group((3, 4), (
+            ("y0", ((1 / 6, "d0"), (1 / 3, "d2"))), ("s", ((1 / 6 * B, "d1"),)),
+            ("y1", ((1, "y0"), (-1, "s"))), ("y0", ((1, "y0"), (1, "s"))),
+        )),
+        Group((5,), (("y0", ((1, "d2"),)),)),
+    ),
+    products=(
+        Group((0, 2), (
+            ("y1", ((1, "d1"), (1, "d2"))), ("s", ((1, "d3"), (1, "d4"))),
+            ("y0", ((1, "y1"), (1, "d0"), (1, "s"))), ("y1", ((0.5, "y1"), (2, "s"))),
+        )),
+        Group((1, 3), (
+            ("y0", ((1, "d1"), (-1, "d2"))), ("s", ((1, "d3"), (-1, "d4"))), ("y0", ((A, "y0"),)),
+            ("y1", ((1, "d5"), (0.5, "y0"), (2 * B, "s"))), ("y0", ((1, "y0"), (B, "s"))),
+        )),
+    ),
+    alone=(
+        Group((0,), (("y0", ((1, "d0"), (1, "d1"), (1, "d2"))), ("s", ((1, "d3"), (1, "d4"))),
+                     ("y0", ((1, "y0"), (1, "s"))))),
+        Group((2,), (("y0", ((1, "d1"), (1, "d2"))), ("s", ((1, "d3"), (1, "d4"))),
+                     ("y0", ((0.5, "y0"), (2, "s"))))),
+        Group((1,), (("y0", ((1, "d1"), (-1, "d2"))), ("s", ((1, "d3"), (-1, "d4"))),
+                     ("y0", ((A, "y0"), (B, "s"))))),
+        Group((3,), (("y0", ((1, "d1"), (-1, "d2"))), ("s", ((1, "d3"), (-1, "d4"))),
+                     ("y0", ((A / 2, "y0"), (2 * B, "s"))), ("y0", ((1, "y0"), (1, "d5"))))),
+    ),
+)  # fmt: skip
+
+FORMS: Final = {form.m: form for form in (F2, F4)}

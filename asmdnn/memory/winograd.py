@@ -1,0 +1,100 @@
+"""The format of weights that Winograd's convolution reads: transformed, so that no element is where it was."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory.desc import MemoryDesc
+from asmdnn.memory.layout import naturals
+from asmdnn.types import DataType, f32
+
+TAPS: Final = 3  # along an axis
+POINTS: Final = {2: (0.0, 1.0, -1.0), 4: (0.0, 0.5**0.5, -(0.5**0.5), 2**0.5, -(2**0.5))}  # and infinity
+FIRST_SIGN: Final = {2: -1, 4: 1}  # of the row for point 0, whose sign is free
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class WinogradDesc(MemoryDesc):
+    """Weights (o, c, 3, 3) in f32, transformed for tiles of m x m results: U = G g G^T for every o and c.
+
+    `storage` is what lies in memory: (o, c, m + 2, m + 2) in panels of output channels, their number of lanes `panel`,
+    frequency by frequency, with a row of the panel for each input channel: "Acdb16a".  It takes 16 / 9 (m = 2) or 4
+    times (m = 4) the bytes of the weights.  A reorder makes it of any format, none brings it back; there are no
+    elements to be viewed or copied.  Raises InvalidArguments.
+    """
+
+    m: int
+    panel: int
+    _storage: MemoryDesc
+
+    def __init__(self, dims: tuple[int, ...], dtype: DataType, m: int, panel: int) -> None:
+        dims = naturals("dims", dims)
+        if m not in POINTS or dtype != f32 or len(dims) != 4 or dims[2:] != (TAPS, TAPS):
+            raise InvalidArguments(
+                f"weights {dtype} {shown(dims)} have no form F({shown(m)}): f32 o x c x 3 x 3 have 2, 4"
+            )
+        storage = MemoryDesc((*dims[:2], m + TAPS - 1, m + TAPS - 1), dtype, f"Acdb{panel}a")
+        put = object.__setattr__
+        put(self, "dims", dims)
+        put(self, "dtype", dtype)
+        put(self, "strides", storage.strides)
+        put(self, "inner_blocks", storage.inner_blocks)
+        put(self, "padded_dims", (*storage.padded_dims[:2], TAPS, TAPS))
+        put(self, "offset0", 0)
+        put(self, "is_any", False)
+        put(self, "m", m)
+        put(self, "panel", panel)
+        put(self, "_storage", storage)
+        put(self, "_extent", storage.size_bytes // dtype.size_bytes)
+        put(self, "_key", ("winograd", m, *storage._key))
+
+    @property
+    def storage(self) -> MemoryDesc:
+        return self._storage
+
+    @property
+    def tag(self) -> str:
+        """Of the storage, behind the form."""
+        return f"winograd{self.m}:{self.storage.tag}"
+
+    @property
+    def alias(self) -> None:
+        return None
+
+    @property
+    def is_dense(self) -> bool:
+        return False
+
+    def stored(self, array: NDArray[Any]) -> NDArray[Any]:
+        """What `storage` holds of weights `array`: computed in float64, rounded once."""
+        g = weights_matrix(self.m)
+        transformed: NDArray[np.float64] = np.einsum("ai,koij,bj->koab", g, np.asarray(array, np.float64), g)
+        return transformed.astype(np.float32)
+
+    def permute_axes(self, permutation: Any) -> NoReturn:
+        raise self._no("other axes")
+
+    def reshape(self, dims: Any) -> NoReturn:
+        raise self._no("other dims")
+
+    def _require_layout(self, what: str) -> None:
+        if what != "size":
+            raise self._no(what)
+
+    def _no(self, what: str) -> InvalidArguments:
+        return InvalidArguments(f"desc {self} has no {what}, its elements are transformed: keep the plain weights")
+
+
+@cache
+def weights_matrix(m: int) -> NDArray[np.float64]:
+    """G: a polynomial of the taps, evaluated at each point and divided by the differences to the others."""
+    rows = []
+    for p in POINTS[m]:
+        others = np.prod([p - q for q in POINTS[m] if q != p])
+        rows.append([p**k / others for k in range(TAPS)])
+    rows[0] = [FIRST_SIGN[m] * x for x in rows[0]]
+    return np.array([*rows, [0] * (TAPS - 1) + [1]])

@@ -1,0 +1,149 @@
+"""One piece of memory for everything that a network keeps while it runs: buffers that are not alive together share it.
+
+Time is counted in phases; phases that no barrier separates happen at one time, unless one thread runs them one after
+another.  A buffer is alive from the first phase that touches it to the last.  The largest buffers are placed first,
+each into the smallest gap among those that live at the same time.
+
+Source: Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference (2020), greedy by size.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import NamedTuple
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.network.join import Joined
+from asmdnn.planning.coverage import PlanError
+from asmdnn.planning.phase import Phase, View, waits
+from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
+from asmdnn.types import u8
+
+ARENA, WEIGHTS = "arena", "weights"
+PAGE_BYTES = 4096
+
+
+class Life(NamedTuple):
+    """The first and the last time at which a buffer is touched."""
+
+    first: int
+    last: int
+
+    def meets(self, other: "Life") -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where each buffer lies in the arena, and each weight in the blob of weights, in bytes."""
+
+    arena: Mapping[str, int]
+    arena_bytes: int
+    lives: Mapping[str, Life]
+    weights: Mapping[str, int]
+    weights_bytes: int
+
+    def __post_init__(self) -> None:
+        for name in ("arena", "lives", "weights"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+
+def times_of(phases: tuple[Phase, ...]) -> list[int]:
+    """For each phase when it happens."""
+    times, now, before = list[int](), 0, None
+    for phase, meets in zip(phases, waits(phases), strict=True):
+        if before is not None and (meets or (phase.alone and before.alone)):
+            now += 1
+        times.append(now)
+        before = phase
+    return times
+
+
+def lives_of(plan: Plan) -> dict[str, Life]:
+    """Of the scratch that all parts share, in the order in which it is first touched."""
+    lives: dict[str, Life] = {}
+    for time, phase in zip(times_of(plan.phases), plan.phases, strict=True):
+        for view in phase.arguments:
+            if view.buffer in plan.scratch_bytes and view.buffer not in plan.per_part:
+                first = lives.get(view.buffer, Life(time, time)).first
+                lives[view.buffer] = Life(first, time)
+    return lives
+
+
+def aligned(size: int, unit: int = ALIGNMENT_BYTES) -> int:
+    return -(-size // unit) * unit
+
+
+def layout_of(joined: Joined) -> Layout:
+    """Place all buffers and weights."""
+    plan = joined.plan
+    lives = lives_of(plan)
+    sizes = {name: aligned(plan.scratch_bytes[name]) for name in lives}
+    placed: dict[str, int] = {}
+    for name in sorted(lives, key=lambda name: (-sizes[name], lives[name])):
+        placed[name] = best_gap(sizes[name], sorted(
+            (placed[other], placed[other] + sizes[other]) for other in placed if lives[other].meets(lives[name])
+        ))  # fmt: skip
+    arena_bytes = max((placed[name] + sizes[name] for name in placed), default=0)
+    weights, end = dict[str, int](), 0
+    for name in joined.weights:
+        weights[name] = end
+        end += aligned(plan.tensors[name].size_bytes)
+    return Layout(placed, arena_bytes, lives, weights, end)
+
+
+def best_gap(size: int, taken: list[tuple[int, int]]) -> int:
+    """Where so many bytes fit with the least room left over; behind all if no gap holds them.  `taken` is sorted."""
+    best, least, end = -1, -1, 0
+    for begin, stop in taken:
+        room = begin - end
+        if room >= size and (best < 0 or room < least):
+            best, least = end, room
+        end = max(end, stop)
+    return end if best < 0 else best
+
+
+def placed_plan(joined: Joined, layout: Layout) -> Plan:
+    """The plan with all values in one scratch buffer, and all weights in one tensor."""
+    plan = joined.plan
+    places = {name: View(ARENA, at, plan.scratch_bytes[name]) for name, at in layout.arena.items()}
+    places |= {name: View(WEIGHTS, at, plan.tensors[name].size_bytes) for name, at in layout.weights.items()}
+    tensors = {name: desc for name, desc in plan.tensors.items() if name not in layout.weights}
+    if layout.weights:
+        tensors[WEIGHTS] = MemoryDesc((layout.weights_bytes,), u8, "a")
+    scratch = {name: plan.scratch_bytes[name] for name in plan.per_part}
+    if layout.arena_bytes:
+        scratch[ARENA] = layout.arena_bytes
+    phases = tuple(phase.on(places) for phase in plan.phases)
+    return replace(plan, phases=phases, tensors=tensors, scratch_bytes=scratch)
+
+
+def check_layout(joined: Joined, layout: Layout, plan: Plan) -> None:
+    """Prove of a placed plan that it is the joined one, that buffers which share memory are never alive together, and
+    that all lie inside.  Raises PlanError.
+
+    With `joined.plan.check()`, which proves that every value is read only when it is complete, no value in the arena
+    is overwritten before its last reader.
+    """
+    own, times = joined.plan, times_of(plan.phases)
+    touched: dict[str, list[int]] = {}
+    for number, (before, after) in enumerate(zip(own.phases, plan.phases, strict=True)):
+        if before.records is not after.records or before.kernels is not after.kernels:
+            raise PlanError(f"phase {number} of the network is not the one that was proved")
+        for old, new in zip(before.arguments, after.arguments, strict=True):
+            base = layout.arena.get(old.buffer, layout.weights.get(old.buffer))
+            if base is not None and new.offset_bytes != base + old.offset_bytes:
+                raise PlanError(f"phase {number}: {old} is at byte {new.offset_bytes}, not where {old.buffer} lies")
+            if old.buffer in layout.arena:
+                touched.setdefault(old.buffer, []).append(times[number])
+    names = sorted(touched, key=layout.arena.__getitem__)
+    for i, name in enumerate(names):
+        end = layout.arena[name] + own.scratch_bytes[name]
+        if end > layout.arena_bytes:
+            raise PlanError(f"{name} ends at byte {end} of the arena, which has {layout.arena_bytes}")
+        for other in names[i + 1 :]:
+            if layout.arena[other] >= end:
+                break
+            one, two = (Life(min(touched[x]), max(touched[x])) for x in (name, other))
+            if one.meets(two):
+                raise PlanError(f"{name} and {other} share bytes of the arena, and are both alive at some time")

@@ -1,0 +1,147 @@
+"""Networks written in Python: ONNX's operators applied to symbols.
+
+graph = dnn.Graph()
+x = graph.input("x", (1, 3, 224, 224))
+y = graph.apply("Relu", graph.apply("Conv", x, weights, pads=(1, 1, 1, 1)) + bias)
+net = graph.compile(y=y)
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType
+from asmdnn.network.network import Network
+from asmdnn.network.operators.table import operators
+from asmdnn.primitives.engine import Engine
+
+OPSET = 22  # the operator set whose meaning nodes have
+MOST_RESULTS = 4096
+
+
+class Symbol:
+    """A value of a graph; + - * / and @ apply Add, Sub, Mul, Div and MatMul."""
+
+    __slots__ = ("graph", "name")
+    __array_ufunc__ = None  # numpy's operators give way to those below
+
+    def __init__(self, graph: "Graph", name: str) -> None:
+        self.graph, self.name = graph, name
+
+    def __repr__(self) -> str:
+        return f"<Symbol {self.name!r}>"
+
+    def __add__(self, other: Any) -> "Symbol":
+        return self.graph.single("Add", self, other)
+
+    def __radd__(self, other: Any) -> "Symbol":
+        return self.graph.single("Add", other, self)
+
+    def __sub__(self, other: Any) -> "Symbol":
+        return self.graph.single("Sub", self, other)
+
+    def __rsub__(self, other: Any) -> "Symbol":
+        return self.graph.single("Sub", other, self)
+
+    def __mul__(self, other: Any) -> "Symbol":
+        return self.graph.single("Mul", self, other)
+
+    def __rmul__(self, other: Any) -> "Symbol":
+        return self.graph.single("Mul", other, self)
+
+    def __truediv__(self, other: Any) -> "Symbol":
+        return self.graph.single("Div", self, other)
+
+    def __rtruediv__(self, other: Any) -> "Symbol":
+        return self.graph.single("Div", other, self)
+
+    def __matmul__(self, other: Any) -> "Symbol":
+        return self.graph.single("MatMul", self, other)
+
+
+class Graph:
+    """A network as it is written down; `compile` makes a Network of it, as often as wanted."""
+
+    def __init__(self, name: str = "graph") -> None:
+        self.name = name
+        self._inputs: dict[str, TensorType] = {}
+        self._constants: dict[str, Array] = {}
+        self._nodes: list[Node] = []
+
+    def input(self, name: str, shape: tuple[int | str | None, ...], dtype: Any = np.float32) -> Symbol:
+        """What a caller passes; dims that are no integers are said when the graph is compiled."""
+        if not isinstance(name, str) or not name or name in self._inputs:
+            raise InvalidArguments(f"name must be a name that no other input has, not {shown(name)}")
+        try:
+            self._inputs[name] = TensorType(np.dtype(dtype), tuple(shape))
+        except TypeError:
+            raise InvalidArguments(
+                f"input {name} needs dims and a numpy type, not {shown(shape)}, {shown(dtype)}"
+            ) from None
+        return Symbol(self, name)
+
+    def apply(self, op: str, *operands: Any, results: int = 1, name: str = "", **attributes: Any) -> Any:
+        """An operator of ONNX: its result as a Symbol, or a tuple of several.
+
+        operands: symbols, arrays and numbers, which are constants, f32 unless they are integer arrays, or None for an
+        input that is left out.  Raises InvalidArguments.
+        """
+        if not isinstance(op, str) or op not in operators():
+            raise InvalidArguments(f"{shown(op)} is no operator that is known")
+        if type(results) is not int or not 1 <= results <= MOST_RESULTS:
+            raise InvalidArguments(f"results must be an integer from 1 to {MOST_RESULTS}, not {shown(results)}")
+        if not isinstance(name, str):
+            raise InvalidArguments(f"name must be a text, not {shown(name)}")
+        inputs = tuple(self._operand(operand) for operand in operands)
+        outputs = tuple(f"{op} {len(self._nodes)}" + (f".{i}" if i else "") for i in range(results))
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
+        self._nodes.append(Node(op, inputs, outputs, values, name, "", OPSET))
+        made = tuple(Symbol(self, output) for output in outputs)
+        return made if results > 1 else made[0]
+
+    def single(self, op: str, *operands: Any) -> Symbol:
+        """An operator with one result."""
+        result: Symbol = self.apply(op, *operands)
+        return result
+
+    def compile(
+        self,
+        shapes: Mapping[str, Any] | None = None,
+        *,
+        engine: Engine | None = None,
+        fallback: str | None = None,
+        **outputs: Symbol,
+    ) -> Network:
+        """The network that computes these outputs, by name; the other arguments are those of `load_onnx`."""
+        for name, symbol in outputs.items():
+            if not isinstance(symbol, Symbol) or symbol.graph is not self:
+                raise InvalidArguments(f"{name} must be a Symbol of this graph, not {shown(symbol)}")
+        if not outputs:
+            raise InvalidArguments("a network needs an output, as in graph.compile(y=y)")
+        taken = {*self._inputs, *(output for node in self._nodes for output in node.outputs)} & outputs.keys()
+        if taken:
+            raise InvalidArguments(f"{min(taken)} is an input or inner value, call the output something else")
+        ends = [Node("Identity", (symbol.name,), (name,), {}, "", "", OPSET) for name, symbol in outputs.items()]
+        body = Body(self.name, self._inputs, tuple(outputs), (*self._nodes, *ends), self._constants)
+        return Network(Model(body, {"": OPSET}), shapes, None, engine, fallback)
+
+    def _operand(self, operand: Any) -> str:
+        if operand is None:
+            return NOTHING
+        if isinstance(operand, Symbol):
+            if operand.graph is not self:
+                raise InvalidArguments(f"{operand} is of another graph")
+            return operand.name
+        try:
+            array = np.array(operand)
+        except Exception:  # whatever the caller's object does
+            raise InvalidArguments(f"an operand must be a Symbol, an array or a number, not {shown(operand)}") from None
+        if array.dtype.kind not in "fiub":
+            raise InvalidArguments(f"an operand must be a Symbol, an array or a number, not {shown(operand)}")
+        is_number = array.dtype.kind == "f" or isinstance(operand, int | float)
+        name = f"constant {len(self._constants)}"
+        self._constants[name] = array.astype(np.float32) if is_number else array
+        self._constants[name].setflags(write=False)
+        return name

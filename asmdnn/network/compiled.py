@@ -1,0 +1,89 @@
+"""A native segment: its steps, the plan that they make together, where values lie, and the call that runs it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.memory import Memory
+from asmdnn.network.arena import PAGE_BYTES, WEIGHTS, Layout, check_layout, layout_of, placed_plan
+from asmdnn.network.graph import Array
+from asmdnn.network.join import Joined, join
+from asmdnn.network.lowering.table import lower
+from asmdnn.network.segments import Segment, subgraph
+from asmdnn.network.static import StaticGraph
+from asmdnn.network.steps import Step, Steps, Weight
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.engine import Engine
+from asmdnn.runtime.execution import Program, program_of
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """steps: primitives in order; joined: their plan, a buffer for each value; plan: the one that runs, in an arena."""
+
+    segment: Segment
+    graph: StaticGraph
+    steps: tuple[Step, ...]
+    weights: Mapping[str, Weight]
+    joined: Joined
+    layout: Layout
+    plan: Plan
+
+    def check(self) -> None:
+        """Prove bounds, order, completeness, and that no value is overwritten before its last reader: PlanError."""
+        self.joined.plan.check()
+        check_layout(self.joined, self.layout, self.plan)
+
+
+def compiled(graph: StaticGraph, segment: Segment, engine: Engine) -> Compiled:
+    """Plan a segment; nothing is generated or packed."""
+    own = subgraph(graph, segment)
+    steps = Steps(own, engine)
+    for group in segment.groups:
+        lower(steps, group)
+    joined = join(steps, own.outputs)
+    layout = layout_of(joined)
+    return Compiled(segment, own, tuple(steps.steps), steps.weights, joined, layout, placed_plan(joined, layout))
+
+
+def pages(size: int) -> Array:
+    """u8[size] that starts at a page."""
+    raw = np.zeros(size + PAGE_BYTES, np.uint8)
+    start = -raw.ctypes.data % PAGE_BYTES
+    return raw[start : start + size]
+
+
+def packed(segment: Compiled) -> Array:
+    """All weights in the formats that kernels read, u8[weights_bytes]."""
+    blob = pages(segment.layout.weights_bytes)
+    for name, weight in segment.weights.items():
+        at = segment.layout.weights[name]
+        memory = Memory.from_numpy(weight.array, weight.desc)
+        blob[at : at + weight.desc.size_bytes] = memory.array.view(np.uint8)
+    return blob
+
+
+class Runner:
+    """A compiled segment with its kernels loaded and its weights packed."""
+
+    def __init__(self, segment: Compiled, engine: Engine, blob: Array | None = None) -> None:
+        self.segment, self.blob = segment, packed(segment) if blob is None else blob
+        self.program: Program = program_of(segment.plan, engine.threads)[0]
+
+    def bind(self, addresses: Mapping[str, int], keep: object) -> Callable[[], None]:
+        """A call on tensors at these addresses, one for each input and result."""
+        call = self.program.prepare()
+        call.bind(self.in_order(addresses), (self, keep))
+        return call
+
+    def run(self, addresses: Mapping[str, int]) -> None:
+        """Run on tensors at these addresses."""
+        call = self.program.take()
+        call.place(self.in_order(addresses), self.program.places)
+        call()
+        self.program.give(call)
+
+    def in_order(self, addresses: Mapping[str, int]) -> list[int]:
+        own = {WEIGHTS: self.blob.ctypes.data}
+        return [own[name] if name in own else addresses[name] for name in self.segment.plan.tensors]

@@ -1,0 +1,209 @@
+"""Specialisation: with the dims of inputs known, everything that depends on dims and constants is computed.
+
+What is left are the nodes that see data of the caller.  Shape and Size become constants, a constant condition chooses
+the branch of an If, nodes that change nothing are renamed away.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, OutOfMemory, Unimplemented, shown
+from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType
+from asmdnn.network.onnx.tensors import ELEMENTS
+from asmdnn.network.operators.definition import Operator, Type, Value, listed
+from asmdnn.network.operators.table import operator_of
+from asmdnn.network.static import StaticGraph, needed
+
+SEE_DIMS = {"Shape", "Size"}
+RENAMED = {"Identity", "Dropout"}  # nodes whose first result is their first input
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def specialise(model: Model, shapes: Shapes, constants: Mapping[str, Array]) -> StaticGraph:
+    """The graph for inputs of these shapes; inputs among `constants` are no inputs any more.
+
+    Raises InvalidArguments for a name that is no input, a shape that does not fit or is missing, and nodes whose
+    operands do not fit together; Unimplemented for unknown operators and dims that depend on data.
+    """
+    body = model.body
+    for name in (*shapes, *constants):
+        if name not in body.inputs:
+            raise InvalidArguments(f"{shown(name)} is no input of the model, these are {', '.join(body.inputs)}")
+    folding = Folding()
+    for name, declared in body.inputs.items():
+        if name in constants:
+            data = constant_of(name, declared, constants[name])
+            folding.values[name] = Value(data.shape, data.dtype, data)
+        else:
+            folding.values[name] = Value(shape_of(name, declared, shapes.get(name)), declared.dtype)
+    folding.add(body)
+    outputs = {name: folding.known(name) for name in body.outputs}
+    nodes = needed(folding.nodes, outputs.values())
+    inputs = tuple(name for name in body.inputs if name not in constants)
+    used = {*inputs, *outputs.values(), *(x for node in nodes for x in (*node.inputs, *node.outputs))} - {NOTHING}
+    return StaticGraph(inputs, outputs, nodes, {name: folding.values[name] for name in folding.values if name in used})
+
+
+def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
+    """The dims of an input.  Raises InvalidArguments."""
+    known = declared.shape
+    if given is None:
+        if known is None or any(not isinstance(n, int) for n in known):
+            raise InvalidArguments(f"input {name} is {declared}: say its dims, as in shapes={{{name!r}: (1, ...)}}")
+        return tuple(n for n in known if isinstance(n, int))
+    try:
+        dims = tuple(int(n) for n in given)
+    except (TypeError, ValueError):
+        raise InvalidArguments(f"shapes[{name!r}] must be integers, not {shown(given)}") from None
+    fits = known is None or (
+        len(dims) == len(known) and all(not isinstance(n, int) or n == m for n, m in zip(known, dims, strict=True))
+    )
+    if not fits or any(n < 0 for n in dims):
+        raise InvalidArguments(f"shapes[{name!r}] is {dims}, which does not fit the model's {declared}")
+    return dims
+
+
+def constant_of(name: str, declared: TensorType, given: Any) -> Array:
+    """An input's data, in its type.  Raises InvalidArguments."""
+    try:
+        data = np.asarray(given)
+        fits = data.dtype.kind in "fiub"
+    except Exception:  # whatever the caller's object does
+        fits = False
+    if not fits:
+        raise InvalidArguments(f"constants[{name!r}] must be an array or a number, not {shown(given)}")
+    shape_of(name, declared, data.shape)
+    return data.astype(declared.dtype)
+
+
+class Folding:
+    """Values and nodes as they come together."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Value] = {}
+        self.nodes: list[Node] = []
+        self.renamed: dict[str, str] = {}
+        self.branches = 0
+
+    def add(self, body: Body) -> None:
+        """All nodes of a body, whose names are known here."""
+        for name, data in body.constants.items():
+            self.values[name] = Value(data.shape, data.dtype, data)
+        for node in body.nodes:
+            self.node(self.with_known_names(node))
+
+    def with_known_names(self, node: Node) -> Node:
+        inputs = tuple(map(self.known, node.inputs))
+        return Node(node.op, inputs, node.outputs, node.attributes, node.name, node.domain, node.opset)
+
+    def known(self, name: str) -> str:
+        """The name under which a value is kept."""
+        while name in self.renamed:
+            name = self.renamed[name]
+        return name
+
+    def node(self, node: Node) -> None:
+        if node.op == "If" and not node.domain:
+            self.branch(node)
+            return
+        operator = operator_of(node)
+        if operator is None:
+            domain = f" of domain {node.domain!r}" if node.domain else ""
+            raise Unimplemented(f"{node} is an operator{domain} that is not known")
+        if node.op in RENAMED or self.is_cast_to_itself(node):
+            self.rename(node.outputs[0], node.inputs[0])
+            return
+        inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
+        try:
+            with np.errstate(all="ignore"):
+                self.compute(node, operator, inputs)
+        except (Unimplemented, MemoryError):
+            raise
+        except Exception as error:  # whatever numpy says to operands that do not fit
+            dims = ", ".join("nothing" if v is None else f"{v.dtype.name}{list(v.shape)}" for v in inputs)
+            raise InvalidArguments(f"{node} cannot be computed of {shown(dims)}: {shown(str(error))}") from None
+
+    def is_cast_to_itself(self, node: Node) -> bool:
+        return (
+            node.op == "Cast"
+            and node.get("to") in ELEMENTS
+            and self.values[node.inputs[0]].dtype == ELEMENTS[node.get("to")]
+        )
+
+    def compute(self, node: Node, operator: Operator, inputs: list[Value | None]) -> None:
+        """The results if they are known, or else their types."""
+        if all(value is None or value.data is not None for value in inputs) or node.op in SEE_DIMS:
+            types = operator.types(node, *inputs) if operator.infer else []
+            check_room(node, types)
+            arrays = (placeholder(value) if node.op in SEE_DIMS else value and value.data for value in inputs)
+            results = listed(operator.evaluate(node, *arrays))
+            for name, array in zip(node.outputs, results, strict=False):
+                array = np.asarray(array)
+                self.values[name] = Value(array.shape, array.dtype, array)
+            return
+        for i in operator.needs:
+            if i < len(inputs) and inputs[i] is not None and inputs[i].data is None:  # type: ignore[union-attr]
+                raise Unimplemented(
+                    f"{node} has dims that depend on the data of {shown(node.inputs[i])}: "
+                    f"pass it in constants=, if it is an input"
+                )
+        types = operator.types(node, *inputs)
+        check_room(node, types)
+        for name, (shape, dtype) in zip(node.outputs, types, strict=False):
+            self.values[name] = Value(tuple(int(n) for n in shape), np.dtype(dtype))
+        self.nodes.append(node)
+
+    def branch(self, node: Node) -> None:
+        """The branch that a constant condition chooses, in the node's place."""
+        condition = self.values[node.inputs[0]].data
+        if condition is None:
+            raise Unimplemented(
+                f"{node} chooses by the data of {shown(node.inputs[0])}: pass what decides it in constants="
+            )
+        body = node.get("then_branch" if condition.ravel()[0] else "else_branch")
+        if not isinstance(body, Body) or len(body.outputs) != len(node.outputs):
+            raise InvalidArguments(f"{node} has no branch with {len(node.outputs)} results")
+        self.branches += 1
+        outer, own = dict(self.renamed), scoped(body, f"branch {self.branches}/")
+        for name, inside in own.items():
+            self.renamed[name] = inside
+        for name, data in body.constants.items():
+            self.values[own[name]] = Value(data.shape, data.dtype, data)
+        for inner in body.nodes:
+            known = self.with_known_names(inner)
+            outputs = tuple(own.get(name, name) for name in inner.outputs)
+            self.node(Node(known.op, known.inputs, outputs, known.attributes, known.name, known.domain, known.opset))
+        found = [self.known(name) for name in body.outputs]
+        self.renamed = {**outer, **{k: v for k, v in self.renamed.items() if k.startswith("branch ")}}
+        for name, inside in zip(node.outputs, found, strict=True):
+            self.rename(name, inside)
+
+    def rename(self, name: str, known: str) -> None:
+        """Whoever reads `name` from now on reads `known`."""
+        if known not in self.values:
+            raise InvalidArguments(f"{shown(known)} is read before it is made")
+        self.renamed[name] = known
+
+
+def scoped(body: Body, prefix: str) -> dict[str, str]:
+    """Names of a branch's own values that no others have."""
+    own = (*body.constants, *(name for node in body.nodes for name in node.outputs))
+    return {name: prefix + name for name in own if name != NOTHING}
+
+
+def placeholder(value: Value | None) -> Array | None:
+    """An array of the value's dims that takes no memory."""
+    return None if value is None else np.broadcast_to(np.zeros((), value.dtype), value.shape)
+
+
+def check_room(node: Node, types: list[Type]) -> None:
+    """Raise OutOfMemory for results that no machine holds."""
+    for shape, dtype in types:
+        size = np.dtype(dtype).itemsize
+        for n in shape:
+            size *= int(n)
+        if size > 1 << 36:
+            raise OutOfMemory(f"{node} makes a tensor of dims {tuple(shape)}, {size} bytes")

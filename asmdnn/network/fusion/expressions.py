@@ -1,0 +1,93 @@
+"""Element-wise operators as expressions of traced values: what a kernel computes on its result before it stores it.
+
+Values are f32 lanes (generators/functions/expression.py) or Python numbers.  The accuracy is that of the element-wise
+algorithms (docs/eltwise.md).  Div by a number multiplies by its reciprocal where that is exact to half a unit in the
+last place of f32, so within one unit of the quotient.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
+from asmdnn.generators.functions.expression import TraceError
+from asmdnn.network.graph import Node
+from asmdnn.network.operators.activations import CLIP_BY_INPUTS
+from asmdnn.primitives.attributes import functions as f
+
+Expression = Callable[..., Any]  # (node, *values), None for an input that is left out
+
+
+def algorithm(name: str, x: Any, alpha: float = 0.0, beta: float = 0.0) -> Any:
+    """One of the library's element-wise algorithms."""
+    return ALGORITHMS[name].forward(x.builder, x, alpha, beta)
+
+
+def quotient(node: Node, a: Any, b: Any) -> Any:
+    return a * (1.0 / b) if isinstance(b, float) and b else a / b
+
+
+def power(node: Node, x: Any, exponent: Any) -> Any:
+    if not isinstance(exponent, float):
+        raise TraceError("the exponent of Pow is no number")
+    if exponent == 2.0:
+        return x * x
+    return f.sqrt(x) if exponent == 0.5 else f.power(x, exponent)
+
+
+def clip(node: Node, x: Any, least: Any = None, most: Any = None) -> Any:
+    if node.opset < CLIP_BY_INPUTS:
+        least, most = node.get("min"), node.get("max")
+    x = x if least is None else f.maximum(x, least)
+    return x if most is None else f.minimum(x, most)
+
+
+def gelu(node: Node, x: Any) -> Any:
+    return algorithm("gelu_tanh" if node.get("approximate", "none") == "tanh" else "gelu_erf", x)
+
+
+def leaky(node: Node, x: Any) -> Any:
+    return f.where(x > 0.0, x, node.get("alpha", 0.01) * x)
+
+
+def selu(node: Node, x: Any) -> Any:
+    alpha, gamma = node.get("alpha", 1.67326319217681884765625), node.get("gamma", 1.05070102214813232421875)
+    return gamma * algorithm("elu", x, alpha)
+
+
+EXPRESSIONS: dict[str, Expression] = {
+    "Add": lambda node, a, b: a + b,
+    "Sub": lambda node, a, b: a - b,
+    "Mul": lambda node, a, b: a * b,
+    "Div": quotient,
+    "Pow": power,
+    "Sum": lambda node, *x: reduce(lambda a, b: a + b, x),
+    "Mean": lambda node, *x: reduce(lambda a, b: a + b, x) * (1.0 / len(x)),
+    "Max": lambda node, *x: reduce(f.maximum, x),
+    "Min": lambda node, *x: reduce(f.minimum, x),
+    "Neg": lambda node, x: -x,
+    "Abs": lambda node, x: abs(x),
+    "Sqrt": lambda node, x: f.sqrt(x),
+    "Reciprocal": lambda node, x: 1.0 / x,
+    "Exp": lambda node, x: f.exp(x),
+    "Log": lambda node, x: f.log(x),
+    "Floor": lambda node, x: f.floor(x),
+    "Ceil": lambda node, x: f.ceil(x),
+    "Round": lambda node, x: f.rint(x),
+    "Relu": lambda node, x: f.maximum(x, 0.0),
+    "LeakyRelu": leaky,
+    "ThresholdedRelu": lambda node, x: f.where(x > node.get("alpha", 1.0), x, 0.0),
+    "PRelu": lambda node, x, slope: f.where(x > 0.0, x, slope * x),
+    "Elu": lambda node, x: algorithm("elu", x, node.get("alpha", 1.0)),
+    "Selu": selu,
+    "Gelu": gelu,
+    "Sigmoid": lambda node, x: f.logistic(x),
+    "Tanh": lambda node, x: f.tanh(x),
+    "HardSigmoid": lambda node, x: algorithm("hardsigmoid", x, node.get("alpha", 0.2), node.get("beta", 0.5)),
+    "HardSwish": lambda node, x: algorithm("hardswish", x, 1 / 6, 0.5),
+    "Swish": lambda node, x: algorithm("swish", x, node.get("alpha", 1.0)),
+    "Mish": lambda node, x: algorithm("mish", x),
+    "Softplus": lambda node, x: algorithm("soft_relu", x, 1.0),
+    "Softsign": lambda node, x: x / (1.0 + abs(x)),
+    "Clip": clip,
+}

@@ -1,0 +1,161 @@
+"""Element-wise operators join the kernel that makes their operand: its result is stored once, after all of them.
+
+A *map* computes each element of its result from the elements at the same place of its operands, so any chain or tangle
+of maps of one shape is one expression of the value before it, of constants, and of other tensors:
+
+    y = f(x, a, b, ...)      for example hardswish spelt Add, Clip, Mul, Div, or relu(conv + residual)
+
+A group is a node and the maps behind it, such that only its last value is read by anybody else.  Tensors that it reads
+besides must not depend on it; a sum of two branches so goes to one of them, which then runs last.  No map has other
+rounding than by itself but for the products and sums that the expression contracts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.network.fusion.expressions import EXPRESSIONS
+from asmdnn.network.graph import NOTHING, Node, topological
+from asmdnn.network.static import StaticGraph
+
+FUSED_INTO = {"Conv", "ConvTranspose", "MatMul", "Gemm"}  # what has post-ops; and maps themselves
+MOST_MAPS = 32  # of a group
+MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take registers
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Nodes that one primitive computes: `main` and the maps behind it, or maps alone (main None); in order.
+
+    x: the value that maps start from, main's result, or an operand that has the result's dims."""
+
+    main: Node | None
+    maps: tuple[Node, ...]
+    x: str
+    result: str
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        return self.maps if self.main is None else (self.main, *self.maps)
+
+    @property
+    def label(self) -> str:
+        """For example "Conv 'stem' + Add, Relu"."""
+        first, *rest = self.nodes
+        return str(first) + (f" + {', '.join(node.op for node in rest)}" if rest else "")
+
+
+def groups_of(graph: StaticGraph) -> tuple[Group, ...]:
+    """All nodes in groups, each group behind those whose results it reads."""
+    return Grouping(graph).groups()
+
+
+def is_map(graph: StaticGraph, node: Node) -> bool:
+    """Whether the node is an expression of f32 values."""
+    if node.domain or node.op not in EXPRESSIONS or len(node.outputs) != 1:
+        return False
+    names = [name for name in (*node.inputs, *node.outputs) if name != NOTHING]
+    if any(graph.values[name].dtype != np.float32 for name in names):
+        return False
+    return node.op != "Pow" or (graph.is_constant(node.inputs[1]) and graph.values[node.inputs[1]].shape in ((), (1,)))
+
+
+class Grouping:
+    """Grows groups from the first node on."""
+
+    def __init__(self, graph: StaticGraph) -> None:
+        self.graph, self.readers = graph, graph.readers()
+        self.maps = [is_map(graph, node) for node in graph.nodes]
+        self.maker = {name: i for i, node in enumerate(graph.nodes) for name in node.outputs if name != NOTHING}
+        self.users: dict[str, list[int]] = {}
+        self.before: list[int] = []  # for each node a set of bits: what it depends on, and itself
+        for i, node in enumerate(graph.nodes):
+            bits = 1 << i
+            for name in node.inputs:
+                self.users.setdefault(name, []).append(i)
+                if name in self.maker:
+                    bits |= self.before[self.maker[name]]
+            self.before.append(bits)
+        self.taken: set[int] = set()
+
+    def groups(self) -> tuple[Group, ...]:
+        found = []
+        for i in range(len(self.graph.nodes)):
+            if i not in self.taken:
+                members = self.grown(i)
+                self.taken.update(members)
+                found.append(self.group(members))
+        return ordered(found)
+
+    def grown(self, first: int) -> list[int]:
+        """The nodes of the group that begins with a node, in order."""
+        node, best = self.graph.nodes[first], [first]
+        if not self.maps[first] and (node.op not in FUSED_INTO or node.domain or not self.is_float(node.outputs[0])):
+            return best
+        members = [first]
+        while len(members) <= MOST_MAPS:
+            following = self.following(members)
+            if following is None:
+                break
+            members.append(following)
+            if self.is_closed(members):
+                best = list(members)
+        return best
+
+    def is_float(self, name: str) -> bool:
+        return self.graph.values[name].dtype == np.float32
+
+    def following(self, members: Sequence[int]) -> int | None:
+        """The next map that can join: it reads a value of the group, and nothing else that depends on one."""
+        nodes = self.graph.nodes
+        made = {nodes[i].outputs[0] for i in members}
+        own = sum(1 << i for i in members)
+        candidates = sorted({user for name in made for user in self.users.get(name, ())})
+        for i in candidates:
+            if i in self.taken or i in members or not self.maps[i]:
+                continue
+            if self.graph.shape(nodes[i].outputs[0]) != self.graph.shape(nodes[members[0]].outputs[0]):
+                continue
+            others = [name for name in nodes[i].inputs if name in self.maker and name not in made]
+            if all(not self.before[self.maker[name]] & own for name in others):
+                return i
+        return None
+
+    def is_closed(self, members: Sequence[int]) -> bool:
+        """Whether only the last value is read by others, and not too many tensors are read."""
+        nodes, inside = self.graph.nodes, dict[str, int]()
+        tensors = set[str]()
+        for i in members:
+            for name in nodes[i].inputs:
+                inside[name] = inside.get(name, 0) + 1
+        made = [nodes[i].outputs[0] for i in members]
+        for i in members[1:]:
+            tensors |= {name for name in nodes[i].inputs if name not in made and self.is_tensor(name)}
+        read_outside = [name for name in made if self.readers[name] > inside.get(name, 0)]
+        return read_outside == [made[-1]] and len(tensors) <= MOST_TENSORS
+
+    def is_tensor(self, name: str) -> bool:
+        return name != NOTHING and not (self.graph.is_constant(name) and self.graph.values[name].data.size == 1)  # type: ignore[union-attr]
+
+    def group(self, members: Sequence[int]) -> Group:
+        nodes = tuple(self.graph.nodes[i] for i in members)
+        result = nodes[-1].outputs[0]
+        if not self.maps[members[0]]:
+            return Group(nodes[0], nodes[1:], nodes[0].outputs[0], result)
+        made = {node.outputs[0] for node in nodes}
+        outside = [name for node in nodes for name in node.inputs if name != NOTHING and name not in made]
+        whole = [
+            x for x in outside if self.graph.shape(x) == self.graph.shape(result) and not self.graph.is_constant(x)
+        ]
+        return Group(None, nodes, (whole or [NOTHING])[0], result)
+
+
+def ordered(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """Groups behind those whose results they read, the earlier ones first."""
+    makers = {name: i for i, group in enumerate(groups) for node in group.nodes for name in node.outputs if name}
+    needs = [
+        {makers[name] for node in group.nodes for name in node.inputs if name in makers} - {i}
+        for i, group in enumerate(groups)
+    ]
+    return tuple(groups[i] for i in topological(needs, [group.nodes[0] for group in groups]))

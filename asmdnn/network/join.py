@@ -1,0 +1,91 @@
+"""Steps as one plan: their phases behind one another, on buffers that they share by name.
+
+In this plan every value, weight and scratch buffer is a buffer of its own, so that `Plan.check()` proves of the whole
+network what it proves of a primitive: bounds, order of writing and reading, barriers.  arena.py then lets buffers that
+are not alive together share memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.planning.assembly import nothing
+from asmdnn.planning.phase import Int64, Phase, View, of_one_width
+from asmdnn.planning.plan import Plan
+
+ALONE_CYCLES = 1_800  # a step below this costs one thread less than a barrier costs two (0.28 us, and half the work)
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """The plan; for each step the numbers of its phases; which buffers are values, and which weights."""
+
+    plan: Plan
+    ranges: tuple[range, ...]
+    weights: tuple[str, ...]
+
+
+def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:
+    """One plan of all steps; outputs: the caller's names of results, and the values behind them."""
+    renamed = deliver(steps, outputs)
+    phases, ranges = list[Phase](), list[range]()
+    constants, scratch = Constants(), dict[str, int]()
+    per_part: list[str] = []
+    for number, step in enumerate(steps.steps):
+        plan = step.pd.plan
+        places = {argument: View(renamed.get(name, name)) for argument, name in step.buffers.items()}
+        for name in plan.scratch_bytes:
+            own = f"{name} of step {number}"
+            places[name], scratch[own] = View(own), plan.scratch_bytes[name]
+            per_part += [own] * (name in plan.per_part)
+        places |= {name: View(constants.name(array)) for name, array in plan.constants.items()}
+        ranges.append(range(len(phases), len(phases) + len(plan.phases)))
+        phases += [phase.on(places) for phase in alone_if_small(plan.phases)]
+    tensors = tensors_of(steps, outputs)
+    scratch |= {name: size for name, size in steps.sizes.items() if name not in renamed}
+    joined = of_one_width(phases or [nothing(1)])
+    plan = Plan("network", joined, tensors, constants.arrays, scratch, tuple(outputs), per_part=tuple(per_part))
+    return Joined(plan, tuple(ranges), tuple(steps.weights))
+
+
+def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:
+    """Have each output in row-major order in a buffer of its own: what is made so is renamed, the rest copied."""
+    renamed: dict[str, str] = {}
+    for name, value in outputs.items():
+        place, wanted = steps.place(value), row_major(steps.shape(value))
+        owned = steps.sizes.get(place.buffer) == wanted.size_bytes and place.buffer not in renamed
+        if owned and place.desc == wanted:
+            renamed[place.buffer] = name
+        else:
+            source = Place(renamed.get(place.buffer, place.buffer), place.desc)
+            steps.reorder(source, Place(name, wanted), value)
+    return renamed
+
+
+def tensors_of(steps: Steps, outputs: Mapping[str, str]) -> dict[str, MemoryDesc]:
+    """What is passed: inputs, outputs, weights."""
+    inputs = {name: row_major(steps.shape(name)) for name in steps.graph.inputs}
+    weights = {name: weight.desc for name, weight in steps.weights.items()}
+    return {**inputs, **weights, **{name: row_major(steps.shape(value)) for name, value in outputs.items()}}
+
+
+def alone_if_small(phases: Sequence[Phase]) -> Sequence[Phase]:
+    """A small step on one thread: it then meets nobody but in front of a step that is shared."""
+    if sum(phase.total_cycles for phase in phases) > ALONE_CYCLES:
+        return phases
+    return [phase if phase.alone else replace(phase, alone=True) for phase in phases]
+
+
+class Constants:
+    """Arrays, each content once."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Int64] = {}
+        self._known: dict[bytes, str] = {}
+
+    def name(self, array: Int64) -> str:
+        """The name under which it is kept."""
+        name = self._known.setdefault(array.tobytes(), f"constant {len(self.arrays)}")
+        self.arrays.setdefault(name, array)
+        return name

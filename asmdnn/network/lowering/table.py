@@ -1,0 +1,37 @@
+"""Which operators have kernels, and the pass over a graph that lowers them all."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+
+from asmdnn.errors import AsmdnnError
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.lowering.maps import lower_maps
+from asmdnn.network.steps import Steps
+from asmdnn.planning.refusal import Refused
+
+MODULES = ("convolutions", "products", "views")
+Lowering = Callable[[Steps, Group], None]
+
+
+@cache
+def lowerings() -> Mapping[str, Lowering]:
+    """By operator; maps have one in common."""
+    found: dict[str, Lowering] = {}
+    for name in MODULES:
+        found |= import_module(f"asmdnn.network.lowering.{name}").LOWERINGS
+    return found
+
+
+def lower(steps: Steps, group: Group) -> None:
+    """Add what computes a group.  Raises Refused with the reason why nothing does."""
+    if group.main is None:
+        lower_maps(steps, group)
+        return
+    lowering = None if group.main.domain else lowerings().get(group.main.op)
+    if lowering is None:
+        raise Refused("no primitive computes it")
+    try:
+        lowering(steps, group)
+    except AsmdnnError as error:  # Unimplemented, with the reasons of all implementations
+        raise Refused(str(error)) from None

@@ -1,0 +1,142 @@
+"""Operators that only change dims or strides: other descriptors of the same storage, wherever one exists."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import MemoryDesc
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.operators.definition import normal
+from asmdnn.network.operators.moves import permutation, slices, split_sizes
+from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.planning.refusal import Refused
+from asmdnn.types import f32
+
+
+def lower_reshape(steps: Steps, group: Group) -> None:
+    """Reshape, Flatten, Squeeze, Unsqueeze: the same storage, of blocked formats where no block is torn."""
+    node = group.main
+    assert node is not None
+    dims = steps.shape(group.result) or (1,)
+    alias(steps, node.inputs[0], group.result, lambda desc: desc.reshape(dims))
+
+
+def lower_transpose(steps: Steps, group: Group) -> None:
+    """The same storage with other strides."""
+    node = group.main
+    assert node is not None
+    order = permutation(node, len(steps.shape(node.inputs[0])))
+    inverse = tuple(order.index(axis) for axis in range(len(order)))
+    alias(steps, node.inputs[0], group.result, lambda desc: desc.permute_axes(inverse))
+
+
+def lower_slice(steps: Steps, group: Group) -> None:
+    """A sub-memory; a step is a stride."""
+    node = group.main
+    assert node is not None
+    x, *inputs = node.inputs
+    found = slices(node, steps.shape(x), *(steps.value(name).data if name else None for name in inputs))
+    if any(part.step is not None and part.step < 0 for part in found):
+        raise Refused("steps below 0 have no kernel")
+    if 0 in steps.shape(group.result):
+        raise Refused("its result has no elements")
+    ranges = [range(n)[part] for n, part in zip(steps.shape(x), found, strict=True)]
+    alias(steps, x, group.result, lambda desc: cut(desc, ranges))
+
+
+def lower_split(steps: Steps, group: Group) -> None:
+    """A sub-memory each."""
+    node = group.main
+    assert node is not None
+    x, dims = node.inputs[0], steps.shape(node.inputs[0])
+    axis = normal(node.get("axis", 0), len(dims))
+    sizes = split_sizes(node, dims[axis], steps.value(node.inputs[1]).data if len(node.inputs) > 1 else None)
+    starts = np.cumsum((0, *sizes)).tolist()
+    for name, start, size in zip(node.outputs, starts, sizes, strict=False):
+        ranges = [range(n) if i != axis else range(start, start + size) for i, n in enumerate(dims)]
+        alias(steps, x, name, lambda desc, ranges=ranges: cut(desc, ranges))  # type: ignore[misc]
+
+
+def lower_expand(steps: Steps, group: Group) -> None:
+    """Strides of 0."""
+    node = group.main
+    assert node is not None
+    shape = steps.shape(group.result)
+    alias(steps, node.inputs[0], group.result, lambda desc: repeated(desc, shape))
+
+
+def alias(steps: Steps, source: str, result: str, view: Callable[[MemoryDesc], MemoryDesc]) -> None:
+    """The value at the place of another one, in the first of its formats of which there is such a view."""
+    known = [*steps.places.get(source, ()), None]
+    for place in known:
+        found = place if place is not None else steps.plain(source)
+        try:
+            steps.places[result] = [Place(found.buffer, view(found.desc))]
+            return
+        except InvalidArguments:
+            if place is None:
+                raise
+
+
+def cut(desc: MemoryDesc, ranges: list[range]) -> MemoryDesc:
+    """Some of the elements along each axis.  Raises InvalidArguments where blocks do not allow it."""
+    if desc.dims == () or not ranges:
+        return desc
+    spans = [r[-1] - r[0] + 1 for r in ranges]
+    part = desc.submemory(tuple(spans), tuple(r[0] for r in ranges))
+    if all(r.step == 1 for r in ranges):
+        return part
+    if part.inner_blocks:
+        raise InvalidArguments("blocks have no steps")
+    strides = [s * r.step for s, r in zip(part.strides, ranges, strict=True)]
+    return MemoryDesc(tuple(map(len, ranges)), f32, strides=strides, offset0=part.offset0)
+
+
+def repeated(desc: MemoryDesc, shape: tuple[int, ...]) -> MemoryDesc:
+    """Dims of 1 as often as wanted."""
+    if desc.inner_blocks:
+        raise InvalidArguments("blocks cannot be repeated")
+    wide = desc.reshape((1,) * (len(shape) - desc.ndims) + desc.dims)
+    strides = [stride if n == m else 0 for stride, n, m in zip(wide.strides, wide.dims, shape, strict=True)]
+    return MemoryDesc(shape, f32, strides=strides, offset0=wide.offset0)
+
+
+def lower_concat(steps: Steps, group: Group) -> None:
+    """Each operand is copied into its part of the result; blocked where all operands are, and their sizes allow it."""
+    node = group.main
+    assert node is not None
+    dims = steps.shape(group.result)
+    axis = normal(node.get("axis", 1), len(dims))
+    sizes = [steps.shape(name)[axis] for name in node.inputs]
+    starts = np.cumsum((0, *sizes)).tolist()
+    whole = common_format(steps, node.inputs, dims, sizes if axis == 1 else None)
+    target = Place(steps.buffer(group.result, whole), whole)
+    for name, start, size in zip(node.inputs, starts, sizes, strict=False):
+        if size:
+            part = tuple(size if i == axis else n for i, n in enumerate(dims))
+            offsets = tuple(start if i == axis else 0 for i in range(len(dims)))
+            steps.reorder(steps.place(name), Place(target.buffer, whole.submemory(part, offsets)), name)
+    steps.places[group.result] = [target]
+
+
+def common_format(steps: Steps, names: tuple[str, ...], dims: tuple[int, ...], sizes: list[int] | None) -> MemoryDesc:
+    """The format of the first operand, if all have it and no channel count cuts a block; else row-major."""
+    descs = [steps.place(name).desc for name in names]
+    blocks = {desc.inner_blocks for desc in descs}
+    tag = descs[0].tag
+    if len(blocks) == 1 and tag and tag != "any" and all(desc.tag == tag for desc in descs):
+        block = descs[0].blocks[1] if len(dims) > 1 else 1
+        if sizes is None or all(size % block == 0 for size in sizes[:-1]):
+            return MemoryDesc(dims, f32, tag)
+    return row_major(dims)
+
+
+LOWERINGS = {
+    **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), lower_reshape),
+    "Transpose": lower_transpose,
+    "Slice": lower_slice,
+    "Split": lower_split,
+    "Expand": lower_expand,
+    "Concat": lower_concat,
+}

@@ -1,0 +1,148 @@
+"""From an ONNX file to a Model: everything that is claimed is checked, and nothing that the file lacks is allocated."""
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType, in_order, reads_of
+from asmdnn.network.onnx.messages import Message, Messages
+from asmdnn.network.onnx.tensors import MOST_DIMS, array_of, element_type, integers, numbers
+from asmdnn.network.onnx.wire import Malformed
+
+LARGEST_FILE = 2 << 30  # protocol buffers' own limit; larger models keep their weights in files beside
+OPSETS = range(7, 25)
+DOMAINS = ("", "ai.onnx")  # two names of the default one
+
+
+def read_model(source: str | PathLike[str] | bytes) -> Model:
+    """The model in a file, or in bytes.
+
+    Raises InvalidArguments, one sentence that names the file, for whatever is no intact model; Unimplemented for an
+    operator set that is not known, or model-local functions.
+    """
+    if isinstance(source, bytes | bytearray | memoryview):
+        return Reader("the model", None).model(memoryview(source).cast("B"))
+    try:
+        path = Path(source)
+        size = path.stat().st_size
+        if size > LARGEST_FILE:
+            raise InvalidArguments(f"{shown(str(path))} has {size} bytes, an ONNX file has at most {LARGEST_FILE}")
+        data = path.read_bytes()
+    except OSError as error:
+        raise InvalidArguments(f"{shown(str(source))} cannot be read: {error.strerror}") from None
+    except (TypeError, ValueError):
+        raise InvalidArguments(f"path must be that of an ONNX file, or its bytes, not {shown(source)}") from None
+    return Reader(shown(str(path)), path.parent).model(memoryview(data))
+
+
+class Reader:
+    """Reads one file; `folder` is where its tensors' other files are, if there is one."""
+
+    def __init__(self, name: str, folder: Path | None) -> None:
+        self.name, self.folder = name, folder
+        self.opset = 0
+        self.opsets: dict[str, int] = {}
+
+    def model(self, data: memoryview) -> Model:
+        try:
+            message = Messages().read("ModelProto", data)
+            if "graph" not in message:
+                raise Malformed("it has no graph")
+            self.opsets = {entry.get("domain", ""): entry.get("version", 0) for entry in message.get("opsets", ())}
+            self.opset = max((self.opsets.get(domain, 0) for domain in DOMAINS), default=0)
+            self.check_opsets(message)
+            body = self.body(message["graph"])
+        except Malformed as error:
+            raise InvalidArguments(f"{self.name} is no intact ONNX model: {error}") from None
+        return Model(body, self.opsets, message.get("producer", ""))
+
+    def check_opsets(self, message: Message) -> None:
+        if self.opset not in OPSETS:
+            raise Unimplemented(
+                f"{self.name} is of operator set {self.opset}, {OPSETS[0]} to {OPSETS[-1]} are read: "
+                "convert it with onnx.version_converter"
+            )
+        if message.get("functions"):
+            raise Unimplemented(f"{self.name} has functions of its own: inline them with onnx.inliner")
+
+    def body(self, graph: Message, is_branch: bool = False) -> Body:
+        """A graph; a branch may read the values around it, too."""
+        name = graph.get("name", "")
+        if graph.get("sparse_initializers"):
+            raise Malformed(f"graph {name!r} has sparse initializers, make them dense")
+        constants = {tensor.get("name", ""): self.array(tensor) for tensor in graph.get("initializers", ())}
+        declared = {info.get("name", ""): self.type(info) for info in graph.get("inputs", ())}
+        inputs = {key: found for key, found in declared.items() if key not in constants}
+        if NOTHING in declared or NOTHING in constants:
+            raise Malformed(f"graph {name!r} has an input or an initializer without a name")
+        outputs = tuple(info.get("name", "") for info in graph.get("outputs", ()))
+        nodes = [self.node(message) for message in graph.get("nodes", ())]
+        ordered = in_order(nodes, {*inputs, *constants}, is_branch)
+        body = Body(name, inputs, outputs, ordered, constants)
+        unknown = reads_of(body)
+        if unknown and not is_branch:
+            raise Malformed(f"nobody makes {shown(min(unknown))}, which the graph reads or has as an output")
+        return body
+
+    def node(self, message: Message) -> Node:
+        domain = message.get("domain", "")
+        pairs = [(a.get("name", ""), self.attribute(a)) for a in message.get("attributes", ())]
+        inputs, outputs = (tuple(message.get(name, ())) for name in ("inputs", "outputs"))
+        if not message.get("op"):
+            raise Malformed(f"a node has no operator: it makes {shown(outputs)}")
+        version = self.opset if domain in DOMAINS else self.opsets.get(domain, 0)
+        plain = "" if domain in DOMAINS else domain
+        return Node(message["op"], inputs, outputs, dict(pairs), message.get("name", ""), plain, version)
+
+    def attribute(self, a: Message) -> Any:
+        """The value of the field that is there; of old files without a type, too."""
+        if a.get("reference"):
+            raise Malformed(f"attribute {a.get('name', '')!r} refers to a function's, outside of one")
+        kind = a.get("type", 0)
+        values: dict[int, Callable[[], Any]] = {
+            1: lambda: float(a.get("f", 0.0)),
+            2: lambda: int(a.get("i", 0)),
+            3: lambda: text(a.get("s", b"")),
+            4: lambda: self.array(a.get("t", {})),
+            5: lambda: self.body(a.get("g", {}), is_branch=True),
+            6: lambda: tuple(numbers(a.get("floats", ()), "<f4").astype(float).tolist()),
+            7: lambda: integers(a, "ints"),
+            8: lambda: tuple(text(s) for s in a.get("strings", ())),
+            9: lambda: tuple(self.array(t) for t in a.get("tensors", ())),
+            10: lambda: tuple(self.body(g, is_branch=True) for g in a.get("graphs", ())),
+        }
+        fields = ("f", "i", "s", "t", "g", "floats", "ints", "strings", "tensors", "graphs")
+        if kind == 0:
+            kind = next((i for i, name in enumerate(fields, 1) if name in a), 0)
+        if kind not in values:
+            raise Malformed(f"attribute {a.get('name', '')!r} has the type {kind}, which is not known")
+        return values[kind]()
+
+    def array(self, tensor: Message) -> Array:
+        array = array_of(tensor, self.folder)
+        array.setflags(write=False)
+        return array
+
+    def type(self, info: Message) -> TensorType:
+        name, message = f"input {info.get('name', '')!r}", info.get("type", {})
+        if "tensor" not in message:
+            raise Malformed(f"{name} is {', '.join(message) or 'of no type'}, only tensors can be passed")
+        tensor = message["tensor"]
+        dtype = element_type(tensor.get("element", 0), name)
+        if "shape" not in tensor:
+            return TensorType(dtype, None)
+        dims = tensor["shape"].get("dims", ())
+        if len(dims) > MOST_DIMS:
+            raise Malformed(f"{name} has {len(dims)} dims, at most {MOST_DIMS} are possible")
+        found: list[int | str | None] = []
+        for dim in dims:
+            value = dim.get("value", -1)
+            found.append(value if value >= 0 and not dim.get("parameter") else dim.get("parameter") or None)
+        return TensorType(dtype, tuple(found))
+
+
+def text(octets: memoryview | bytes) -> str:
+    """An attribute's text; what is no UTF-8 keeps its bytes as surrogates."""
+    return bytes(octets).decode("utf-8", "surrogateescape")

@@ -1,0 +1,108 @@
+"""TensorProto as a numpy array, its data in the file or in another one of its folder; claims are checked first."""
+
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.network.onnx.messages import Message
+from asmdnn.network.onnx.wire import Malformed
+
+Array = npt.NDArray[Any]
+
+ELEMENTS = {
+    1: "<f4", 2: "|u1", 3: "|i1", 4: "<u2", 5: "<i2", 6: "<i4", 7: "<i8", 9: "|b1", 10: "<f2", 11: "<f8", 12: "<u4",
+    13: "<u8",
+}  # fmt: skip
+UNREAD = {8: "string", 14: "complex64", 15: "complex128", 16: "bfloat16"}  # others are 8 bits and less
+EXTERNAL = 1  # data_location
+MOST_DIMS = 12
+MOST_ELEMENTS = 1 << 40  # no product of dims beyond this is even computed with
+TYPED = {1: "float_data", 7: "int64_data", 11: "double_data", 12: "uint64_data", 13: "uint64_data"}
+
+
+def element_type(code: int, what: str) -> np.dtype[Any]:
+    """numpy's type for ONNX's number of a type.  Raises Malformed."""
+    found = ELEMENTS.get(code)
+    if found is None:
+        name = UNREAD.get(code, f"number {code}")
+        raise Malformed(f"{what} has elements of type {name}, only f16, f32, f64, bool and integers are read")
+    return np.dtype(found)
+
+
+def array_of(tensor: Message, folder: Path | None) -> Array:
+    """The tensor's elements, a view of the file where that is possible.  Raises Malformed."""
+    name = f"tensor {tensor.get('name', '')!r}"
+    dtype, dims = element_type(tensor.get("data_type", 0), name), checked_dims(integers(tensor, "dims"), name)
+    size = prod(dims) * dtype.itemsize
+    if tensor.get("data_location", 0) == EXTERNAL:
+        data = external(tensor, folder, size, name)
+        return np.frombuffer(data, dtype).reshape(dims)
+    if "raw_data" in tensor:
+        raw = tensor["raw_data"]
+        if len(raw) != size:
+            raise Malformed(f"{name} has {len(raw)} bytes, {dtype} of dims {dims} needs {size}")
+        return np.frombuffer(raw, dtype).reshape(dims)
+    return typed_data(tensor, dtype, dims, name)
+
+
+def typed_data(tensor: Message, dtype: np.dtype[Any], dims: tuple[int, ...], name: str) -> Array:
+    """Elements stored as numbers; halves as the integers of the same bits."""
+    field = TYPED.get(tensor["data_type"], "int32_data")
+    stored = "<f4" if field == "float_data" else "<f8" if field == "double_data" else "<i8"
+    values = numbers(tensor.get(field, ()), stored)
+    if len(values) != prod(dims):
+        raise Malformed(f"{name} has {len(values)} elements in {field}, dims {dims} need {prod(dims)}")
+    if dtype.kind == "f" and field == "int32_data":
+        return values.astype("<u2").view(dtype).reshape(dims)
+    return values.astype(dtype).reshape(dims)
+
+
+def numbers(parts: Any, dtype: str) -> Array:
+    """What a repeated field has, single numbers and packed ones, as one array."""
+    pieces = [np.atleast_1d(np.asarray(part, dtype)) for part in parts]
+    return np.concatenate(pieces) if pieces else np.zeros(0, dtype)
+
+
+def integers(message: Message, name: str) -> tuple[int, ...]:
+    """A repeated field of integers."""
+    return tuple(numbers(message.get(name, ()), "<i8").tolist())
+
+
+def checked_dims(dims: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """The dims if a tensor can have them.  Raises Malformed."""
+    if len(dims) > MOST_DIMS:
+        raise Malformed(f"{name} has {len(dims)} dims, at most {MOST_DIMS} are possible")
+    if any(n < 0 for n in dims) or prod(dims) > MOST_ELEMENTS:
+        raise Malformed(f"{name} has dims {dims}, which no tensor can have")
+    return dims
+
+
+def external(tensor: Message, folder: Path | None, size: int, name: str) -> bytes:
+    """The bytes of a tensor that lie in another file, in the model's folder or below.  Raises Malformed."""
+    entries = {entry.get("key", ""): entry.get("value", "") for entry in tensor.get("external_data", ())}
+    location = entries.get("location", "")
+    if folder is None:
+        raise Malformed(f"{name} lies in the file {location!r}: load the model by its path, not from bytes")
+    try:
+        base, path = folder.resolve(), (folder / location).resolve()
+        offset, length = int(entries.get("offset", "0")), int(entries.get("length", str(size)))
+    except (ValueError, OSError, RuntimeError):
+        raise Malformed(f"{name} has no usable place in the file {location!r}") from None
+    if not location or not path.is_relative_to(base):
+        raise Malformed(f"{name} lies in {location!r}, which is not in the model's folder")
+    if length != size or offset < 0:
+        raise Malformed(f"{name} has {length} bytes at {offset} of {location!r}, its dims need {size}")
+    try:
+        with path.open("rb") as file:
+            if not path.is_file() or path.stat().st_size < offset + size:
+                raise Malformed(f"{name} ends at byte {offset + size} of {location!r}, which is shorter")
+            file.seek(offset)
+            data: bytes = file.read(size)
+    except OSError as error:
+        raise Malformed(f"{name} lies in {location!r}, which cannot be read: {error.strerror}") from None
+    if len(data) != size:
+        raise Malformed(f"{name} ends behind the end of {location!r}")
+    return data

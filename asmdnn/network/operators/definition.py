@@ -1,0 +1,103 @@
+"""The definition of an operator: how it is computed on arrays, and what is known of its results without computing.
+
+Definitions follow https://onnx.ai/onnx/operators, for all versions from operator set 7 on; they work on f32 and f64
+arrays alike, so that a verification can compute in double precision.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from asmdnn.network.graph import Array, Node
+
+Shape = tuple[int, ...]
+Results = Array | tuple[Array, ...]
+MOST_ELEMENTS = 1 << 28  # of what numpy computes: 1 GiB of f32
+
+AXES_MOVED = 13  # the operator set since which axes, splits and the like are inputs instead of attributes
+
+
+class Value(NamedTuple):
+    """What is known of a tensor before the network runs: its data only if it is a constant."""
+
+    shape: Shape
+    dtype: np.dtype[Any]
+    data: Array | None = None
+
+
+Type = tuple[Shape, Any]  # of a result: dims, and what np.dtype takes
+Infer = Callable[..., list[Type]]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """evaluate(node, *arrays): the results, None standing for an input that is left out.
+
+    infer(node, *values): dims and types of the results; None: they are those that zeros lead to.  needs: the inputs
+    on whose data the dims of results depend.
+    """
+
+    evaluate: Callable[..., Results]
+    infer: Infer | None = None
+    needs: tuple[int, ...] = ()
+
+    def types(self, node: Node, *values: Value | None) -> list[Type]:
+        """Dims and types of the results.  Raises whatever wrong operands lead to."""
+        if self.infer is not None:
+            return self.infer(node, *values)
+        results = self.evaluate(node, *(zeros_like(value) for value in values))
+        return [(result.shape, result.dtype) for result in listed(results)]
+
+
+def zeros_like(value: Value | None) -> Array | None:
+    """The data, or as many zeros, which take no memory."""
+    if value is None or value.data is not None:
+        return None if value is None else value.data
+    bounded(value.shape)
+    return np.broadcast_to(np.zeros((), value.dtype), value.shape)
+
+
+def listed(results: Results) -> tuple[Array, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def bounded(shape: Shape) -> Shape:
+    """The shape, if numpy may make such an array.  Raises ValueError."""
+    if prod(shape) > MOST_ELEMENTS or any(n < 0 for n in shape):
+        raise ValueError(f"dims {shape} have more than {MOST_ELEMENTS} elements, or a negative size")
+    return shape
+
+
+def same_as_first(node: Node, first: Value, *_: Value | None) -> list[Type]:
+    return [(first.shape, first.dtype)]
+
+
+def broadcast(node: Node, *values: Value | None) -> list[Type]:
+    """Of operators that compute element by element and keep the type."""
+    given = [value for value in values if value is not None]
+    return [(np.broadcast_shapes(*(value.shape for value in given)), given[0].dtype)]
+
+
+def broadcast_bool(node: Node, *values: Value) -> list[Type]:
+    return [(np.broadcast_shapes(*(value.shape for value in values)), np.bool_)]
+
+
+def ints(array: Any) -> tuple[int, ...]:
+    """An input that is a list of numbers."""
+    return tuple(int(n) for n in np.asarray(array).ravel())
+
+
+def axes_of(node: Node, given: Any, ndim: int, name: str = "axes") -> tuple[int, ...] | None:
+    """The axes of an input, or of the attribute of older versions; from 0; None if there are neither."""
+    axes = node.get(name) if given is None else ints(given)
+    return None if axes is None else tuple(normal(axis, ndim) for axis in axes)
+
+
+def normal(axis: int, ndim: int) -> int:
+    """An axis counted from 0.  Raises ValueError."""
+    if not -ndim <= axis < max(ndim, 1):
+        raise ValueError(f"axis {axis} is none of {ndim}")
+    return axis % ndim if ndim else 0

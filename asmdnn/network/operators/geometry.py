@@ -1,0 +1,60 @@
+"""Windows that slide along spatial axes: the sizes that convolutions and pooling have in common."""
+
+from dataclasses import dataclass
+
+from asmdnn.network.graph import Node
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """For each spatial axis: the kernel's size, its step, the step between its positions, and the padding."""
+
+    kernel: Sizes
+    strides: Sizes
+    dilations: Sizes
+    before: Sizes
+    behind: Sizes
+
+    def outputs(self, sizes: Sizes, rounds_up: bool = False) -> Sizes:
+        """How many positions there are; rounds_up: one more where the last step does not fit, if it starts inside."""
+        found = []
+        for n, k, s, d, a, b in zip(sizes, *self.fields(), strict=True):
+            room = n + a + b - (k - 1) * d - 1
+            count = (-(-room // s) if rounds_up else room // s) + 1
+            if rounds_up and (count - 1) * s >= n + a:
+                count -= 1
+            if count < 1:
+                raise ValueError(f"a window of {self.kernel} does not fit into {sizes}")
+            found.append(count)
+        return tuple(found)
+
+    def fields(self) -> tuple[Sizes, ...]:
+        return self.kernel, self.strides, self.dilations, self.before, self.behind
+
+
+def window_of(node: Node, sizes: Sizes, kernel: Sizes) -> Window:
+    """What the attributes say about inputs of these sizes.  Raises ValueError."""
+    axes = len(sizes)
+    strides, dilations = (tuple(node.get(name, (1,) * axes)) for name in ("strides", "dilations"))
+    pads, mode = tuple(node.get("pads", (0,) * 2 * axes)), node.get("auto_pad", "NOTSET")
+    if not (len(kernel) == len(strides) == len(dilations) == axes and len(pads) == 2 * axes):
+        raise ValueError(f"kernel {kernel}, strides {strides}, dilations {dilations} and pads {pads} for {axes} axes")
+    if min((*strides, *dilations, *kernel), default=1) < 1:
+        raise ValueError(f"kernel {kernel}, strides {strides} and dilations {dilations} must be at least 1")
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        pads = same_pads(sizes, kernel, strides, dilations, mode == "SAME_UPPER")
+    elif mode == "VALID":
+        pads = (0,) * 2 * axes
+    return Window(tuple(kernel), strides, dilations, pads[:axes], pads[axes:])
+
+
+def same_pads(sizes: Sizes, kernel: Sizes, strides: Sizes, dilations: Sizes, upper: bool) -> Sizes:
+    """Padding that makes ceil(size / stride) outputs; what is odd goes behind, or in front."""
+    totals = [
+        max(0, (-(-n // s) - 1) * s + (k - 1) * d + 1 - n)
+        for n, k, s, d in zip(sizes, kernel, strides, dilations, strict=True)
+    ]
+    less, more = [t // 2 for t in totals], [t - t // 2 for t in totals]
+    return (*less, *more) if upper else (*more, *less)

@@ -1,0 +1,87 @@
+"""Operators that take elements by indices, or put them there."""
+
+import numpy as np
+
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.definition import Operator, Type, Value, normal
+
+UPDATES = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def gather(node: Node, x: Array, indices: Array) -> Array:
+    return np.asarray(np.take(x, indices, node.get("axis", 0)))
+
+
+def gather_types(node: Node, x: Value, indices: Value) -> list[Type]:
+    axis = normal(node.get("axis", 0), len(x.shape))
+    return [((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)]
+
+
+def gather_elements(node: Node, x: Array, indices: Array) -> Array:
+    axis = normal(node.get("axis", 0), x.ndim)
+    return np.take_along_axis(x, np.where(indices < 0, indices + x.shape[axis], indices), axis)
+
+
+def gather_nd(node: Node, x: Array, indices: Array) -> Array:
+    batch, depth = node.get("batch_dims", 0), indices.shape[-1]
+    outer = x.shape[:batch]
+    flat, where = x.reshape(-1, *x.shape[batch:]), indices.reshape(-1, *indices.shape[batch:])
+    found = [a[tuple(np.moveaxis(i, -1, 0))] for a, i in zip(flat, where, strict=True)]
+    return np.stack(found).reshape(*outer, *indices.shape[batch:-1], *x.shape[batch + depth :])
+
+
+def scatter_elements(node: Node, x: Array, indices: Array, updates: Array) -> Array:
+    axis, result = normal(node.get("axis", 0), x.ndim), x.copy()
+    places: list[Array] = list(np.indices(indices.shape))
+    places[axis] = np.where(indices < 0, indices + x.shape[axis], indices)
+    return updated(node, result, tuple(places), updates)
+
+
+def scatter_nd(node: Node, x: Array, indices: Array, updates: Array) -> Array:
+    return updated(node, x.copy(), tuple(np.moveaxis(indices, -1, 0)), updates)
+
+
+def updated(node: Node, result: Array, places: tuple[Array, ...], updates: Array) -> Array:
+    kind = node.get("reduction", "none")
+    if kind == "none":
+        result[places] = updates
+    else:
+        UPDATES[kind].at(result, places, updates)
+    return result
+
+
+def one_hot(node: Node, indices: Array, depth: Array, values: Array) -> Array:
+    count, axis = int(np.ravel(depth)[0]), normal(node.get("axis", -1), indices.ndim + 1)
+    where = np.expand_dims(np.mod(np.asarray(indices).astype(np.int64), count), axis)
+    along = np.arange(count).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])
+    return np.asarray(np.where(where == along, values[1], values[0]), values.dtype)
+
+
+def compress(node: Node, x: Array, condition: Array) -> Array:
+    return np.asarray(np.compress(condition.ravel(), x, node.get("axis")))
+
+
+def reverse_sequence(node: Node, x: Array, lengths: Array) -> Array:
+    batch, time = node.get("batch_axis", 1), node.get("time_axis", 0)
+    result = x.copy()
+    for i, n in enumerate(lengths):
+        at: list[int | slice] = [slice(None)] * x.ndim
+        at[batch] = i
+        source = x[tuple(at)]
+        axis = time - (time > batch)
+        order = np.r_[np.arange(n)[::-1], n : source.shape[axis]]
+        result[tuple(at)] = np.take(source, order, axis)
+    return result
+
+
+OPERATORS = {
+    "Gather": Operator(gather, gather_types),
+    "GatherElements": Operator(gather_elements, lambda node, x, indices: [(indices.shape, x.dtype)]),
+    "GatherND": Operator(gather_nd),
+    "ScatterElements": Operator(scatter_elements, lambda node, x, *_: [(x.shape, x.dtype)]),
+    "Scatter": Operator(scatter_elements, lambda node, x, *_: [(x.shape, x.dtype)]),
+    "ScatterND": Operator(scatter_nd, lambda node, x, *_: [(x.shape, x.dtype)]),
+    "OneHot": Operator(one_hot, None, (1,)),
+    "Compress": Operator(compress, None, (0, 1)),
+    "ReverseSequence": Operator(reverse_sequence, lambda node, x, _: [(x.shape, x.dtype)]),
+}

@@ -1,0 +1,114 @@
+"""Normalisations, and softmax."""
+
+import numpy as np
+
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.definition import AXES_MOVED, Operator, Type, Value, normal, same_as_first
+
+
+def along_channels(values: Array, ndim: int) -> Array:
+    """One value a channel, for a tensor (n, c, ...)."""
+    return values.reshape(-1, *[1] * (ndim - 2))
+
+
+def batch_norm(node: Node, x: Array, scale: Array, shift: Array, mean: Array, variance: Array) -> Array:
+    if node.get("training_mode", 0):
+        raise ValueError("training_mode is 1: networks are run, not trained")
+    factor = scale / np.sqrt(variance + np.asarray(node.get("epsilon", 1e-5), variance.dtype))
+    result = (x - along_channels(mean, x.ndim)) * along_channels(factor, x.ndim) + along_channels(shift, x.ndim)
+    return np.asarray(result, x.dtype)
+
+
+def centred(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
+    """(x with mean 0 and variance 1, the mean, 1 / deviation)."""
+    mean = x.mean(axes, keepdims=True)
+    inverse = 1 / np.sqrt(np.square(x - mean).mean(axes, keepdims=True) + epsilon)
+    return (x - mean) * inverse, mean, inverse
+
+
+def layer_norm(node: Node, x: Array, scale: Array, shift: Array | None = None) -> tuple[Array, ...]:
+    axes = tuple(range(normal(node.get("axis", -1), x.ndim), x.ndim))
+    result, mean, inverse = centred(x, axes, node.get("epsilon", 1e-5))
+    result = result * scale
+    return tuple(np.asarray(y, x.dtype) for y in (result if shift is None else result + shift, mean, inverse))[
+        : max(1, len(node.outputs))
+    ]
+
+
+def layer_norm_types(node: Node, x: Value, *_: Value | None) -> list[Type]:
+    axis = normal(node.get("axis", -1), len(x.shape))
+    rows = (*x.shape[:axis], *[1] * (len(x.shape) - axis))
+    return [(x.shape, x.dtype), (rows, np.float32), (rows, np.float32)]
+
+
+def rms_norm(node: Node, x: Array, scale: Array) -> Array:
+    axes = tuple(range(normal(node.get("axis", -1), x.ndim), x.ndim))
+    size = np.sqrt(np.square(x).mean(axes, keepdims=True) + node.get("epsilon", 1e-5))
+    return np.asarray(x / size * scale, x.dtype)
+
+
+def instance_norm(node: Node, x: Array, scale: Array, shift: Array) -> Array:
+    result, _, _ = centred(x, tuple(range(2, x.ndim)), node.get("epsilon", 1e-5))
+    return np.asarray(result * along_channels(scale, x.ndim) + along_channels(shift, x.ndim), x.dtype)
+
+
+def group_norm(node: Node, x: Array, scale: Array, shift: Array) -> Array:
+    groups = node.get("num_groups")
+    parts = x.reshape(x.shape[0], groups, -1)
+    result = centred(parts, (2,), node.get("epsilon", 1e-5))[0]
+    if scale.size == groups != x.shape[1]:  # operator set 18: a value a group
+        result = (result * scale.reshape(-1, 1) + shift.reshape(-1, 1)).reshape(x.shape)
+        return np.asarray(result, x.dtype)
+    result = result.reshape(x.shape)
+    return np.asarray(result * along_channels(scale, x.ndim) + along_channels(shift, x.ndim), x.dtype)
+
+
+def lp_norm(node: Node, x: Array) -> Array:
+    axis, p = normal(node.get("axis", -1), x.ndim), node.get("p", 2)
+    size = np.sum(np.abs(x) ** p, axis, keepdims=True) ** (1 / p)
+    return np.asarray(np.where(size == 0, 0, x / np.where(size == 0, 1, size)), x.dtype)
+
+
+def mean_variance(node: Node, x: Array) -> Array:
+    axes = tuple(node.get("axes", (0, 2, 3)))
+    return np.asarray((x - x.mean(axes, keepdims=True)) / (np.sqrt(x.var(axes, keepdims=True)) + 1e-9), x.dtype)
+
+
+def softmax_axes(node: Node, ndim: int) -> tuple[int, ...]:
+    """One axis; before operator set 13 all from one on."""
+    if node.opset >= AXES_MOVED:
+        return (normal(node.get("axis", -1), ndim),)
+    return tuple(range(normal(node.get("axis", 1), ndim), ndim))
+
+
+def softmax(node: Node, x: Array) -> Array:
+    axes = softmax_axes(node, x.ndim)
+    e = np.exp(x - x.max(axes, keepdims=True))
+    return np.asarray(e / e.sum(axes, keepdims=True), x.dtype)
+
+
+def log_softmax(node: Node, x: Array) -> Array:
+    axes = softmax_axes(node, x.ndim)
+    shifted = x - x.max(axes, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axes, keepdims=True)), x.dtype)
+
+
+def hardmax(node: Node, x: Array) -> Array:
+    axes = softmax_axes(node, x.ndim)
+    flat = x.reshape(*x.shape[: axes[0]], -1) if len(axes) > 1 else np.moveaxis(x, axes[0], -1)
+    found = (np.arange(flat.shape[-1]) == flat.argmax(-1)[..., None]).astype(x.dtype)
+    return found.reshape(x.shape) if len(axes) > 1 else np.moveaxis(found, -1, axes[0])
+
+
+OPERATORS = {
+    "BatchNormalization": Operator(batch_norm, same_as_first),
+    "LayerNormalization": Operator(layer_norm, layer_norm_types),
+    "RMSNormalization": Operator(rms_norm, same_as_first),
+    "InstanceNormalization": Operator(instance_norm, same_as_first),
+    "GroupNormalization": Operator(group_norm, same_as_first),
+    "LpNormalization": Operator(lp_norm, same_as_first),
+    "MeanVarianceNormalization": Operator(mean_variance, same_as_first),
+    "Softmax": Operator(softmax, same_as_first),
+    "LogSoftmax": Operator(log_softmax, same_as_first),
+    "Hardmax": Operator(hardmax, same_as_first),
+}

@@ -1,0 +1,137 @@
+"""Matrix products and convolutions."""
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.definition import Operator, Type, Value
+from asmdnn.network.operators.geometry import Sizes, Window, window_of
+
+
+def matmul_types(node: Node, a: Value, b: Value) -> list[Type]:
+    left = a.shape if len(a.shape) > 1 else (1, *a.shape)
+    right = b.shape if len(b.shape) > 1 else (*b.shape, 1)
+    if left[-1] != right[-2]:
+        raise ValueError(f"dims {a.shape} and {b.shape} do not go together")
+    batch = np.broadcast_shapes(left[:-2], right[:-2])
+    rows, columns = left[-2:-1] * (len(a.shape) > 1), right[-1:] * (len(b.shape) > 1)
+    return [((*batch, *rows, *columns), a.dtype)]
+
+
+def gemm(node: Node, a: Array, b: Array, c: Array | None = None) -> Array:
+    a, b = (x.T if node.get(name, 0) else x for name, x in (("transA", a), ("transB", b)))
+    result = node.get("alpha", 1.0) * (a @ b)
+    if c is not None:
+        result = result + node.get("beta", 1.0) * c
+    return np.asarray(result, a.dtype)
+
+
+def gemm_types(node: Node, a: Value, b: Value, *_: Value | None) -> list[Type]:
+    (m, ka), (kb, n) = (x.shape[::-1] if node.get(name, 0) else x.shape for name, x in (("transA", a), ("transB", b)))
+    if ka != kb:
+        raise ValueError(f"dims {a.shape} and {b.shape} do not go together")
+    return [((m, n), a.dtype)]
+
+
+def padded(x: Array, window: Window, value: float = 0.0) -> Array:
+    """x with the window's padding around its spatial axes; negative padding cuts off."""
+    kept = [slice(None), slice(None)]
+    for n, before, behind in zip(x.shape[2:], window.before, window.behind, strict=True):
+        kept.append(slice(max(0, -before), n - max(0, -behind)))
+    around = [(max(0, a), max(0, b)) for a, b in zip(window.before, window.behind, strict=True)]
+    return np.pad(x[tuple(kept)], [(0, 0), (0, 0), *around], constant_values=value)
+
+
+def windows(x: Array, window: Window) -> Array:
+    """[n, c, outputs.., kernel..]: a view of what each position covers, of padded x."""
+    axes = tuple(range(2, x.ndim))
+    spans = [(k - 1) * d + 1 for k, d in zip(window.kernel, window.dilations, strict=True)]
+    seen = sliding_window_view(x, spans, axes)
+    steps = [slice(None, None, s) for s in (*window.strides, *window.dilations)]
+    return seen[(slice(None), slice(None), *steps)]
+
+
+def conv(node: Node, x: Array, w: Array, bias: Array | None = None) -> Array:
+    window, groups = window_of(node, x.shape[2:], w.shape[2:]), node.get("group", 1)
+    seen, axes = windows(padded(x, window), window), x.ndim - 2
+    over = [1, *range(2 + axes, 2 + 2 * axes)], list(range(1, w.ndim))
+    parts = [
+        np.moveaxis(np.tensordot(part, kernel, over), -1, 1)
+        for part, kernel in zip(np.split(seen, groups, 1), np.split(w, groups), strict=True)
+    ]
+    result = np.concatenate(parts, 1)
+    return result if bias is None else result + bias.reshape(-1, *[1] * axes)
+
+
+def conv_types(node: Node, x: Value, w: Value, *_: Value | None) -> list[Type]:
+    if len(x.shape) != len(w.shape) or x.shape[1] != w.shape[1] * node.get("group", 1):
+        raise ValueError(f"dims {x.shape} and {w.shape} do not go together")
+    outputs = window_of(node, x.shape[2:], w.shape[2:]).outputs(x.shape[2:])
+    return [((x.shape[0], w.shape[0], *outputs), x.dtype)]
+
+
+def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[Window, Sizes]:
+    """The window of the convolution that this one undoes, and the sizes of the result."""
+    axes = len(sizes)
+    strides, dilations = (tuple(node.get(name, (1,) * axes)) for name in ("strides", "dilations"))
+    more = tuple(node.get("output_padding", (0,) * axes))
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    whole = [s * (n - 1) + o + span for n, s, o, span in zip(sizes, strides, more, spans, strict=True)]
+    pads, wanted, mode = tuple(node.get("pads", (0,) * 2 * axes)), node.get("output_shape"), node.get("auto_pad")
+    if wanted is None and mode in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = tuple(n * s for n, s in zip(sizes, strides, strict=True))
+    if wanted is not None:
+        totals = [max(0, w - n) for w, n in zip(whole, wanted[-axes:], strict=True)]
+        less, rest = [t // 2 for t in totals], [t - t // 2 for t in totals]
+        pads = (*less, *rest) if mode == "SAME_UPPER" else (*rest, *less)
+        outputs = tuple(wanted[-axes:])
+    else:
+        outputs = tuple(w - pads[i] - pads[i + axes] for i, w in enumerate(whole))
+    return Window(tuple(kernel), strides, dilations, pads[:axes], pads[axes:]), outputs
+
+
+def conv_transpose(node: Node, x: Array, w: Array, bias: Array | None = None) -> Array:
+    window, outputs = transposed_window(node, x.shape[2:], w.shape[2:])
+    groups, axes = node.get("group", 1), x.ndim - 2
+    products = np.concatenate(
+        [
+            np.tensordot(w_part, part, ([0], [1]))
+            for w_part, part in zip(np.split(w, groups), np.split(x, groups, 1), strict=True)
+        ]
+    )  # [o, kernel.., n, sizes..]
+    spans = [
+        max(s * (n - 1) + (k - 1) * d + 1, o + a)
+        for s, n, k, d, o, a in zip(
+            window.strides, x.shape[2:], window.kernel, window.dilations, outputs, window.before, strict=True
+        )
+    ]
+    whole = np.zeros((x.shape[0], products.shape[0], *spans), products.dtype)
+    for at in np.ndindex(*window.kernel):
+        places = [
+            slice(i * d, i * d + s * (n - 1) + 1, s)
+            for i, d, s, n in zip(at, window.dilations, window.strides, x.shape[2:], strict=True)
+        ]
+        whole[(slice(None), slice(None), *places)] += products[(slice(None), *at)].swapaxes(0, 1)
+    kept = [slice(a, a + n) for a, n in zip(window.before, outputs, strict=True)]
+    result = whole[(slice(None), slice(None), *kept)]
+    return result if bias is None else result + bias.reshape(-1, *[1] * axes)
+
+
+def conv_transpose_types(node: Node, x: Value, w: Value, *_: Value | None) -> list[Type]:
+    outputs = transposed_window(node, x.shape[2:], w.shape[2:])[1]
+    return [((x.shape[0], w.shape[1] * node.get("group", 1), *outputs), x.dtype)]
+
+
+def einsum(node: Node, *x: Any) -> Array:
+    return np.asarray(np.einsum(node.get("equation").replace(" ", ""), *x))
+
+
+OPERATORS = {
+    "MatMul": Operator(lambda node, a, b: np.matmul(a, b), matmul_types),
+    "Gemm": Operator(gemm, gemm_types),
+    "Conv": Operator(conv, conv_types),
+    "ConvTranspose": Operator(conv_transpose, conv_transpose_types),
+    "Einsum": Operator(einsum),
+}

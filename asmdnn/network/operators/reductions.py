@@ -1,0 +1,106 @@
+"""Reductions along axes, and where their extremes are."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.definition import Operator, Type, Value, axes_of, normal
+
+
+def axes_to_reduce(node: Node, ndim: int, given: Any) -> tuple[int, ...]:
+    """All axes if none is said, unless that means to do nothing."""
+    axes = axes_of(node, given, ndim)
+    if axes is None or (not axes and given is not None and np.size(given) == 0):
+        return () if node.get("noop_with_empty_axes", 0) else tuple(range(ndim))
+    return axes
+
+
+def reduced(node: Node, x: Value, axes: Value | None = None) -> list[Type]:
+    chosen = axes_to_reduce(node, len(x.shape), None if axes is None else axes.data)
+    keeps = node.get("keepdims", 1)
+    kept = (1 if i in chosen else n for i, n in enumerate(x.shape) if keeps or i not in chosen)
+    return [(tuple(kept), x.dtype)]
+
+
+def reduction(function: Callable[..., Any]) -> Operator:
+    def evaluate(node: Node, x: Array, axes: Array | None = None) -> Array:
+        chosen = axes_to_reduce(node, x.ndim, axes)
+        return np.asarray(function(x, axis=chosen, keepdims=bool(node.get("keepdims", 1))), x.dtype)
+
+    return Operator(evaluate, reduced, (1,))
+
+
+def log_sum_exp(x: Array, axis: tuple[int, ...], keepdims: bool) -> Any:
+    most = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    most = np.where(np.isfinite(most), most, 0)
+    total = np.log(np.sum(np.exp(x - most), axis=axis, keepdims=True)) + most
+    return total if keepdims else np.squeeze(total, axis)
+
+
+def extreme(function: Callable[..., Any]) -> Operator:
+    """Of an empty axis the least or the largest number that there is."""
+
+    def evaluate(x: Array, axis: tuple[int, ...], keepdims: bool) -> Any:
+        if 0 in x.shape:
+            info = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
+            lowest = function is np.max
+            none = (-np.inf if lowest else np.inf) if x.dtype.kind == "f" else (info.min if lowest else info.max)
+            return function(x, axis=axis, keepdims=keepdims, initial=none)
+        return function(x, axis=axis, keepdims=keepdims)
+
+    return reduction(evaluate)
+
+
+def position(function: Callable[..., Any]) -> Operator:
+    def evaluate(node: Node, x: Array) -> Array:
+        axis = normal(node.get("axis", 0), x.ndim)
+        if node.get("select_last_index", 0):
+            found = x.shape[axis] - 1 - function(np.flip(x, axis), axis=axis)
+        else:
+            found = function(x, axis=axis)
+        return np.asarray(np.expand_dims(found, axis) if node.get("keepdims", 1) else found, np.int64)
+
+    def types(node: Node, x: Value) -> list[Type]:
+        axis = normal(node.get("axis", 0), len(x.shape))
+        kept = tuple(1 if i == axis else n for i, n in enumerate(x.shape) if node.get("keepdims", 1) or i != axis)
+        return [(kept, np.int64)]
+
+    return Operator(evaluate, types)
+
+
+def cumulative(node: Node, x: Array, axis: Array) -> Array:
+    along = normal(int(np.ravel(axis)[0]), x.ndim)
+    x = np.flip(x, along) if node.get("reverse", 0) else x
+    total = np.cumsum(x, along, dtype=x.dtype)
+    if node.get("exclusive", 0):
+        total = total - x
+    return np.flip(total, along) if node.get("reverse", 0) else total
+
+
+def top(node: Node, x: Array, count: Array | None = None) -> tuple[Array, Array]:
+    k = node.get("k") if count is None else int(np.ravel(count)[0])
+    axis = normal(node.get("axis", -1), x.ndim)
+    falling = ~x if x.dtype.kind in "iu" else -x  # of unsigned numbers, too
+    order = np.argsort(falling if node.get("largest", 1) else x, axis, kind="stable")
+    chosen = np.take(order, np.arange(k), axis)
+    return np.take_along_axis(x, chosen, axis), chosen.astype(np.int64)
+
+
+OPERATORS = {
+    "ReduceSum": reduction(np.sum),
+    "ReduceMean": reduction(np.mean),
+    "ReduceProd": reduction(np.prod),
+    "ReduceMax": extreme(np.max),
+    "ReduceMin": extreme(np.min),
+    "ReduceSumSquare": reduction(lambda x, **how: np.sum(np.square(x), **how)),
+    "ReduceL1": reduction(lambda x, **how: np.sum(np.abs(x), **how)),
+    "ReduceL2": reduction(lambda x, **how: np.sqrt(np.sum(np.square(x), **how))),
+    "ReduceLogSum": reduction(lambda x, **how: np.log(np.sum(x, **how))),
+    "ReduceLogSumExp": reduction(log_sum_exp),
+    "ArgMax": position(np.argmax),
+    "ArgMin": position(np.argmin),
+    "CumSum": Operator(cumulative, lambda node, x, axis: [(x.shape, x.dtype)]),
+    "TopK": Operator(top, None, (1,)),
+}

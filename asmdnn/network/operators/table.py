@@ -1,0 +1,27 @@
+"""All operators that have a definition, by name."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+
+from asmdnn.network.graph import Node
+from asmdnn.network.operators.definition import Operator
+
+MODULES = (
+    "arithmetic", "activations", "logic", "moves", "indexing", "sources", "reductions", "products", "windows",
+    "normalisation", "recurrent",
+)  # fmt: skip
+
+
+@cache
+def operators() -> Mapping[str, Operator]:
+    """Of ONNX's own domain."""
+    found: dict[str, Operator] = {}
+    for name in MODULES:
+        found |= import_module(f"asmdnn.network.operators.{name}").OPERATORS
+    return found
+
+
+def operator_of(node: Node) -> Operator | None:
+    """None for one that is not known."""
+    return None if node.domain else operators().get(node.op)

@@ -1,0 +1,49 @@
+"""What a network consists of, as text."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from asmdnn.network.compiled import Compiled
+from asmdnn.network.segments import Segment
+from asmdnn.network.static import StaticGraph
+from asmdnn.network.steps import Step, layout_of
+from asmdnn.planning.phase import waits
+
+
+def explanation(graph: StaticGraph, segments: Sequence[Segment | Compiled], refused: Mapping[str, str]) -> str:
+    """A line for each primitive: operators, implementation, formats, expected cycles; then totals."""
+    lines = [f"inputs   {listing(graph, graph.inputs)}", f"outputs  {listing(graph, graph.outputs)}"]
+    for segment in segments:
+        if isinstance(segment, Compiled):
+            lines += native_lines(segment)
+        else:
+            lines += [f"  numpy  {group.label}: {refused[group.label]}" for group in segment.groups]
+    return "\n".join(lines)
+
+
+def listing(graph: StaticGraph, names: Iterable[str]) -> str:
+    """Names of inputs or outputs with their dims."""
+    dims = {name: graph.shape(graph.outputs.get(name, name)) for name in names}
+    return ", ".join(f"{name} {'x'.join(map(str, shape))}" for name, shape in dims.items())
+
+
+def native_lines(segment: Compiled) -> list[str]:
+    """Of a native segment."""
+    lines = [step_line(number, step) for number, step in enumerate(segment.steps)]
+    plan, layout = segment.plan, segment.layout
+    values = sum(segment.joined.plan.scratch_bytes[name] for name in layout.arena)
+    reorders = sum(step.is_reorder for step in segment.steps)
+    lines.append(
+        f"  {len(segment.steps)} primitives, {reorders} of them reorders, {len(plan.phases)} phases, "
+        f"{sum(waits(plan.phases)) - 1} barriers, {len(plan.specs)} kernels, {plan.cycles} cycles expected"
+    )
+    lines.append(
+        f"  arena {layout.arena_bytes} bytes for {values} bytes of values, weights {layout.weights_bytes} bytes"
+    )
+    return lines
+
+
+def step_line(number: int, step: Step) -> str:
+    plan = step.pd.plan
+    dst = plan.tensors[plan.outputs[0]]
+    dims = "x".join(map(str, dst.dims))
+    return f"{number:5}  {step.label}: {plan.implementation} to {dims} {layout_of(dst)}, {plan.cycles} cycles"

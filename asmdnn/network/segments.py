@@ -1,0 +1,99 @@
+"""A graph as pieces that run one after another: native plans, and nodes without a kernel that numpy computes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.errors import Unimplemented
+from asmdnn.network.fusion.affine import fold_affine
+from asmdnn.network.fusion.maps import Group, groups_of
+from asmdnn.network.graph import NOTHING
+from asmdnn.network.lowering.table import lower
+from asmdnn.network.static import StaticGraph
+from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.engine import Engine
+
+MOST_NAMED = 4  # refused nodes that an error names; a message has 500 characters
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Groups that run together; reads and makes: the values that it takes from before, and those that others read."""
+
+    groups: tuple[Group, ...]
+    is_native: bool
+    reads: tuple[str, ...]
+    makes: tuple[str, ...]
+
+
+def fused(graph: StaticGraph) -> StaticGraph:
+    """All rewrites that keep ONNX's operators."""
+    return fold_affine(graph)
+
+
+def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tuple[list[Segment], dict[str, str]]:
+    """The segments, and why nodes have no kernel, by the label of their group.
+
+    Raises Unimplemented, which names all of them, unless fallback is "numpy".
+    """
+    groups, refused = groups_of(graph), dict[str, str]()
+    steps = Steps(graph, engine)
+    runs: list[tuple[bool, list[Group]]] = []
+    for group in groups:
+        reason = refusal(steps, group)
+        if reason:
+            refused[group.label] = reason
+            assume(steps, group)
+        if not runs or runs[-1][0] != (not reason):
+            runs.append((not reason, []))
+        runs[-1][1].append(group)
+    if refused and fallback is None:
+        raise Unimplemented(sentence(refused))
+    return [segment(graph, is_native, some, groups) for is_native, some in runs], refused
+
+
+def sentence(refused: dict[str, str]) -> str:
+    named = "; ".join(f"{label}: {reason}" for label, reason in list(refused.items())[:MOST_NAMED])
+    more = f"; and {len(refused) - MOST_NAMED} more" if len(refused) > MOST_NAMED else ""
+    return f"{len(refused)} of the nodes have no kernel, fallback='numpy' computes them in numpy: {named}{more}"
+
+
+def refusal(steps: Steps, group: Group) -> str:
+    """Why there is no kernel for a group, "" if there is one; it is lowered then."""
+    try:
+        lower(steps, group)
+    except Refused as reason:
+        return str(reason)
+    return ""
+
+
+def assume(steps: Steps, group: Group) -> None:
+    """The results of a group that numpy computes: plain tensors."""
+    for node in group.nodes:
+        for name in node.outputs:
+            if name != NOTHING and name in steps.graph.values and steps.value(name).dtype == np.float32:
+                steps.places[name] = [Place(name, row_major(steps.shape(name)))]
+
+
+def segment(graph: StaticGraph, is_native: bool, groups: Sequence[Group], every: Sequence[Group]) -> Segment:
+    inside = {id(group) for group in groups}
+    own = {name for group in groups for node in group.nodes for name in node.outputs if name != NOTHING}
+    read = dict.fromkeys(name for group in groups for node in group.nodes for name in node.inputs if name != NOTHING)
+    others = {name for group in every if id(group) not in inside for node in group.nodes for name in node.inputs}
+    others |= set(graph.outputs.values())
+    reads = tuple(name for name in read if name not in own and not graph.is_constant(name))
+    return Segment(tuple(groups), is_native, reads, tuple(name for name in graph.values if name in own & others))
+
+
+def subgraph(graph: StaticGraph, some: Segment) -> StaticGraph:
+    """The graph of a native segment, whose inputs are values that come from before."""
+    nodes = tuple(node for group in some.groups for node in group.nodes)
+    outputs = {result_name(name): name for name in some.makes}
+    return StaticGraph(some.reads, outputs, nodes, graph.values)
+
+
+def result_name(value: str) -> str:
+    """The tensor that a value is delivered in."""
+    return f"result {value}"

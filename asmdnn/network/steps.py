@@ -1,0 +1,180 @@
+"""Steps of a network: primitives on named buffers, in order, with the reorders between them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.definition import Value
+from asmdnn.network.static import StaticGraph
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.kind import Description
+from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.types import f32
+
+
+class Place(NamedTuple):
+    """Where a value lies: a descriptor, whose offset counts from the start of a buffer."""
+
+    buffer: str
+    desc: MemoryDesc
+
+
+@dataclass(frozen=True, eq=False)
+class Weight:
+    """A constant in the format that a primitive reads; `array` is plain and has desc's dims."""
+
+    desc: MemoryDesc
+    array: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A primitive, the buffers that are its arguments, and which operators it computes."""
+
+    label: str
+    pd: PrimitiveDesc
+    buffers: Mapping[str, str]
+    nodes: tuple[Node, ...] = ()
+    result: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "buffers", MappingProxyType(dict(self.buffers)))
+
+    @property
+    def is_reorder(self) -> bool:
+        return isinstance(self.pd.desc, Reorder)
+
+
+class Steps:
+    """What lowering adds to.  inputs and outputs are buffers of their own names, plain and dense."""
+
+    def __init__(self, graph: StaticGraph, engine: Engine) -> None:
+        self.graph, self.engine = graph, engine
+        self.steps: list[Step] = []
+        self.weights: dict[str, Weight] = {}
+        self.sizes: dict[str, int] = {}  # of values' buffers, in bytes
+        self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
+        for name in graph.inputs:
+            value = graph.values[name]
+            if value.dtype == np.float32:
+                self.places[name] = [Place(name, row_major(value.shape))]
+
+    def value(self, name: str) -> Value:
+        return self.graph.values[name]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.graph.values[name].shape
+
+    def place(self, name: str, wanted: MemoryDesc | None = None) -> Place:
+        """Where a value can be read, in a format, with a reorder if there is none such; a constant becomes a weight.
+
+        Raises Refused for values that are not f32.
+        """
+        if name not in self.places:
+            value = self.value(name)
+            if value.data is None or value.dtype != np.float32:
+                raise Refused(f"{name} is {value.dtype.name}, only f32 is computed with")
+            return self.weight(name, value.data, wanted or row_major(value.shape))
+        known = self.places[name]
+        if wanted is None:
+            return known[0]
+        for place in known:
+            if place.desc == wanted:
+                return place
+        return self.copied(name, known[0], wanted)
+
+    def plain(self, name: str) -> Place:
+        """A value in row-major order, dense or a part of something dense."""
+        for place in self.places.get(name, ()):
+            if not place.desc.inner_blocks and place.desc == row_major(place.desc.dims):
+                return place
+        return self.place(name, row_major(self.shape(name)))
+
+    def copied(self, name: str, source: Place, wanted: MemoryDesc) -> Place:
+        """A reorder into a buffer of its own."""
+        target = Place(self.buffer(f"{name} as {layout_of(wanted)}", wanted), wanted)
+        self.reorder(source, target, name)
+        self.places[name].append(target)
+        return target
+
+    def reorder(self, source: Place, target: Place, name: str) -> None:
+        """A step that copies from one place to another."""
+        pd = primitive_desc(Reorder(source.desc, target.desc), engine=self.engine)
+        self.steps.append(Step(f"reorder {name}", pd, {"src": source.buffer, "dst": target.buffer}))
+
+    def weight(self, name: str, array: Array, desc: MemoryDesc) -> Place:
+        """A constant in a format, packed once."""
+        key = f"{name} as {layout_of(desc)}"
+        self.weights.setdefault(key, Weight(desc, np.asarray(array, np.float32).reshape(desc.dims)))
+        return Place(key, desc)
+
+    def buffer(self, name: str, desc: MemoryDesc) -> str:
+        """A new buffer that holds a tensor from its base on."""
+        while name in self.sizes or name in self.weights or name in self.graph.inputs:
+            name += "'"
+        self.sizes[name] = desc.size_bytes
+        return name
+
+    def add(
+        self,
+        nodes: Sequence[Node],
+        label: str,
+        desc: Description,
+        places: Mapping[str, Place],
+        results: Mapping[str, str],
+        constants: Mapping[str, tuple[str, Array]] | None = None,
+        attr: Attr = NO_ATTR,
+    ) -> None:
+        """A primitive on these places.  results: the value behind each output; constants: name and data of arguments
+        whose format the primitive chooses.  Raises Refused where no implementation takes it."""
+        pd = primitive_desc(desc, attr, self.engine)
+        plan, buffers = pd.plan, dict[str, str]()
+        for argument, (name, array) in (constants or {}).items():
+            buffers[argument] = self.weight(name, array, plan.tensors[argument]).buffer
+        for argument, place in places.items():
+            buffers[argument] = place.buffer
+            if place.desc != plan.tensors[argument]:
+                raise InvalidArguments(f"{label}: {argument} lies as {place.desc}, not as {plan.tensors[argument]}")
+        for argument, name in results.items():
+            made = Place(self.buffer(name, plan.tensors[argument]), plan.tensors[argument])
+            buffers[argument] = made.buffer
+            self.define(name, made)
+        (result,) = list(results.values())[:1]
+        self.steps.append(Step(label, pd, buffers, tuple(nodes), result))
+
+    def define(self, name: str, place: Place) -> None:
+        """From now on the value is there, with its own dims."""
+        if place.desc.dims != (self.shape(name) or (1,)):
+            place = Place(place.buffer, place.desc.reshape(self.shape(name) or (1,)))
+        self.places[name] = [place]
+
+    def chosen(self, desc: Description, argument: str, attr: Attr = NO_ATTR) -> MemoryDesc:
+        """The format that a primitive chooses for an argument which is any."""
+        return primitive_desc(desc, attr, self.engine).plan.tensors[argument]
+
+
+def row_major(dims: tuple[int, ...]) -> MemoryDesc:
+    return MemoryDesc(dims or (1,), f32, LETTERS[: len(dims) or 1])
+
+
+def any_format(dims: tuple[int, ...]) -> MemoryDesc:
+    return MemoryDesc(dims, f32, "any")
+
+
+def layout_of(desc: MemoryDesc) -> str:
+    return str(desc.alias or desc.tag or desc)
+
+
+def elements(shape: tuple[int, ...]) -> int:
+    return prod(shape)

@@ -1,0 +1,54 @@
+"""Reductions of arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.ops.applied import apply
+from asmdnn.ops.arguments import Array, as_f32, integers
+from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
+
+
+def reduce(
+    x: Any,
+    alg: ReductionAlgorithm = "sum",
+    axis: int | Sequence[int] | None = None,
+    *,
+    keepdims: bool = False,
+    p: float = 2.0,
+    eps: float = 0.0,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """An f32 array reduced over some of its dims, over all for None; see `ReductionForward` for the algorithms.
+
+    keepdims: reduced dims stay, as 1.  out: memory of the result's dims, with reduced dims as 1.  post_ops run in order
+    on the result with dims of 1.  Raises InvalidArguments, Unimplemented.
+    """
+    array = as_f32("x", x)
+    axes = checked_axes(axis, array.ndim)
+    result = apply(
+        ("reduce", alg, axes, p, eps),
+        {"src": ("x", array)},
+        lambda descs, dst: ReductionForward(alg, descs["src"], dst, p, eps),
+        lambda descs: tuple(1 if dim in axes else n for dim, n in enumerate(descs["src"].dims)),
+        post_ops,
+        out,
+        engine,
+    )
+    return result if keepdims or out is not None else np.squeeze(result, axes)
+
+
+def checked_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """From 0 on, each once.  Raises InvalidArguments."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = integers("axis", axis)
+    if not all(-ndim <= a < ndim for a in axes) or len({a % ndim for a in axes}) < len(axes):
+        raise InvalidArguments(f"axis is {shown(axis)}, x has {ndim} dims: use each of {-ndim} to {ndim - 1} once")
+    return tuple(sorted(a % ndim for a in axes))

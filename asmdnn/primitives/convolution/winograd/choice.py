@@ -1,0 +1,42 @@
+"""Which cut is expected to be the fastest, and whether direct convolution is faster."""
+
+from collections.abc import Collection
+
+from asmdnn.generators.winograd.forms import FORMS
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.winograd import WinogradDesc
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles, packing_cycles
+from asmdnn.primitives.convolution.winograd.cut import ROWS, Cut, candidates
+from asmdnn.primitives.engine import Engine
+from asmdnn.types import Algorithm
+
+
+def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: Engine, packs: bool) -> Cut:
+    """The best cut; with `auto` Refused if direct convolution is expected to be faster.
+
+    packs: the weights are transformed with every call.  Depends on shapes and caches alone, never on the threads.
+    """
+    isa, tuning = engine.isa, engine.tuning
+    lanes = lanes_of(isa)
+    forms, widths = (*FORMS,), tuple(ROWS[isa])
+    if isinstance(weights, WinogradDesc):
+        forms, widths = (weights.m,), (weights.panel // lanes,)
+    cuts = list(candidates(g, isa, forms, usable(widths, -(-g.oc // lanes))))
+    cost = {
+        cut: cycles_of(g, cut, isa, engine.l2_bytes, tuning) + packs * packing_cycles(g, cut.m, lanes, tuning)
+        for cut in cuts
+    }
+    best = min(cost, key=lambda cut: cost[cut])
+    if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):
+        other = direct_cycles(g, isa, tuning)
+        if other <= cost[best]:
+            raise Refused(f"{best} is expected to take {cost[best]:.0f} cycles, direct convolution {other:.0f}")
+    return best
+
+
+def usable(widths: Collection[int], vectors: int) -> list[int]:
+    """Panels that are not wider than all output channels; the only one there is."""
+    return [width for width in widths if width <= vectors or len(widths) == 1]

@@ -1,0 +1,121 @@
+"""How to cut a Winograd convolution: the form, the register block, blocks of tiles; and the candidates."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from asmdnn.generators.winograd.forms import FORMS
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.primitives.convolution.geometry import ConvGeometry
+
+# Rows of the register block for each number of vectors of output channels, as in the tiles of matrix products.
+ROWS = {"avx2": {1: 12, 2: 6, 3: 4}, "avx512_core": {1: 24, 2: 14, 3: 9}}
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """m: results along an axis of a tile.  vectors: of output channels in a panel of weights.  block: tiles that are
+    transformed and multiplied together, 0 for all of them at once.  panels: of output channels whose products are held.
+    """
+
+    m: int
+    vectors: int
+    block: int
+    panels: int
+
+    @property
+    def is_fused(self) -> bool:
+        return self.block > 0
+
+    def __str__(self) -> str:
+        how = f"blocks of {self.block} tiles, {self.panels} panels at once" if self.is_fused else "in three phases"
+        return f"F({self.m}x{self.m},3x3) {how}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Of a convolution that is cut: counts, and bytes of what is between the transforms.
+
+    Rows are padded by a line, and frequencies are an odd number of lines apart: else the (m + 2)^2 places that one
+    transform writes would share a few sets of L1.
+    """
+
+    tiles: int
+    frequencies: int
+    source_vectors: int
+    result_vectors: int
+    panels: int
+    panel_bytes: int
+    source_row_bytes: int
+    source_frequency_bytes: int
+    products_row_bytes: int
+    products_frequency_bytes: int
+
+    @property
+    def source_bytes(self) -> int:
+        return self.frequencies * self.source_frequency_bytes
+
+    @property
+    def products_bytes(self) -> int:
+        return self.frequencies * self.products_frequency_bytes
+
+    @property
+    def weights_bytes(self) -> int:
+        return self.frequencies * self.panels * self.panel_bytes
+
+
+def sizes_of(g: ConvGeometry, cut: Cut, lanes: int, images: int) -> Sizes:
+    """Of so many images."""
+    tiles = images * tiles_of(g, cut.m)
+    together = min(cut.block, tiles) if cut.is_fused else tiles
+    source_vectors, result_vectors = -(-g.ic // lanes), -(-g.oc // lanes)
+    width_bytes = 4 * lanes * cut.vectors
+    source_row, products_row = 4 * lanes * source_vectors + LINE_BYTES, width_bytes * cut.panels + LINE_BYTES
+    return Sizes(
+        tiles=tiles,
+        frequencies=FORMS[cut.m].frequencies,
+        source_vectors=source_vectors,
+        result_vectors=result_vectors,
+        panels=-(-result_vectors // cut.vectors),
+        panel_bytes=g.ic * width_bytes,
+        source_row_bytes=source_row,
+        source_frequency_bytes=odd_lines(together * source_row),
+        products_row_bytes=products_row,
+        products_frequency_bytes=odd_lines(together * products_row),
+    )
+
+
+def odd_lines(size_bytes: int) -> int:
+    """At least so many bytes, an odd number of cache lines."""
+    lines = -(-size_bytes // LINE_BYTES)
+    return LINE_BYTES * (lines + 1 - lines % 2)
+
+
+def tiles_of(g: ConvGeometry, m: int) -> int:
+    """Tiles of an image."""
+    rows, cols = (-(-axis.o // m) for axis in g.axes)
+    return rows * cols
+
+
+def records_of_image(g: ConvGeometry, cut: Cut, lanes: int) -> int:
+    """Of a cut in blocks, about."""
+    tiles, sizes = tiles_of(g, cut.m), sizes_of(g, cut, lanes, 1)
+    chunks, blocks = -(-sizes.panels // cut.panels), -(-tiles // cut.block)
+    return tiles * (1 + chunks) + 2 * blocks * sizes.frequencies * sizes.panels
+
+
+def candidates(g: ConvGeometry, isa: str, forms: Sequence[int], widths: Sequence[int]) -> Iterator[Cut]:
+    """Every cut that may be the fastest, of these forms and numbers of vectors: blocks are whole register blocks."""
+    vectors_of_results = -(-g.oc // lanes_of(isa))
+    for m in forms:
+        tiles = g.mb * tiles_of(g, m)
+        for vectors in widths:
+            panels = -(-vectors_of_results // vectors)
+            yield Cut(m, vectors, 0, panels)
+            for times in BLOCKS:
+                block = times * ROWS[isa][vectors]
+                if block < tiles or times == BLOCKS[0]:
+                    yield from (Cut(m, vectors, block, n) for n in sorted({1, panels}))
+
+
+BLOCKS = (1, 2, 4, 6, 8)  # register blocks in a block of tiles

@@ -1,0 +1,215 @@
+"""Winograd's convolution, f32, 3x3 with stride 1, forward: as implementations of ConvolutionForward."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial, wraps
+
+from asmdnn.generators.winograd.arguments import ARGUMENTS
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.winograd import TAPS, WinogradDesc
+from asmdnn.planning.phase import NOTHING, Phase, Repeat, View, flushing
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import chain_of
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.direct import (
+    channels_of_dst,
+    check_tensors,
+    make_geometry,
+    resolve_activations,
+    scaled_dims,
+)
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.operands import readable, tile_operands
+from asmdnn.primitives.convolution.reordered import between_reorders, name_of
+from asmdnn.primitives.convolution.schedule import images_of_rounds, rounds_of
+from asmdnn.primitives.convolution.taps import NEAR_BYTES
+from asmdnn.primitives.convolution.winograd.choice import choose
+from asmdnn.primitives.convolution.winograd.cut import Cut, records_of_image, sizes_of
+from asmdnn.primitives.convolution.winograd.schedule import Job, Records, fused, products, results, sources
+from asmdnn.primitives.convolution.winograd.tiles import make_tiles
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import Answer, Planner
+from asmdnn.primitives.reorder import copies
+from asmdnn.types import Algorithm, f32
+
+SOURCE, PRODUCTS = "transformed source", "products"  # scratch
+
+
+def is_demanded(desc: ConvolutionForward) -> bool:
+    """Whether no other algorithm will do: it is asked for, or the weights are transformed already."""
+    return desc.algorithm == Algorithm.convolution_winograd or isinstance(desc.weights, WinogradDesc)
+
+
+def unless_demanded(planner: Planner[ConvolutionForward]) -> Planner[ConvolutionForward]:
+    """The planner of another algorithm, which is not asked where this one is demanded."""
+
+    @wraps(planner)
+    def ask(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
+        return iter(()) if is_demanded(desc) else planner(desc, attr, engine)
+
+    return ask
+
+
+def variant(name: str, *roles: str) -> Planner[ConvolutionForward]:
+    """The planner that may choose the formats of these tensors, and reorders them where the caller's differ.
+
+    It says nothing where another algorithm is demanded.
+    """
+
+    def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
+        if desc.algorithm == Algorithm.convolution_direct and not is_demanded(desc):
+            return iter(())
+        try:
+            return planned(desc, attr, engine) if not roles else around(name, roles, desc, attr, engine)
+        except Refused as reason:
+            return Refusal(name_of(name, engine), str(reason))
+
+    plan.__qualname__ = f"plan[{name}]"
+    return plan
+
+
+def around(name: str, roles: tuple[str, ...], desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
+    """The plan between reorders."""
+    if isinstance(desc.weights, WinogradDesc) and "weights" in roles:
+        raise Refused("weights need not be packed")
+    inner = partial(planned, packs="weights" in roles)
+    return between_reorders(name_of(name, engine), roles, desc, attr, engine, inner)
+
+
+PLANNERS = (
+    variant("winograd"),
+    variant("reorder+winograd", "src", "dst"),
+    variant("pack+winograd", "weights"),
+    variant("pack+reorder+winograd", "weights", "src", "dst"),
+)
+
+
+def planned(desc: ConvolutionForward, attr: Attr, engine: Engine, packs: bool = False) -> Plan:
+    """Plan `desc`; `packs`: its weights are transformed with every call.  Raises Refused."""
+    engine = replace(engine, isa=dot_level(F32, engine.isa))
+    resolved, g = prepared(desc, engine)
+    cut = choose(g, desc.algorithm, desc.weights, engine, packs)
+    return with_cut(resolved, attr, engine, g, cut)
+
+
+def prepared(desc: ConvolutionForward, engine: Engine) -> tuple[ConvolutionForward, ConvGeometry]:
+    """The description with formats of activations, and its geometry.  Raises Refused where no cut takes it."""
+    lanes = lanes_of(engine.isa)
+    check_window(desc)
+    src = MemoryDesc(desc.src.dims, desc.src.dtype, f"aBx{lanes}b") if desc.src.is_any else desc.src
+    resolved = resolve_activations(desc.with_formats({"src": src}), lanes)
+    of_src, of_dst = image_layout(resolved.src), image_layout(resolved.dst)
+    if of_src is None or of_dst is None:
+        raise Refused("src and dst must be plain, or blocked once and by channels")
+    check_tensors(resolved, of_src, of_dst, engine)
+    check_channels(resolved, of_src, of_dst, lanes)
+    return resolved, make_geometry(resolved, of_src, of_dst)
+
+
+def with_cut(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeometry, cut: Cut) -> Plan:
+    """The plan for a prepared description and the level of its kernels.  Raises Refused."""
+    lanes = lanes_of(engine.isa)
+    check_distances(g, cut, lanes)
+    weights = WinogradDesc(desc.weights.dims, f32, cut.m, cut.vectors * lanes)
+    if not desc.weights.is_any and desc.weights != weights:
+        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    return scheduled(desc.with_formats({"weights": weights}), attr, engine, g, cut)
+
+
+def check_window(desc: ConvolutionForward) -> None:
+    """Raise Refused unless this is a 3x3 convolution of images with stride 1."""
+    if desc.src.ndims != 4:
+        raise Refused(f"src has {desc.src.ndims - 2} spatial axes, only 2 are implemented")
+    if desc.kernel != (TAPS, TAPS) or {*desc.strides} != {1} or {*desc.dilations} != {0}:
+        rows, cols = desc.kernel
+        raise Refused(
+            f"weights are {rows}x{cols}, strides {desc.strides}, dilations {desc.dilations}: it is for dense 3x3"
+        )
+    if desc.has_groups:
+        raise Refused(f"weights have {desc.groups} groups, this algorithm is for weights without groups")
+    if 0 in desc.dst.dims or 0 in desc.src.dims:
+        raise Refused("src or dst has no elements")
+
+
+def check_channels(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, lanes: int) -> None:
+    """Raise Refused unless vectors of channels are dense and at one distance."""
+    for name, tensor, layout in (("src", desc.src, src), ("dst", desc.dst, dst)):
+        if layout.channel_bytes != 4 and tensor.dims[1] > 1:
+            raise Refused(f"{name} {tensor.tag} has its channels apart")
+        if tensor.inner_blocks and layout.block != lanes:
+            raise Refused(f"{name} {tensor.tag} has blocks of {layout.block} channels, only {lanes} are implemented")
+
+
+def check_distances(g: ConvGeometry, cut: Cut, lanes: int) -> None:
+    """Raise Refused where code cannot reach: displacements have 32 bits."""
+    sizes = sizes_of(g, cut, lanes, g.mb)
+    for layout in (g.src, g.dst):
+        if (cut.m + 2) * (layout.axis_bytes[0] + layout.axis_bytes[1]) > NEAR_BYTES or layout.channel(
+            lanes
+        ) > NEAR_BYTES:
+            raise Refused("pixels of a tile lie too far apart")
+    if max(sizes.source_bytes, sizes.products_bytes) > NEAR_BYTES:
+        raise Refused(f"{sizes.tiles} tiles at once are too many")
+
+
+def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeometry, cut: Cut) -> Plan:
+    """The plan for resolved formats."""
+    lanes, width = lanes_of(engine.isa), cut.vectors * lanes_of(engine.isa)
+    chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
+    others = chain.operands(desc.dst)
+    for operand, tensor in others.items():
+        if tensor.dtype != f32:
+            raise Refused(f"{operand} is {tensor.dtype}, only f32 is implemented")
+    read = {name: readable(tensor, desc.dst, g.oc, width, lanes) for name, tensor in others.items()}
+    operands = tile_operands(read, desc.dst, len(ARGUMENTS), lanes)
+    post_ops = chain.on_registers({name: place.operand for name, place in operands.items()})
+    places = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
+    images, rounds = g.mb, 1
+    if cut.is_fused:
+        images, rounds = images_of_rounds(g.mb, records_of_image(g, cut, lanes), engine.tuning.convolution)
+    sizes = sizes_of(g, cut, lanes, images)
+    vectors = sizes.source_vectors * lanes
+    whole = vectors if desc.src.padded_dims[1] >= vectors else g.ic
+    bias = desc.bias is not None and not chain.adds_bias
+    job = Job(engine.isa, engine.tuning, g, cut, sizes, whole, bias, post_ops, places)
+    tensors = {**desc.tensors(), **chain.arguments(read)}
+    buffers = dict(zip(ARGUMENTS, (SOURCE, "weights", "bias" * bias, PRODUCTS, "weights", "src", "dst"), strict=True))
+    arguments = tuple(View(name) if name else NOTHING for name in (*buffers.values(), *operands))
+    scratch = {SOURCE: sizes.source_bytes, PRODUCTS: sizes.products_bytes}
+    moves = moves_of_images(job)
+    made = []
+    for begin, end, repeats in rounds_of(g.mb, images, rounds, moves):
+        made += steps_of(job, begin, end, repeats)
+    kernels = tuple(job.specs)
+    phases = (replace(phase, kernels=kernels, arguments=arguments) for phase in made)
+    name = f"winograd:{engine.isa}"
+    per_part = tuple(scratch) if cut.is_fused else ()
+    plan = Plan(name, flushing(phases), tensors, {}, scratch, ("dst",), per_part=per_part)
+    return copies.between_reorders(plan, chain.arguments(others), engine.tuning)
+
+
+def moves_of_images(job: Job) -> tuple[int, ...]:
+    """How far every argument moves from an image to the next one."""
+    g = job.g
+    moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
+    moves |= {name: place.layout.image_bytes for name, place in job.places.items()}
+    return tuple(moves.get(name, 0) for name in (*ARGUMENTS, *job.places))
+
+
+def steps_of(job: Job, begin: int, end: int, repeats: tuple[Repeat, ...]) -> list[Phase]:
+    """The phases of some images, without kernels and arguments yet."""
+    tiles = make_tiles(job.g, job.cut.m, begin, end)
+    if job.cut.is_fused:
+        (records, cycles), groups = fused(job, tiles)
+        return [Phase((), (), records, cycles, repeats=repeats, groups=groups)]
+    every = slice(0, len(tiles.first))
+    steps: list[Records] = [
+        sources(job, tiles, every),
+        products(job, len(tiles.first), 0, job.sizes.panels),
+        results(job, tiles, every, 0, job.sizes.panels),
+    ]
+    return [Phase((), (), records, cycles) for records, cycles in steps]

@@ -1,0 +1,222 @@
+"""The records of a Winograd convolution: transforms of tiles, products of every frequency, transforms of products.
+
+Fused, a block of tiles after the other goes through all three on one thread, in scratch of its own that stays in L2:
+one phase, a group of records for each block.  In phases, all tiles go through each before the next one begins.
+
+Frequencies are the outermost loop of products, panels of output channels the next, so that the weights of one of both
+serve all tiles from L1 while those of the next are prefetched.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.dot.matmul_shape import Items
+from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.winograd.arguments import ARGUMENTS
+from asmdnn.generators.winograd.products import ProductsTransformSpec
+from asmdnn.generators.winograd.source import SourceTransformSpec
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.cost import step_cycles
+from asmdnn.planning.cuts import balanced, runs_of
+from asmdnn.planning.phase import Int64, records_of
+from asmdnn.planning.tuning import Tuning
+from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.operands import TileOperand
+from asmdnn.primitives.convolution.tiling import ahead_lines
+from asmdnn.primitives.convolution.winograd.cut import ROWS, Cut, Sizes
+from asmdnn.primitives.convolution.winograd.tiles import Tiles
+
+Records = tuple[Int64, npt.NDArray[np.int32]]  # and what each is expected to cost
+VECTORS_OF_OPERANDS = 2  # of a transform whose post-ops read tensors: its code is that of each vector
+VECTORS_OF_PHASE = 16  # of a transform in a phase of its own, which threads share
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What records are made for.
+
+    readable: channels of src, with those that are zero padding.  places: of the operands of post-ops, by argument.
+    specs: the kernels, numbered as they come up.
+    """
+
+    isa: str
+    tuning: Tuning
+    g: ConvGeometry
+    cut: Cut
+    sizes: Sizes
+    readable: int
+    bias: bool
+    post_ops: tuple[PostOp, ...]
+    places: Mapping[str, TileOperand]
+    specs: dict[KernelSpec, int] = field(default_factory=dict)
+
+    @property
+    def lanes(self) -> int:
+        return lanes_of(self.isa)
+
+    @property
+    def call_cycles(self) -> int:
+        return self.tuning.phases.call_cycles
+
+    @property
+    def width(self) -> int:
+        """Output channels of a panel."""
+        return self.cut.vectors * self.lanes
+
+    def records(self, columns: Mapping[str, Int64 | int], kernel: Int64) -> Int64:
+        return records_of((*ARGUMENTS, *self.places), columns, kernel)
+
+    def numbers(self, specs: Iterable[KernelSpec]) -> Int64:
+        return np.array([self.specs.setdefault(spec, len(self.specs)) for spec in specs], np.int64)
+
+
+def fused(job: Job, tiles: Tiles) -> tuple[Records, Int64]:
+    """The records of all blocks, and where each begins."""
+    first, parts, starts, count = 0, [], [0], 0
+    multiplied: dict[tuple[int, int], Records] = {}
+    chunks = [(p, min(job.cut.panels, job.sizes.panels - p)) for p in range(0, job.sizes.panels, job.cut.panels)]
+    for size in balanced(len(tiles.first), job.cut.block):
+        block = slice(first, first + size)
+        pieces = [sources(job, tiles, block)]
+        for panel, panels in chunks:
+            if (size, panel) not in multiplied:
+                multiplied[size, panel] = products(job, size, panel, panels)
+            pieces += [multiplied[size, panel], results(job, tiles, block, panel, panels)]
+        first += size
+        count += sum(len(cycles) for _, cycles in pieces)
+        parts += pieces
+        starts.append(count)
+    return joined(parts), np.array(starts, np.int64)
+
+
+def joined(parts: list[Records]) -> Records:
+    return np.concatenate([records for records, _ in parts]), np.concatenate([cycles for _, cycles in parts])
+
+
+def sources(job: Job, tiles: Tiles, block: slice) -> Records:
+    """The transforms of a block's tiles, side by side."""
+    g, sizes, m = job.g, job.sizes, job.cut.m
+    rows, pixels = g.src.axis_bytes
+    number = job.numbers(
+        SourceTransformSpec(
+            job.isa, m, down, across, rows, pixels, job.readable, g.src.channel(job.lanes), sizes.source_frequency_bytes
+        )
+        for down, across in tiles.reads_of
+    )
+    src = tiles.src_bytes[block]
+    columns = {"source": np.arange(len(src)) * sizes.source_row_bytes, "src": src}
+    cycles = job.call_cycles + job.tuning.winograd.source_cycles(m, job.lanes) * sizes.source_vectors
+    return job.records(columns, number[tiles.reads[block]]), np.full(len(src), cycles, np.int32)
+
+
+def products(job: Job, tiles: int, panel: int, panels: int) -> Records:
+    """For every frequency, and `panels` panels from one on, all tiles; each prefetches a share of the next weights."""
+    sizes, found = job.sizes, []
+    runs = runs_of(tiles, ROWS[job.isa][job.cut.vectors])
+    lines = ahead_lines(4 * job.width, sum(times for _, times in runs), job.tuning.phases)
+    f, p = (
+        x.ravel() for x in np.meshgrid(np.arange(sizes.frequencies), np.arange(panel, panel + panels), indexing="ij")
+    )
+    weights = (p * sizes.frequencies + f) * sizes.panel_bytes
+    following = np.roll(weights, -1)
+    done = 0
+    for rows, times in runs:
+        columns = {
+            "source": f * sizes.source_frequency_bytes + done * sizes.source_row_bytes,
+            "weights": weights,
+            "ahead": following + sizes.panel_bytes * done // tiles,
+            "products": f * sizes.products_frequency_bytes
+            + done * sizes.products_row_bytes
+            + (p - panel) * 4 * job.width,
+        }
+        vectors = [job.cut.vectors, (sizes.result_vectors - 1) % job.cut.vectors + 1]
+        number = job.numbers([product(job, rows, times, count, lines) for count in vectors])
+        steps = [job.g.ic * step_cycles(rows, count, job.lanes, job.tuning.phases) for count in vectors]
+        cost = [times * (job.call_cycles + each) for each in steps]
+        last = (p == sizes.panels - 1).astype(np.int64)
+        found.append((job.records(columns, number[last]), np.array(cost, np.int32)[last]))
+        done += rows * times
+    return interleaved(found)
+
+
+def interleaved(parts: list[Records]) -> Records:
+    """The first of each, then the second of each."""
+    records = np.stack([records for records, _ in parts], axis=1)
+    return records.reshape(-1, records.shape[2]), np.stack([cycles for _, cycles in parts], axis=1).ravel()
+
+
+def product(job: Job, rows: int, times: int, vectors: int, lines: int) -> MatmulTileSpec:
+    """`times` register blocks of `rows` tiles, behind one another, by a panel."""
+    sizes = job.sizes
+    return MatmulTileSpec(
+        isa=job.isa,
+        rows=rows,
+        columns=vectors * job.lanes,
+        depth=job.g.ic,
+        src_row_bytes=sizes.source_row_bytes,
+        src_depth_bytes=4,
+        weights_row_bytes=4 * job.width,
+        panel_vectors=job.cut.vectors,
+        panel_bytes=0,
+        padded=True,
+        dst_row_bytes=sizes.products_row_bytes,
+        ahead_lines=lines,
+        items=Items(times, rows * sizes.source_row_bytes, 0, 0, rows * sizes.products_row_bytes),
+    )
+
+
+def results(job: Job, tiles: Tiles, block: slice, panel: int, panels: int) -> Records:
+    """The transforms of products into the channels of some panels, tile by tile, for each some vectors at a time."""
+    g, sizes, lanes = job.g, job.sizes, job.lanes
+    begin, end = panel * job.cut.vectors, min(sizes.result_vectors, (panel + panels) * job.cut.vectors)
+    limit = VECTORS_OF_OPERANDS if job.places else end - begin if job.cut.is_fused else VECTORS_OF_PHASE
+    step = min(limit, end - begin)
+    vectors = np.arange(begin, end, step)
+    each, last = (min(step * lanes, g.oc - begin * lanes), g.oc - int(vectors[-1]) * lanes)
+    number = job.numbers(
+        spec for shape in tiles.makes_of for spec in (result(job, shape, each), result(job, shape, min(last, each)))
+    )
+    kernel = 2 * tiles.makes[block][:, None] + (vectors == vectors[-1])
+    row = np.arange(len(kernel))[:, None] * sizes.products_row_bytes
+    columns = {
+        "bias": 4 * lanes * vectors,
+        "products": row + 4 * lanes * (vectors - begin),
+        "dst": tiles.dst_bytes[block][:, None] + np.array([g.dst.channel(int(k) * lanes) for k in vectors]),
+    }
+    for name, place in job.places.items():
+        pixel = place.layout.start_bytes + tiles.image[block] * place.layout.image_bytes
+        pixel = pixel + tiles.first[block] * place.layout.pixel_bytes
+        channel = [0 if place.operand.element else place.layout.channel(int(k) * lanes) for k in vectors]
+        columns[name] = pixel[:, None] + np.array(channel, np.int64)
+    flat = {name: np.broadcast_to(column, kernel.shape).ravel() for name, column in columns.items()}
+    done = np.minimum(vectors + step, end) - vectors
+    cycles = job.call_cycles + job.tuning.winograd.products_cycles(job.cut.m, lanes) * done
+    cost = np.broadcast_to(cycles, kernel.shape).ravel().astype(np.int32)
+    return job.records(flat, number[kernel.ravel()]), cost
+
+
+def result(job: Job, shape: tuple[Any, Any], channels: int) -> ProductsTransformSpec:
+    """The transform into `channels` channels of results of that shape."""
+    g, (rows, cols) = job.g, shape
+    down, pixels = g.dst.axis_bytes
+    return ProductsTransformSpec(
+        isa=job.isa,
+        m=job.cut.m,
+        rows=rows,
+        cols=cols,
+        row_bytes=down,
+        pixel_bytes=pixels,
+        row_pixels=g.axes[1].o,
+        channels=channels,
+        whole_vectors=g.oc_stored % job.lanes == 0,
+        vector_bytes=g.dst.channel(job.lanes),
+        frequency_bytes=job.sizes.products_frequency_bytes,
+        bias=job.bias,
+        post_ops=job.post_ops,
+    )

@@ -1,0 +1,209 @@
+"""A reduction as a tree: chunks of src, which stay in L1, then chunks of their results, some at a time.
+
+The tree depends on the shape and the layout alone, so results do not depend on the number of threads; and errors grow
+with the logarithm of the number of elements.
+
+Results of the levels between lie in scratch as [chunks][elements of dst], in dst's order, so that every level but the
+first is the same: vectors of neighbours in dst, down the chunks.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+from operator import mul
+
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import views
+from asmdnn.planning.tuning import ReductionTuning
+from asmdnn.primitives.elementwise.loops import Box, Loop
+from asmdnn.primitives.elementwise.schedule import MAX_STEP, cut_loop, phases_of
+from asmdnn.primitives.nests import Calls, Nest, nest_of
+
+SRC, DST = range(2)
+F32_BYTES = 4
+
+
+class Kernels(ABC):
+    """The kernels of a tree.  results: the buffers of the result, all laid out as dst; beside: a buffer laid out as dst
+    that kernels read, as argument number 1 + len(results)."""
+
+    results: tuple[str, ...] = ("dst",)
+    beside: tuple[str, ...] = ()
+
+    @abstractmethod
+    def first(self, chunk: "Chunk", is_last: bool) -> KernelSpec:
+        """Of chunks of src."""
+
+    @abstractmethod
+    def merge(self, chunk: "Chunk", counts: tuple[int, int], is_last: bool) -> KernelSpec:
+        """Of chunks of results, of `counts[0]` elements each but for the last one of counts[1]."""
+
+    @abstractmethod
+    def cost(self, spec: KernelSpec, tuning: ReductionTuning) -> int:
+        """Expected cycles of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What a kernel is called for: see ReduceSpec."""
+
+    along: str
+    rows: int
+    elements: int
+    src_row_bytes: int
+    dst_row_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A nest of src and dst as one of two forms: `row` is the reduced loop that is dense in src; or `lanes` the kept
+    loop that is dense in both, and `row` None."""
+
+    nest: Nest
+    row: Loop | None
+    lanes: Loop | None
+
+
+def source_of(src: MemoryDesc, dst: MemoryDesc, reduced: Sequence[int]) -> Source | None:
+    """The form of a reduction of src to a dense dst of 1 in these dims; None for formats that no kernel reads."""
+    nest = nest_of((src, dst), src.dims, reduced, SRC)
+    if nest is None or any(max(loop.strides) > MAX_STEP for loop in (*nest.kept, *nest.reduced)):
+        return None
+    row = next((loop for loop in nest.reduced if loop.strides[SRC] == 1), None)
+    lanes = next((loop for loop in nest.kept if loop.strides == (1, 1)), None)
+    if row is None and lanes is None:
+        if any(loop.strides[SRC] == 1 for loop in nest.kept) or nest.reduced or nest.kept:
+            return None
+        lanes = Loop(1, (1, 1))
+    return Source(nest, row, lanes)
+
+
+class Tree:
+    """The phases of the reduction of `buffer` to `elements` elements, added to an assembly."""
+
+    def __init__(self, assembly: Assembly, kernels: Kernels, elements: int) -> None:
+        self.assembly, self.kernels, self.elements = assembly, kernels, elements
+        self.tuning, self.levels = assembly.tuning.reduction, 0
+
+    def grow(self, source: Source, buffer: str = "src") -> None:
+        """All of them."""
+        nest = source.nest
+        row = source.row or (nest.reduced[-1] if nest.reduced else Loop(1, (0, 0)))
+        outer = [loop for loop in nest.reduced if loop is not row]
+        within = source.lanes or max(nest.kept, key=lambda loop: loop.extent, default=Loop(1, (0, 0)))
+        tuning = self.tuning
+        most = min(within.extent, tuning.lanes)
+        part = part_of(row.extent, tuning.row_elements if source.row else max(1, tuning.chunk_elements // most))
+        if source.row:
+            most = max(1, min(self.assembly.tuning.elementwise.most_rows, tuning.chunk_elements // part))
+        chunks = [*(loop.extent for loop in outer), -(-row.extent // part)]
+        written, is_last = self.next_results(prod(chunks))
+        calls: Calls[KernelSpec] = []
+        for box, size in self.boxes(nest, row, outer, part):
+            loop = next((x for x in box.loops if x.strides[:2] == within.strides and x.extent == within.extent), None)
+            loop = loop or Loop(1, (0,) * len(box.starts))
+            for piece, some in cut_loop(box, loop, most):
+                if source.row:
+                    strides = (4 * some.strides[SRC], 4 * some.strides[DST])
+                    chunk = Chunk("rows", some.extent, size, *strides)
+                else:
+                    chunk = Chunk("lanes", size, some.extent, 4 * row.strides[SRC], 0)
+                calls.append((self.kernels.first(chunk, is_last), piece, others(piece, some)))
+        self.add(calls, (buffer, *written, *self.kernels.beside))
+        last = row.extent - (chunks[-1] - 1) * part
+        self.merge_all(chunks, (part, last), written)
+
+    def boxes(self, nest: Nest, row: Loop, outer: Sequence[Loop], part: int) -> Iterator[tuple[Box, int]]:
+        """The loops outside of chunks, over src, the results and what is beside them: of the full chunks, and of the
+        last ones, with their size."""
+        full, rest = divmod(row.extent, part)
+        strides = [*accumulate([full + bool(rest), *(loop.extent for loop in reversed(outer))], mul)][-2::-1]
+        for first, count, size in ((0, full, part), (full, 1, rest)):
+            if size and count:
+                loops = [self.kept(loop) for loop in nest.kept]
+                loops += [self.chunked(x.extent, x.strides[SRC], n) for x, n in zip(outer, strides, strict=True)]
+                loops.append(self.chunked(count, part * row.strides[SRC], 1))
+                start = nest.starts[SRC] + first * part * row.strides[SRC]
+                starts = self.chunked(1, start, first).strides
+                yield Box(starts, tuple(loop for loop in loops if loop.extent > 1), padding=False), size
+
+    def kept(self, loop: Loop) -> Loop:
+        """A loop over src, the results, and what is beside them."""
+        arguments = len(self.kernels.results) + len(self.kernels.beside)
+        return Loop(loop.extent, (loop.strides[SRC], *[loop.strides[DST]] * arguments))
+
+    def chunked(self, extent: int, src: int, chunks: int) -> Loop:
+        """A loop that goes so many chunks further in the results."""
+        results, beside = len(self.kernels.results), len(self.kernels.beside)
+        return Loop(extent, (src, *[chunks * self.elements] * results, *[0] * beside))
+
+    def merge_all(self, chunks: list[int], counts: tuple[int, int], read: tuple[str, ...]) -> None:
+        """Chunks of results, dim by dim, the innermost first, whose chunks have counts[0] elements, the last one
+        counts[1]."""
+        outer = chunks
+        while outer:
+            *outer, found = outer
+            while found > 1:
+                together = min(found, self.tuning.merged)
+                groups = -(-found // together)
+                written, is_last = self.next_results(prod(outer) * groups)
+                self.merge(prod(outer), found, together, counts, read, written, is_last)
+                rest = found - (groups - 1) * together
+                counts = (together * counts[0], (rest - 1) * counts[0] + counts[1])
+                found, read = groups, written
+            counts = (counts[1], counts[1])
+
+    def merge(
+        self,
+        outer: int,
+        found: int,
+        together: int,
+        counts: tuple[int, int],
+        read: tuple[str, ...],
+        written: tuple[str, ...],
+        is_last: bool,
+    ) -> None:
+        """One level."""
+        groups, size = -(-found // together), self.elements
+        many, beside = len(read), len(self.kernels.beside)
+
+        def loop(extent: int, chunks: int, merged: int) -> Loop:
+            return Loop(extent, (*[chunks * size] * many, *[merged * size] * many, *[0] * beside))
+
+        calls: Calls[KernelSpec] = []
+        lanes = Loop(size, (1,) * (2 * many + beside))
+        rest = found - (groups - 1) * together
+        for first, count, rows, last in ((0, groups - 1, together, counts[0]), (groups - 1, 1, rest, counts[1])):
+            starts = loop(1, first * together, first).strides
+            box = Box(starts, (loop(outer, found, groups), loop(count, together, 1), lanes), padding=False)
+            for piece, some in cut_loop(box, lanes, self.tuning.lanes) if count else ():
+                chunk = Chunk("lanes", rows, some.extent, 4 * size, 0)
+                spec = self.kernels.merge(chunk, (counts[0], last), is_last)
+                calls.append((spec, piece, others(piece, some)))
+        self.add(calls, (*read, *written, *self.kernels.beside))
+
+    def next_results(self, chunks: int) -> tuple[tuple[str, ...], bool]:
+        """The buffers of a level's results, and whether they are those of the tree."""
+        if chunks == 1:
+            return self.kernels.results, True
+        self.levels += 1
+        names = tuple(f"{name}, level {self.levels}" for name in self.kernels.results)
+        self.assembly.scratch |= dict.fromkeys(names, F32_BYTES * chunks * self.elements)
+        return names, False
+
+    def add(self, calls: Calls[KernelSpec], buffers: tuple[str, ...]) -> None:
+        costs = {spec: self.kernels.cost(spec, self.tuning) for spec in dict.fromkeys(spec for spec, *_ in calls)}
+        self.assembly.add(phases_of(calls, costs, views(buffers), self.assembly.tuning.phases))
+
+
+def others(box: Box, loop: Loop) -> tuple[Loop, ...]:
+    return tuple(x for x in box.loops if x is not loop)
+
+
+def part_of(extent: int, most: int) -> int:
+    """The size of nearly equal parts of at most so many; but the last may be smaller."""
+    return -(-extent // -(-extent // most))

@@ -1,0 +1,77 @@
+"""A reorder into the format that Winograd's convolution reads: weights in panels, then their transform."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from asmdnn.generators.winograd.weights import TAPS, WeightsTransformSpec
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.winograd import WinogradDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import Phase, records_of, views
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.planning.tuning import Tuning
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import Answer
+from asmdnn.primitives.reorder.blocks import KERNEL_ISA
+from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.primitives.reorder.schedule import reorder_phases
+from asmdnn.types import f32
+
+NAME = "winograd"
+VECTORS = 64  # of a call: 9 of them are read and up to 36 written for each
+PANELS = "panels of weights"  # scratch
+
+
+def plan(desc: Reorder, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
+    """Plan a reorder into a WinogradDesc, or say why not; nothing of others."""
+    if not isinstance(desc.dst, WinogradDesc):
+        return iter(())
+    try:
+        return planned(desc, desc.dst, attr, engine)
+    except Refused as reason:
+        return Refusal(f"{NAME}:{KERNEL_ISA}", str(reason))
+
+
+def planned(desc: Reorder, dst: WinogradDesc, attr: Attr, engine: Engine) -> Plan:
+    """Raises Refused."""
+    if desc.src.storage is not desc.src or desc.src.dtype != f32:
+        raise Refused(f"src is {desc.src}, only plain and blocked f32 is implemented")
+    if dst.panel % lanes_of(KERNEL_ISA):
+        raise Refused(f"dst has panels of {dst.panel} channels, no multiple of {lanes_of(KERNEL_ISA)}")
+    if attr.post_ops or attr.quantizes or desc.compensation is not None:
+        raise Refused("attributes and compensation are not implemented")
+    assembly = Assembly(engine.tuning)
+    add_transform(assembly, ("src", desc.src), ("dst", dst))
+    return assembly.plan(f"{NAME}:{KERNEL_ISA}", {"src": desc.src, "dst": dst}, ("dst",))
+
+
+def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tuple[str, WinogradDesc]) -> None:
+    """Phases that bring weights, a buffer and its format, into another one."""
+    (src, plain), (dst, transformed) = source, target
+    panels = MemoryDesc(plain.dims, f32, transformed.storage.tag)
+    if plain != panels:
+        assembly.add(reorder_phases(plain, panels, (src, PANELS), assembly.tuning))
+        assembly.scratch[PANELS] = panels.size_bytes
+        src = PANELS
+    assembly.add([transform_phase(transformed, (src, dst), assembly.tuning)])
+
+
+def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning) -> Phase:
+    """Panels in buffers[0], transformed into buffers[1]."""
+    lanes, (oc, ic) = lanes_of(KERNEL_ISA), desc.dims[:2]
+    storage, vectors = desc.storage, ic * desc.panel // lanes  # of one tap of a panel
+    tap_bytes, frequencies = 4 * ic * desc.panel, storage.dims[2] * storage.dims[3]
+    first = np.arange(0, vectors, VECTORS)
+    sizes, kernel = np.unique(np.minimum(VECTORS, vectors - first), return_inverse=True)
+    specs = tuple(WeightsTransformSpec(KERNEL_ISA, desc.m, int(size), tap_bytes, tap_bytes) for size in sizes)
+    panel = np.arange(-(-oc // desc.panel))[:, None]
+    offsets = [(panel * count * tap_bytes + 4 * lanes * first).ravel() for count in (TAPS**2, frequencies)]
+    columns = dict(zip(("weights", "transformed"), offsets, strict=True))
+    kernels = np.tile(kernel, len(panel))
+    each = {2: tuning.winograd.weights2_cycles, 4: tuning.winograd.weights4_cycles}[desc.m]
+    cycles = (tuning.moves.call_cycles + each * sizes[kernels]).astype(np.int32)
+    return Phase(specs, views(buffers), records_of(("weights", "transformed"), columns, kernels), cycles)

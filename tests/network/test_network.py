@@ -1,0 +1,253 @@
+"""Networks as a whole: values, fusion, one call, memory, errors."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.network import arena
+from asmdnn.network.compiled import Compiled
+from asmdnn.planning.coverage import PlanError
+from tests.network import wire
+from tests.network.nets import engine, random, reference, residual_graph
+
+LEVELS = ("avx2", "avx512_core")
+RELATIVE = 1e-5  # of the largest value: sums of some thousand products of f32
+
+
+def residual(threads: int = 1, isa: str = "avx2") -> dnn.Network:
+    g, outputs = residual_graph()
+    return g.compile(engine=engine(threads, isa), **outputs)
+
+
+def check_values(net: dnn.Network, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    found, wanted = net.run(feeds), reference(net, feeds)
+    assert found.keys() == wanted.keys()
+    for name, array in found.items():
+        assert array.dtype == np.float32
+        np.testing.assert_allclose(array, wanted[name], rtol=0, atol=RELATIVE * abs(wanted[name]).max())
+    return found
+
+
+@pytest.mark.isa("avx2")
+def test_a_network_computes_what_its_operators_say() -> None:
+    net = residual()
+    net.check()
+    check_values(net, {"x": random(1, 3, 16, 16)})
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+def test_what_is_fused(isa: str) -> None:
+    """Batch norm in weights, hardswish and the residual as post-ops, branches without a pass of their own."""
+    net = residual(isa=isa)
+    net.check()
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    labels = [step.label for step in segment.steps if not step.is_reorder]
+    assert labels == [
+        "Conv 'stem' + Add, Clip, Mul, Div",
+        "Conv 'block' + Add, Relu",
+        "Gemm 'head' + Softplus",
+    ]
+    assert {step.pd.implementation for step in segment.steps if "Conv" in step.label} == {f"direct:{isa}"}
+    assert "kernels" in net.explain()
+
+
+@pytest.mark.isa("avx2")
+def test_equal_bits_for_every_number_of_threads() -> None:
+    x = random(1, 3, 16, 16)
+    g, outputs = residual_graph()
+    answers = [g.compile(engine=engine(threads), **outputs).run({"x": x}) for threads in (1, 2, 3)]
+    for name, array in answers[0].items():
+        for other in answers[1:]:
+            np.testing.assert_array_equal(array, other[name])
+
+
+@pytest.mark.isa("avx2")
+def test_a_bound_call_writes_where_it_was_told() -> None:
+    net = residual()
+    arrays = {
+        "x": random(1, 3, 16, 16),
+        "y": np.empty((1, 10), np.float32),
+        "joined": np.empty((1, 16, 8, 8), np.float32),
+    }
+    run = net.bind(**arrays)
+    run()
+    first = arrays["y"].copy()
+    np.testing.assert_array_equal(first, net.run({"x": arrays["x"]})["y"])
+    arrays["x"][...] = random(1, 3, 16, 16)
+    run()
+    assert (arrays["y"] != first).any()
+
+
+def test_memory_is_shared_by_what_is_not_alive_together() -> None:
+    g = dnn.Graph()
+    x = y = g.input("x", (1, 16, 32, 32))
+    for i in range(6):
+        y = g.apply("Conv", y, random(16, 16, 3, 3), pads=(1, 1, 1, 1), name=f"layer {i}")
+    net = g.compile(engine=engine(), y=y, x_again=x + 1.0)
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    layout, size = segment.layout, 4 * 16 * 32 * 32
+    assert layout.arena_bytes <= 4 * size
+    net.check()
+    one, two = (name for name in segment.joined.plan.scratch_bytes if name in ("Conv 1", "Conv 2"))
+    wrong = replace(layout, arena={**layout.arena, two: layout.arena[one]})
+    with pytest.raises(PlanError, match="both alive"):
+        arena.check_layout(segment.joined, wrong, arena.placed_plan(segment.joined, wrong))
+    outside = replace(layout, arena={**layout.arena, two: layout.arena_bytes})
+    with pytest.raises(PlanError, match="of the arena"):
+        arena.check_layout(segment.joined, outside, arena.placed_plan(segment.joined, outside))
+    with pytest.raises(PlanError, match="not where"):
+        arena.check_layout(segment.joined, outside, segment.plan)
+
+
+@pytest.mark.parametrize(
+    ("taken", "size", "where"),
+    [([], 64, 0), ([(0, 64)], 64, 64), ([(64, 128)], 64, 0), ([(0, 64), (192, 256), (320, 400)], 64, 256)],
+)
+def test_the_smallest_gap(taken: list[tuple[int, int]], size: int, where: int) -> None:
+    assert arena.best_gap(size, taken) == where
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("fallback", [None, "numpy"])
+def test_nodes_without_a_kernel(fallback: str | None) -> None:
+    nodes = [
+        wire.node("Relu", ["x"], ["a"], "first"),
+        wire.node("Erf", ["a"], ["b"], "second"),
+        wire.node("CumSum", ["b", "axis"], ["c"], "third"),
+        wire.node("Exp", ["c"], ["y"], "last"),
+    ]
+    data = wire.model(wire.graph(nodes, {"x": (4, 8)}, ["y"], {"axis": np.array(1)}))
+    if fallback is None:
+        with pytest.raises(dnn.Unimplemented, match=r"2 of the nodes .* Erf 'second': .*; CumSum 'third': "):
+            dnn.load_onnx(data, engine=engine())
+        return
+    net = dnn.load_onnx(data, engine=engine(), fallback="numpy")
+    assert [isinstance(segment, Compiled) for segment in net.segments] == [True, False, True]
+    assert "numpy  Erf 'second': no primitive computes it" in net.explain()
+    check_values(net, {"x": random(4, 8)})
+    with pytest.raises(dnn.InvalidArguments, match="can be bound"):
+        net.bind(x=random(4, 8), y=random(4, 8))
+
+
+@pytest.mark.isa("avx2")
+def test_views_cost_nothing() -> None:
+    """Transposes, slices, splits and reshapes are other descriptors of the same memory."""
+    g = dnn.Graph()
+    x = g.input("x", (2, 12, 6, 5))
+    parts = g.apply("Split", x, np.array([4, 8]), results=2, axis=1)
+    turned = g.apply("Transpose", parts[1], perm=(0, 2, 3, 1))
+    cut = g.apply("Slice", turned, np.array([1, 0]), np.array([6, 5]), np.array([1, 2]), np.array([2, 2]))
+    rows = g.apply("Reshape", g.apply("Squeeze", cut, None), np.array([2, 3, 24]))
+    y = g.apply("Relu", rows) + g.apply(
+        "Expand", g.apply("Reshape", random(24), np.array([1, 24])), np.array([2, 3, 24])
+    )
+    net = g.compile(engine=engine(), y=y)
+    net.check()
+    check_values(net, {"x": random(2, 12, 6, 5)})
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda g, x: x @ g.apply("Transpose", x, perm=(0, 2, 1)),
+        lambda g, x: g.apply("Relu", x @ random(7, 9) + random(9)),
+        lambda g, x: (x @ random(2, 7, 4)) * 0.5,
+        lambda g, x: g.apply("MatMul", random(2, 3, 5), x),
+        lambda g, x: x + g.apply("Sigmoid", g.apply("MatMul", x, random(7, 7))),
+        lambda g, x: g.apply("Max", x, random(1, 1, 7)) - g.apply("Min", x, 0.25),
+        lambda g, x: g.apply("Concat", x, x * 2.0, x / random(7), axis=-1),
+        lambda g, x: 1.0 / (g.apply("Exp", x) + 1.0),
+        lambda g, x: g.apply("Pow", x, 2.0) - g.apply("Gelu", x),
+        lambda g, x: g.apply("Identity", x),
+        lambda g, x: g.apply("PRelu", x, random(7)),
+        lambda g, x: g.apply("Slice", x, np.array([0]), np.array([1]), np.array([1])) * random(2, 5, 1),
+        lambda g, x: g.apply("Add", random(5, 7), random(5, 7)),
+    ],
+)
+def test_products_maps_and_moves(make: Callable[[dnn.Graph, Any], Any]) -> None:
+    g = dnn.Graph()
+    x = g.input("x", (2, 5, 7))
+    net = g.compile(engine=engine(), y=make(g, x))
+    net.check()
+    check_values(net, {"x": random(2, 5, 7)})
+
+
+def test_inputs_that_do_not_fit() -> None:
+    g = dnn.Graph()
+    x = g.input("x", ("n", 4))
+    y = g.apply("Relu", x)
+    with pytest.raises(dnn.InvalidArguments, match="say its dims"):
+        g.compile(engine=engine(), y=y)
+    for shapes in ({"x": (1, 5)}, {"x": 3}, {"z": (1, 4)}, {"x": (-1, 4)}, 7):
+        with pytest.raises(dnn.InvalidArguments):
+            g.compile(shapes, engine=engine(), y=y)  # type: ignore[arg-type]
+    net = g.compile({"x": (2, 4)}, engine=engine(), y=y)
+    for feeds in ({}, {"x": 3}, {"y": random(2, 4)}, {"x": random(2, 5)}, {"x": np.zeros((2, 4))}, 5):
+        with pytest.raises(dnn.InvalidArguments):
+            net.run(feeds)  # type: ignore[arg-type]
+    with pytest.raises(dnn.InvalidArguments, match="dense"):
+        net.bind(x=random(4, 2).T, y=random(2, 4))
+    with pytest.raises(dnn.InvalidArguments, match="fallback"):
+        g.compile({"x": (2, 4)}, engine=engine(), fallback="torch", y=y)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "what"),
+    [
+        ([wire.node("Mystery", ["x"], ["y"])], "Mystery 'y' is an operator that is not known"),
+        ([wire.node("MatMul", ["x", "x"], ["y"], "m")], r"MatMul 'm' cannot be computed of .*float32\[4, 8\]"),
+        ([wire.node("NonZero", ["x"], ["y"])], "depend on the data of 'x'"),
+        ([wire.node("Softmax", [], ["y"])], "cannot be computed"),
+        ([wire.node("Transpose", ["x"], ["y"], perm=[0, 0])], "no order"),
+        ([wire.node("Conv", ["x", "x"], ["y"], pads=[1])], "cannot be computed"),
+        ([wire.node("ConstantOfShape", ["huge"], ["y"])], "elements|no machine holds|bytes"),
+    ],
+)
+def test_graphs_that_make_no_sense(nodes: list[bytes], what: str) -> None:
+    data = wire.model(wire.graph(nodes, {"x": (4, 8)}, ["y"], {"huge": np.array([1 << 40, 1 << 20])}))
+    with pytest.raises(dnn.AsmdnnError, match=what):
+        dnn.load_onnx(data, engine=engine(), fallback="numpy")
+
+
+@pytest.mark.isa("avx2")
+def test_branches_are_chosen_by_constants() -> None:
+    inner = wire.graph([wire.node("Mul", ["x", "two"], ["t"]), wire.node("Add", ["t", "two"], ["a"])], {}, ["a"])
+    outer = wire.graph([wire.node("If", ["is"], ["b"], then_branch=inner, else_branch=inner)], {}, ["b"])
+    other = wire.graph([wire.node("Neg", ["x"], ["n"])], {}, ["n"])
+    nodes = [
+        wire.node("Equal", ["rate", "sixteen"], ["is"]),
+        wire.node("If", ["is"], ["c"], "choice", then_branch=outer, else_branch=other),
+        wire.node("Relu", ["c"], ["y"]),
+    ]
+    constants = {"two": np.float32(2), "sixteen": np.float32(16)}
+    data = wire.model(wire.graph(nodes, {"x": (4,), "rate": ()}, ["y"], constants))
+    x = np.float32([-3, -1, 0, 2])
+    for rate, wanted in ((16, np.maximum(2 * x + 2, 0)), (8, np.maximum(-x, 0))):
+        net = dnn.load_onnx(data, constants={"rate": np.float32(rate)}, engine=engine())
+        np.testing.assert_array_equal(net(x), wanted)
+    with pytest.raises(dnn.Unimplemented, match="If 'choice' chooses by the data"):
+        dnn.load_onnx(data, engine=engine())
+
+
+def test_graphs_say_what_is_wrong() -> None:
+    g, other = dnn.Graph(), dnn.Graph()
+    x = g.input("x", (4,))
+    for wrong in (
+        lambda: g.input("x", (3,)),
+        lambda: g.input("z", 3),  # type: ignore[arg-type]
+        lambda: g.apply("Nothing", x),
+        lambda: g.apply("Add", x, "text"),
+        lambda: g.apply("Add", x, other.input("x", (4,))),
+        lambda: g.compile(),
+        lambda: g.compile(y=3),  # type: ignore[arg-type]
+        lambda: g.compile(x=x),
+    ):
+        with pytest.raises(dnn.InvalidArguments):
+            wrong()

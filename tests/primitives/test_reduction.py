@@ -1,0 +1,128 @@
+"""Reductions: every algorithm over every kind of dims and layout; the tree; large sums; bad input."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.bench.drivers.reduction import reduced
+from asmdnn.primitives.reduction.description import ALGORITHMS
+from tests.primitives.guarded import in_child
+from tests.primitives.test_guard_pages import run_guarded
+from tests.support.plans import emulate_plan
+from tests.support.tuning import tuned
+
+CASES = [
+    ((5, 7), (1,), "ab"), ((5, 7), (0,), "ab"), ((3, 16, 5, 9), (2, 3), "aBcd8b"), ((3, 19, 5, 9), (0, 2, 3), "aBcd8b"),
+    ((3, 19, 5, 9), (1,), "abcd"), ((3, 19, 5, 9), (0, 2), "abcd"), ((3, 19, 5, 9), (0, 2, 3), "acdb"),
+    ((3, 19, 5, 9), (), "abcd"), ((3, 1, 4), (1,), "abc"), ((1,), (0,), "a"), ((4, 3, 5), (0, 1, 2), "cab"),
+]  # fmt: skip
+
+
+def numbers(*dims: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).uniform(0.5, 1.5, dims).astype(np.float32)
+
+
+def described(alg: str, dims: tuple[int, ...], axes: tuple[int, ...], tag: str, **more: float) -> dnn.ReductionForward:
+    result = tuple(1 if dim in axes else n for dim, n in enumerate(dims))
+    src, dst = dnn.MemoryDesc(dims, dnn.f32, tag), dnn.MemoryDesc(result, dnn.f32, "abcd"[: len(dims)])
+    return dnn.ReductionForward(alg, src, dst, **more)  # type: ignore[arg-type]
+
+
+def run(desc: dnn.ReductionForward, x: Any, engine: dnn.Engine, attr: Any = None, **more: dnn.Memory) -> Any:
+    pd = dnn.primitive_desc(desc, attr or dnn.Attr(), engine)
+    pd.plan.check()
+    assert pd.implementation.removeprefix("reorder+") == f"reduction:{engine.isa}"
+    dst = more.pop("dst", None) or dnn.Memory.from_numpy(np.full(desc.dst.dims, np.nan, np.float32), desc.dst)
+    dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst, **more)
+    return dst.numpy()
+
+
+@pytest.mark.parametrize("alg", ALGORITHMS)
+@pytest.mark.parametrize(("dims", "axes", "tag"), CASES, ids=str)
+def test_layouts(isa: str, dims: tuple[int, ...], axes: tuple[int, ...], tag: str, alg: str) -> None:
+    x = numbers(*dims)
+    found = run(described(alg, dims, axes, tag, p=3.0, eps=0.5), x, dnn.Engine(isa=isa, threads=2))
+    np.testing.assert_allclose(found, reduced(alg, x.astype(np.float64), axes, 3.0, 0.5), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("dims_axes", [((2, 3, 70), (2,)), ((2, 3, 70), (0, 2)), ((90, 5), (0,)), ((7, 9, 11), (0, 1))])
+def test_trees(isa: str, dims_axes: Any) -> None:
+    """Small chunks, unequal ones, and several levels; the same bits for every number of threads."""
+    dims, axes = dims_axes
+    x, desc = numbers(*dims), described("sum", dims, axes, "abc"[: len(dims)])
+    spread = described("logsumexp", dims, axes, "abc"[: len(dims)])
+    with tuned("reduction", row_elements=9, chunk_elements=20, lanes=8, merged=3):
+        results = [run(desc, x, dnn.Engine(isa=isa, threads=n)) for n in (1, 2, 3)]
+        found = run(spread, 100 * x, dnn.Engine(isa=isa, threads=1))
+    np.testing.assert_allclose(results[0], x.astype(np.float64).sum(axes, keepdims=True), 1e-6)
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+    np.testing.assert_allclose(found, np.log(np.exp(100.0 * x.astype(np.float64)).sum(axes, keepdims=True)), 1e-6)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("dims", "axes"), [((3, 35), (1,)), ((3, 35), (0,))])
+def test_emulated(dims: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    x, desc = numbers(*dims), described("mean", dims, axes, "ab")
+    pd, dst = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core")), dnn.Memory(desc.dst)
+    pd.plan.check()
+    emulate_plan(pd.plan, {"src": dnn.Memory.from_array(x), "dst": dst})
+    np.testing.assert_allclose(dst.numpy(), x.astype(np.float64).mean(axes, keepdims=True), 1e-6)
+
+
+def test_post_ops(isa: str) -> None:
+    x, old, factor = numbers(3, 8, 5), numbers(3, 1, 5, seed=1), numbers(3, 1, 5, seed=2)
+    dst, other = dnn.Memory.from_array(old.copy()), dnn.Memory.from_array(factor)
+    attr = dnn.Attr([dnn.Sum(0.5), dnn.Binary("mul", other.desc)])
+    found = run(described("max", (3, 8, 5), (1,), "abc"), x, dnn.Engine(isa=isa), attr, dst=dst, binary_1=other)
+    np.testing.assert_allclose(found, (x.max(1, keepdims=True) + 0.5 * old) * factor, 1e-6)
+
+
+def test_extremes(isa: str) -> None:
+    """Maxima and minima pass over NaN; exponentials do not overflow."""
+    x = np.float32([[1, np.nan, 3, -2, 5, 6, 7, 8, 9], [-np.inf] * 9, [np.nan] * 9])
+    engine = dnn.Engine(isa=isa)
+    assert np.array_equal(dnn.ops.reduce(x, "max", 1, engine=engine), [9, -np.inf, -np.inf])
+    assert np.array_equal(dnn.ops.reduce(x, "min", 1, engine=engine), [-2, -np.inf, np.inf])
+    large = np.float32([[1e30, 0], [-np.inf, -np.inf], [-200, -200]])
+    found = dnn.ops.reduce(large, "logsumexp", 1, engine=engine)
+    np.testing.assert_allclose(found, [1e30, -np.inf, np.log(2) - 200], 1e-6)
+
+
+def test_large_means(isa: str) -> None:
+    """A sum of many numbers of one sign keeps six digits."""
+    x = np.float32(1000) + np.random.default_rng(0).uniform(-1, 1, (3_000_000,)).astype(np.float32)
+    wanted = x.sum(dtype=np.float64)
+    assert abs(float(dnn.ops.reduce(x, engine=dnn.Engine(isa=isa))) / wanted - 1) < 1e-6
+    down = x.reshape(-1, 3)
+    found = dnn.ops.reduce(down, "mean", 0, engine=dnn.Engine(isa=isa))
+    np.testing.assert_allclose(found, down.mean(0, dtype=np.float64), 1e-6)
+
+
+def test_guard_pages(isa: str) -> None:
+    def check(axes: tuple[int, ...]) -> None:
+        x = numbers(5, 21)
+        primitive = dnn.Primitive(dnn.primitive_desc(described("sum", (5, 21), axes, "ab"), engine=dnn.Engine(isa=isa)))
+        for at_end in (True, False):
+            run_guarded(primitive, {"src": x}, x.astype(np.float64).sum(axes, keepdims=True), at_end, 1e-4)
+
+    for axes in ((0,), (1,), (0, 1)):
+        assert not in_child(lambda axes=axes: check(axes))  # type: ignore[misc]
+
+
+def test_bad_input() -> None:
+    src, dst = dnn.MemoryDesc((2, 3), dnn.f32, "ab"), dnn.MemoryDesc((2, 1), dnn.f32, "ab")
+    for arguments, says in (
+        (("add", src, dst), "must be one of max, min, sum"),
+        (("sum", dst, src), "dst has dims"),
+        (("sum", src, dnn.MemoryDesc((2,), dnn.f32, "a")), "dst has dims"),
+        (("norm_lp_sum", src, dst, 0.5), "p is 0.5"),
+        (("sum", src, dst, 2.0, -1.0), "eps -1"),
+        (("sum", dnn.MemoryDesc((2, 0), dnn.f32, "ab"), dst), "of no elements there is no reduction"),
+    ):
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            dnn.ReductionForward(*arguments)  # type: ignore[arg-type]
+    with pytest.raises(dnn.InvalidArguments, match="axis is 2, x has 2 dims"):
+        dnn.ops.reduce(np.ones((2, 3), np.float32), axis=2)

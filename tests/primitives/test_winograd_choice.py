@@ -1,0 +1,118 @@
+"""When Winograd's convolution is taken, refused or excluded; the format of its weights."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.memory.winograd import WinogradDesc, weights_matrix
+from tests.generators.references.winograd import matrices
+from tests.primitives.winograd_case import Case
+
+LARGE = Case(1, 64, 64, (28, 28))
+ENGINE = dnn.Engine(isa="avx2", threads=1, machine="zen3")
+
+
+def implementation(desc: dnn.ConvolutionForward, engine: dnn.Engine = ENGINE) -> str:
+    return dnn.primitive_desc(desc, engine=engine).implementation
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
+def test_the_algorithm_decides(isa: str) -> None:
+    engine = dnn.Engine(isa=isa, threads=1)
+    assert implementation(LARGE.desc("direct"), engine) == f"direct:{isa}"
+    assert implementation(LARGE.desc("auto"), engine) == f"winograd:{isa}"
+    assert implementation(LARGE.desc("winograd"), engine) == f"winograd:{isa}"
+    default = replace(LARGE.desc(), algorithm=dnn.ConvolutionForward.__dataclass_fields__["algorithm"].default)
+    assert implementation(default, engine) == f"direct:{isa}"
+
+
+def test_auto_takes_what_is_expected_to_be_faster() -> None:
+    tiny = Case(1, 64, 64, (2, 2))
+    assert implementation(tiny.desc("auto")) == "direct:avx2"
+    pd = dnn.primitive_desc(tiny.desc("auto"), engine=ENGINE)
+    assert "direct convolution" in pd.refusals[0].reason
+    assert implementation(tiny.desc("winograd")) == "winograd:avx2"
+
+
+def test_weights_that_are_transformed_with_every_call_count() -> None:
+    case = Case(1, 512, 512, (7, 7))
+    plain = dnn.MemoryDesc(case.weights_dims, dnn.f32, "abcd")
+    assert implementation(case.desc("auto")) == "winograd:avx2"
+    assert implementation(case.desc("auto", plain)) == "pack+direct:avx2"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"strides": (2, 2), "dst": dnn.MemoryDesc((1, 64, 14, 14), dnn.f32, "any")}, "it is for dense 3x3"),
+        ({"dilations": (1, 1), "padding_l": (2, 2), "padding_r": (2, 2)}, "it is for dense 3x3"),
+        ({"weights": dnn.MemoryDesc((64, 64, 5, 5), dnn.f32, "any"), "padding_l": (2, 2), "padding_r": (2, 2)}, "5x5"),
+        ({"weights": dnn.MemoryDesc((2, 32, 32, 3, 3), dnn.f32, "any")}, "2 groups"),
+    ],
+)  # fmt: skip
+def test_demanded_where_it_does_not_apply(changes: dict[str, object], reason: str) -> None:
+    with pytest.raises(dnn.Unimplemented, match=reason):
+        dnn.primitive_desc(replace(LARGE.desc(), **changes), engine=ENGINE)  # type: ignore[arg-type]  # by name
+
+
+def test_one_axis_and_types() -> None:
+    line = dnn.ConvolutionForward(
+        *(dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((1, 8, 9), (8, 8, 3), (1, 8, 7))),
+        algorithm=dnn.Algorithm.convolution_winograd,
+    )
+    with pytest.raises(dnn.Unimplemented, match="1 spatial axes"):
+        dnn.primitive_desc(line, engine=ENGINE)
+    bytes_of_src = dnn.MemoryDesc(LARGE.src_dims, dnn.u8, "acdb")
+    with pytest.raises(dnn.Unimplemented, match="only f32"):
+        dnn.primitive_desc(replace(LARGE.desc(), src=bytes_of_src), engine=ENGINE)
+
+
+@pytest.mark.parametrize("m", [2, 4])
+@pytest.mark.parametrize(("dims", "panel"), [((21, 7, 3, 3), 16), ((8, 40, 3, 3), 8), ((50, 3, 3, 3), 24)])
+def test_a_reorder_transforms_weights(isa: str, m: int, dims: tuple[int, ...], panel: int) -> None:
+    weights = np.random.default_rng(1).standard_normal(dims).astype(np.float32)
+    desc = WinogradDesc(dims, dnn.f32, m, panel)
+    assert desc.storage.dims == (*dims[:2], m + 2, m + 2)
+    made = dnn.reorder(dnn.Memory.from_array(weights), desc)
+    wanted = dnn.Memory.from_numpy(weights, desc)
+    np.testing.assert_allclose(made.array, wanted.array, atol=8 * 2.0**-24 * np.abs(wanted.array).max())
+    assert made.padding_is_zero()
+    pd = dnn.primitive_desc(dnn.Reorder(dnn.MemoryDesc(dims, dnn.f32, "hwio"), desc))
+    pd.plan.check()
+    assert pd.implementation == "winograd:avx2"
+    np.testing.assert_allclose(weights_matrix(m), matrices(m).weights, rtol=1e-14)
+
+
+def test_packed_weights_serve_images_of_other_sizes(isa: str) -> None:
+    random = np.random.default_rng(2)
+    w = random.standard_normal((24, 16, 3, 3)).astype(np.float32)
+    packed = dnn.ops.pack_conv_weights(w, (1, 16, 20, 20), padding=1, algorithm="winograd")
+    assert isinstance(packed.desc, WinogradDesc)
+    for size in (5, 20, 33):
+        x = random.standard_normal((2, 16, size, size)).astype(np.float32)
+        for y in (dnn.ops.conv2d(x, packed, padding=1), dnn.ops.conv2d(x, w, padding=1, algorithm="winograd")):
+            np.testing.assert_allclose(y, dnn.ops.conv2d(x, w, padding=1), atol=1e-4)
+
+
+def test_what_transformed_weights_refuse() -> None:
+    desc = WinogradDesc((8, 8, 3, 3), dnn.f32, 4, 8)
+    memory = dnn.Memory(desc)
+    x, w = np.ones((1, 8, 9, 9), np.float32), np.ones((8, 8, 3, 3), np.float32)
+    calls = (
+        memory.numpy,
+        memory.view,
+        lambda: desc.offset((0, 0, 0, 0)),
+        lambda: desc.permute_axes((1, 0, 2, 3)),
+        lambda: desc.reshape((64, 9)),
+        lambda: dnn.reorder(memory, dnn.MemoryDesc(desc.dims, dnn.f32, "oihw")),
+        lambda: dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 2)),
+        lambda: WinogradDesc((8, 8, 5, 5), dnn.f32, 4, 8),
+        lambda: dnn.ops.conv2d(x, w, algorithm="fft"),  # type: ignore[arg-type]
+    )
+    for call in calls:
+        with pytest.raises(dnn.InvalidArguments):
+            call()
+    with pytest.raises(dnn.Unimplemented, match="it is for dense 3x3"):
+        dnn.ops.conv2d(np.ones((1, 8, 9, 9), np.float32), memory, stride=2)

@@ -1,0 +1,114 @@
+"""A 3x3 convolution with stride 1 to test, its answer in float64, and how far rounding may move it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+import asmdnn as dnn
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.primitives.convolution.winograd.cut import Cut
+from asmdnn.primitives.convolution.winograd.plan import prepared, with_cut
+from asmdnn.primitives.descriptor import PrimitiveDesc
+from tests.generators.references.winograd import matrices
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+UNIT_ROUNDOFF = 2.0**-24
+ROUNDINGS = 30  # of a term in the transforms of source, weights and products, for both axes
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """padding: top, left, bottom, right.  tags: of src and dst."""
+
+    mb: int
+    ic: int
+    oc: int
+    size: tuple[int, int]
+    padding: tuple[int, int, int, int] = (1, 1, 1, 1)
+    tags: tuple[str, str] = ("any", "any")
+    bias: bool = True
+
+    @property
+    def src_dims(self) -> tuple[int, ...]:
+        return (self.mb, self.ic, *self.size)
+
+    @property
+    def weights_dims(self) -> tuple[int, ...]:
+        return (self.oc, self.ic, 3, 3)
+
+    @property
+    def dst_dims(self) -> tuple[int, ...]:
+        top, left, bottom, right = self.padding
+        return (self.mb, self.oc, self.size[0] + top + bottom - 2, self.size[1] + left + right - 2)
+
+    def desc(self, algorithm: str = "winograd", weights: dnn.MemoryDesc | None = None) -> dnn.ConvolutionForward:
+        return dnn.ConvolutionForward(
+            src=dnn.MemoryDesc(self.src_dims, dnn.f32, self.tags[0]),
+            weights=weights or dnn.MemoryDesc(self.weights_dims, dnn.f32, "any"),
+            bias=dnn.MemoryDesc((self.oc,), dnn.f32, "a") if self.bias else None,
+            dst=dnn.MemoryDesc(self.dst_dims, dnn.f32, self.tags[1]),
+            padding_l=self.padding[:2],
+            padding_r=self.padding[2:],
+            algorithm=dnn.Algorithm(f"convolution_{algorithm}"),
+        )
+
+    def arrays(self) -> dict[str, Floats]:
+        random = np.random.default_rng(11)
+        dims = {"src": self.src_dims, "weights": self.weights_dims, "bias": (self.oc,), "dst": self.dst_dims}
+        return {name: random.standard_normal(shape).astype(np.float32) for name, shape in dims.items()}
+
+    def windows(self, src: Doubles, size: int) -> Doubles:
+        """Every patch of size x size that a tile of results can see, [mb, ic, rows, cols, size, size]."""
+        top, left, bottom, right = self.padding
+        padded = np.pad(src, ((0, 0), (0, 0), (top, bottom), (left, right)))
+        return np.lib.stride_tricks.sliding_window_view(padded, (size, size), axis=(2, 3))
+
+    def sums(self, arrays: dict[str, Floats]) -> Doubles:
+        """The results before post-ops."""
+        windows = self.windows(arrays["src"].astype(np.float64), 3)
+        total: Doubles = np.einsum("ncyxij,ocij->noyx", windows, arrays["weights"].astype(np.float64), optimize=True)
+        return total + arrays["bias"].astype(np.float64)[:, None, None] * self.bias
+
+    def tolerance(self, arrays: dict[str, Floats], m: int) -> Doubles:
+        """gamma(C + ROUNDINGS) times the size of all that is added to a result, tile by tile (Higham, section 3.1)."""
+        of = [np.abs(matrix) for matrix in matrices(m)]
+        rows, cols = (-(-n // m) * m for n in self.dst_dims[2:])
+        behind = [rows + 2, cols + 2]
+        top, left, _, _ = self.padding
+        inside = [min(n, room - before) for n, room, before in zip(self.size, behind, (top, left), strict=True)]
+        padded = np.zeros((self.mb, self.ic, *behind))
+        padded[:, :, top : top + inside[0], left : left + inside[1]] = np.abs(arrays["src"])[
+            :, :, : inside[0], : inside[1]
+        ]
+        tiles = np.lib.stride_tricks.sliding_window_view(padded, (m + 2, m + 2), axis=(2, 3))[:, :, ::m, ::m]
+        source = np.einsum("ai,ncyxij,bj->ncyxab", of[2], tiles, of[2], optimize=True)
+        weights = np.einsum("ai,ocij,bj->ocab", of[1], np.abs(arrays["weights"].astype(np.float64)), of[1])
+        products = np.einsum("ncyxab,ocab->noyxab", source, weights, optimize=True)
+        size = np.einsum("ia,noyxab,jb->noyixj", of[0], products, of[0], optimize=True)
+        size = size.reshape(self.mb, self.oc, rows, cols)[:, :, : self.dst_dims[2], : self.dst_dims[3]]
+        size = size + np.abs(arrays["bias"])[:, None, None]
+        terms = self.ic + ROUNDINGS
+        bound: Doubles = size * (terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF))
+        return bound
+
+
+def planned(case: Case, isa: str, cut: Cut, attr: dnn.Attr | None = None, threads: int = 1) -> PrimitiveDesc:
+    """The plan of a case with that cut, proven."""
+    desc, attr, engine = case.desc(), attr or dnn.Attr(), dnn.Engine(isa=isa, threads=threads, machine="zen3")
+    resolved, geometry = prepared(desc, engine)
+    pd = PrimitiveDesc(desc, attr, engine, with_cut(resolved, attr, engine, geometry, cut))
+    pd.plan.check()
+    return pd
+
+
+def panels_of(case: Case, isa: str, vectors: int) -> int:
+    """Panels of so many vectors."""
+    return -(-case.oc // (vectors * lanes_of(isa)))
+
+
+def memories_of(pd: PrimitiveDesc, arrays: dict[str, Floats]) -> dict[str, dnn.Memory]:
+    """dst holds NaN, so that what is not written shows."""
+    held = {**arrays, "dst": np.full_like(arrays["dst"], np.nan)}
+    return {name: dnn.Memory.from_numpy(held[name], desc) for name, desc in pd.plan.tensors.items()}
