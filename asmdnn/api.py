@@ -28,11 +28,14 @@ from asmdnn.primitives.attributes.functions import (
     where,
 )
 from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.primitives.concat.concat import Concat
+from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.engine import Engine, Stream
+from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.packing import load_pack, write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
@@ -50,6 +53,7 @@ from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
+from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
@@ -58,8 +62,10 @@ __all__ = [
     "Algorithm",
     "AsmdnnError",
     "Attr",
+    "BatchNormForward",
     "Binary",
     "BinaryForward",
+    "Concat",
     "ConvolutionForward",
     "DataType",
     "DeconvolutionForward",
@@ -69,6 +75,7 @@ __all__ = [
     "Engine",
     "GRUForward",
     "Graph",
+    "GroupNormForward",
     "InnerProductBackwardData",
     "InnerProductBackwardWeights",
     "InnerProductForward",
@@ -84,6 +91,7 @@ __all__ = [
     "Network",
     "OutOfMemory",
     "PReLU",
+    "Pad",
     "PoolingForward",
     "PostOp",
     "Primitive",
@@ -96,6 +104,7 @@ __all__ = [
     "SoftmaxForward",
     "Stream",
     "Sum",
+    "SumForward",
     "Unimplemented",
     "VanillaRNNForward",
     "absolute",

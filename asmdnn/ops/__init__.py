@@ -11,29 +11,44 @@ from asmdnn.ops.conv import (
     pack_conv_weights,
 )
 from asmdnn.ops.matmul import matmul, pack_weights
-from asmdnn.ops.normalization import layer_norm, rms_norm
+from asmdnn.ops.moves import concat, expand, pad, slice, split
+from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, rms_norm
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
+from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
 from asmdnn.ops.reduction import reduce
 from asmdnn.ops.softmax import log_softmax, softmax
+from asmdnn.ops.sum import weighted_sum
 
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
     "avg_pool",
+    "batch_norm",
+    "concat",
     "conv1d",
     "conv2d",
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "expand",
+    "group_norm",
+    "gru",
     "layer_norm",
     "log_softmax",
+    "lstm",
     "matmul",
     "max_pool",
     "pack_conv_transpose_weights",
     "pack_conv_weights",
+    "pack_recurrent",
     "pack_weights",
+    "pad",
     "reduce",
     "rms_norm",
+    "rnn",
+    "slice",
     "softmax",
+    "split",
+    "weighted_sum",
 ]

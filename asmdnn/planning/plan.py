@@ -77,9 +77,14 @@ class Plan:
         arrays = [array for phase in self.phases for array in (phase.records, phase.cycles)]
         return sum({id(array): array.nbytes for array in (*arrays, *self.constants.values())}.values())
 
+    @property
+    def shared_cycles(self) -> int:
+        """The expected cost of what threads share: of all phases but those that one runs alone."""
+        return sum(phase.total_cycles for phase in self.phases if not phase.alone)
+
     def parts(self, threads: int) -> int:
         """In how many parts so many threads share the work."""
-        return min(threads, max(phase.shares for phase in self.phases))
+        return max(1, min(threads, max(phase.shares for phase in self.phases)))
 
     def split(self, parts: int) -> list[Int64]:
         """For each phase int64[parts + 1]: the first record of every part, and the end, counted through all rounds.

@@ -88,7 +88,7 @@ class PrimitiveDesc:
     def threads(self) -> int:
         """The engine's, or one if waking a team costs more than it saves."""
         engine = self.engine
-        return engine.threads if self.plan.cycles >= engine.tuning.phases.inline_cycles else 1
+        return engine.threads if self.plan.shared_cycles >= engine.tuning.phases.inline_cycles else 1
 
     @property
     def memory_consumption(self) -> int:

@@ -15,6 +15,8 @@ FOLDERS = (
     "recurrent",
     "softmax",
     "pooling",
+    "concat",
+    "sum",
     "normalization",
     "reduction",
 )

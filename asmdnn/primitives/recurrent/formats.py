@@ -12,13 +12,15 @@ MAX_OFFSET = 2**31 - 1
 
 
 def packed_tag(desc: RecurrentForward, name: str, lanes: int) -> str:
-    """The format of weights in panels of one vector of hidden channels.
+    """The format of packed weights.
 
-    weights_layer: all gates of a panel, each with all its rows, as the panels of a product.  weights_iter: rows of all
-    gates side by side, since a step multiplies them at once; but for a GRU, whose candidate is multiplied apart.
+    weights_layer: panels of two vectors, which are what the product of all steps takes: of two gates of a vector of
+    hidden channels, or of two vectors of a gate where gates are odd.  weights_iter: panels of one vector of hidden
+    channels, with rows of all gates side by side, since a step multiplies them at once; but for a GRU, whose candidate
+    is multiplied apart.
     """
     if name == "weights_layer":
-        return f"abEdc{lanes}e"
+        return f"abEdc{2 * lanes}e" if desc.GATES % 2 else f"abEDc2d{lanes}e"
     if name == "weights_projection":
         return f"abDc{lanes}d"
     return f"abdEc{lanes}e" if isinstance(desc, GRUForward) else f"abEcd{lanes}e"

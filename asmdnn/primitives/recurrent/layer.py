@@ -42,19 +42,23 @@ class Layer:
 
     @property
     def padded(self) -> int:
-        """Hidden channels of whole vectors."""
-        return padded(self.desc.sizes.hidden, self.target.lanes)
+        """Hidden channels with those that the panels of weights_layer have as padding."""
+        width = self.target.lanes * (1 + self.desc.sizes.gates % 2)
+        return -(-self.desc.sizes.hidden // width) * width
 
     @property
     def gates(self) -> Field:
-        """x W + b: for each panel, all gates of its units."""
-        gates = self.desc.sizes.gates
-        return gates_field(self.time.dense(GATES, 4 * gates * self.padded), gates, self.target.lanes)
+        """x W + b: for a vector of units all gates, or where these are odd for two vectors, as in packed weights."""
+        gates, width = self.desc.sizes.gates, 4 * self.target.lanes
+        rows = self.time.dense(GATES, 4 * gates * self.padded)
+        if gates % 2:
+            return Field(rows, width, 2 * width, whole=True, pair_bytes=2 * gates * width)
+        return gates_field(rows, gates, self.target.lanes)
 
     def product(self) -> Product:
         """gates = x W + b, for all steps."""
         s, x, gates = self.desc.sizes, self.x, self.gates.rows
-        weights, width = self.tensors["weights_layer"], 4 * self.target.lanes
+        weights, width = self.tensors["weights_layer"], 8 * self.target.lanes  # bytes of a row of a panel
         batch, count = (1, s.rows) if s.concatenated else (s.steps, s.sequences)
         step = x.starts[1] - x.starts[0] if batch > 1 else 0
         return Product(
@@ -132,7 +136,8 @@ class Layer:
             panels, view, row = self.panels(weights, multiplied.gate), src.view(step), src.row_bytes
         else:
             panels, view, row = Panels(weights, 0, 0, 0, 0, 0), View(""), 0
-        stage = Stage(self.target.isa, cell, units, panels, row, operands)
+        pairs = tuple(field.pair for field, _ in found.values())
+        stage = Stage(self.target.isa, cell, units, panels, row, operands, pairs)
         return stage, view, {name: field.rows.view(step) for name, (field, step) in found.items()}
 
     def panels(self, name: str, gate: int) -> Panels:
@@ -142,11 +147,6 @@ class Layer:
         if name == "weights_projection":
             return Panels(name, start, s[2], 0, s[3], desc.dims[2])
         return Panels(name, start + gate * s[3], s[2], s[3], s[4], desc.dims[2])
-
-
-def padded(units: int, lanes: int) -> int:
-    """So many units in whole vectors."""
-    return -(-units // lanes) * lanes
 
 
 def gates_field(rows: Rows, gates: int, lanes: int) -> Field:

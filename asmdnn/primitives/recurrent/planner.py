@@ -88,7 +88,7 @@ class Planner:
         if bias is None:
             return
         dims = (s.layers, s.directions, s.gates, s.hidden)
-        packed = MemoryDesc(dims, f32, f"abDc{lanes}d")
+        packed = MemoryDesc(dims, f32, f"abDc{lanes * (1 + s.gates % 2)}d")
         buffer = self.assembly.room(BIAS, packed.size_bytes)
         add_reorder(self.assembly, Reordering("bias", bias.submemory(dims, (0, 0, 0, 0)), buffer, packed))
 

@@ -41,20 +41,29 @@ class Panels:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """An operand of a cell: rows, and where parts and vectors of units lie in them."""
+    """An operand of a cell: rows, and where parts and vectors of units lie in them.
+
+    pair_bytes: from a pair of vectors to the next; 0: vectors of all pairs are equally far from one another.
+    """
 
     rows: Rows
     vector_bytes: int
     part_bytes: int = 0
     whole: bool = False
+    pair_bytes: int = 0
 
     def operand(self, name: str) -> Operand:
         return Operand(name, self.rows.row_bytes, self.part_bytes, self.vector_bytes, self.whole)
 
+    @property
+    def pair(self) -> int:
+        return self.pair_bytes or 2 * self.vector_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A product and the cell behind it.  units: of a row; depth 0: there is no product."""
+    """A product and the cell behind it.  units: of a row; depth 0: there is no product.  pairs: of each operand, from a
+    pair of vectors to the next."""
 
     isa: str
     cell: Cell
@@ -62,6 +71,7 @@ class Stage:
     weights: Panels
     src_row_bytes: int
     operands: tuple[Operand, ...]
+    pairs: tuple[int, ...]
 
     @property
     def lanes(self) -> int:
@@ -70,6 +80,12 @@ class Stage:
     @property
     def panels(self) -> int:
         return -(-self.units // self.lanes)
+
+    @property
+    def known_vectors(self) -> tuple[int, ...]:
+        """How many vectors of units a tile may have: those of a pair, or more where all are equally far apart."""
+        even = all(pair == 2 * x.vector_bytes for x, pair in zip(self.operands, self.pairs, strict=True))
+        return VECTORS if even else VECTORS[:2]
 
     @property
     def weights_bytes(self) -> int:
@@ -126,20 +142,21 @@ def offsets_of(stage: Stage, first: Int64, row: Int64) -> dict[str, Int64]:
         "src": none + row * stage.src_row_bytes * bool(stage.weights.depth),
         "weights": none + (first * stage.weights.panel_bytes)[:, None] * bool(stage.weights.depth),
     }
-    for x in stage.operands:
-        offsets[x.name] = first[:, None] * x.vector_bytes + row * x.row_bytes
+    for x, pair_bytes in zip(stage.operands, stage.pairs, strict=True):
+        of_vector = first // 2 * pair_bytes + first % 2 * x.vector_bytes
+        offsets[x.name] = of_vector[:, None] + row * x.row_bytes
     return offsets
 
 
 def tiles_of(stage: Stage, runs: Runs, tuning: Tuning) -> tuple[int, list[tuple[int, int]]]:
     """Vectors of units at a time, and (first row, rows) of tiles: those that are expected to be fastest."""
-    gates = form_of(stage.cell).gates
+    gates, known = form_of(stage.cell).gates, stage.known_vectors
     if max(count for _, count in runs) == 1:
         most = min(MOST_VECTORS[stage.isa] // gates, stage.panels)
-        return max(n for n in VECTORS if n == 1 or n <= most), [(at, 1) for at, _ in runs]
+        return max(n for n in known if n == 1 or n <= most), [(at, 1) for at, _ in runs]
     blocks = BLOCKS[stage.isa]
     cuts = []
-    for vectors in (n for n in VECTORS if n * gates in blocks and (n == 1 or n <= stage.panels)):
+    for vectors in (n for n in known if n * gates in blocks and (n == 1 or n <= stage.panels)):
         columns = vectors * gates
         tiles = [x for run in runs for x in in_tiles(*run, blocks[columns])]
         step = sum(step_cycles(rows, columns, stage.lanes, tuning.phases) for _, rows in tiles)

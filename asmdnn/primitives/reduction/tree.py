@@ -31,8 +31,8 @@ class Kernels(ABC):
     """The kernels of a tree.  results: the buffers of the result, all laid out as dst; beside: a buffer laid out as dst
     that kernels read, as argument number 1 + len(results)."""
 
-    results: tuple[str, ...] = ("dst",)
-    beside: tuple[str, ...] = ()
+    results: tuple[str, ...]
+    beside: tuple[str, ...]
 
     @abstractmethod
     def first(self, chunk: "Chunk", is_last: bool) -> KernelSpec:

@@ -1,0 +1,219 @@
+"""Recurrent layers on arrays: one layer, in one direction or in both."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, packed_or_plain
+from asmdnn.ops.calls import ArrayCall, calls, layout_of
+from asmdnn.ops.packed import pack
+from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.engine import Engine, engine_key
+from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.recurrent.description import (
+    GRUForward,
+    LBRGRUForward,
+    LSTMForward,
+    RecurrentForward,
+    VanillaRNNForward,
+)
+from asmdnn.types import RNNActivation, RNNDirection, f32
+
+Kind = type[RecurrentForward]
+KINDS: dict[str, Kind] = {"rnn": VanillaRNNForward, "lstm": LSTMForward, "gru": GRUForward, "lbr_gru": LBRGRUForward}
+NEEDED = ("weights_layer", "weights_iter")
+PACKED = (*NEEDED, "weights_projection")
+KNOWN = (*PACKED, "bias", "weights_peephole")
+LEFT2RIGHT: RNNDirection = "unidirectional_left2right"
+
+find = calls.entries.get
+
+
+def rnn(
+    src: Any,
+    weights: Mapping[str, Any],
+    src_iter: Any = None,
+    *,
+    activation: RNNActivation = "tanh",
+    alpha: float = 0.0,
+    direction: RNNDirection = LEFT2RIGHT,
+    lengths: Sequence[int] = (),
+    engine: Engine | None = None,
+) -> tuple[Array, Array]:
+    """A vanilla RNN layer: (dst_layer, dst_iter).  See `lstm`; activation and alpha as in VanillaRNNForward."""
+    more = {"activation": activation, "alpha": alpha}
+    arguments = {"src_layer": src, **weights_of("rnn", weights), "src_iter": src_iter}
+    dst, h = run("rnn", arguments, direction, lengths, engine, more)
+    return dst, h
+
+
+def gru(
+    src: Any,
+    weights: Mapping[str, Any],
+    src_iter: Any = None,
+    *,
+    linear_before_reset: bool = False,
+    direction: RNNDirection = LEFT2RIGHT,
+    lengths: Sequence[int] = (),
+    engine: Engine | None = None,
+) -> tuple[Array, Array]:
+    """A GRU layer: (dst_layer, dst_iter).  See `lstm`; torch's GRU is one with linear_before_reset."""
+    cell = "lbr_gru" if linear_before_reset else "gru"
+    arguments = {"src_layer": src, **weights_of(cell, weights), "src_iter": src_iter}
+    dst, h = run(cell, arguments, direction, lengths, engine, {})
+    return dst, h
+
+
+def lstm(
+    src: Any,
+    weights: Mapping[str, Any],
+    src_iter: Any = None,
+    src_iter_c: Any = None,
+    *,
+    direction: RNNDirection = LEFT2RIGHT,
+    lengths: Sequence[int] = (),
+    engine: Engine | None = None,
+) -> tuple[Array, Array, Array]:
+    """An LSTM layer: (dst_layer, dst_iter, dst_iter_c), new f32 arrays.
+
+    src: (steps, sequences, channels), or with lengths (rows, channels), as LSTMForward has them.  weights: f32 arrays
+    by the names of LSTMForward's arguments, whose first dim, layers, is 1: what `asmdnn.recurrent` makes of torch's
+    and ONNX's; or what `pack_recurrent` made of them.  Plain ones are packed in every call.  src_iter, src_iter_c:
+    (1, directions, sequences, channels), zeros if absent.
+    Raises InvalidArguments for what does not fit, Unimplemented without AVX2.
+    """
+    arguments = {"src_layer": src, **weights_of("lstm", weights), "src_iter": src_iter, "src_iter_c": src_iter_c}
+    dst, h, c = run("lstm", arguments, direction, lengths, engine, {})
+    return dst, h, c
+
+
+def weights_of(cell: str, weights: Mapping[str, Any]) -> dict[str, Any]:
+    """The weights, which must be of names that the cell has."""
+    if not isinstance(weights, Mapping):
+        raise InvalidArguments(f"weights must map names to arrays, not {shown(weights)}")
+    known = KNOWN if cell == "lstm" else (*NEEDED, "bias")
+    for name in weights:
+        if name not in known:
+            raise InvalidArguments(f"weights has {shown(name)}, of {cell} it may have {', '.join(known)}")
+    for name in NEEDED:
+        if name not in weights:
+            raise InvalidArguments(f"weights has no {name}, it must have {' and '.join(NEEDED)}")
+    return dict(weights)
+
+
+def run(
+    cell: str,
+    arguments: Mapping[str, Any],
+    direction: RNNDirection,
+    lengths: Sequence[int],
+    engine: Engine | None,
+    more: Mapping[str, Any],
+) -> list[Array]:
+    """dst_layer and the last states, of arguments that may be None.  Raises InvalidArguments."""
+    given = {name: packed_or_plain(name, value) for name, value in arguments.items() if value is not None}
+    arrays: list[AnyArray] = [array for array, _ in given.values()]
+    try:
+        steps = tuple(lengths)
+    except TypeError:
+        raise InvalidArguments(f"lengths must be a sequence of integers, not {shown(lengths)}") from None
+    layouts = tuple((name, layout) for name, (_, layout) in given.items())
+    key = (cell, layouts, direction, steps, tuple(more.items()), engine_key(engine))
+    try:
+        call = find(key)
+    except TypeError:  # something that cannot be hashed, which the description will name
+        call = None
+    if not isinstance(call, RecurrentCall):
+        call = prepare(KINDS[cell], arguments, given, {"direction": direction, "lengths": steps, **more}, engine)
+        calls.put(key, call)
+    states = [np.empty(desc.dims, F32) for desc in call.more]
+    dst = call([*arrays, *states])
+    return [dst, *states]
+
+
+class RecurrentCall(ArrayCall):
+    """A call whose last arrays but for the destination are the last states; more: their descs."""
+
+    __slots__ = ("more",)
+
+    more: tuple[MemoryDesc, ...]
+
+
+def prepare(
+    kind: Kind,
+    arguments: Mapping[str, Any],
+    given: Mapping[str, tuple[AnyArray, object]],
+    more: Mapping[str, Any],
+    engine: Engine | None,
+) -> RecurrentCall:
+    """The call for arguments of these shapes and strides.  Raises InvalidArguments, Unimplemented."""
+    descs, copied = dict[str, MemoryDesc](), []
+    for i, (name, (array, _)) in enumerate(given.items()):
+        value = arguments[name]
+        descs[name], is_copied = (value.desc, False) if type(value) is Memory else layout_of(name, array)
+        copied += [i] * is_copied
+    inputs = tuple(descs)
+    outputs = outputs_of(kind, descs, more)
+    fields: dict[str, Any] = {**descs, **outputs, **more}
+    desc = kind(**fields)
+    dst, *states = outputs.values()
+    names = [*inputs, *[name for name in outputs if name != "dst_layer"], "dst_layer"]
+    primitive = Primitive(primitive_desc(desc, engine=engine))
+    call = RecurrentCall(primitive, names, names, [*descs.values(), *states, dst], copied)
+    call.more = tuple(states)
+    return call
+
+
+def outputs_of(kind: Kind, descs: Mapping[str, MemoryDesc], more: Mapping[str, Any]) -> dict[str, MemoryDesc]:
+    """dst_layer and the last states, dense."""
+    weights, src, projection = descs["weights_layer"], descs["src_layer"], descs.get("weights_projection")
+    if weights.ndims != 5 or not 2 <= src.ndims <= 3:
+        raise InvalidArguments(f"weights_layer has dims {weights.dims}, src {src.dims}: they must have 5, and 2 or 3")
+    layers, directions, _, _, hidden = weights.dims
+    out = projection.dims[-1] if projection is not None else hidden
+    sequences = len(more["lengths"]) if src.ndims == 2 else src.dims[1]
+    found = {
+        "dst_layer": (*src.dims[:-1], out * (2 if more["direction"] == "bidirectional_concat" else 1)),
+        "dst_iter": (layers, directions, sequences, out),
+    }
+    found |= {"dst_iter_c": (layers, directions, sequences, hidden)} if kind is LSTMForward else {}
+    return {name: MemoryDesc(dims, f32, LETTERS[: len(dims)]) for name, dims in found.items()}
+
+
+def pack_recurrent(cell: str, weights: Mapping[str, Any], engine: Engine | None = None) -> dict[str, Any]:
+    """The weights of a cell, "rnn", "lstm", "gru" or "lbr_gru", for `rnn`, `lstm` and `gru` to use without packing.
+
+    weights_layer, weights_iter and weights_projection become memories, which can be saved and mapped back as
+    `pack_weights` says; the rest stays.  Whoever changes the arrays packs them again.  Raises InvalidArguments.
+    """
+    if not isinstance(cell, str) or cell not in KINDS:
+        raise InvalidArguments(f"cell must be one of {', '.join(KINDS)}, not {shown(cell)}")
+    plain = {name: value for name, value in weights_of(cell, weights).items() if value is not None}
+    arrays = {name: as_f32(name, value) for name, value in plain.items() if name in PACKED}
+    dims = {name: array.shape for name, array in arrays.items()}
+    wanted: dict[str, MemoryDesc] = {}
+
+    def desc_of(name: str) -> MemoryDesc:
+        if not wanted:
+            wanted.update(packed_formats(KINDS[cell], dims, engine))
+        return wanted[name]
+
+    for name, array in arrays.items():
+        key = ("pack_recurrent", cell, name, array.shape, array.strides, engine_key(engine))
+        plain[name] = pack(name, array, key, lambda name=name: desc_of(name), engine)  # type: ignore[misc]
+    return plain
+
+
+def packed_formats(kind: Kind, dims: Mapping[str, tuple[int, ...]], engine: Engine | None) -> dict[str, MemoryDesc]:
+    """The formats that a layer of these weights chooses; they are the same for any number of steps and sequences."""
+    descs = {name: MemoryDesc(size, f32, "any") for name, size in dims.items()}
+    if len(dims["weights_layer"]) != 5:
+        raise InvalidArguments(f"weights_layer has dims {dims['weights_layer']}, it must have 5")
+    _, directions, src, _, _ = dims["weights_layer"]
+    descs["src_layer"] = MemoryDesc((1, 1, src), f32, "abc")
+    more = {"direction": LEFT2RIGHT if directions == 1 else "bidirectional_concat", "lengths": ()}
+    fields: dict[str, Any] = {**descs, "dst_layer": outputs_of(kind, descs, more)["dst_layer"], **more}
+    return dict(primitive_desc(kind(**fields), engine=engine).plan.tensors)

@@ -1,0 +1,102 @@
+"""Recurrent layers on arrays: the numbers of the primitives, with plain and packed weights; and what is refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.primitives.recurrent_case import CONCAT, Array, answer, data_of, describe, f32
+
+OPS: tuple[tuple[str, type, Callable[..., Any], dict[str, Any]], ...] = (
+    ("rnn", dnn.VanillaRNNForward, dnn.ops.rnn, {"activation": "tanh"}),
+    ("lstm", dnn.LSTMForward, dnn.ops.lstm, {}),
+    ("gru", dnn.GRUForward, dnn.ops.gru, {}),
+    ("lbr_gru", dnn.LBRGRUForward, dnn.ops.gru, {"linear_before_reset": True}),
+)
+
+
+def of_weights(data: dict[str, Array]) -> dict[str, Array]:
+    return {name: array for name, array in data.items() if name.startswith("weights") or name == "bias"}
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("cell", "kind", "function", "more"), OPS, ids=[op[0] for op in OPS])
+def test_numbers(cell: str, kind: type, function: Callable[..., Any], more: dict[str, Any]) -> None:
+    """With states and without, both directions; sequences of different lengths, padded and concatenated."""
+    lengths = (4, 2, 1)
+    of_kind: dict[str, Any] = {"activation": "tanh"} if cell == "rnn" else {}
+    for states, steps in ((True, ()), (False, lengths)):
+        desc = describe(kind, (4, 3, 5, 11), 1, CONCAT, states, lengths=steps, **of_kind)
+        data = data_of(desc)
+        first = [data[name] for name in ("src_iter", "src_iter_c") if states and name in data]
+        for weights in (of_weights(data), dnn.ops.pack_recurrent(cell, of_weights(data))):
+            found = function(data["src_layer"], weights, *first, direction=CONCAT, lengths=list(steps), **more)
+            names = ("dst_layer", "dst_iter", "dst_iter_c")
+            wanted = answer(desc, data)
+            for name, array in zip(names, found, strict=False):
+                if name in wanted:
+                    assert (np.abs(array - wanted[name].value) <= wanted[name].bound).all()
+    counts = [sum(n > t for n in lengths) for t in range(4)]
+    rows = np.concatenate([data["src_layer"][t, :n] for t, n in enumerate(counts)])
+    together = function(rows, weights, direction=CONCAT, lengths=lengths, **more)[0]
+    np.testing.assert_allclose(together, np.concatenate([found[0][t, :n] for t, n in enumerate(counts)]), atol=1e-6)
+
+
+@pytest.mark.isa("avx2")
+def test_packed_weights_can_be_saved(tmp_path: Any) -> None:
+    data = data_of(describe(dnn.LSTMForward, (2, 1, 5, 9), bias=False))
+    packed = dnn.ops.pack_recurrent("lstm", of_weights(data))
+    wanted = dnn.ops.lstm(data["src_layer"], packed)[0]
+    for name in ("weights_layer", "weights_iter"):
+        packed[name].array.tofile(tmp_path / name)
+        mapped = np.memmap(tmp_path / name, np.float32, "r")
+        packed[name] = dnn.Memory(packed[name].desc, mapped, padding_is_zero=True)
+    np.testing.assert_array_equal(dnn.ops.lstm(data["src_layer"], packed)[0], wanted)
+
+
+@pytest.mark.isa("avx2")
+def test_packed_weights_are_not_packed_again() -> None:
+    """A plan for packed weights has no phase that moves them; one for plain weights has two, one for each."""
+    desc = describe(dnn.LSTMForward, (5, 2, 16, 16))
+    plan = dnn.primitive_desc(desc).plan
+    plain = dnn.primitive_desc(
+        describe(dnn.LSTMForward, (5, 2, 16, 16)).with_formats(
+            {name: f32(desc.tensors()[name].dims, "ldigo") for name in ("weights_layer", "weights_iter")}
+        )
+    ).plan
+    moved = [
+        [view.buffer for phase in x.phases if not phase.kernels[0].name.startswith(("recurrent", "matmul", "outer"))
+         for view in phase.arguments[:1] if view.buffer.startswith("weights")]
+        for x in (plan, plain)
+    ]  # fmt: skip
+    assert moved == [[], ["weights_layer", "weights_iter"]]
+
+
+SRC = np.zeros((2, 3, 4), np.float32)
+WEIGHTS = {
+    "weights_layer": np.zeros((1, 1, 4, 4, 5), np.float32),
+    "weights_iter": np.zeros((1, 1, 5, 4, 5), np.float32),
+}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dnn.ops.lstm(SRC, 5), "weights must map names to arrays, not 5"),  # type: ignore[arg-type]
+        (lambda: dnn.ops.lstm(SRC, {}), "weights has no weights_layer"),
+        (lambda: dnn.ops.lstm(SRC, {**WEIGHTS, "w": 3}), "weights has 'w', of lstm it may have weights_layer"),
+        (lambda: dnn.ops.gru(SRC, {**WEIGHTS, "weights_peephole": SRC}), "weights has 'weights_peephole', of gru"),
+        (lambda: dnn.ops.gru(SRC, WEIGHTS), r"weights_layer has dims\[3\] of 4, the cell has 3 gates"),
+        (lambda: dnn.ops.lstm(SRC[0, 0], WEIGHTS), "they must have 5, and 2 or 3"),
+        (lambda: dnn.ops.lstm(SRC.astype(float), WEIGHTS), "src_layer has dtype float64"),
+        (lambda: dnn.ops.lstm(SRC, WEIGHTS, lengths=3), "lengths must be a sequence of integers, not 3"),  # type: ignore[arg-type]
+        (lambda: dnn.ops.lstm(SRC, WEIGHTS, lengths=[1, 2, 3]), "lengths has a 3, src_layer has 2 steps"),
+        (lambda: dnn.ops.lstm(SRC, WEIGHTS, direction=[]), "direction must be one of"),  # type: ignore[arg-type]
+        (lambda: dnn.ops.pack_recurrent("x", WEIGHTS), "cell must be one of rnn, lstm, gru, lbr_gru, not 'x'"),
+    ],
+)
+def test_bad_arguments(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        call()
