@@ -47,6 +47,12 @@ from asmdnn.primitives.products.inner_product import (
 )
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
+from asmdnn.primitives.recurrent.backward_description import (
+    GRUBackward,
+    LBRGRUBackward,
+    LSTMBackward,
+    VanillaRNNBackward,
+)
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
@@ -73,6 +79,7 @@ __all__ = [
     "EltwiseBackward",
     "EltwiseForward",
     "Engine",
+    "GRUBackward",
     "GRUForward",
     "Graph",
     "GroupNormForward",
@@ -80,7 +87,9 @@ __all__ = [
     "InnerProductBackwardWeights",
     "InnerProductForward",
     "InvalidArguments",
+    "LBRGRUBackward",
     "LBRGRUForward",
+    "LSTMBackward",
     "LSTMForward",
     "LayerNormForward",
     "MatMul",
@@ -106,6 +115,7 @@ __all__ = [
     "Sum",
     "SumForward",
     "Unimplemented",
+    "VanillaRNNBackward",
     "VanillaRNNForward",
     "absolute",
     "bf16",

@@ -101,6 +101,7 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("--attr-scales=wei:4096",), "has the policy '4096': policies are common, per_dim_0, "),
         (("--attr-scales=wei:common",), "has 'wei:common' without a value"),
         (("--attr-scratchpad=mine",), "--attr-scratchpad=mine: must be one of library, user"),
+        (("--attr-denormals=on",), "--attr-denormals=on: must be one of default, flush, keep"),
         (("--attr-deterministic=2",), "--attr-deterministic=2: must be one of true, false"),
         (("--attr-points=src:common:1",), "no such option; did you mean --attr-post-ops="),
         (("--frobnicate=1",), "no such option; options are --mode"),

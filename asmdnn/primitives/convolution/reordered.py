@@ -1,12 +1,11 @@
 """Direct convolution between reorders, for formats that its kernels do not read: channels that lie far apart, plain
 weights.  Each implementation brings some of the tensors into the formats that direct convolution likes best."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
@@ -14,7 +13,7 @@ from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionForward, Desc
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.primitives.reorder import copies
 
 BETWEEN_REORDERS = (  # what is brought into the formats that the kernels like, best first
     ("reorder", ("src", "dst")),
@@ -66,37 +65,12 @@ def between_reorders(
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
     inner = planned(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)
-    formats = {role: given[role] for role in roles if not given[role].is_any}
-    moved = [role for role, desc in formats.items() if desc != inner.tensors[role] and desc.nelems()]
-    if "weights" in roles and "weights" not in moved:
+    passed = {role: given[role] for role in roles if not given[role].is_any}
+    if "weights" in roles and passed.get("weights", inner.tensors["weights"]) == inner.tensors["weights"]:
         raise Refused("weights need not be packed")
-    before, after = [], []
-    for role in moved:
-        if role != "dst" or attr.reads_dst():
-            before.append(Reordering(role, given[role], f"blocked {role}", inner.tensors[role]))
-        if role == "dst":
-            after.append(Reordering(f"blocked {role}", inner.tensors[role], role, given[role]))
-    return assemble(Assembly(engine.tuning), name, inner, {**inner.tensors, **formats}, before, after)
+    reads = ("dst",) if attr.reads_dst() else ()
+    return replace(copies.between_reorders(inner, passed, engine.tuning, reads), implementation=name)
 
 
 def any_format(desc: MemoryDesc) -> MemoryDesc:
     return MemoryDesc(desc.dims, desc.dtype, "any")
-
-
-def assemble(
-    assembly: Assembly,
-    name: str,
-    inner: Plan,
-    tensors: Mapping[str, MemoryDesc],
-    before: Sequence[Reordering],
-    after: Sequence[Reordering],
-) -> Plan:
-    """One plan of all reorders and the convolution, a phase each."""
-    moved = {role: desc for role, desc in inner.tensors.items() if tensors[role] != desc and desc.nelems()}
-    for step in before:
-        add_reorder(assembly, step)
-    assembly.add_plan(inner, {role: View(f"blocked {role}") for role in moved})
-    assembly.scratch |= {f"blocked {role}": desc.size_bytes for role, desc in moved.items()}
-    for step in after:
-        add_reorder(assembly, step)
-    return assembly.plan(name, tensors, inner.outputs)
