@@ -223,6 +223,8 @@ class RecurrentTuning:
     function_cycles: int = 12  # of a gate of a vector of units, behind the products
     alone_cycles: int = 3000  # a phase that takes fewer is over before a second thread has come
     ahead_bytes: int = 1 << 20  # fewer weights stay in L2, or come from L3 in time
+    gradient_elements: int = 512  # of a record of a gradient: a step has few, and threads share them
+    gradient_rate: int = 2  # operations on vectors in a cycle
 
 
 @dataclass(frozen=True, slots=True)
