@@ -147,9 +147,10 @@ class Steps:
             if place.desc != plan.tensors[argument]:
                 raise InvalidArguments(f"{label}: {argument} lies as {place.desc}, not as {plan.tensors[argument]}")
         for argument, name in results.items():
-            made = Place(self.buffer(name, plan.tensors[argument]), plan.tensors[argument])
+            made = Place(self.buffer(name or f"{argument} of {label}", plan.tensors[argument]), plan.tensors[argument])
             buffers[argument] = made.buffer
-            self.define(name, made)
+            if name in self.graph.values:
+                self.define(name, made)
         (result,) = list(results.values())[:1]
         self.steps.append(Step(label, pd, buffers, tuple(nodes), result))
 
