@@ -117,3 +117,24 @@ def test_recurrent_layers(op: str, gates: int, attributes: dict[str, Any], direc
 def test_windows_of_the_other_level(make: Make) -> None:
     net = built(make, (2, 3, 9, 8), "avx512_core")
     net.check()
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("images", [1, 2])
+@pytest.mark.parametrize("channels", [(16, 24), (16, 12), (12, 16)])
+def test_concatenated_branches(images: int, channels: tuple[int, int]) -> None:
+    """Of one image, branches write where they belong; of several, or where blocks would be cut, they are copied."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        one, two = (g.apply("Relu", g.apply("Conv", x, random(c, 3, 1, 1))) for c in channels)
+        both = g.apply("Concat", one, two, axis=1)
+        more = g.apply("Concat", both, g.apply("Conv", one, random(8, channels[0], 1, 1)), axis=1)
+        return g.apply("Conv", more, random(8, sum(channels) + 8, 1, 1)), two
+
+    net = built(make, (images, 3, 6, 7))
+    net.check()
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    inner = [step for step in segment.steps if step.is_reorder and not step.buffers["dst"].startswith("result ")]
+    assert bool(inner) == (images > 1 or channels != (16, 24))
+    check_values(net, {"x": random(images, 3, 6, 7)})
