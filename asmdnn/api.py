@@ -28,7 +28,9 @@ from asmdnn.primitives.attributes.functions import (
     where,
 )
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.concat.concat import Concat
+from asmdnn.primitives.concat.pad import Pad
+from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
@@ -45,12 +47,19 @@ from asmdnn.primitives.products.inner_product import (
 )
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
+from asmdnn.primitives.recurrent.backward_description import (
+    GRUBackward,
+    LBRGRUBackward,
+    LSTMBackward,
+    VanillaRNNBackward,
+)
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
+from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
@@ -62,12 +71,15 @@ __all__ = [
     "BatchNormForward",
     "Binary",
     "BinaryForward",
+    "Concat",
     "ConvolutionForward",
     "DataType",
+    "DeconvolutionForward",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",
     "Engine",
+    "GRUBackward",
     "GRUForward",
     "Graph",
     "GroupNormForward",
@@ -75,7 +87,9 @@ __all__ = [
     "InnerProductBackwardWeights",
     "InnerProductForward",
     "InvalidArguments",
+    "LBRGRUBackward",
     "LBRGRUForward",
+    "LSTMBackward",
     "LSTMForward",
     "LayerNormForward",
     "MatMul",
@@ -86,6 +100,7 @@ __all__ = [
     "Network",
     "OutOfMemory",
     "PReLU",
+    "Pad",
     "PoolingForward",
     "PostOp",
     "Primitive",
@@ -98,7 +113,9 @@ __all__ = [
     "SoftmaxForward",
     "Stream",
     "Sum",
+    "SumForward",
     "Unimplemented",
+    "VanillaRNNBackward",
     "VanillaRNNForward",
     "absolute",
     "bf16",

@@ -7,6 +7,7 @@ from asmdnn.primitives.kind import Kind
 
 FOLDERS = (
     "convolution",
+    "deconvolution",
     "products",
     "elementwise",
     "reorder",
@@ -14,6 +15,8 @@ FOLDERS = (
     "recurrent",
     "softmax",
     "pooling",
+    "concat",
+    "sum",
     "normalization",
     "reduction",
 )

@@ -126,6 +126,10 @@ class OnednnPrimitive:
     def dims(self, sizes: Sequence[int]) -> Any:
         return ffi.new("dim[]", list(sizes))
 
+    def handles(self, descs: Sequence[Any]) -> Any:
+        """An array of them, as functions of several sources take it."""
+        return ffi.new("handle[]", list(descs))
+
     def layout(self, desc: dnn.MemoryDesc) -> Any:
         """A memory descriptor: any, plain strides, or one of the blocked tags that oneDNN has."""
         lib, size, dtype = self.lib, self.dims(desc.dims), DATA_TYPES[desc.dtype.name]
