@@ -138,3 +138,27 @@ def test_concatenated_branches(images: int, channels: tuple[int, int]) -> None:
     inner = [step for step in segment.steps if step.is_reorder and not step.buffers["dst"].startswith("result ")]
     assert bool(inner) == (images > 1 or channels != (16, 24))
     check_values(net, {"x": random(images, 3, 6, 7)})
+
+
+MOVES: list[Make] = [
+    lambda g, x: g.apply("ConvTranspose", x, random(3, 8, 2, 2), random(8), strides=(2, 2)),
+    lambda g, x: g.apply("Relu", g.apply("ConvTranspose", stem(g, x), random(16, 4, 3, 3), pads=(1, 0, 1, 0))),
+    lambda g, x: g.apply(
+        "ConvTranspose", stem(g, x), random(16, 2, 3, 3), strides=(2, 2), output_padding=(1, 0), group=2
+    ),
+    lambda g, x: g.apply("Pad", x, np.array([0, 0, 1, 2, 0, 1, 0, 3])),
+    lambda g, x: g.apply("Pad", x, np.array([0, 0, -1, 2, 0, 0, 2, -3]), 0.5),
+    lambda g, x: g.apply("Pad", x, np.array([1, 2, 2, 1]), None, np.array([-1, 2]), mode="reflect"),
+    lambda g, x: g.apply("Pad", x, np.array([0, 0, 1, 2, 0, 1, 0, 3]), mode="edge"),
+    lambda g, x: g.apply("Gather", x, np.array(1), axis=1) * 2.0,
+    lambda g, x: g.apply("Gather", x, np.array([1, 3, 5]), axis=2) + 1.0,
+    lambda g, x: g.apply("Gather", x, np.array([-1])),
+]
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("number", range(len(MOVES)))
+def test_moves(number: int) -> None:
+    net = built(MOVES[number], (2, 3, 9, 8))
+    net.check()
+    check_values(net, {"x": random(2, 3, 9, 8)})

@@ -58,6 +58,24 @@ def lower_split(steps: Steps, group: Group) -> None:
         alias(steps, x, name, lambda desc, ranges=ranges: cut(desc, ranges))  # type: ignore[misc]
 
 
+def lower_gather(steps: Steps, group: Group) -> None:
+    """Of constant indices at equal distances: a sub-memory."""
+    node = group.main
+    assert node is not None
+    x, name = node.inputs
+    indices, dims = steps.value(name).data, steps.shape(x)
+    if indices is None:
+        raise Refused(f"its indices {name} are no constant")
+    axis = normal(node.get("axis", 0), len(dims))
+    found = np.where(indices < 0, indices + dims[axis], indices).ravel()
+    step = int(found[1] - found[0]) if len(found) > 1 else 1
+    if not len(found) or step < 1 or (np.diff(found) != step).any():
+        raise Refused("its indices are not at equal distances")
+    taken = range(int(found[0]), int(found[-1]) + 1, step)
+    ranges = [taken if i == axis else range(n) for i, n in enumerate(dims)]
+    alias(steps, x, group.result, lambda desc: cut(desc, ranges).reshape(steps.shape(group.result) or (1,)))
+
+
 def lower_expand(steps: Steps, group: Group) -> None:
     """Strides of 0."""
     node = group.main
@@ -136,6 +154,7 @@ LOWERINGS = {
     "Transpose": lower_transpose,
     "Slice": lower_slice,
     "Split": lower_split,
+    "Gather": lower_gather,
     "Expand": lower_expand,
     "Concat": lower_concat,
 }
