@@ -9,6 +9,7 @@ from asmdnn.network.building import Graph
 from asmdnn.network.network import Network, load_onnx
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
+from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.attributes.functions import (
     absolute,
@@ -30,7 +31,7 @@ from asmdnn.primitives.attributes.functions import (
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
-from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
@@ -67,6 +68,7 @@ __all__ = [
     "AdaptivePooling",
     "Algorithm",
     "AsmdnnError",
+    "AttentionForward",
     "Attr",
     "BatchNormForward",
     "Binary",
@@ -74,6 +76,7 @@ __all__ = [
     "Concat",
     "ConvolutionForward",
     "DataType",
+    "DeconvolutionForward",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",
