@@ -51,6 +51,7 @@ from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, L
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
+from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.sum.sum import SumForward
@@ -99,6 +100,7 @@ __all__ = [
     "ReductionForward",
     "Refusal",
     "Reorder",
+    "ResamplingForward",
     "Shuffle",
     "SoftmaxForward",
     "Stream",

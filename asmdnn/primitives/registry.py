@@ -15,6 +15,7 @@ FOLDERS = (
     "softmax",
     "pooling",
     "concat",
+    "resampling",
     "sum",
     "normalization",
     "reduction",
