@@ -22,14 +22,14 @@ from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.phase import View, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
-from asmdnn.primitives.elementwise.loops import Box, Loop
-from asmdnn.primitives.elementwise.schedule import Request, check_tensors, cut_loop, phases_of, schedule
+from asmdnn.primitives.elementwise.schedule import Request, check_tensors, phases_of, schedule
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like, row_major
 from asmdnn.primitives.implementation import implementation
