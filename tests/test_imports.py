@@ -59,6 +59,7 @@ MAY_IMPORT = {
         "types",
         "environment",
         "memory",
+        "network",
         "isa",
         "jit",
         "generators",
