@@ -18,6 +18,7 @@ from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, m
 from asmdnn.ops.prelu import prelu
 from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
 from asmdnn.ops.reduction import reduce
+from asmdnn.ops.resampling import resize
 from asmdnn.ops.softmax import log_softmax, softmax
 from asmdnn.ops.sum import weighted_sum
 
@@ -49,6 +50,7 @@ __all__ = [
     "pad",
     "prelu",
     "reduce",
+    "resize",
     "rms_norm",
     "rnn",
     "slice",
