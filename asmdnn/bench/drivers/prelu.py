@@ -63,8 +63,8 @@ class PreluWork(Work[TensorData]):
         arrays = {name: random.uniform(-2, 2, desc.dims).astype(np.float32) for name, desc in self.descs.items()}
         arrays["dst"] = poison(self.descs["dst"].dims, dnn.f32)
         if self.attr.reads_dst():
-            arrays["dst"] = arrays["src"] if self.in_place else random.uniform(-1, 1, arrays["src"].shape)
-            arrays["dst"] = arrays["dst"].astype(np.float32)
+            fresh = random.uniform(-1, 1, arrays["src"].shape).astype(np.float32)
+            arrays["dst"] = arrays["src"] if self.in_place else fresh
         return TensorData({**arrays, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
