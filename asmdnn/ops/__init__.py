@@ -1,5 +1,6 @@
 """Operations on arrays, for callers who do not care for formats: planned once for every shape, then only executed."""
 
+from asmdnn.ops.attention import attention
 from asmdnn.ops.conv import (
     conv1d,
     conv2d,
@@ -22,6 +23,7 @@ from asmdnn.ops.sum import weighted_sum
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
+    "attention",
     "avg_pool",
     "batch_norm",
     "concat",

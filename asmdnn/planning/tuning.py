@@ -217,6 +217,15 @@ class ReductionTuning:
 
 
 @dataclass(frozen=True, slots=True)
+class AttentionTuning:
+    """Of attention."""
+
+    scores_share: int = 2  # of L2, for the scores of a block of rows
+    most_rows: int = 128  # of a block: more do not fit L2 with long rows, and balance threads worse
+    least_rows: int = 32  # fewer read each packed key and value too often
+
+
+@dataclass(frozen=True, slots=True)
 class RecurrentTuning:
     """Of recurrent layers."""
 
@@ -240,6 +249,7 @@ class Tuning:
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
     normalization: NormalizationTuning = field(default_factory=NormalizationTuning)
     reduction: ReductionTuning = field(default_factory=ReductionTuning)
+    attention: AttentionTuning = field(default_factory=AttentionTuning)
     recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
 
     def __post_init__(self) -> None:

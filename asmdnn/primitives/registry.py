@@ -19,6 +19,7 @@ FOLDERS = (
     "sum",
     "normalization",
     "reduction",
+    "attention",
 )
 KINDS: dict[type, Kind] = {
     kind.description: kind for folder in FOLDERS for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
