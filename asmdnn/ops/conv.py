@@ -60,12 +60,7 @@ def conv2d(
     if out is not None:
         target = out if type(out) is np.ndarray and out.dtype is F32 else output("out", out)
         where = (target.shape, target.strides)
-    # As they are given if they are plain integers, which True and 1.0 are not, though equal to one.
-    stride = stride if type(stride) is int else pair("stride", stride, 1)
-    padding = padding if type(padding) is int else pads(padding)
-    dilation = dilation if type(dilation) is int else pair("dilation", dilation, 1)
-    chain = chain_of(post_ops)
-    window = (stride, padding, dilation)
+    chain, window = chain_of(post_ops), window_of(stride, padding, dilation)
     key = ("conv2d", image.shape, image.strides, second, third, where, window, chain, algorithm, engine_key(engine))
     try:
         call = find(key)
@@ -77,6 +72,15 @@ def conv2d(
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
     return result if out is None else out
+
+
+def window_of(stride: Any, padding: Any, dilation: Any) -> tuple[Any, Any, Any]:
+    """As they are given if they are plain integers, which True and 1.0 are not, though equal to one."""
+    return (
+        stride if type(stride) is int else pair("stride", stride, 1),
+        padding if type(padding) is int else pads(padding),
+        dilation if type(dilation) is int else pair("dilation", dilation, 1),
+    )
 
 
 def prepare(
