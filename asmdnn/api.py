@@ -9,6 +9,7 @@ from asmdnn.network.building import Graph
 from asmdnn.network.network import Network, load_onnx
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
+from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.attributes.functions import (
     absolute,
@@ -30,7 +31,7 @@ from asmdnn.primitives.attributes.functions import (
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
-from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
@@ -47,6 +48,12 @@ from asmdnn.primitives.products.inner_product import (
 )
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
+from asmdnn.primitives.recurrent.backward_description import (
+    GRUBackward,
+    LBRGRUBackward,
+    LSTMBackward,
+    VanillaRNNBackward,
+)
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
@@ -61,6 +68,7 @@ __all__ = [
     "AdaptivePooling",
     "Algorithm",
     "AsmdnnError",
+    "AttentionForward",
     "Attr",
     "BatchNormForward",
     "Binary",
@@ -68,10 +76,12 @@ __all__ = [
     "Concat",
     "ConvolutionForward",
     "DataType",
+    "DeconvolutionForward",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",
     "Engine",
+    "GRUBackward",
     "GRUForward",
     "Graph",
     "GroupNormForward",
@@ -79,7 +89,9 @@ __all__ = [
     "InnerProductBackwardWeights",
     "InnerProductForward",
     "InvalidArguments",
+    "LBRGRUBackward",
     "LBRGRUForward",
+    "LSTMBackward",
     "LSTMForward",
     "LayerNormForward",
     "MatMul",
@@ -105,6 +117,7 @@ __all__ = [
     "Sum",
     "SumForward",
     "Unimplemented",
+    "VanillaRNNBackward",
     "VanillaRNNForward",
     "absolute",
     "bf16",

@@ -1,6 +1,16 @@
 """Operations on arrays, for callers who do not care for formats: planned once for every shape, then only executed."""
 
-from asmdnn.ops.conv import conv2d, pack_conv_weights
+from asmdnn.ops.attention import attention
+from asmdnn.ops.conv import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    pack_conv_transpose_weights,
+    pack_conv_weights,
+)
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.moves import concat, expand, pad, slice, split
 from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, rms_norm
@@ -13,10 +23,16 @@ from asmdnn.ops.sum import weighted_sum
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
+    "attention",
     "avg_pool",
     "batch_norm",
     "concat",
+    "conv1d",
     "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "expand",
     "group_norm",
     "gru",
@@ -25,6 +41,7 @@ __all__ = [
     "lstm",
     "matmul",
     "max_pool",
+    "pack_conv_transpose_weights",
     "pack_conv_weights",
     "pack_recurrent",
     "pack_weights",

@@ -168,6 +168,16 @@ def test_a_local_file_comes_before_a_set_of_that_name(tmp_path: Path) -> None:
         ("resnet_50_network", 53, 53, 3.858e9 - 2.048e6),
         ("mobilenet_v1", 19, 27, 569e6 - 1.024e6),
         ("vgg_16", 9, 13, 15.47e9 - 123.6e6),
+        ("mobilenet_v2", 30, 52, 300.8e6 - 1.28e6),
+        ("mobilenet_v3", 34, 46, 212.6e6),  # and squeeze-and-excite, and layers behind the pool
+        ("efficientnet_b0", 32, 49, 385.8e6 - 1.28e6 - 0.65e6),  # less squeeze-and-excite
+        ("pp_lcnet", 19, 27, 153.6e6),
+        ("resnext50_32x4d", 24, 53, 4.230e9 - 2.048e6),
+        ("shufflenet_v1_g3", 19, 49, 136.5e6),
+        ("regnet_x_400mf", 20, 71, 413.4e6),
+        ("regnet_x_3_2gf", 21, 80, 3.1766e9 - 1.008e6),
+        ("convnext_tiny", 16, 58, 4.456e9 - 0.768e6),
+        ("c3d", 7, 8, 38.5e9),
     ],
 )
 def test_problem_sets(name: str, shapes: int, convolutions: int, multiplications: float) -> None:
@@ -190,6 +200,12 @@ def test_the_network_and_its_shapes_agree() -> None:
     assert endings.count(chain("sum+relu")) == 16
     assert endings.count(()) == 4
     assert endings.count(chain("relu")) == 33
+
+
+def test_the_set_of_winograd_is_for_it() -> None:
+    cases = read("--batch=winograd")
+    assert len(cases) == 16
+    assert all(case.problem.is_dense_3x3 for case in cases)
 
 
 @pytest.mark.parametrize("name", batch_files.problem_sets())

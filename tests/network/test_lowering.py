@@ -117,3 +117,48 @@ def test_recurrent_layers(op: str, gates: int, attributes: dict[str, Any], direc
 def test_windows_of_the_other_level(make: Make) -> None:
     net = built(make, (2, 3, 9, 8), "avx512_core")
     net.check()
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("images", [1, 2])
+@pytest.mark.parametrize("channels", [(16, 24), (16, 12), (12, 16)])
+def test_concatenated_branches(images: int, channels: tuple[int, int]) -> None:
+    """Of one image, branches write where they belong; of several, or where blocks would be cut, they are copied."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        one, two = (g.apply("Relu", g.apply("Conv", x, random(c, 3, 1, 1))) for c in channels)
+        both = g.apply("Concat", one, two, axis=1)
+        more = g.apply("Concat", both, g.apply("Conv", one, random(8, channels[0], 1, 1)), axis=1)
+        return g.apply("Conv", more, random(8, sum(channels) + 8, 1, 1)), two
+
+    net = built(make, (images, 3, 6, 7))
+    net.check()
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    inner = [step for step in segment.steps if step.is_reorder and not step.buffers["dst"].startswith("result ")]
+    assert bool(inner) == (images > 1 or channels != (16, 24))
+    check_values(net, {"x": random(images, 3, 6, 7)})
+
+
+MOVES: list[Make] = [
+    lambda g, x: g.apply("ConvTranspose", x, random(3, 8, 2, 2), random(8), strides=(2, 2)),
+    lambda g, x: g.apply("Relu", g.apply("ConvTranspose", stem(g, x), random(16, 4, 3, 3), pads=(1, 0, 1, 0))),
+    lambda g, x: g.apply(
+        "ConvTranspose", stem(g, x), random(16, 2, 3, 3), strides=(2, 2), output_padding=(1, 0), group=2
+    ),
+    lambda g, x: g.apply("Pad", x, np.array([0, 0, 1, 2, 0, 1, 0, 3])),
+    lambda g, x: g.apply("Pad", x, np.array([0, 0, -1, 2, 0, 0, 2, -3]), 0.5),
+    lambda g, x: g.apply("Pad", x, np.array([1, 2, 2, 1]), None, np.array([-1, 2]), mode="reflect"),
+    lambda g, x: g.apply("Pad", x, np.array([0, 0, 1, 2, 0, 1, 0, 3]), mode="edge"),
+    lambda g, x: g.apply("Gather", x, np.array(1), axis=1) * 2.0,
+    lambda g, x: g.apply("Gather", x, np.array([1, 3, 5]), axis=2) + 1.0,
+    lambda g, x: g.apply("Gather", x, np.array([-1])),
+]
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("number", range(len(MOVES)))
+def test_moves(number: int) -> None:
+    net = built(MOVES[number], (2, 3, 9, 8))
+    net.check()
+    check_values(net, {"x": random(2, 3, 9, 8)})

@@ -56,6 +56,9 @@ int dnnl_reorder_primitive_desc_create(handle *desc, handle src, handle src_engi
 int dnnl_convolution_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle weights, handle bias, handle dst, const dim *strides, const dim *dilations, const dim *padding_l,
     const dim *padding_r, handle attr);
+int dnnl_deconvolution_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
+    handle weights, handle bias, handle dst, const dim *strides, const dim *dilations, const dim *padding_l,
+    const dim *padding_r, handle attr);
 int dnnl_shuffle_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src, handle dst,
     int axis, dim group_size, handle attr);
 int dnnl_shuffle_backward_primitive_desc_create(handle *desc, handle engine, handle diff_src, handle diff_dst,

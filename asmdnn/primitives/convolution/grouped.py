@@ -21,11 +21,6 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 ONE_ROW = Axis(1, 1, 1, 1, 1, 0)
-BETWEEN_REORDERS = (  # what is brought into the formats that the kernels like, best first
-    ("reorder", ("src", "dst")),
-    ("pack", ("weights",)),
-    ("pack+reorder", ("weights", "src", "dst")),
-)
 
 
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
@@ -38,7 +33,7 @@ def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan
         yield planned(desc, attr, engine)
     except Refused as reason:
         yield Refusal(f"{name}:{isa}", str(reason))
-    for word, roles in BETWEEN_REORDERS:
+    for word, roles in reordered.BETWEEN_REORDERS:
         try:
             yield reordered.between_reorders(f"{word}+{name}:{isa}", roles, desc, attr, engine, planned)
         except Refused as reason:

@@ -10,10 +10,16 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct
-from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.description import ConvolutionForward, Desc
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder import copies
+
+BETWEEN_REORDERS = (  # what is brought into the formats that the kernels like, best first
+    ("reorder", ("src", "dst")),
+    ("pack", ("weights",)),
+    ("pack+reorder", ("weights", "src", "dst")),
+)
 
 
 def f32_isa(isa: str) -> str:
@@ -23,19 +29,20 @@ def f32_isa(isa: str) -> str:
 @implementation("pack+direct", f32_isa)
 def plan_packed(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Pack the weights into scratch, and convolve."""
-    return between_reorders(name_of("pack+direct", engine), ("weights",), desc, attr, engine)
+    return between_reorders(name_of("pack+direct", engine), ("weights",), desc, attr, engine, direct.planned)
 
 
 @implementation("reorder+direct", f32_isa)
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Bring src (and dst, if a post-op reads it) into blocked scratch, convolve there, and bring the result back."""
-    return between_reorders(name_of("reorder+direct", engine), ("src", "dst"), desc, attr, engine)
+    return between_reorders(name_of("reorder+direct", engine), ("src", "dst"), desc, attr, engine, direct.planned)
 
 
 @implementation("pack+reorder+direct", f32_isa)
 def plan_both(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """The same with weights that have to be packed."""
-    return between_reorders(name_of("pack+reorder+direct", engine), ("weights", "src", "dst"), desc, attr, engine)
+    roles = ("weights", "src", "dst")
+    return between_reorders(name_of("pack+reorder+direct", engine), roles, desc, attr, engine, direct.planned)
 
 
 def name_of(name: str, engine: Engine) -> str:
@@ -45,13 +52,15 @@ def name_of(name: str, engine: Engine) -> str:
 def between_reorders(
     name: str,
     roles: tuple[str, ...],
-    desc: ConvolutionForward,
+    desc: Desc,
     attr: Attr,
     engine: Engine,
-    planned: Callable[[ConvolutionForward, Attr, Engine], Plan] = direct.planned,
+    planned: Callable[[Desc, Attr, Engine], Plan],
 ) -> Plan:
-    """The plan that direct convolution, or another one, makes if it may choose the formats of `roles`, and reorders
-    where the caller's differ.  Raises Refused."""
+    """The plan that `planned` makes if it may choose the formats of `roles`, and reorders where the caller's differ.
+
+    Raises Refused.
+    """
     given = desc.tensors()
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")

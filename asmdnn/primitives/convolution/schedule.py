@@ -5,6 +5,7 @@ starts from the bias, the others continue from dst.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +51,8 @@ def schedule_tiles(
     taps, starts = make_tap_lists(g, tiles.patterns, ranges, 4 * width)
 
     panels, each = -(-g.oc_stored // width), len(tiles.pattern)
-    images, rounds = images_of_rounds(g.mb, panels * each * g.groups, tuning.convolution)
+    most = each if g.parts == 1 else prod(axis.all_pixels.size for axis in g.axes)  # the same for all parts
+    images, rounds = images_of_rounds(g.mb, panels * most * g.groups, tuning.convolution)
     count = images * each
     panel_bytes = rows_of_panel(g) * 4 * width
     depth_share = (ranges[0][1] - ranges[0][0]) / g.ic  # ranges are equal but for the last
@@ -59,7 +61,7 @@ def schedule_tiles(
     order = choose_order(*read, panels, count, engine.l2_bytes, tuning.phases)
     panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share), placed)
     chunk = -(-count // order.chunks)
-    share = np.arange(count) % chunk * int(panel_bytes * depth_share) // chunk
+    share = shares_ahead(g, int(panel_bytes * depth_share), count, chunk)
 
     groups = offsets_of_groups(g, 4 * tensors["weights"].strides[0], placed)
     kernels = Kernels(g, tiling, engine, ahead_lines(4 * width, chunk, tuning.phases))
@@ -81,6 +83,12 @@ def schedule_tiles(
     specs = tuple(kernels.specs)
     phases = (Phase(specs, arguments, *x, continues=goes_on, apart=apart, repeats=r) for x, goes_on, apart, r in made)
     return Plan(name, flushing(phases), tensors, {"taps": taps}, {}, ("dst",))
+
+
+def shares_ahead(g: ConvGeometry, depth_bytes: int, tiles: int, chunk: int) -> Int64:
+    """Where in the next panel's rows each tile begins to prefetch: those of a chunk, and all parts, bring all of it."""
+    used, before = (depth_bytes * count // g.packed_positions for count in (g.positions, g.positions_before))
+    return before + np.arange(tiles) % chunk * used // chunk
 
 
 def images_of_rounds(images: int, records: int, tuning: ConvolutionTuning) -> tuple[int, int]:
@@ -109,11 +117,11 @@ def offsets_of_images(g: ConvGeometry, operands: Mapping[str, TileOperand]) -> t
 def offsets_of_tiles(g: ConvGeometry, tiles: Tiles, operands: Mapping[str, TileOperand], begin: int, end: int) -> Int64:
     """int64[tiles, 1 + arguments]: for every tile of some images, where its source, its first channel in dst, and the
     operands of post-ops begin."""
-    image = np.arange(begin, end)[:, None]
+    image, pixels = np.arange(begin, end)[:, None], g.pixels_of_dst(tiles.first)
     columns = {
         "src": (g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes).ravel(),
         "dst": (g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes).ravel(),
-        **{name: place.of_pixels(image, tiles.first) for name, place in operands.items()},
+        **{name: place.of_pixels(image, pixels) for name, place in operands.items()},
     }
     return records_of((*ARGUMENTS, *operands), columns)
 

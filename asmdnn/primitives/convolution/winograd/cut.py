@@ -28,8 +28,8 @@ class Cut:
         return self.block > 0
 
     def __str__(self) -> str:
-        how = f"blocks of {self.block} tiles, {self.panels} panels at once" if self.is_fused else "in three phases"
-        return f"F({self.m}x{self.m},3x3) {how}"
+        how = f"blocks of {self.block}, {self.panels} panels at once" if self.is_fused else "three phases"
+        return f"F({self.m}x{self.m},3x3) panels of {self.vectors} vectors, {how}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,9 @@ def candidates(g: ConvGeometry, isa: str, forms: Sequence[int], widths: Sequence
         for vectors in widths:
             panels = -(-vectors_of_results // vectors)
             yield Cut(m, vectors, 0, panels)
-            for times in BLOCKS:
-                block = times * ROWS[isa][vectors]
-                if block < tiles or times == BLOCKS[0]:
-                    yield from (Cut(m, vectors, block, n) for n in sorted({1, panels}))
+            of_count = {-(-tiles // block): block for block in reversed([n * ROWS[isa][vectors] for n in BLOCKS])}
+            for block in of_count.values():
+                yield from (Cut(m, vectors, block, n) for n in sorted({1, panels}))
 
 
 BLOCKS = (1, 2, 4, 6, 8)  # register blocks in a block of tiles
