@@ -58,6 +58,7 @@ from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, L
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
+from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.sum.sum import SumForward
@@ -111,6 +112,7 @@ __all__ = [
     "ReductionForward",
     "Refusal",
     "Reorder",
+    "ResamplingForward",
     "Shuffle",
     "SoftmaxForward",
     "Stream",

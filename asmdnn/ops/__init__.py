@@ -17,6 +17,7 @@ from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, rms_nor
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
 from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
 from asmdnn.ops.reduction import reduce
+from asmdnn.ops.resampling import resize
 from asmdnn.ops.softmax import log_softmax, softmax
 from asmdnn.ops.sum import weighted_sum
 
@@ -47,6 +48,7 @@ __all__ = [
     "pack_weights",
     "pad",
     "reduce",
+    "resize",
     "rms_norm",
     "rnn",
     "slice",

@@ -16,6 +16,7 @@ FOLDERS = (
     "softmax",
     "pooling",
     "concat",
+    "resampling",
     "sum",
     "normalization",
     "reduction",

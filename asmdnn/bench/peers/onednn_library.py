@@ -73,6 +73,8 @@ int dnnl_concat_primitive_desc_create(handle *desc, handle engine, handle dst, i
     handle attr);
 int dnnl_sum_primitive_desc_create(handle *desc, handle engine, handle dst, int count, const float *scales,
     const handle *srcs, handle attr);
+int dnnl_resampling_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg,
+    const float *factors, handle src, handle dst, handle attr);
 int dnnl_pooling_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle dst, const dim *strides, const dim *kernel, const dim *dilation, const dim *padding_l, const dim *padding_r,
     handle attr);

@@ -1,13 +1,13 @@
 """Direct convolution between reorders, for formats that its kernels do not read: channels that lie far apart, plain
 weights.  Each implementation brings some of the tensors into the formats that direct convolution likes best."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refused
+from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionForward, Desc
@@ -70,6 +70,22 @@ def between_reorders(
         raise Refused("weights need not be packed")
     reads = ("dst",) if attr.reads_dst() else ()
     return replace(copies.between_reorders(inner, passed, engine.tuning, reads), implementation=name)
+
+
+def ways(
+    name: str, desc: Desc, attr: Attr, engine: Engine, planned: Callable[[Desc, Attr, Engine], Plan]
+) -> Iterator[Plan | Refusal]:
+    """What `planned` answers for tensors as they are, and between reorders, best first."""
+    isa = f32_isa(engine.isa)
+    try:
+        yield planned(desc, attr, engine)
+    except Refused as reason:
+        yield Refusal(f"{name}:{isa}", str(reason))
+    for word, roles in BETWEEN_REORDERS:
+        try:
+            yield between_reorders(f"{word}+{name}:{isa}", roles, desc, attr, engine, planned)
+        except Refused as reason:
+            yield Refusal(f"{word}+{name}:{isa}", str(reason))
 
 
 def any_format(desc: MemoryDesc) -> MemoryDesc:
