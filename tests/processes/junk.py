@@ -134,6 +134,10 @@ def descriptions() -> dict[str, Call]:
         "strides": (1, 1), "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1),
         "prop_kind": dnn.PropKind.forward_inference, "algorithm": dnn.Algorithm.convolution_direct,
     }  # fmt: skip
+    pool: Arguments = {
+        "alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 3, 3), "kernel": (3, 3), "strides": (2, 2),
+        "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1), "indices": desc(1, 2, 3, 3, dtype=dnn.s32),
+    }  # fmt: skip
     eltwise: Arguments = {"alg": "relu", "alpha": 0.5, "beta": 0.0}
     ip = {"src": desc(2, 3), "weights": desc(4, 3), "dst": desc(2, 4), "bias": desc(4)}
     return {
@@ -155,6 +159,23 @@ def descriptions() -> dict[str, Call]:
             lambda: {"src": desc(2, 3), "diff_weights": desc(4, 3), "diff_dst": desc(2, 4), "diff_bias": desc(4)},
         ),
         "Reorder": (dnn.Reorder, lambda: {"src": desc(2, 3), "dst": desc(2, 3, dtype=dnn.s8), "compensation": 1}),
+        "PoolingForward": (dnn.PoolingForward, lambda: pool),
+        "AdaptivePooling": (
+            dnn.AdaptivePooling, lambda: {"alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 2, 2), "indices": None}
+        ),
+        "Concat": (dnn.Concat, lambda: {"srcs": (desc(2, 3), desc(2, 4)), "dst": desc(2, 7), "axis": 1}),
+        "Pad": (
+            dnn.Pad,
+            lambda: {"src": desc(2, 3), "dst": desc(3, 5), "before": (1, 1), "mode": "constant", "value": 2.0},
+        ),
+        "SumForward": (
+            dnn.SumForward, lambda: {"srcs": (desc(2, 3), desc(2, 3)), "dst": desc(2, 3), "scales": (1.0, 2.0)}
+        ),
+        "ResamplingForward": (
+            dnn.ResamplingForward,
+            lambda: {"alg": "linear", "src": desc(1, 2, 3, 4), "dst": desc(1, 2, 6, 8), "factors": (2.0, 2.0),
+                     "coordinates": "half_pixel", "rounding": "floor"},
+        ),
         "Shuffle": (
             dnn.Shuffle,
             lambda: {"src": desc(2, 6), "dst": desc(2, 6), "axis": 1, "group_size": 3,
