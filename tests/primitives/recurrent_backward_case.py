@@ -29,9 +29,9 @@ def backward(forward: Any, without: tuple[str, ...] = (), **more: Any) -> Any:
     return kind(**given, **{name: x for name, x in diffs.items() if name not in without}, **more)
 
 
-def training_data(forward: Any, engine: dnn.Engine = AVX2, seed: int = 0) -> Arrays:
+def training_data(forward: Any, engine: dnn.Engine = AVX2, seed: int = 0, data: Arrays | None = None) -> Arrays:
     """The sources, what the training pass leaves, and gradients of its results."""
-    data = data_of(forward, seed)
+    data = data_of(forward, seed) if data is None else data
     left = compute(replace(forward, prop_kind=TRAINING), data, engine)
     random = np.random.default_rng(seed + 1)
     results = {name: x.dims for name, x in forward.tensors().items() if name.startswith("dst")}
@@ -40,14 +40,14 @@ def training_data(forward: Any, engine: dnn.Engine = AVX2, seed: int = 0) -> Arr
     )
 
 
-def gradients(desc: Any, data: Arrays) -> dict[str, Bounded]:
-    """The reference's, of what the library writes."""
+def gradients(desc: Any, data: Arrays, lengths: Any = None) -> dict[str, Bounded]:
+    """The reference's, of what the library writes; lengths: of padded sequences."""
     forward = desc.forward
     activation = getattr(desc, "activation", "tanh")
     net = Net(NAMES[forward.NAME], desc.direction.rpartition("_")[2], Function(activation, getattr(desc, "alpha", 0.0)))
     sources = {name: x for name, x in data.items() if name in forward.tensors() or name == "bias"}
     diffs = {name: x for name, x in data.items() if name in desc.tensors() and name.startswith("diff_dst")}
-    found = Run(net, sources).gradients(diffs)
+    found = Run(net, sources, lengths).gradients(diffs)
     return {name: x for name, x in found.items() if name in desc.tensors()}
 
 

@@ -26,6 +26,9 @@ from tests.primitives.recurrent_case import (
     LEFT2RIGHT,
     RIGHT2LEFT,
     SUM,
+    Array,
+    Arrays,
+    check,
     compute,
     data_of,
     describe,
@@ -69,9 +72,36 @@ def test_activations(activation: str, alpha: float) -> None:
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("kind", CELLS)
 def test_sizes(kind: type) -> None:
-    for sizes in ((1, 1, 1, 1), (2, 1, 3, 70), (7, 33, 2, 8), (2, 2, 40, 530)):
+    """Rows of many units are several records: see below for one cell, and all in the slow sweep."""
+    for sizes in ((1, 1, 1, 1), (2, 1, 3, 70), (7, 33, 2, 8)):
         forward = describe(kind, sizes)
         check_gradients(backward(forward), training_data(forward))
+
+
+@pytest.mark.isa("avx2")
+def test_rows_of_many_units() -> None:
+    forward = describe(dnn.LBRGRUForward, (2, 2, 40, 530))
+    check_gradients(backward(forward), training_data(forward))
+
+
+@pytest.mark.slow
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.parametrize(("number", "hidden"), enumerate([*range(1, 74, 9), 530]))
+def test_a_sweep_of_sizes(kind: type, number: int, hidden: int) -> None:
+    """Forward training and backward: steps to 50, sequences to 64, layers to 3, any units."""
+    random = np.random.default_rng(hidden)
+    steps, n, src, layers = (int(random.integers(1, most + 1)) for most in (50, 64, 70, 3 if hidden < 100 else 1))
+    direction = DIRECTIONS[number % len(DIRECTIONS)]
+    forward = describe(kind, (steps, n, src, hidden), layers, direction, states=number % 3 > 0)
+    check(replace(forward, prop_kind=TRAINING), data=scaled(forward))
+    check_gradients(backward(forward), training_data(forward, data=scaled(forward)))
+
+
+def scaled(forward: Any) -> Arrays:
+    """Weights of an iteration that contract, so that bounds stay small over many steps."""
+    data = data_of(forward)
+    return data | {"weights_iter": data["weights_iter"] / np.float32(forward.sizes.hidden**0.5)}
 
 
 @pytest.mark.isa("avx2")
@@ -81,6 +111,36 @@ def test_gradients_that_are_left_out(kind: type, without: tuple[str, ...]) -> No
     for steps, direction in ((1, LEFT2RIGHT), (3, RIGHT2LEFT)):
         forward = describe(kind, (steps, 2, 5, 9), 3, direction)
         check_gradients(backward(forward, without), training_data(forward))
+
+
+def rows_of(array: Array, lengths: tuple[int, ...]) -> Array:
+    """Padded sequences, step by step."""
+    return np.concatenate([array[t, : sum(n > t for n in lengths)] for t in range(max(lengths))])
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_sequences_of_different_lengths(kind: type, direction: str) -> None:
+    """Concatenated, which is how they are trained: the gradients of padded ones."""
+    for layers, states, lengths in ((1, True, (5, 3, 3, 1)), (2, False, (4, 4, 2, 2))):
+        padded = describe(kind, (max(lengths), 4, 6, 11), layers, direction, states)
+        rows = sum(lengths)
+        src, dst = f32((rows, padded.src_layer.dims[2]), "ab"), f32((rows, padded.dst_layer.dims[2]), "ab")
+        forward = replace(padded, src_layer=src, dst_layer=dst, lengths=lengths)
+        data = data_of(padded)
+        given = data | {"src_layer": rows_of(data["src_layer"], lengths)}
+        left = compute(replace(forward, prop_kind=TRAINING), given)
+        random = np.random.default_rng(1)
+        results = {name: x.dims for name, x in padded.tensors().items() if name.startswith("dst")}
+        diffs = {f"diff_{name}": random.uniform(-1, 1, size).astype(np.float32) for name, size in results.items()}
+        of_rows = diffs | {"diff_dst_layer": rows_of(diffs["diff_dst_layer"], lengths)}
+        desc = backward(forward)
+        dnn.primitive_desc(desc, engine=AVX2).plan.check()
+        found = compute_gradients(desc, given | left | of_rows)
+        for name, x in gradients(backward(padded), data | diffs, np.array(lengths)).items():
+            value, bound = (rows_of(y, lengths) if name == "diff_src_layer" else y for y in (x.value, x.bound))
+            assert (np.abs(found[name] - value) <= bound).all(), name
 
 
 @pytest.mark.isa("avx2")
@@ -241,6 +301,9 @@ def test_relu_of_a_negative_slope_has_no_gradient() -> None:
 
 
 def test_refusals() -> None:
+    padded = backward(describe(dnn.GRUForward, (3, 2, 3, 4), lengths=(3, 2)))
+    with pytest.raises(dnn.Unimplemented, match="sequences of different lengths have gradients concatenated only"):
+        dnn.primitive_desc(padded, engine=AVX2)
     desc = backward(describe(dnn.GRUForward, (2, 2, 3, 4)))
     with pytest.raises(dnn.Unimplemented, match="recurrent:avx2: post-ops, scales and zero points"):
         dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]), AVX2)

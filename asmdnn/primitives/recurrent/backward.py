@@ -35,6 +35,8 @@ def plan(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Plan:
     """Plan the backward pass.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
+    if desc.lengths and len(set(desc.lengths)) > 1 and not desc.sizes.concatenated:
+        raise Refused("sequences of different lengths have gradients concatenated only: src_layer of two dims")
     formats = {name: kernel_format(name, tensor, engine) for name, tensor in desc.tensors().items()}
     passed = {name: formats[name] if tensor.is_any else tensor for name, tensor in desc.tensors().items()}
     for name, tensor in passed.items():

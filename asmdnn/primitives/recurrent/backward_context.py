@@ -17,12 +17,12 @@ class BackwardContext:
     def __init__(self, desc: RecurrentBackward, tensors: dict[str, MemoryDesc], engine: Engine) -> None:
         self.desc, self.forward, self.target = desc, desc.forward, target_of(engine)
         self.sizes = s = self.forward.sizes
-        self.time = Time(s, (s.steps,) * s.sequences)
+        self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
         workspace = workspace_desc(self.forward)
         self.tensors = tensors if workspace is None else {**tensors, "workspace": workspace}
         self.regions = regions_of(self.forward)
         self.assembly, self.maps = Assembly(engine.tuning), Maps(self.target.isa, engine.tuning)
-        self.products = StepProducts(self.assembly, self.tensors, s.sequences, self.target)
+        self.products = StepProducts(self.assembly, self.tensors, self.target)
 
     def scratch(self, name: str, columns: int) -> Rows:
         """Rows of all steps."""
@@ -30,7 +30,9 @@ class BackwardContext:
         return self.time.dense(name, 4 * columns)
 
     def scratch_state(self, name: str, columns: int) -> Rows:
-        """Rows of one step."""
+        """Rows of one step; where sequences end at different ones, every step has its own."""
+        if not self.time.is_even:
+            return self.scratch(name, columns)
         self.assembly.scratch[name] = 4 * self.sizes.sequences * columns
         return Rows(name, (0,), 4 * columns)
 

@@ -13,11 +13,10 @@ from asmdnn.primitives.recurrent.backward_description import (
     LSTMBackward,
     VanillaRNNBackward,
 )
-from asmdnn.primitives.recurrent.backward_products import BESIDE, RESULT, ROWS
-from asmdnn.primitives.recurrent.maps import Part
-from asmdnn.primitives.recurrent.rows import Rows
+from asmdnn.primitives.recurrent.backward_products import BESIDE, RESULT, ROWS, Key
+from asmdnn.primitives.recurrent.maps import Placed
+from asmdnn.primitives.recurrent.rows import Piece, Rows
 
-NOWHERE = Rows("", (0,), 0)
 ZEROS = "zeros"  # a constant: a row of what is not there
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
 PADDING = 16  # elements
@@ -30,7 +29,8 @@ class BackwardLayer:
         self.context, self.desc, self.sizes = context, context.desc, context.sizes
         self.number, self.direction, self.of_output = number, direction, of_output
         self.reverse = direction == 1 or self.desc.direction == "unidirectional_right2left"
-        self.order = [turn.step for turn in context.time.turns(self.reverse)]
+        self.pieces = context.time.pieces(self.reverse)
+        self.numbers = {piece.step: piece.number for piece in self.pieces}
         s, is_lbr = self.sizes, isinstance(self.desc, LBRGRUBackward)
         self.sums = self.rows_of_gates("gradients of sums")
         self.iterated = self.rows_of_gates("gradients of iterated sums") if is_lbr else self.sums
@@ -75,31 +75,23 @@ class BackwardLayer:
         return Rows(name, (self.start_of(name),), 4 * self.context.tensors[name].dims[3])
 
     def add_steps(self) -> None:
-        """All steps, from the last to the first.  The gradients of a state go to and fro between two places."""
-        later, later_c = self.given("diff_dst_iter"), self.given("diff_dst_iter_c")
-        for i in reversed(range(len(self.order))):
-            earlier, earlier_c = NOWHERE, NOWHERE
-            if i or self.has("diff_src_iter"):
-                earlier = self.goes_to("iter", i, self.sizes.out)
-            if isinstance(self.desc, LSTMBackward):
-                earlier_c = self.goes_to("iter_c", i, self.sizes.hidden)
-            Step(self, i, {"later": later, "later_c": later_c, "earlier": earlier, "earlier_c": earlier_c}).add()
-            later, later_c = earlier, earlier_c
+        """All steps, from the last to the first."""
+        for piece in reversed(self.pieces):
+            Step(self, piece).add()
 
-    def goes_to(self, state: str, i: int, columns: int) -> Rows:
-        """Where the gradient of the state before step i of the order goes."""
-        if i == 0 and self.has(f"diff_src_{state}"):
-            return self.given(f"diff_src_{state}")
-        return self.context.scratch_state(f"gradient of src_{state} {i % 2}", columns)
+    def gradient(self, state: str, step: int) -> Rows:
+        """The gradient of the state before a step: between two places to and fro, or in one for each, of which those of
+        first steps are not written, so that every layer and direction has its own."""
+        columns = self.sizes.out if state == "iter" else self.sizes.hidden
+        place = f"{self.numbers[step] % 2}" if self.context.time.is_even else f"of {self.number}, {self.direction}"
+        return self.context.scratch_state(f"gradient of src_{state} {place}", columns)
 
 
 class Step:
-    """One step: number i of the order of the forward pass.  carried: the gradients of states, from and to steps."""
+    """Rows of a step."""
 
-    def __init__(self, layer: BackwardLayer, i: int, carried: dict[str, Rows]) -> None:
-        self.layer, self.i, self.carried = layer, i, carried
-        self.step = layer.order[i]
-        self.before = layer.order[i - 1] if i else None
+    def __init__(self, layer: BackwardLayer, piece: Piece) -> None:
+        self.layer, self.piece, self.step = layer, piece, piece.step
 
     def add(self) -> None:
         desc, out = self.layer.desc, self.layer.sizes.out
@@ -120,53 +112,65 @@ class Step:
                 self.map(CellGradient("lbr_gru"))
         if "peepholes" in self.layer.parts:
             self.map(CellGradient("peepholes"))
-        if self.carried["earlier"] != NOWHERE:
+        if self.piece.before is not None or self.layer.has("diff_src_iter"):
             beside = ("direct", 0) if "direct" in self.layer.parts else None
             gates = 2 if isinstance(desc, GRUBackward) else self.layer.sizes.gates
             self.multiply(("iterated", 0), "weights_iter", 0, ("earlier", 0), gates, beside)
 
     def map(self, cell: CellGradient, units: int = 0) -> None:
         """The phase of a gradient."""
-        s, form = self.layer.sizes, gradient_form(cell)
+        form, size = gradient_form(cell), (self.piece.count, units or self.layer.sizes.hidden)
         places = {place: self.place(place) for place in (*form.reads, *form.results)}
-        phase = self.layer.context.maps.phase(cell, (s.sequences, units or s.hidden), places)
-        self.layer.context.assembly.add([phase])
+        self.layer.context.assembly.add([self.layer.context.maps.phase(cell, size, places)])
 
-    def place(self, place: Place) -> tuple[Part, int]:
-        """Where a part of what a gradient reads or makes lies, and of which step."""
+    def place(self, place: Place) -> Placed:
+        """Where a part of what a gradient reads or makes lies."""
         name, part = place
-        layer = self.layer
-        offset = 4 * part * layer.sizes.hidden
+        rows, step = self.rows(name)
+        at = rows.further(4 * part * self.layer.sizes.hidden)
+        return Placed(at.view(step, self.piece.first), rows.row_bytes)
+
+    def rows(self, name: str) -> tuple[Rows, int]:
+        """The rows of all parts, and of which step."""
+        layer, step = self.layer, self.step
+        before, after = self.piece.before, self.piece.after
         match name:
             case "diff":
-                return Part(layer.of_output), self.step
+                return layer.of_output, step
             case "h":
-                return Part(layer.states), self.step
-            case "before" | "c_before":
-                rows = layer.states if name == "before" else layer.parts["c"]
-                if self.before is None:
-                    return Part(layer.given("src_iter" if name == "before" else "src_iter_c")), 0
-                return Part(rows), self.before
-            case "sums" | "iterated":
-                return Part(layer.sums if name == "sums" else layer.iterated, offset), self.step
-        if name in self.carried:
-            return Part(self.carried[name]), 0
-        return Part(layer.parts[name], offset), self.step
+                return layer.states, step
+            case "sums":
+                return layer.sums, step
+            case "iterated":
+                return layer.iterated, step
+            case "before":
+                return (layer.given("src_iter"), 0) if before is None else (layer.states, before)
+            case "c_before":
+                return (layer.given("src_iter_c"), 0) if before is None else (layer.parts["c"], before)
+            case "later" | "later_c":
+                state = name.replace("later", "iter")
+                return (layer.given(f"diff_dst_{state}"), 0) if after is None else (layer.gradient(state, after), after)
+            case "earlier" | "earlier_c":
+                state = name.replace("earlier", "iter")
+                if before is None and layer.has(f"diff_src_{state}"):
+                    return layer.given(f"diff_src_{state}"), 0
+                return layer.gradient(state, step), step
+        return layer.parts[name], step
 
     def multiply(
         self, src: Place, weights: str, gate: int, dst: Place, gates: int = 0, beside: Place | None = None
     ) -> None:
         """The product of rows of this step with weights of a layer, transposed, from a gate on; and what is added."""
         layer, context = self.layer, self.layer.context
-        s, desc = layer.sizes, context.tensors[weights]
-        depth = gates * s.hidden if gates else s.out
+        desc = context.tensors[weights]
+        depth = gates * layer.sizes.hidden if gates else layer.sizes.out
         start = layer.start_of(weights) + 4 * gate * desc.strides[3]
-        (a, at), (b, to) = self.place(src), self.place(dst)
-        places = {ROWS: a.view(at), RESULT: b.view(to)}
-        added = None
+        placed = {ROWS: self.place(src), RESULT: self.place(dst)}
         if beside:
-            part, step = self.place(beside)
-            places[BESIDE], added = part.view(step), part.rows.row_bytes
-        phases = context.products.phases(weights, start, depth, (a.rows.row_bytes, b.rows.row_bytes), added)
-        turned = self.i % 2 == 1  # the panels that the step behind has read last are still in L2
+            placed[BESIDE] = self.place(beside)
+        ends = placed[ROWS].row_bytes, placed[RESULT].row_bytes
+        added = placed[BESIDE].row_bytes if beside else None
+        phases = context.products.phases(Key(self.piece.count, weights, start, depth, ends, added))
+        places = {name: place.view for name, place in placed.items()}
+        turned = self.piece.number % 2 == 1  # the panels that the step behind has read last are still in L2
         context.assembly.add([replace(phase.on(places), backwards=turned) for phase in phases])

@@ -17,8 +17,10 @@ ADDS = Ending(Chain((Link(Sum(1.0)),)))  # to what dst holds
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What the phases of a step's product depend on."""
+    """What the phases of a step's product depend on.  weights: a tensor in panels, from byte `start` on `depth` rows of
+    each.  beside_bytes: the distance of the rows of what is added, None if nothing is."""
 
+    count: int
     weights: str
     start: int
     depth: int
@@ -27,18 +29,14 @@ class Key:
 
 
 class StepProducts:
-    """Phases of `count` rows from the buffer ROWS to RESULT, with what is in BESIDE added."""
+    """Phases from the buffer ROWS to RESULT, with what is in BESIDE added."""
 
-    def __init__(self, assembly: Assembly, tensors: dict[str, MemoryDesc], count: int, target: Target) -> None:
-        self.assembly, self.tensors, self.count, self.target = assembly, tensors, count, target
+    def __init__(self, assembly: Assembly, tensors: dict[str, MemoryDesc], target: Target) -> None:
+        self.assembly, self.tensors, self.target = assembly, tensors, target
         self.known: dict[Key, list[Phase]] = {}
 
-    def phases(
-        self, weights: str, start: int, depth: int, row_bytes: tuple[int, int], beside_bytes: int | None
-    ) -> list[Phase]:
-        """weights: a tensor in panels, from a byte on, so many rows of each.  beside_bytes: the distance of its rows,
-        None if nothing is added."""
-        key = Key(weights, start, depth, row_bytes, beside_bytes)
+    def phases(self, key: Key) -> list[Phase]:
+        """Of so many rows."""
         if key not in self.known:
             self.known[key] = self._made(key)
         return self.known[key]
@@ -48,7 +46,7 @@ class StepProducts:
         src, dst = (Matrix(name, 0, (), row, 4) for name, row in zip((ROWS, RESULT), key.row_bytes, strict=True))
         beside = None if key.beside_bytes is None else Matrix(BESIDE, 0, (), key.beside_bytes, 4)
         weights = panels_from(key.weights, desc, key.start)
-        product = Product((), self.count, desc.dims[2], key.depth, src, weights, dst, beside)
+        product = Product((), key.count, desc.dims[2], key.depth, src, weights, dst, beside)
         made = Assembly(self.target.tuning)
         made.scratch |= self.assembly.scratch  # so that rooms get other names
         multiply(made, product, self.target)

@@ -13,7 +13,7 @@ from asmdnn.primitives.products.product import Matrix, Product
 from asmdnn.primitives.recurrent.backward_description import GRUBackward, LBRGRUBackward
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_products import adding, panels_from
-from asmdnn.primitives.recurrent.rows import Rows
+from asmdnn.primitives.recurrent.rows import Piece, Rows
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.types import f32
 
@@ -36,7 +36,7 @@ class SumsOverSteps:
         channels = self.context.tensors["weights_layer"].dims[2]
         columns = s.gates * s.hidden
         if isinstance(layer.desc, LBRGRUBackward):  # the sums of u and r, which steps leave in one place alone
-            self.copy((layer.iterated, 0), (layer.sums, 0), s.rows, 2 * s.hidden)
+            self.copy(layer.iterated, 0, layer.sums, 0, (0, s.rows), 2 * s.hidden)
         self.multiply(source, layer.sums, self.gradient("diff_weights_layer", channels, columns))
         of_state = 2 * s.hidden if isinstance(layer.desc, GRUBackward) else columns
         self.multiply(self.before(), layer.iterated, self.gradient("diff_weights_iter", s.out, of_state))
@@ -69,26 +69,42 @@ class SumsOverSteps:
         """A copy of the states before every step: those behind another one, and the first ones."""
         s, layer = self.sizes, self.layer
         rows = self.context.scratch("states before steps", s.out)
-        if layer.has("src_iter"):
-            self.copy((layer.given("src_iter"), 0), (rows, layer.order[0]), s.sequences, s.out)
-        else:
-            self.zeros(rows.view(layer.order[0]), rows.row_bytes)
+        if not self.context.time.is_even:
+            for piece in layer.pieces:
+                self.before_piece(rows, piece)
+            return rows
+        self.before_piece(rows, layer.pieces[0])
         if s.steps > 1:
-            places = (layer.states, int(layer.reverse)), (rows, int(not layer.reverse))
-            self.copy(*places, s.rows - s.sequences, s.out)
+            self.copy(layer.states, int(layer.reverse), rows, int(not layer.reverse), (0, s.rows - s.sequences))
         return rows
 
-    def copy(self, source: tuple[Rows, int], target: tuple[Rows, int], count: int, columns: int) -> None:
-        """The first columns of so many rows, from a step of each on."""
-        src, dst = (
-            MemoryDesc((count, columns), f32, strides=(x.row_bytes // 4, 1), offset0=x.view(step).offset_bytes // 4)
-            for x, step in (source, target)
-        )
-        add_reorder(self.assembly, Reordering(source[0].buffer, src, target[0].buffer, dst))
+    def before_piece(self, rows: Rows, piece: Piece) -> None:
+        """The states before some rows of a step."""
+        taken = piece.first, piece.count
+        if piece.before is not None:
+            self.copy(self.layer.states, piece.before, rows, piece.step, taken)
+        elif self.layer.has("src_iter"):
+            self.copy(self.layer.given("src_iter"), 0, rows, piece.step, taken)
+        else:
+            self.zeros(rows.view(piece.step, piece.first), rows.row_bytes, piece.count)
 
-    def zeros(self, place: View, row_bytes: int) -> None:
-        """Rows of a step."""
-        count = self.sizes.sequences
+    def copy(
+        self, source: Rows, from_step: int, target: Rows, to_step: int, taken: tuple[int, int], columns: int = 0
+    ) -> None:
+        """taken: first row and how many, from a step of each on; of their columns all states, or the first ones."""
+        first, count = taken
+        src, dst = (
+            MemoryDesc(
+                (count, columns or self.sizes.out),
+                f32,
+                strides=(x.row_bytes // 4, 1),
+                offset0=x.view(step, first).offset_bytes // 4,
+            )
+            for x, step in ((source, from_step), (target, to_step))
+        )
+        add_reorder(self.assembly, Reordering(source.buffer, src, target.buffer, dst))
+
+    def zeros(self, place: View, row_bytes: int, count: int) -> None:
         spec = RowsSpec(ZERO_ISA, count, row_bytes, 0, row_bytes, zero=True)
         cycles = np.full(1, self.assembly.tuning.phases.call_cycles + count * row_bytes // 32, np.int32)
         self.assembly.add([Phase((spec,), (NOTHING, place), np.zeros((1, 3), np.int64), cycles, alone=True)])

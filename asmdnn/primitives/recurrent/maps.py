@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,21 +13,15 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cuts import balanced, ranges_of
 from asmdnn.planning.phase import Phase, View, views
 from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.recurrent.rows import Rows
 
 VECTORS = 16  # elements: whole vectors at every level
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of rows: where its elements lie in each."""
+class Placed(NamedTuple):
+    """Where a part of rows starts, and their distance."""
 
-    rows: Rows
-    offset_bytes: int = 0
-
-    def view(self, step: int) -> View:
-        at = self.rows.view(step)
-        return View(at.buffer, at.offset_bytes + self.offset_bytes)
+    view: View
+    row_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +42,15 @@ class Maps:
         self.isa, self.tuning = isa, tuning
         self.known: dict[Map, Phase] = {}
 
-    def phase(self, cell: CellGradient, size: tuple[int, int], places: Mapping[Place, tuple[Part, int]]) -> Phase:
-        """size: rows and units.  places: of everything that is read or made, and of which step."""
+    def phase(self, cell: CellGradient, size: tuple[int, int], places: Mapping[Place, Placed]) -> Phase:
+        """size: rows and units.  places: of everything that is read or made."""
         form = gradient_form(cell)
         order = (*form.reads, *form.results)
         found = [places[place] for place in order]
-        key = Map(self.isa, cell, *size, tuple(part.rows.row_bytes for part, _ in found))
+        key = Map(self.isa, cell, *size, tuple(place.row_bytes for place in found))
         if key not in self.known:
             self.known[key] = template(key, form, self.tuning)
-        return self.known[key].on({name_of(i): part.view(step) for i, (part, step) in enumerate(found)})
+        return self.known[key].on({name_of(i): place.view for i, place in enumerate(found)})
 
 
 def name_of(number: int) -> str:
