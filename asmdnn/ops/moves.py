@@ -128,7 +128,9 @@ def expand(x: Any, dims: Sequence[int], *, engine: Engine | None = None) -> AnyA
     new = len(wanted) - desc.ndims
     own = (1,) * max(new, 0) + desc.dims
     if new < 0 or any(n not in (1, m) for n, m in zip(own, wanted, strict=True)):
-        raise InvalidArguments(f"dims is {shown(wanted)}, the dims of x, {desc.dims}, must be 1 or the same from the end on")
+        raise InvalidArguments(
+            f"dims is {shown(wanted)}, the dims of x, {desc.dims}, must be 1 or the same from the end on"
+        )
     strides = [s if n == m else 0 for s, n, m in zip((0,) * new + desc.strides, own, wanted, strict=True)]
     return copied(MemoryDesc(wanted, desc.dtype, strides=strides, offset0=desc.offset0), memory, engine)
 

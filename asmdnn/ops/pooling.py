@@ -65,7 +65,9 @@ def avg_pool(
     Arguments as those of max_pool; count_include_pad: padding counts as zeros.  Raises InvalidArguments.
     """
     sizes = Window(x, kernel, stride, padding, 1, ceil_mode)
-    alg: PoolingAlgorithm = "avg_include_padding" if flag("count_include_pad", count_include_pad) else "avg_exclude_padding"
+    alg: PoolingAlgorithm = (
+        "avg_include_padding" if flag("count_include_pad", count_include_pad) else "avg_exclude_padding"
+    )
 
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
         return sizes.describe(alg, src, dst, indices)

@@ -161,7 +161,8 @@ def descriptions() -> dict[str, Call]:
         "Reorder": (dnn.Reorder, lambda: {"src": desc(2, 3), "dst": desc(2, 3, dtype=dnn.s8), "compensation": 1}),
         "PoolingForward": (dnn.PoolingForward, lambda: pool),
         "AdaptivePooling": (
-            dnn.AdaptivePooling, lambda: {"alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 2, 2), "indices": None}
+            dnn.AdaptivePooling,
+            lambda: {"alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 2, 2), "indices": None},
         ),
         "Concat": (dnn.Concat, lambda: {"srcs": (desc(2, 3), desc(2, 4)), "dst": desc(2, 7), "axis": 1}),
         "Pad": (
@@ -279,7 +280,35 @@ def functions() -> dict[str, Call]:
             "dilation": 1, "post_ops": [], "out": array(1, 3, 5, 5), "engine": ENGINE}  # fmt: skip
     transposed = {**conv, "w": array(2, 3, 3, 3)}
     product = {"a": array(2, 3), "b": array(3, 4), "bias": array(1, 4), "post_ops": [], "out": array(2, 4)}
+    pooled = {"x": array(1, 2, 5, 5), "kernel": 2, "stride": 2, "padding": 0, "ceil_mode": False, "post_ops": [],
+              "out": array(1, 2, 2, 2), "engine": ENGINE}  # fmt: skip
+    adaptive = {"x": array(1, 2, 5, 5), "size": 2, "post_ops": [], "out": array(1, 2, 2, 2), "engine": ENGINE}
+    summed = {"scales": (1.0, 2.0), "post_ops": [], "out": array(2, 3), "engine": ENGINE}
     return {
+        "ops.max_pool": (dnn.ops.max_pool, lambda: {**pooled, "dilation": 1, "return_indices": False}),
+        "ops.avg_pool": (dnn.ops.avg_pool, lambda: {**pooled, "count_include_pad": True}),
+        "ops.adaptive_max_pool": (dnn.ops.adaptive_max_pool, lambda: {**adaptive, "return_indices": False}),
+        "ops.adaptive_avg_pool": (dnn.ops.adaptive_avg_pool, lambda: adaptive),
+        "ops.concat": (
+            dnn.ops.concat,
+            lambda: {"arrays": [array(2, 3), array(2, 3)], "axis": 1, "out": array(2, 6), "engine": ENGINE},
+        ),
+        "ops.split": (dnn.ops.split, lambda: {"x": array(2, 4), "parts": 2, "axis": 1, "engine": ENGINE}),
+        "ops.slice": (
+            dnn.ops.slice,
+            lambda: {"x": array(2, 4), "starts": (0, 1), "stops": (2, 4), "steps": (1, 2), "engine": ENGINE},
+        ),
+        "ops.pad": (
+            dnn.ops.pad,
+            lambda: {"x": array(2, 4), "widths": ((1, 1), (0, 2)), "mode": "edge", "value": 0.0, "engine": ENGINE},
+        ),
+        "ops.expand": (dnn.ops.expand, lambda: {"x": array(2, 1), "dims": (3, 2, 4), "engine": ENGINE}),
+        "ops.weighted_sum": (dnn.ops.weighted_sum, lambda: {"arrays": [array(2, 3), array(2, 3)], **summed}),
+        "ops.resize": (
+            dnn.ops.resize,
+            lambda: {"x": array(1, 2, 3, 4), "factor": 2, "mode": "linear", "coordinates": "half_pixel",
+                     "rounding": "floor", "out": array(1, 2, 6, 8), "engine": ENGINE},
+        ),
         "ops.conv2d": (dnn.ops.conv2d, lambda: {**conv, "groups": 1}),
         "ops.conv_transpose2d": (dnn.ops.conv_transpose2d, lambda: {**transposed, "groups": 1, "output_padding": 0}),
         "ops.matmul": (dnn.ops.matmul, lambda: {**product, "engine": ENGINE}),
