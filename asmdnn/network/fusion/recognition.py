@@ -1,7 +1,7 @@
 """Functions that files spell with several operators become the one that has a kernel.
 
 gelu(x) = x / 2 (1 + erf(x / sqrt 2)): whatever products of x, constants and an Erf compute it is found by its values.
-The expression is evaluated at some points in double precision, and is gelu if it agrees to 1e-6 everywhere, which leaves
+The expression is evaluated at some points in f64, and is gelu if it agrees to 1e-6 everywhere, which leaves
 room for constants that were rounded to f32.  The kernel of gelu is exact to some units in the last place in both tails,
 where 1 + erf cancels.
 
