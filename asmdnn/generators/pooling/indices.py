@@ -112,7 +112,7 @@ class IndicesCode:
                         self.block(width, first * self.v.bytes, parts[first : first + self.spec.vectors])
 
     def block(self, pixels: int, at: int, parts: Sequence[Lanes]) -> None:
-        """Some windows, some vectors of channels from a place in the pixel on; numbers count from the window's first."""
+        """Some windows, some vectors of channels from a place in the pixel on; numbers count from 0."""
         self.asm.role("start")
         self.v.zero(self.now)
         for p in range(pixels):
