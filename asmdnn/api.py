@@ -35,6 +35,7 @@ from asmdnn.primitives.convolution.description import ConvolutionForward, Deconv
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
+from asmdnn.primitives.elementwise.prelu import PReLUForward
 from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
@@ -103,6 +104,7 @@ __all__ = [
     "Network",
     "OutOfMemory",
     "PReLU",
+    "PReLUForward",
     "Pad",
     "PoolingForward",
     "PostOp",

@@ -15,6 +15,7 @@ from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.moves import concat, expand, pad, slice, split
 from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, rms_norm
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
+from asmdnn.ops.prelu import prelu
 from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
 from asmdnn.ops.reduction import reduce
 from asmdnn.ops.resampling import resize
@@ -47,6 +48,7 @@ __all__ = [
     "pack_recurrent",
     "pack_weights",
     "pad",
+    "prelu",
     "reduce",
     "resize",
     "rms_norm",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,7 @@ class Kind:
     transposed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """stride, dilation (1 is dense), padding and output_padding as callers give them; groups of channels."""
 
     stride: Any
