@@ -43,13 +43,13 @@ class Layer:
     @property
     def padded(self) -> int:
         """Hidden channels with those that the panels of weights_layer have as padding."""
-        width = self.target.lanes * (1 + self.desc.sizes.gates % 2)
-        return -(-self.desc.sizes.hidden // width) * width
+        width = self.target.lanes * (1 + self.time.sizes.gates % 2)
+        return -(-self.time.sizes.hidden // width) * width
 
     @property
     def gates(self) -> Field:
         """x W + b: for a vector of units all gates, or where these are odd for two vectors, as in packed weights."""
-        gates, width = self.desc.sizes.gates, 4 * self.target.lanes
+        gates, width = self.time.sizes.gates, 4 * self.target.lanes
         rows = self.time.dense(GATES, 4 * gates * self.padded)
         if gates % 2:
             return Field(rows, width, 2 * width, whole=True, pair_bytes=2 * gates * width)
@@ -57,7 +57,7 @@ class Layer:
 
     def product(self) -> Product:
         """gates = x W + b, for all steps."""
-        s, x, gates = self.desc.sizes, self.x, self.gates.rows
+        s, x, gates = self.time.sizes, self.x, self.gates.rows
         weights, width = self.tensors["weights_layer"], 8 * self.target.lanes  # bytes of a row of a panel
         batch, count = (1, s.rows) if s.concatenated else (s.steps, s.sequences)
         step = x.starts[1] - x.starts[0] if batch > 1 else 0
@@ -77,7 +77,7 @@ class Layer:
         """The bias in the order of a product's columns."""
         if "bias" not in self.tensors:
             return None
-        s = self.desc.sizes
+        s = self.time.sizes
         row = 4 * s.gates * self.padded
         return Matrix(BIAS, row * (self.number * s.directions + self.direction), (0,), 0, 4)
 
@@ -108,7 +108,7 @@ class Layer:
             case "gates":
                 return self.gates
             case "bias":
-                return self.vector("bias", self.desc.sizes.gates)
+                return self.vector("bias", self.time.sizes.gates)
             case "peephole":
                 return self.vector("weights_peephole")
             case "state" if isinstance(self.desc, LSTMForward):
@@ -133,7 +133,7 @@ class Layer:
         found = {name: self.field(name, cell, starts) for name in form_of(cell).names}
         operands = tuple(field.operand(name) for name, field in found.items())
         pairs = tuple(field.pair for field in found.values())
-        units = self.desc.sizes.out if cell.algorithm == "projection" else self.desc.sizes.hidden
+        units = self.time.sizes.out if cell.algorithm == "projection" else self.time.sizes.hidden
         rows = {name: field.rows for name, field in found.items()}
         panels, row = Panels(weights, 0, 0, 0, 0, 0), 0
         if src:
