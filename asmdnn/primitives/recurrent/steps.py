@@ -196,10 +196,13 @@ def tile(stage: Stage, rows: int, units: int, columns: int, lines: int) -> Recur
 
 
 def ahead_lines(stage: Stage, columns: int, tiles: int) -> int:
-    """A share of the next panel that each of several tiles prefetches, for every UNROLL steps of depth."""
+    """A share of the next panel that each of several tiles prefetches, for every UNROLL steps of depth; where gates lie
+    apart, of each gate's."""
     if tiles == 1:
         return 0
-    return -(-UNROLL * columns * stage.lanes * 4 // LINE_BYTES // tiles)
+    side_by_side = stage.weights.gate_bytes in (0, 4 * stage.lanes)
+    streams = 1 if side_by_side else form_of(stage.cell).gates
+    return -(-UNROLL * columns * stage.lanes * 4 // LINE_BYTES // (tiles * streams))
 
 
 def cycles_of(spec: RecurrentTileSpec, tuning: Tuning) -> int:
