@@ -9,6 +9,7 @@ from asmdnn.network.building import Graph
 from asmdnn.network.network import Network, load_onnx
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
+from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
 from asmdnn.primitives.attributes.functions import (
     absolute,
@@ -28,11 +29,15 @@ from asmdnn.primitives.attributes.functions import (
     where,
 )
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.concat.concat import Concat
+from asmdnn.primitives.concat.pad import Pad
+from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
+from asmdnn.primitives.elementwise.prelu import PReLUForward
 from asmdnn.primitives.engine import Engine, Stream
+from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.packing import load_pack, write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
@@ -44,12 +49,20 @@ from asmdnn.primitives.products.inner_product import (
 )
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
+from asmdnn.primitives.recurrent.backward_description import (
+    GRUBackward,
+    LBRGRUBackward,
+    LSTMBackward,
+    VanillaRNNBackward,
+)
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
+from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
+from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
@@ -57,22 +70,30 @@ __all__ = [
     "AdaptivePooling",
     "Algorithm",
     "AsmdnnError",
+    "AttentionForward",
     "Attr",
+    "BatchNormForward",
     "Binary",
     "BinaryForward",
+    "Concat",
     "ConvolutionForward",
     "DataType",
+    "DeconvolutionForward",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",
     "Engine",
+    "GRUBackward",
     "GRUForward",
     "Graph",
+    "GroupNormForward",
     "InnerProductBackwardData",
     "InnerProductBackwardWeights",
     "InnerProductForward",
     "InvalidArguments",
+    "LBRGRUBackward",
     "LBRGRUForward",
+    "LSTMBackward",
     "LSTMForward",
     "LayerNormForward",
     "MatMul",
@@ -83,6 +104,8 @@ __all__ = [
     "Network",
     "OutOfMemory",
     "PReLU",
+    "PReLUForward",
+    "Pad",
     "PoolingForward",
     "PostOp",
     "Primitive",
@@ -91,11 +114,14 @@ __all__ = [
     "ReductionForward",
     "Refusal",
     "Reorder",
+    "ResamplingForward",
     "Shuffle",
     "SoftmaxForward",
     "Stream",
     "Sum",
+    "SumForward",
     "Unimplemented",
+    "VanillaRNNBackward",
     "VanillaRNNForward",
     "absolute",
     "bf16",

@@ -85,7 +85,8 @@ def clear_caches() -> None:
 def set_memory_limits(**limit_bytes: int) -> None:
     """Limits in bytes, from now on, of `plans`, `programs`, `calls` and `scratchpads`, of what is kept of each.
 
-    What is over is let go at once, what has not been used lately first; 0 keeps nothing.  Raises InvalidArguments.
+    What is over is let go at once, what has not been used lately first; 0 keeps nothing.  They go before those of
+    ASMDNN_MEMORY_LIMITS, such as plans:16M,scratchpads:1G.  Raises InvalidArguments.
     """
     for name, limit in limit_bytes.items():
         if name not in LIMITED:

@@ -50,6 +50,7 @@ class Algorithm(Enum):
     convolution_auto = "convolution_auto"
     convolution_direct = "convolution_direct"
     convolution_winograd = "convolution_winograd"
+    deconvolution_direct = "deconvolution_direct"
 
 
 # The names that public signatures take, for type checkers and completion; what they mean is said where they are

@@ -191,6 +191,31 @@ def test_limits_hold() -> None:
         assert 0 < holding.held_bytes <= limit
 
 
+def test_the_variable_says_what_nobody_has_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: Cache[int, Item] = Cache(100, "plans")
+    pool = ScratchPool(name="scratchpads")
+    monkeypatch.setenv("ASMDNN_MEMORY_LIMITS", "plans:3K, Scratchpads:1G")
+    assert (made.limit_bytes, pool.limit_bytes, Cache(100, "calls").limit_bytes) == (3 << 10, 1 << 30, 100)
+    monkeypatch.setenv("ASMDNN_MEMORY_LIMITS", "plans:0")
+    assert (made.limit_bytes, pool.limit_bytes) == (0, 512 << 20)
+    made.limit(7)
+    assert made.limit_bytes == 7, "what the program says goes before it"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("plans", "plans= is not a size"), ("plans:much", "is not a size"), ("pads:1M", "there is no limit 'pads': use")],
+)
+def test_a_limit_that_means_nothing_costs_one_warning(
+    value: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: Cache[int, Item] = Cache(100, "plans")
+    monkeypatch.setenv("ASMDNN_MEMORY_LIMITS", value)
+    with pytest.warns(RuntimeWarning, match=message) as caught:
+        assert [made.limit_bytes for _ in range(3)] == [100] * 3
+    assert len(caught) == 1
+
+
 @pytest.mark.parametrize("limits", [{"plans": -1}, {"plans": 1.0}, {"plans": True}, {"nothing": 1}, {"calls": None}])
 def test_limits_that_are_refused(limits: dict[str, int]) -> None:
     with pytest.raises(dnn.InvalidArguments, match=r"number of bytes|no limit"):

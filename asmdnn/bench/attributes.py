@@ -4,6 +4,7 @@
 --attr-scales=src:common:0.5+wei:per_oc+dst:common:2
 --attr-scratchpad=user              the caller's memory, not the primitive's; of this library only
 --attr-deterministic=true
+--attr-denormals=keep               subnormal numbers; of this library only
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from asmdnn.bench.post_ops import Word, attr_of, chain
 from asmdnn.bench.post_ops import joined as joined_chain
 from asmdnn.bench.quantization import Quantity, joined, quantities
 from asmdnn.bench.words import Option, Settings, boolean, one_of
+from asmdnn.primitives.attributes.attr import DENORMALS
 
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
@@ -31,10 +33,17 @@ class AttributeSettings(Settings):
     post_ops: tuple[Word, ...] = ()
     scratchpad: str = "library"
     deterministic: bool = False
+    denormals: str = "default"
 
     def attr(self, dims: Sequence[int], **more: Any) -> dnn.Attr:
         """For a result of these dims; `more` as `attr_of` takes it.  Raises InvalidArguments."""
-        return attr_of(self.post_ops, dims, scratchpad_mode=self.scratchpad, deterministic=self.deterministic, **more)
+        denormals = None if self.denormals == "default" else self.denormals
+        modes: dict[str, Any] = {
+            "scratchpad_mode": self.scratchpad,
+            "deterministic": self.deterministic,
+            "denormals": denormals,
+        }
+        return attr_of(self.post_ops, dims, **modes, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,8 @@ def options(example: str) -> dict[str, Option]:
                                   "who owns temporary memory: library (default) or user", True),
         "attr-deterministic": Option("deterministic", boolean, "true or false (default): results are the same",
                                      True, lambda value: str(value).lower()),
+        "attr-denormals": Option("denormals", one_of("default", *DENORMALS),
+                                 "subnormal numbers: flush or keep, default as the primitive likes", True),
     }  # fmt: skip
 
 

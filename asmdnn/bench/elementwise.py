@@ -28,6 +28,11 @@ def _clip(x: Any, least: float, most: float) -> Any:
     return np.where(x.real <= least, least, np.where(x.real > most, most, x))
 
 
+def _power(x: Any, exponent: float) -> Any:
+    """x^exponent, which only whole exponents have where x < 0: of -infinity too, where numpy's versions differ."""
+    return np.power(x if float(exponent).is_integer() else np.where(x.real < 0, np.nan, x), exponent)
+
+
 def _gelu_erf(x: Any, *_: float) -> Any:
     """With the normal distribution function's first-order expansion in the imaginary part."""
     density = np.exp(-x.real * x.real / 2) / math.sqrt(2 * math.pi)
@@ -51,7 +56,7 @@ FORWARD: dict[str, Function] = {
     "gelu_erf": _gelu_erf,
     "swish": lambda x, a, b: x * _logistic(a * x),
     "log": lambda x, a, b: np.log(x),
-    "pow": lambda x, a, b: a * np.power(x, b),
+    "pow": lambda x, a, b: a * _power(x, b),
     "round": lambda x, a, b: np.rint(x),
     "mish": lambda x, a, b: x * np.tanh(np.log1p(np.exp(x))),
     "hardswish": lambda x, a, b: x * _clip(a * x + b, 0, 1),

@@ -53,12 +53,14 @@ class Reader:
 
     read: all of them, into `cases`; for commands that need a plan of each, so that it raises InvalidArguments for the
     first mistake, and Unimplemented for what only oneDNN can do.  stream: one by one, with what is wrong in files.
-    `json` is the last --json; `where` the file and line that is read now, "" on the command line.
+    `json` is the last --json; `ranks` says whether there was --rank; `where` is the file and line that is read now, ""
+    on the command line.
     """
 
     def __init__(self) -> None:
         self.cases: list[AnyCase] = []
         self.json = ""
+        self.ranks = False
         self.where = ""
         self.driver: AnyDriver = driver_of(DEFAULT_DRIVER)
         self._options: dict[str, Option] = {}
@@ -121,6 +123,8 @@ class Reader:
             self._switch(name.lower())
         elif word == "--reset":
             self._reset()
+        elif word == "--rank":
+            self.ranks = True
         elif match := _VERBOSE.fullmatch(word):
             self._set("verbose", match[1])
         else:

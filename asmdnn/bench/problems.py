@@ -42,6 +42,29 @@ class Axis(NamedTuple):
         """Padding behind the last input element that the output size implies; negative when inputs stay unread."""
         return (self.o - 1) * self.s - self.i + self.kernel_extent - self.p
 
+    @property
+    def padding_behind(self) -> int:
+        """As descriptions have it: a stride that leaves the last inputs unread needs none."""
+        return max(0, self.padding_needed)
+
+    def output(self, letter: str) -> int:
+        """The size with equal padding on both sides.  Raises InvalidArguments if there is none."""
+        room = self.i + 2 * self.p - self.kernel_extent
+        if room < 0:
+            raise InvalidArguments(
+                f"the kernel spans {self.kernel_extent} elements, which do not fit into "
+                f"i{letter}{self.i} with p{letter}{self.p}"
+            )
+        return room // self.s + 1
+
+    def check_output(self, letter: str) -> None:
+        """Raise InvalidArguments for an output that the other sizes cannot make."""
+        if self.padding_needed <= -self.s:
+            sizes = "".join(f" {kind}{letter}{getattr(self, kind)}" for kind in "ikspd")
+            raise InvalidArguments(
+                f"o{letter}{self.o} does not fit{sizes}: it leaves {-self.padding_needed} input elements unread"
+            )
+
     def taps_inside(self) -> int:
         """How many (output, kernel tap) pairs read a real input element and not padding."""
         count = 0
@@ -55,7 +78,10 @@ class Axis(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConvProblem:
-    """A forward convolution.  `axes` are the spatial axes, outermost first: (w,), (h, w) or (d, h, w)."""
+    """A forward convolution, or deconvolution, as its axes say.
+
+    `axes` are the spatial axes, outermost first: (w,), (h, w) or (d, h, w).
+    """
 
     mb: int
     groups: int
@@ -96,8 +122,8 @@ class ConvProblem:
 
     @property
     def padding_r(self) -> tuple[int, ...]:
-        """Padding behind the last element; a stride that leaves the last inputs unread needs none."""
-        return tuple(max(0, axis.padding_needed) for axis in self.axes)
+        """Padding behind the last element."""
+        return tuple(axis.padding_behind for axis in self.axes)
 
     @property
     def flops(self) -> int:
@@ -142,16 +168,19 @@ class ConvProblem:
         )
 
 
-def parse_problem(text: str) -> ConvProblem:
-    """The problem that `text` describes.  Raises InvalidArguments that quotes it and names the entry that is wrong."""
+def parse_problem(text: str, axis: type[Axis] = Axis) -> ConvProblem:
+    """The problem that `text` describes, with axes of that kind.
+
+    Raises InvalidArguments that quotes it and names the entry that is wrong.
+    """
     try:
-        return _build(*entries(text, _KEYS))
+        return _build(*entries(text, _KEYS), axis)
     except InvalidArguments as error:
         shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
         raise InvalidArguments(f"problem {shown!r}: {error}") from None
 
 
-def _build(numbers: dict[str, int], name: str) -> ConvProblem:
+def _build(numbers: dict[str, int], name: str, axis: type[Axis]) -> ConvProblem:
     for key in ("ic", "oc"):
         if key not in numbers:
             raise InvalidArguments(f"'{key}' is missing")
@@ -159,14 +188,14 @@ def _build(numbers: dict[str, int], name: str) -> ConvProblem:
     for key, channels in (("ic", ic), ("oc", oc)):
         if channels % groups:
             raise InvalidArguments(f"'{key}' is {channels}, it must be a multiple of g{groups}")
-    problem = ConvProblem(numbers.get("mb", DEFAULT_MB), groups, ic, oc, axes_of(numbers), name)
+    problem = ConvProblem(numbers.get("mb", DEFAULT_MB), groups, ic, oc, axes_of(numbers, axis), name)
     for tensor, dims in (("src", problem.src_dims), ("weights", problem.weights_dims), ("dst", problem.dst_dims)):
         if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
             raise InvalidArguments(f"{tensor} has {'x'.join(map(str, dims))} elements, more than memory can address")
     return problem
 
 
-def axes_of(numbers: dict[str, int]) -> tuple[Axis, ...]:
+def axes_of(numbers: dict[str, int], kind: type[Axis] = Axis) -> tuple[Axis, ...]:
     """The completed axes; an axis counts as given when one of its values differs from its default, as in benchdnn."""
     defaults = {"i": 0, "o": 0, "k": 0, "s": 1, "p": 0, "d": 0}
     given = "".join(a for a in AXES if any(numbers.get(kind + a, unset) != unset for kind, unset in defaults.items()))
@@ -174,7 +203,7 @@ def axes_of(numbers: dict[str, int]) -> tuple[Axis, ...]:
         raise InvalidArguments("a spatial size is missing: give at least ih and kh, or iw and kw")
     if given in ("dh", "dw"):
         raise InvalidArguments(f"'i{'w' if given == 'dh' else 'h'}' is missing: give all of d, h and w, or d alone")
-    axes = {a: _axis(a, numbers) for a in given}
+    axes = {a: _axis(a, numbers, kind) for a in given}
     letters = AXES[AXES.index(given[0]) :]
     for a in letters:
         axis = axes.setdefault(a, axes[given[-1]])
@@ -183,23 +212,15 @@ def axes_of(numbers: dict[str, int]) -> tuple[Axis, ...]:
     return tuple(axes[a] for a in letters)
 
 
-def _axis(a: str, numbers: dict[str, int]) -> Axis:
+def _axis(a: str, numbers: dict[str, int], kind: type[Axis]) -> Axis:
     for key in ("i" + a, "k" + a):
         if key not in numbers:
             raise InvalidArguments(f"'{key}' is missing")
     i, k, o = numbers["i" + a], numbers["k" + a], numbers.get("o" + a, 0)
-    axis = Axis(i, o, k, s=numbers.get("s" + a, 1), p=numbers.get("p" + a, 0), d=numbers.get("d" + a, 0))
+    axis = kind(i, o, k, s=numbers.get("s" + a, 1), p=numbers.get("p" + a, 0), d=numbers.get("d" + a, 0))
     if not axis.o:
-        room = axis.i + 2 * axis.p - axis.kernel_extent
-        if room < 0:
-            raise InvalidArguments(
-                f"the kernel spans {axis.kernel_extent} elements, which do not fit into i{a}{axis.i} with p{a}{axis.p}"
-            )
-        return axis._replace(o=room // axis.s + 1)
+        return axis._replace(o=axis.output(a))
     if "p" + a not in numbers:
         axis = axis._replace(p=max(0, axis.padding_needed // 2))
-    needed = axis.padding_needed
-    sizes = f"i{a}{axis.i} k{a}{axis.k} s{a}{axis.s} p{a}{axis.p} d{a}{axis.d}"
-    if needed <= -axis.s:
-        raise InvalidArguments(f"o{a}{axis.o} does not fit {sizes}: it leaves {-needed} input elements unread")
+    axis.check_output(a)
     return axis

@@ -1,4 +1,4 @@
-"""The independent answer to a convolution: numpy in float64, one matrix product per kernel tap.
+"""The independent answer to a convolution or deconvolution: numpy in float64, one matrix product per kernel tap.
 
 Two kinds of data are checked.  Integers, small enough that every partial sum is below 2^24 and so exact in f32 in any
 order, but with as many bits as that allows: the result must be equal, which finds a single lost or doubled product and
@@ -13,9 +13,8 @@ Post-ops: see chains.py.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from asmdnn.bench import chains, winograd
 from asmdnn.bench.attributes import UNSCALED, Scales
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problems import ConvProblem
+from asmdnn.bench.taps import taps_of
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -105,24 +105,11 @@ def by_channel(problem: ConvProblem, values: npt.NDArray[Any]) -> npt.NDArray[An
     return values.reshape(-1, *[1] * len(problem.axes))
 
 
-def _taps(problem: ConvProblem, padded: Doubles) -> Iterator[tuple[tuple[int, ...], Doubles]]:
-    """Every kernel tap with the elements of a padded image (c, ...) that it multiplies, as a view (c, *outputs)."""
-    for tap in product(*(range(axis.k) for axis in problem.axes)):
-        first = [at * (axis.d + 1) for at, axis in zip(tap, problem.axes, strict=True)]
-        window = [slice(f, f + (axis.o - 1) * axis.s + 1, axis.s) for f, axis in zip(first, problem.axes, strict=True)]
-        yield tap, padded[(slice(None), *window)]
-
-
-def _pad(problem: ConvProblem, src: Doubles) -> Doubles:
-    sides = zip(problem.padding_l, (max(0, after) for after in problem.padding_r), strict=True)
-    return np.pad(src, ((0, 0), *sides))
-
-
 def _convolve(problem: ConvProblem, src: Doubles, weights: Doubles) -> Doubles:
     g, into, out = problem.groups, problem.ic // problem.groups, problem.oc // problem.groups
     total = np.zeros((g, out, math.prod(axis.o for axis in problem.axes)))
     filters = np.moveaxis(weights.reshape(g, out, into, *weights.shape[-len(problem.axes) :]), (0, 1, 2), (-3, -2, -1))
-    for tap, view in _taps(problem, _pad(problem, src)):
+    for tap, view in taps_of(problem, src):
         total += filters[tap] @ view.reshape(g, into, -1)
     return total.reshape(problem.dst_dims[1:])
 
@@ -169,5 +156,5 @@ def size_of_patches(problem: ConvProblem, data: ConvData) -> Doubles:
     """The norm of what each result's window reads."""
     mb, _, *pixels = problem.src_dims
     squares = np.square(data.src, dtype=np.float64).reshape(mb, problem.groups, -1, *pixels).sum(axis=2)
-    patches = np.stack([sum(view for _, view in _taps(problem, _pad(problem, image))) for image in squares])
+    patches = np.stack([sum(view for _, view in taps_of(problem, image)) for image in squares])
     return np.asarray(np.sqrt(np.repeat(patches, problem.oc // problem.groups, axis=1)))

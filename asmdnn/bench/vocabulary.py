@@ -23,8 +23,8 @@ PROBLEM_OPTION: Final = {"graph": "case"}  # where a driver's problems are an op
 NO_EFFECT: Final = frozenset(
     (
         # Permission for what is not done here: less precision, slower kernels, other checks.
-        "allow-enum-tags-only", "allow-unimpl", "attr-deterministic", "attr-fpmath", "attr-same-pd-check",
-        "attr-scratchpad", "check-ref-impl", "fast-ref", "fast-ref-gpu", "use-fast-ref",
+        "allow-enum-tags-only", "allow-unimpl", "attr-denormals", "attr-deterministic", "attr-fpmath",
+        "attr-same-pd-check", "attr-scratchpad", "check-ref-impl", "fast-ref", "fast-ref-gpu", "use-fast-ref",
         # What measuring looks like.
         "canonical", "cold-cache", "perf-template",
         # Other engines, threading and API.

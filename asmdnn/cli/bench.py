@@ -34,6 +34,10 @@ def run(arguments: Sequence[str]) -> int:
     total = reader.count(arguments, Path.cwd())  # and with it all mistakes on the command line
     if not total:
         raise InvalidArguments("bench: no problem is given; name one, or a set with --batch=resnet_50")
+    if reader.ranks:
+        from asmdnn.bench import rank  # not above: most runs rank nothing
+
+        return rank.run(arguments)
     tally = Tally()
     with _json_stream(reader.json) as json_stream:
         for record in _records(arguments, total, json_stream, table=reader.json != "-"):
@@ -53,6 +57,7 @@ def usage(driver: AnyDriver) -> str:
 Options hold for the problems after them; those with * take a list and run every combination:
 {options}
   --json=FILE              one JSON object a problem, instead of the table when FILE is -
+  --rank                   what is chosen for each problem, against the fastest of all that it is chosen from
   --reset                  options that describe a problem back to their defaults
 Drivers: {", ".join(f"--{name}" for name in driver_names())}, each with its own --help
 Problem sets: {", ".join(batch_files.problem_sets())}

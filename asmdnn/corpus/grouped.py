@@ -63,6 +63,8 @@ def kernels(isa: str) -> Iterator[GroupedRowsSpec]:
     for kernel in (1, 2, 3, 5, 7, 9):
         most = min(MOST_PIXELS[isa], REGISTERS[isa] - kernel - 1)
         yield rows(isa, whole(most, kernel), kernel=kernel, bias=True)
+    yield rows(isa, Segment(6, 4, 13), kernel=13, padding=4, bias=True)
+    yield rows(isa, whole(3, 10), kernel=10, bands=(Band(1, 0, 1),), **channels_last(isa, 1, 3))
     for stride, dilation in ((2, 1), (3, 1), (1, 2), (2, 3)):
         yield rows(isa, whole(3, 3, stride, dilation), stride=stride, dilation=dilation)
 

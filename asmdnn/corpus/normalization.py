@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.layer_norm import SHORT, LayerNormSpec, Statistics
+from asmdnn.generators.functions.moments import MergeMomentsSpec, MomentsSpec
 from asmdnn.generators.functions.postops import BinaryOp, Operand
 
 GAP = 3  # elements between rows
@@ -34,4 +35,17 @@ def statistics(isa: str) -> Iterator[LayerNormSpec]:
         yield LayerNormSpec(isa, 2, elements, row_bytes, row_bytes, EPSILON, False)
 
 
-FAMILIES = of_levels("layernorm", rows=rows, statistics=statistics)
+def chunks(isa: str) -> Iterator[MomentsSpec | MergeMomentsSpec]:
+    """Along rows and down them, and merged: parts of a vector, and around the turns of the loops."""
+    lanes = LANES[isa]
+    for along in ("rows", "lanes"):
+        for count, elements in ((1, 1), (3, lanes + 3), (2, 9 * lanes + 2), (4, 2 * lanes)):
+            yield MomentsSpec(isa, along, count, elements, 4 * (elements + GAP), 8, divides=elements > lanes + 3)
+    for count, elements in ((1, 3), (2, lanes + 3), (5, 5 * lanes)):
+        yield MergeMomentsSpec(isa, count, elements, 4 * (elements + GAP), 8, 5, divides=count == 5)
+
+
+FAMILIES = {
+    **of_levels("layernorm", rows=rows, statistics=statistics),
+    **of_levels("moments", chunks=chunks),
+}

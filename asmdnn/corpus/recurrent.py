@@ -29,16 +29,15 @@ CELLS = (
 )
 FIRST = (Cell("gru_first"), Cell("gru_first", keeps=True), Cell("lstm", has_state=False, keeps=True))
 OF_ALL_ROWS = ("bias", "peephole")
-WHOLE = {"gates": 4, "workspace": 4}  # operands of whole vectors, and how many parts they have here
+PARTS = {"gates": 4, "workspace": 4}  # how many parts operands have here; gates are whole vectors of them
 
 
 def operand(name: str, isa: str, units: int) -> Operand:
     """Rows with gaps behind them; the parts of a vector of units side by side, or rows of units."""
-    width = 4 * LANES[isa]
-    if name in WHOLE:
-        vectors = -(-units // LANES[isa])
-        return Operand(name, vectors * WHOLE[name] * width + 64, width, WHOLE[name] * width, whole=True)
-    return Operand(name, 0 if name in OF_ALL_ROWS else 4 * units + 12, 4 * units + 8, width)
+    width, parts = 4 * LANES[isa], PARTS.get(name, 1)
+    if name == "gates":
+        return Operand(name, -(-units // LANES[isa]) * parts * width + 64, width, parts * width, whole=True)
+    return Operand(name, 0 if name in OF_ALL_ROWS else parts * (4 * units + 8) + 4, 4 * units + 8, width)
 
 
 def tile(isa: str, cell: Cell, rows: int, units: int, depth: int = 3, **fields: Any) -> RecurrentTileSpec:

@@ -34,7 +34,7 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:
     per_part: list[str] = []
     for number, step in enumerate(steps.steps):
         plan = step.pd.plan
-        places = {argument: View(renamed.get(name, name)) for argument, name in step.buffers.items()}
+        places = {argument: known(steps.located(name), renamed) for argument, name in step.buffers.items()}
         for name in plan.scratch_bytes:
             own = f"{name} of step {number}"
             places[name], scratch[own] = View(own), plan.scratch_bytes[name]
@@ -43,7 +43,7 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:
         ranges.append(range(len(phases), len(phases) + len(plan.phases)))
         phases += [phase.on(places) for phase in alone_if_small(plan.phases)]
     tensors = tensors_of(steps, outputs)
-    scratch |= {name: size for name, size in steps.sizes.items() if name not in renamed}
+    scratch |= {name: size for name, size in steps.sizes.items() if name not in renamed and name not in steps.parts}
     joined = of_one_width(phases or [nothing(1)])
     plan = Plan("network", joined, tensors, constants.arrays, scratch, tuple(outputs), per_part=tuple(per_part))
     return Joined(plan, tuple(ranges), tuple(steps.weights))
@@ -54,13 +54,18 @@ def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:
     renamed: dict[str, str] = {}
     for name, value in outputs.items():
         place, wanted = steps.place(value), row_major(steps.shape(value))
-        owned = steps.sizes.get(place.buffer) == wanted.size_bytes and place.buffer not in renamed
+        is_own = place.buffer not in renamed and place.buffer not in steps.parts
+        owned = is_own and steps.sizes.get(place.buffer) == wanted.size_bytes
         if owned and place.desc == wanted:
             renamed[place.buffer] = name
         else:
-            source = Place(renamed.get(place.buffer, place.buffer), place.desc)
-            steps.reorder(source, Place(name, wanted), value)
+            steps.reorder(place, Place(name, wanted), value)
     return renamed
+
+
+def known(view: View, renamed: Mapping[str, str]) -> View:
+    """The view under its buffer's last name."""
+    return view._replace(buffer=renamed.get(view.buffer, view.buffer))
 
 
 def tensors_of(steps: Steps, outputs: Mapping[str, str]) -> dict[str, MemoryDesc]:

@@ -14,6 +14,7 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.static import StaticGraph
+from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
@@ -64,6 +65,7 @@ class Steps:
         self.steps: list[Step] = []
         self.weights: dict[str, Weight] = {}
         self.sizes: dict[str, int] = {}  # of values' buffers, in bytes
+        self.parts: dict[str, tuple[str, int]] = {}  # buffers inside others: which, and how many bytes behind its start
         self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
         for name in graph.inputs:
             value = graph.values[name]
@@ -126,6 +128,24 @@ class Steps:
         self.sizes[name] = desc.size_bytes
         return name
 
+    def shares(self, place: Place, whole: Place, part: MemoryDesc) -> bool:
+        """Have a value lie in a part of another buffer from the start, if it is the whole of a buffer of its own, and
+        the part one piece of memory of the same format.  Whether it does."""
+        own, desc = place.buffer in self.sizes and place.buffer not in self.parts, place.desc
+        same = MemoryDesc(part.dims, part.dtype, strides=part.strides, inner_blocks=part.inner_blocks)
+        if not own or desc != same or desc.size_bytes != self.sizes[place.buffer] or whole.buffer == place.buffer:
+            return False
+        self.parts[place.buffer] = (whole.buffer, part.offset0 * part.dtype.size_bytes)
+        return True
+
+    def located(self, buffer: str) -> View:
+        """The bytes of a buffer that shares the memory of another one; of others all."""
+        view, size = View(buffer), self.sizes.get(buffer)
+        while view.buffer in self.parts:
+            outer, offset = self.parts[view.buffer]
+            view = View(outer, view.offset_bytes + offset, size)
+        return view
+
     def add(
         self,
         nodes: Sequence[Node],
@@ -147,9 +167,10 @@ class Steps:
             if place.desc != plan.tensors[argument]:
                 raise InvalidArguments(f"{label}: {argument} lies as {place.desc}, not as {plan.tensors[argument]}")
         for argument, name in results.items():
-            made = Place(self.buffer(name, plan.tensors[argument]), plan.tensors[argument])
+            made = Place(self.buffer(name or f"{argument} of {label}", plan.tensors[argument]), plan.tensors[argument])
             buffers[argument] = made.buffer
-            self.define(name, made)
+            if name in self.graph.values:
+                self.define(name, made)
         (result,) = list(results.values())[:1]
         self.steps.append(Step(label, pd, buffers, tuple(nodes), result))
 

@@ -1,29 +1,60 @@
 """Operations on arrays, for callers who do not care for formats: planned once for every shape, then only executed."""
 
-from asmdnn.ops.conv import conv2d, pack_conv_weights
+from asmdnn.ops.attention import attention
+from asmdnn.ops.conv import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    pack_conv_transpose_weights,
+    pack_conv_weights,
+)
 from asmdnn.ops.matmul import matmul, pack_weights
-from asmdnn.ops.normalization import layer_norm, rms_norm
+from asmdnn.ops.moves import concat, expand, pad, slice, split
+from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, rms_norm
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
+from asmdnn.ops.prelu import prelu
 from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
 from asmdnn.ops.reduction import reduce
+from asmdnn.ops.resampling import resize
 from asmdnn.ops.softmax import log_softmax, softmax
+from asmdnn.ops.sum import weighted_sum
 
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
+    "attention",
     "avg_pool",
+    "batch_norm",
+    "concat",
+    "conv1d",
     "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "expand",
+    "group_norm",
     "gru",
     "layer_norm",
     "log_softmax",
     "lstm",
     "matmul",
     "max_pool",
+    "pack_conv_transpose_weights",
     "pack_conv_weights",
     "pack_recurrent",
     "pack_weights",
+    "pad",
+    "prelu",
     "reduce",
+    "resize",
     "rms_norm",
     "rnn",
+    "slice",
     "softmax",
+    "split",
+    "weighted_sum",
 ]

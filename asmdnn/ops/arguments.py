@@ -59,33 +59,37 @@ def chain_of(post_ops: Any) -> tuple[AnyPostOp, ...]:
         raise InvalidArguments(f"post_ops must be a sequence of post-ops, not {shown(post_ops)}") from None
 
 
-def pair(name: str, value: int | Sequence[int], least: int) -> tuple[int, int]:
-    """(height, width) from one integer or two."""
+COUNTS = ("no", "one", "two", "three", "four", "five", "six")
+
+
+def per_axis(name: str, value: int | Sequence[int], axes: int, least: int) -> tuple[int, ...]:
+    """A number for each axis, from one integer or as many."""
     numbers = integers(name, value)
     if len(numbers) == 1:
-        numbers *= 2
-    if len(numbers) != 2 or not all(least <= n <= MAX_SIZE for n in numbers):
-        wanted = f"one or two integers of at least {least}, below 2**31"
-        raise InvalidArguments(f"{name} must be {wanted}, not {shown(value)}")
-    return numbers[0], numbers[1]
+        numbers *= axes
+    if len(numbers) != axes or not all(least <= n <= MAX_SIZE for n in numbers):
+        counts = "one integer" if axes == 1 else f"one or {COUNTS[axes]} integers"
+        raise InvalidArguments(f"{name} must be {counts} of at least {least}, below 2**31, not {shown(value)}")
+    return numbers
 
 
-def pads(value: int | Sequence[int]) -> tuple[int, int, int, int]:
-    """(top, left, bottom, right) from one integer, two or four."""
+def pads(value: int | Sequence[int], axes: int) -> tuple[int, ...]:
+    """What comes before along each axis, then what comes behind, from one integer, one an axis, or all."""
     numbers = integers("padding", value)
-    numbers = {1: numbers * 4, 2: numbers * 2}.get(len(numbers), numbers)
-    if len(numbers) != 4 or not all(0 <= n <= MAX_SIZE for n in numbers):
-        raise InvalidArguments(f"padding must be one, two or four integers from 0 to 2**31 - 1, not {shown(value)}")
-    return numbers[0], numbers[1], numbers[2], numbers[3]
+    numbers = {1: numbers * 2 * axes, axes: numbers * 2}.get(len(numbers), numbers)
+    if len(numbers) != 2 * axes or not all(0 <= n <= MAX_SIZE for n in numbers):
+        counts = f"one, {COUNTS[axes]} or {COUNTS[2 * axes]}" if axes > 1 else "one or two"
+        raise InvalidArguments(f"padding must be {counts} integers from 0 to 2**31 - 1, not {shown(value)}")
+    return numbers
 
 
-def image_dims(value: Sequence[int] | None) -> tuple[int, ...] | None:
-    """The four dims of an image, None if there are none."""
+def image_dims(value: Sequence[int] | None, ndims: int) -> tuple[int, ...] | None:
+    """The dims of an image, None if there are none."""
     if value is None:
         return None
     dims = integers("image", value)
-    if len(dims) != 4:
-        raise InvalidArguments(f"image must be the four dims (n, c, h, w), not {shown(value)}")
+    if len(dims) != ndims:
+        raise InvalidArguments(f"image must be {COUNTS[ndims]} dims, (n, c, ...), not {shown(value)}")
     return dims
 
 

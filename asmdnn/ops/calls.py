@@ -149,7 +149,7 @@ class ArrayCall:
         raise InvalidArguments(f"{name} at address {address:#x} is not aligned to the element's 4 bytes: copy it")
 
 
-calls: Cache[tuple[Any, ...], ArrayCall] = Cache(LIMIT_BYTES)
+calls: Cache[tuple[Any, ...], ArrayCall] = Cache(LIMIT_BYTES, "calls")
 
 
 def layout_of(name: str, array: AnyArray) -> tuple[MemoryDesc, bool]:

@@ -7,6 +7,7 @@ from asmdnn.ops.applied import apply, same_dims
 from asmdnn.ops.arguments import Array
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.types import PropKind
 
@@ -56,6 +57,76 @@ def rms_norm(
         ("rms_norm", epsilon),
         {"src": ("x", x), "scale": ("scale", scale)},
         lambda descs, dst: LayerNormForward(INFERENCE, descs["src"], dst, epsilon, descs.get("scale"), rms=True),
+        same_dims("src"),
+        post_ops,
+        out,
+        engine,
+    )
+
+
+def batch_norm(
+    x: Any,
+    scale: Any = None,
+    shift: Any = None,
+    mean: Any = None,
+    variance: Any = None,
+    *,
+    epsilon: float = 1e-5,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """(x - mean) / sqrt(variance + epsilon) * scale + shift for every channel of an f32 array (n, c, ..).
+
+    scale, shift: (c,) or None.  mean, variance: (c,); if both are None, they are those of x.  out: anything that
+    exports memory of x's dims; x itself, for a dense x.  post_ops run in order on the result, such as
+    `Eltwise("relu")`.  Raises InvalidArguments, Unimplemented.
+    """
+    inputs = {"src": ("x", x), "mean": ("mean", mean), "variance": ("variance", variance)}
+    inputs |= {"scale": ("scale", scale), "shift": ("shift", shift)}
+    given = mean is not None or variance is not None
+    return apply(
+        ("batch_norm", epsilon),
+        inputs,
+        lambda descs, dst: BatchNormForward(
+            INFERENCE,
+            descs["src"],
+            dst,
+            epsilon,
+            descs.get("scale"),
+            descs.get("shift"),
+            descs.get("mean"),
+            descs.get("variance"),
+            given,
+        ),
+        same_dims("src"),
+        post_ops,
+        out,
+        engine,
+    )
+
+
+def group_norm(
+    x: Any,
+    groups: int,
+    scale: Any = None,
+    shift: Any = None,
+    *,
+    epsilon: float = 1e-5,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """As `batch_norm`, by the mean and the variance of every image and group of channels of x.
+
+    groups: how many, 1 to c; c of them are instance normalization.
+    """
+    return apply(
+        ("group_norm", groups, epsilon),
+        {"src": ("x", x), "scale": ("scale", scale), "shift": ("shift", shift)},
+        lambda descs, dst: GroupNormForward(
+            INFERENCE, descs["src"], dst, groups, epsilon, descs.get("scale"), descs.get("shift")
+        ),
         same_dims("src"),
         post_ops,
         out,

@@ -17,13 +17,21 @@ from asmdnn.primitives.reorder.reorder import Reorder
 
 
 def pack(
-    name: str, plain: Array, key: tuple[Any, ...], wanted: Callable[[], MemoryDesc], engine: Engine | None
+    name: str,
+    plain: Array,
+    key: tuple[Any, ...],
+    wanted: Callable[[], MemoryDesc],
+    engine: Engine | None,
+    described: MemoryDesc | None = None,
 ) -> Memory:
-    """`plain` in the format that `wanted` says, asked once a key.  Raises InvalidArguments."""
+    """`plain` in the format that `wanted` says, asked once a key; `described` is how it lies, if not as its array does,
+    and dense.  Raises InvalidArguments."""
     call = calls.get(key)
     if call is None:
         target = wanted()
         source, is_copied = layout_of(name, plain)
+        if described is not None:
+            source, is_copied = described, not plain.flags.c_contiguous
         primitive = Primitive(primitive_desc(Reorder(source, target), engine=engine))
         call = ArrayCall(primitive, ("src", "dst"), (name, "packed"), (source, target), [0] * is_copied)
         calls.put(key, call)

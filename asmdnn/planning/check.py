@@ -112,13 +112,17 @@ class Proof:
         """What is read of a buffer that is not complete has been written."""
         where, written = self.partial[name]
         spans = one.accesses.reads.get(argument)
-        if argument in one.moved or spans is None:
-            raise self.incomplete(name, where, written)
-        size = self.element_bytes(name)
-        runs = [
-            Runs(begins // size, -(-ends // size), loops_of(one, argument, size))
-            for _, begins, ends in in_chunks(one, argument, spans, self.elements(name))
-        ]
+        size, view = self.element_bytes(name), one.view(argument)
+        if argument in one.moved or spans is None:  # through a tap list: maybe all of its view
+            if view.size_bytes is None:
+                raise self.incomplete(name, where, written)
+            begin, end = view.offset_bytes // size, -(-(view.offset_bytes + view.size_bytes) // size)
+            runs = [Runs(np.array([begin]), np.array([end]), ())]
+        else:
+            runs = [
+                Runs(begins // size, -(-ends // size), loops_of(one, argument, size))
+                for _, begins, ends in in_chunks(one, argument, spans, self.elements(name))
+            ]
         read = self.cover(name, runs, 1)
         missing = np.flatnonzero(((read + nothing_of(written)).times > 0) & ((written + nothing_of(read)).times == 0))
         if len(missing):

@@ -84,7 +84,7 @@ class Plan:
 
     def parts(self, threads: int) -> int:
         """In how many parts so many threads share the work."""
-        return min(threads, max(phase.shares for phase in self.phases))
+        return max(1, min(threads, max(phase.shares for phase in self.phases)))
 
     def split(self, parts: int) -> list[Int64]:
         """For each phase int64[parts + 1]: the first record of every part, and the end, counted through all rounds.

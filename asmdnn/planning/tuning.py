@@ -122,15 +122,22 @@ class ConvolutionTuning:
 class WinogradTuning:
     """Of Winograd's convolution; cycles of transforms are for 32 bytes of channels of a tile."""
 
-    source2_cycles: int = 43  # of a tile of the source, for 2x2 results
-    source4_cycles: int = 104  # for 4x4
-    products2_cycles: int = 21  # of the products of a tile
-    products4_cycles: int = 78
+    source2_cycles: int = 60  # of a tile of the source, for 2x2 results
+    source4_cycles: int = 140  # for 4x4
+    products2_cycles: int = 18  # of the products of a tile
+    products4_cycles: int = 62
     weights2_cycles: int = 30  # of a pair of channels, for 32 bytes of output channels
     weights4_cycles: int = 70
-    busy: float = 0.97  # share of the time in which products multiply; direct convolution:
-    direct_busy: float = 0.93
-    far_bytes_per_cycle: float = 9.3  # from behind L2
+    direct_busy: float = 0.92  # share of the time in which direct convolution multiplies
+    far_bytes_per_cycle: float = 9.0  # of weights from behind L2: products take at least that long
+    # Cycles for a KiB that comes from behind L2, or goes there,
+    weights_kib_cycles: int = 22  # of weights, which are prefetched, and exceed
+    weights_share: float = 1.0  # of L2
+    ends_kib_cycles: int = 180  # of src and dst
+    spilled_kib_cycles: int = 115  # between the steps of a block,
+    phases_kib_cycles: int = 215  # and between phases, beyond
+    between_share: float = 0.4  # of L2
+    reread_kib_cycles: int = 14  # of a block's transformed tiles, for panels that do not come at once
 
     def source_cycles(self, m: int, lanes: int) -> int:
         """For a vector."""
@@ -210,12 +217,23 @@ class ReductionTuning:
 
 
 @dataclass(frozen=True, slots=True)
+class AttentionTuning:
+    """Of attention."""
+
+    scores_share: int = 2  # of L2, for the scores of a block of rows
+    most_rows: int = 128  # of a block: more do not fit L2 with long rows, and balance threads worse
+    least_rows: int = 32  # fewer read each packed key and value too often
+
+
+@dataclass(frozen=True, slots=True)
 class RecurrentTuning:
     """Of recurrent layers."""
 
     function_cycles: int = 12  # of a gate of a vector of units, behind the products
     alone_cycles: int = 3000  # a phase that takes fewer is over before a second thread has come
     ahead_bytes: int = 1 << 20  # fewer weights stay in L2, or come from L3 in time
+    gradient_elements: int = 512  # of a record of a gradient: a step has few, and threads share them
+    gradient_rate: int = 2  # operations on vectors in a cycle
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +249,7 @@ class Tuning:
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
     normalization: NormalizationTuning = field(default_factory=NormalizationTuning)
     reduction: ReductionTuning = field(default_factory=ReductionTuning)
+    attention: AttentionTuning = field(default_factory=AttentionTuning)
     recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
 
     def __post_init__(self) -> None:

@@ -60,7 +60,7 @@ class Planned:
         self.kept_bytes: int = plan.nbytes + OBJECTS_BYTES
 
 
-plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], Planned] = Cache(PLANS_LIMIT_BYTES)
+plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], Planned] = Cache(PLANS_LIMIT_BYTES, "plans")
 
 
 def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:

@@ -3,11 +3,14 @@
 Every folder of this package has a kind.py with its KINDS; registry.py collects them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import Field, dataclass, fields
 from typing import Any, ClassVar, Protocol
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Planner
 
 
@@ -31,15 +34,20 @@ class Words:
     bias_mask: int | None = None
 
 
+Candidates = Callable[[Any, Attr, Engine], Iterator[tuple[str, Plan]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """description: the class; planners: its implementations, best first; words: of a description, for verbose lines.
+    candidates: all plans that planners choose from, and what is special about each; for measurements.
     transformed: the tensors whose format may be one that transforms elements."""
 
     description: type[Any]
     planners: tuple[Planner[Any], ...]
     words: Callable[[Any], Words]
     transformed: tuple[str, ...] = ()
+    candidates: Candidates | None = None
 
 
 def asked(desc: Description) -> dict[str, MemoryDesc]:

@@ -6,16 +6,14 @@ others have more) does not move it.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TypeVar
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
+from asmdnn.planning.loops import Box, Digits, Loop, cut_loop, digits, merge, pieces_of, units_of
 from asmdnn.planning.tuning import ElementwiseTuning
-from asmdnn.primitives.elementwise.loops import Box, Loop, common_units, merge
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, cut_loop
-from asmdnn.primitives.reorder.loops import Digits, digits, runs, stride_of
+from asmdnn.primitives.elementwise.schedule import MAX_STEP
 
 AnySpec = TypeVar("AnySpec", bound=KernelSpec)
 Calls = list[tuple[AnySpec, Box, tuple[Loop, ...]]]
@@ -79,19 +77,11 @@ def nest_of(
 def _loops_of(tensors: Sequence[MemoryDesc], dim: int, size: int) -> list[Loop] | None:
     """Those of one dim, which fills whole blocks."""
     places: list[Digits] = [[(1, 0)] if t.dims[dim] < size else digits(t, dim) for t in tensors]
-    units = common_units(places)
-    if units is None or any(t.dims[dim] == size != t.padded_dims[dim] for t in tensors):
+    above, _ = units_of(places)
+    if above or any(t.dims[dim] == size != t.padded_dims[dim] for t in tensors):
         return None
-    (piece, *more) = runs(0, size, units)
-    if more:
-        return None
-    _, count, level = piece
-    extents = [count, *(a // b for a, b in pairwise(units[level:]))]
-    return [
-        Loop(extent, tuple(stride_of(units[k], place) for place in places))
-        for k, extent in enumerate(extents, level)
-        if extent > 1
-    ]
+    (piece, *more) = pieces_of(size, size, places)
+    return None if more else list(piece.loops)
 
 
 def with_last(desc: MemoryDesc, dims: Sequence[int]) -> MemoryDesc:

@@ -7,6 +7,7 @@ from asmdnn.primitives.kind import Kind
 
 FOLDERS = (
     "convolution",
+    "deconvolution",
     "products",
     "elementwise",
     "reorder",
@@ -14,8 +15,12 @@ FOLDERS = (
     "recurrent",
     "softmax",
     "pooling",
+    "concat",
+    "resampling",
+    "sum",
     "normalization",
     "reduction",
+    "attention",
 )
 KINDS: dict[type, Kind] = {
     kind.description: kind for folder in FOLDERS for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS

@@ -2,6 +2,8 @@
 
 from typing import Generic, Protocol, TypeVar
 
+from asmdnn.runtime.limits import Limited
+
 KEPT_SHARE = 0.75  # of the limit, what stays when a cache is over it: making room costs a look at every entry
 
 
@@ -18,7 +20,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value", bound=Kept)
 
 
-class Cache(Generic[Key, Value]):
+class Cache(Limited, Generic[Key, Value]):
     """Values by key, the ones used lately, of at most `limit_bytes` together.
 
     A hit is one look-up and one store.  What has not been used since the cache was over its limit goes first ("second
@@ -26,8 +28,8 @@ class Cache(Generic[Key, Value]):
     time, and a fork finds the cache whole.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
-        self.limit_bytes = limit_bytes
+    def __init__(self, default_bytes: int, name: str = "") -> None:
+        super().__init__(default_bytes, name)
         self.entries: dict[Key, Value] = {}
         self._added = 0  # bytes, about: threads may lose an addition, `shrink` counts anew
 
@@ -42,8 +44,9 @@ class Cache(Generic[Key, Value]):
         kept = self.entries.setdefault(key, value)
         if kept is value:
             self._added += value.kept_bytes
-            if self._added > self.limit_bytes:
-                self.shrink(int(self.limit_bytes * KEPT_SHARE))
+            limit = self.limit_bytes
+            if self._added > limit:
+                self.shrink(int(limit * KEPT_SHARE))
         return kept
 
     @property
@@ -65,7 +68,7 @@ class Cache(Generic[Key, Value]):
 
     def limit(self, limit_bytes: int) -> None:
         """Another limit, from now on."""
-        self.limit_bytes = limit_bytes
+        self._given = limit_bytes
         self.shrink(limit_bytes)
 
     def clear(self) -> None:

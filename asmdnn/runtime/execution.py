@@ -133,7 +133,7 @@ class Program:
 
 
 _live: "weakref.WeakSet[Program]" = weakref.WeakSet()
-programs: Cache[tuple[Plan, int, bool], Program] = Cache(PROGRAMS_LIMIT_BYTES)
+programs: Cache[tuple[Plan, int, bool], Program] = Cache(PROGRAMS_LIMIT_BYTES, "programs")
 
 
 def program_of(plan: Plan, threads: int, pooled: bool = True) -> tuple[Program, CacheCounts]:

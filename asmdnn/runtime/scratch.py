@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.planning.plan import ALIGNMENT_BYTES
+from asmdnn.runtime.limits import Limited
 
 LIMIT_BYTES = 512 << 20
 
@@ -32,11 +33,11 @@ class Scratchpad:
         self.size_bytes = size_bytes
 
 
-class ScratchPool:
+class ScratchPool(Limited):
     """Idle scratchpads, of at most `limit_bytes` together.  No lock: a list's `append` and `pop` are atomic."""
 
-    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
-        self.limit_bytes = limit_bytes
+    def __init__(self, default_bytes: int = LIMIT_BYTES, name: str = "") -> None:
+        super().__init__(default_bytes, name)
         self._idle: list[Scratchpad] = []
         self._all: weakref.WeakSet[Scratchpad] = weakref.WeakSet()
 
@@ -77,7 +78,7 @@ class ScratchPool:
 
     def limit(self, limit_bytes: int) -> None:
         """Another limit, from now on."""
-        self.limit_bytes = limit_bytes
+        self._given = limit_bytes
         self._trim()
 
     def clear(self) -> None:
@@ -85,11 +86,12 @@ class ScratchPool:
         self._idle.clear()
 
     def _trim(self) -> None:
-        while self._idle and self.idle_bytes > self.limit_bytes:
+        limit = self.limit_bytes
+        while self._idle and self.idle_bytes > limit:
             try:
                 self._idle.pop(0)
             except IndexError:  # another thread took the last one
                 return
 
 
-scratch_pool = ScratchPool()
+scratch_pool = ScratchPool(name="scratchpads")

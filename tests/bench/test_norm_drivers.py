@@ -2,6 +2,8 @@
 
 import pytest
 
+import asmdnn as dnn
+from asmdnn.bench.channel_norms import NormProblem, parse
 from asmdnn.cli.main import main
 from tests.bench.test_drivers import read
 
@@ -11,6 +13,10 @@ PROBLEMS = [
     "--lnorm --tag=abx,axb --flags=,CH,GC,M --inplace=false,true 3x19",
     "--lnorm --dir=FWD_I --flags=CHM,H --attr-post-ops=linear:2:1+add:f32:per_oc 2x3x40",
     "--reduction --alg=sum,max,norm_lp_sum --p=1,3 --eps=0.5 --stag=abx,axb,aBx8b 2x16x3x5:2x16x1x1 2x19x3x5:1x1x3x1",
+    "--bnorm --tag=abx,axb,aBx8b --dir=FWD_D,FWD_I --flags=,GC,CHR --inplace=true,false mb2ic16ih5 mb3ic19ih4eps1e-3",
+    "--gnorm --tag=abx,aBx8b --dir=FWD_D,FWD_I --flags=CH --attr-post-ops=sum:0.5+relu g4mb2ic16ih5 g19mb2ic19id3ih4",
+    "--sdpa --mask=false,true --causal=false,true 1x4x9x8:1x2x12x8:1x2x12x5",
+    "--prelu --stag=abx,axb,aBx8b --inplace=false,true --attr-post-ops=,sum:0.5 2x19x3x5:1x19x1x1 2x16x5:2x16x5",
 ]
 
 
@@ -22,3 +28,13 @@ def test_problems_pass(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "failed:0" in capsys.readouterr().out
     for case in read(words):
         assert read(str(case)) == [case]
+
+
+def test_problems_of_norms() -> None:
+    assert parse("ic64ih56").dims == (2, 64, 56, 56)
+    assert parse("mb1ic3id2ih4iw5").dims == (1, 3, 2, 4, 5)
+    assert parse("g4mb8ic16").dims == (8, 16)
+    assert parse('g4mb8ic16_eps0.5n"a*3"') == NormProblem((8, 16), 4, 0.5, "a*3")
+    for text, says in (("mb2", "ic, the number of channels, is missing"), ("ic3kh2", "not 'kh2'")):
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            parse(text)

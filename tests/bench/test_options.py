@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import asmdnn as dnn
 from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.drivers.conv import ConvSettings as Settings
@@ -100,6 +101,7 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("--attr-scales=wei:4096",), "has the policy '4096': policies are common, per_dim_0, "),
         (("--attr-scales=wei:common",), "has 'wei:common' without a value"),
         (("--attr-scratchpad=mine",), "--attr-scratchpad=mine: must be one of library, user"),
+        (("--attr-denormals=on",), "--attr-denormals=on: must be one of default, flush, keep"),
         (("--attr-deterministic=2",), "--attr-deterministic=2: must be one of true, false"),
         (("--attr-points=src:common:1",), "no such option; did you mean --attr-post-ops="),
         (("--frobnicate=1",), "no such option; options are --mode"),
@@ -166,6 +168,16 @@ def test_a_local_file_comes_before_a_set_of_that_name(tmp_path: Path) -> None:
         ("resnet_50_network", 53, 53, 3.858e9 - 2.048e6),
         ("mobilenet_v1", 19, 27, 569e6 - 1.024e6),
         ("vgg_16", 9, 13, 15.47e9 - 123.6e6),
+        ("mobilenet_v2", 30, 52, 300.8e6 - 1.28e6),
+        ("mobilenet_v3", 34, 46, 212.6e6),  # and squeeze-and-excite, and layers behind the pool
+        ("efficientnet_b0", 32, 49, 385.8e6 - 1.28e6 - 0.65e6),  # less squeeze-and-excite
+        ("pp_lcnet", 19, 27, 153.6e6),
+        ("resnext50_32x4d", 24, 53, 4.230e9 - 2.048e6),
+        ("shufflenet_v1_g3", 19, 49, 136.5e6),
+        ("regnet_x_400mf", 20, 71, 413.4e6),
+        ("regnet_x_3_2gf", 21, 80, 3.1766e9 - 1.008e6),
+        ("convnext_tiny", 16, 58, 4.456e9 - 0.768e6),
+        ("c3d", 7, 8, 38.5e9),
     ],
 )
 def test_problem_sets(name: str, shapes: int, convolutions: int, multiplications: float) -> None:
@@ -190,10 +202,17 @@ def test_the_network_and_its_shapes_agree() -> None:
     assert endings.count(chain("relu")) == 33
 
 
-def test_all_sets_are_tested() -> None:
-    sets = {"mobilenet_v1", "resnet_50", "resnet_50_network", "resnet_50_v1_5", "vgg_16"}
-    sets |= {"reorder_bf16", "reorder_f32", "reorder_int8", "shufflenet"}
-    sets |= {"binary_all", "eltwise_all", "eltwise_resnet", "gemm_packed", "ip"}
-    sets |= {"deepspeech2", "gnmt", "rnn_gru", "rnn_lstm", "rnn_small"}
-    sets |= {"matmul_any", "matmul_batch", "matmul_plain"}
-    assert set(batch_files.problem_sets()) == sets
+def test_the_set_of_winograd_is_for_it() -> None:
+    cases = read("--batch=winograd")
+    assert len(cases) == 16
+    assert all(case.problem.is_dense_3x3 for case in cases)
+
+
+@pytest.mark.parametrize("name", batch_files.problem_sets())
+def test_every_set_has_problems_that_can_be_planned(name: str) -> None:
+    cases = read(f"--batch={name}")
+    assert len(cases) > 2
+    assert len({case.driver.name for case in cases}) == 1
+    work = cases[0].driver.work(cases[0])
+    desc, attr = work.describe()
+    assert dnn.primitive_desc(desc, attr, dnn.Engine(isa="avx2", threads=1)).plan.phases

@@ -46,7 +46,7 @@ def passed(records: list[dict[str, Any]], count: int) -> None:
         "--matmul --stag=ab --wtag=ba --bia_dt=f32 --bia_mask=3 --attr-post-ops=sum:0.5+relu:0.1 16x8:8x4",
         "--ip --dir=BWD_WB --stag=acdb --mb=3 ic16ih3oc24",
         "--gemm --transa=T --transb=T --alpha=0.5 --beta=2 --pack=ab 16x8:8x4",
-        "--matmul --attr-scales=src:common:2+wei:per_oc+dst:3 --attr-scratchpad=user --attr-deterministic=true 6x8:8x4",
+        "--matmul --attr-scales=src:common:2+wei:per_oc+dst:3 --attr-scratchpad=user --attr-denormals=keep 6x8:8x4",
         "--conv --attr-scales=wei:1+dst:per_oc:2 ic16ih3oc24kh1",
     ],
 )
@@ -56,7 +56,7 @@ def test_a_case_prints_what_repeats_it(words: str) -> None:
 
 
 def test_scales_are_right(capsys: pytest.CaptureFixture[str]) -> None:
-    modes = "--attr-scratchpad=library,user --attr-deterministic=true"
+    modes = "--attr-scratchpad=library,user --attr-deterministic=true --attr-denormals=flush"
     more = "--attr-scales=src:3+wei:5+dst:per_dim_0,src:per_dim_0+wei:per_oc+dst:7 --wtag=abc 3x5x7:3x7x9"
     status, records = run(capsys, *f"--matmul {SCALES} {CHAIN} {modes} 17x20:20x33 {more}".split())
     assert status == 0

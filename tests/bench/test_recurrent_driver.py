@@ -91,6 +91,8 @@ def test_options_of_other_cells(capsys: pytest.CaptureFixture[str]) -> None:
         f"{EVERY_CELL} --trivial-strides=false --use-packed=false --activation=LOGISTIC --l=2 t3mb2sic24",
         "--alg=VANILLA_LSTM --with-peephole=true,false --with-projection=true t4mb2sic5slc16dhc16dic5",
         "t50mb1sic32",
+        f"{EVERY_CELL} --dir=BWD_DW {EVERY_WAY} --activation=LOGISTIC t3mb2sic13",
+        "--dir=BWD_DW --alg=VANILLA_LSTM --trivial-strides=false --use-packed=false --l=2 t3mb2sic24",
     ],
 )
 def test_layers_are_right(capsys: pytest.CaptureFixture[str], words: str) -> None:
@@ -124,6 +126,7 @@ def test_wrong_results_are_found() -> None:
 
 def test_flops_are_those_of_the_products() -> None:
     assert work("--alg=VANILLA_LSTM --direction=concat t5mb3sic16slc8").flops == 2 * 2 * 5 * 3 * (8 + 16) * 4 * 16
+    assert work("--alg=LBR_GRU --dir=BWD_DW t5mb3sic16").flops == 2 * work("--alg=LBR_GRU --dir=FWD_D t5mb3sic16").flops
     projected = work("--alg=VANILLA_LSTM --with-projection=true t5mb3sic4slc8dhc16dic4")
     assert projected.flops == 2 * 5 * 3 * ((8 + 4) * 4 * 16 + 16 * 4)
 
@@ -161,7 +164,8 @@ def onednn() -> None:
     [
         f"{EVERY_CELL} {EVERY_WAY} --activation=RELU t4mb3sic13",
         f"{EVERY_CELL} --dir=FWD_D --direction=right2left --trivial-strides=false --use-packed=false --l=2 t3mb2sic24",
-        "--alg=VANILLA_LSTM --with-peephole=true --with-projection=true t4mb2sic5slc16dhc16dic5",
+        "--dir=FWD_I,BWD_DW --alg=VANILLA_LSTM --with-peephole=true --with-projection=true t4mb2sic5slc16dhc16dic5",
+        f"{EVERY_CELL} {EVERY_WAY} --dir=BWD_DW --activation=TANH t3mb2sic9",
     ],
 )
 def test_onednn_agrees(words: str) -> None:

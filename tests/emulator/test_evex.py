@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from iced_x86 import Decoder, MemorySizeExt
 
@@ -19,6 +20,7 @@ from tests.emulator.cpu import mask_array
 from tests.emulator.forms import VECTOR_FORMS, Form, by_mnemonic
 from tests.emulator.single import State, after, random_state
 
+Array = npt.NDArray[np.uint8]
 Operands = list[str | int | Mem]
 EVEX = [f for f in VECTOR_FORMS if f.name.startswith("EVEX") and not re.search("GATHER|SCATTER", f.mnemonic)]
 EVEX_NAMES = {form.name for form in EVEX}
@@ -161,7 +163,14 @@ def test_512_bits_are_two_halves(forms: tuple[Form, ...]) -> None:
             whole = after(ins(form.name, *operands), state)
             halves = [half(name, operands, state, offset) for offset in (0, 32)]
             joined = np.concatenate([state.vectors[:, :32] for state in halves], axis=1)
-            assert np.array_equal(whole.vectors, joined), form.name
+            assert np.array_equal(*(one_nan(x, form) for x in (whole.vectors, joined))), form.name
+
+
+def one_nan(vectors: Array, form: Form) -> Array:
+    """The same with one NaN for all in results of arithmetic: which operand's NaN it is depends on numpy's loops."""
+    lanes = vectors.view(np.float32)
+    is_arithmetic = form.mnemonic.startswith(("VF", "VDPBF16"))
+    return np.where(np.isnan(lanes), np.float32(np.nan), lanes).view(np.uint8) if is_arithmetic else vectors
 
 
 def half(name: str, operands: Operands, state: State, offset: int) -> State:

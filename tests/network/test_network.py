@@ -52,7 +52,9 @@ def test_what_is_fused(isa: str) -> None:
         "Conv 'block' + Add, Relu",
         "Gemm 'head' + Softplus",
     ]
-    assert {step.pd.implementation for step in segment.steps if "Conv" in step.label} == {f"direct:{isa}"}
+    found = [step.pd.implementation for step in segment.steps if step.label.startswith("Conv")]
+    assert found[0] == f"direct:{isa}"
+    assert found[1] in (f"direct:{isa}", f"winograd:{isa}")
     assert "kernels" in net.explain()
 
 

@@ -203,16 +203,16 @@ def test_an_output_that_is_not_declared(planned_isa: str) -> None:
 
 def test_phases(planned_isa: str) -> None:
     before, product, after = proven(REORDERED, planned_isa).plan.phases
-    assert before.arguments[:2] == views(("src", "blocked src"))
-    assert product.arguments[:4] == views(("blocked src", "weights", "bias", "blocked dst"))
-    assert after.arguments[:2] == views(("blocked dst", "dst"))
+    assert before.arguments[:2] == views(("src", "copy of src"))
+    assert product.arguments[:4] == views(("copy of src", "weights", "bias", "copy of dst"))
+    assert after.arguments[:2] == views(("copy of dst", "dst"))
     assert not any(phase.continues for phase in (before, product, after))
     assert len(proven(SUMMED, planned_isa).plan.phases) == 4
 
 
 @pytest.mark.parametrize(
     ("kept", "name"),
-    [((1, 2), "blocked src"), ((0, 2), "blocked dst"), ((0, 1), "dst"), ((1, 0, 2), "blocked src")],
+    [((1, 2), "copy of src"), ((0, 2), "copy of dst"), ((0, 1), "dst"), ((1, 0, 2), "copy of src")],
 )
 def test_a_phase_missing_or_too_late(planned_isa: str, kept: tuple[int, ...], name: str) -> None:
     """Nothing is read before it is written, and outputs are written at all."""
@@ -223,8 +223,8 @@ def test_a_phase_missing_or_too_late(planned_isa: str, kept: tuple[int, ...], na
 
 def test_the_old_dst_must_be_in_place_when_it_is_summed(planned_isa: str) -> None:
     plan = proven(SUMMED, planned_isa).plan
-    assert plan.phases[1].arguments[:2] == views(("dst", "blocked dst"))
-    with pytest.raises(PlanError, match="blocked dst"):
+    assert plan.phases[1].arguments[:2] == views(("dst", "copy of dst"))
+    with pytest.raises(PlanError, match="copy of dst"):
         replace(plan, phases=(plan.phases[0], *plan.phases[2:])).check()
 
 

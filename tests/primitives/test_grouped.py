@@ -36,10 +36,15 @@ reorder+grouped        g8mb1ic32ih6oc32oh6kh3ph1                            nchw
 direct                 g2mb2ic32ih9oc32oh9kh3ph1                            any    any    bias  sum+relu
 direct                 g3mb1ic30ih6oc21oh6kh1ph0                            nhwc   nhwc   bias  relu
 direct                 g2mb2ic2ih9oc38oh9kh3ph1                             any    any    bias  -
+depthwise              g16mb1ic16ih3iw30oc16oh3ow15kh3kw15sh1sw2ph1pw7      any    nhwc   bias  relu
+repeat+depthwise       g9mb2ic9ih7oc18oh4kh3sh2ph1                          any    any    bias  sum
+repeat+depthwise       g5mb1ic5ih6iw7oc40oh6ow7kh3kw3ph1pw1                     nchw   any    bias  relu
+reorder+repeat+depthwise g8mb1ic8ih6oc16oh6kh3ph1                           nChw8c nchw   -     -
+pack+repeat+depthwise  g8mb1ic8iw16oc32ow16kw3pw1                           nwc    nwc    bias  -     goiw
 direct                 g2mb1ic6id4ih5iw6oc22od4oh5ow6kd3kh3kw3pd1ph1pw1     any    any    bias  relu
 pack+direct            g2mb1ic80ih5oc48oh5kh3ph1                            nhwc   nhwc   -     -     goihw
 reorder+direct         g2mb1ic40ih6oc40oh6kh3ph1                            nchw   nchw   bias  sum
-direct                 g12mb1ic12ih6iw40oc12oh6ow10kh3kw31ph1pw0            nhwc   nhwc   bias  -
+depthwise              g12mb1ic12ih6iw40oc12oh6ow10kh3kw31ph1pw0            nhwc   nhwc   bias  -
 """.strip()
 CASES = [(line.split()[0], case_of(line.split(maxsplit=1)[1])) for line in LINES.splitlines()]
 IDS = [f"{name} {case}" for name, case in CASES]
@@ -122,6 +127,15 @@ def test_depthwise_is_a_convolution_with_zeros(isa: str) -> None:
     weights[range(12), range(12)] = data.weights[:, 0, 0]
     result = run(dnn.Primitive(proved(case, isa)), data)
     assert np.array_equal(result, sums(whole, data.src.astype(np.float64), weights))
+
+
+def test_pixels_far_apart_are_brought_together() -> None:
+    far = 2**30
+    src = dnn.MemoryDesc((1, 16, 2, 3), dnn.f32, strides=(6 * far, 1, 3 * far, far))
+    weights, dst = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((16, 1, 1, 1, 3), (1, 16, 2, 1)))
+    pd = dnn.primitive_desc(dnn.ConvolutionForward(src, weights, dst), engine=dnn.Engine(isa="avx2"))
+    pd.plan.check()
+    assert pd.implementation == "reorder+depthwise:avx2"
 
 
 @pytest.mark.parametrize("images", [3_000, 40_001])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.memory.blocks import blocked_view
 from asmdnn.primitives.recurrent.workspace import regions_of
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.recurrent_case import (
@@ -159,10 +158,9 @@ def test_the_workspace_has_the_gates_and_states() -> None:
     desc = describe(dnn.LSTMForward, (4, 3, 5, 19), prop_kind=TRAINING)
     data = data_of(desc)
     found = compute(desc, data)
-    regions, workspace = regions_of(desc, 8), found["workspace"]
+    regions, workspace = regions_of(desc), found["workspace"]
     gates, c = (workspace[regions[name].at(0) // 4 :] for name in ("gates", "c"))
-    panels = blocked_view(dnn.MemoryDesc((12, 4, 19), dnn.f32, "aCb8c"), gates[: 12 * 4 * 24].copy())
-    i, f, g, o = (x.reshape(4, 3, -1)[:, :, :19] for x in panels.transpose(1, 0, 2, 3))
+    i, f, g, o = gates[: 12 * 4 * 19].reshape(4, 3, 4, 19).transpose(2, 0, 1, 3)
     c = c[: 12 * 19].reshape(4, 3, 19)
     before = np.concatenate([data["src_iter_c"][0], c[:-1]])
     np.testing.assert_allclose(c, i * g + f * before, atol=1e-6)

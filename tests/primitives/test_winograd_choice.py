@@ -7,6 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.memory.winograd import WinogradDesc, weights_matrix
+from asmdnn.primitives.convolution.winograd.cut import blocks_of
 from tests.generators.references.winograd import matrices
 from tests.primitives.winograd_case import Case
 
@@ -116,3 +117,18 @@ def test_what_transformed_weights_refuse() -> None:
             call()
     with pytest.raises(dnn.Unimplemented, match="it is for dense 3x3"):
         dnn.ops.conv2d(np.ones((1, 8, 9, 9), np.float32), memory, stride=2)
+
+
+def test_few_blocks_can_be_shared() -> None:
+    for tiles in (1, 3, 4, 16, 49, 100, 196, 3136):
+        for rows in (4, 6, 14):
+            counts = [-(-tiles // block) for block in blocks_of(tiles, rows)]
+            assert all(count >= 8 or count in (4, 6) for count in counts)
+            assert counts or tiles < 4
+
+
+def test_deep_layers_with_few_tiles_go_in_phases() -> None:
+    """On any number of threads, of which each then has work."""
+    pd = dnn.primitive_desc(Case(1, 256, 256, (14, 14)).desc(), engine=ENGINE)
+    assert len(pd.plan.phases) == 3
+    assert min(phase.shares for phase in pd.plan.phases) >= 16

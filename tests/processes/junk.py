@@ -256,9 +256,11 @@ def functions() -> dict[str, Call]:
     packed_size = dnn.gemm_pack_get_size("B", 2, 4, 3, ENGINE)
     conv = {"x": array(1, 2, 5, 5), "w": array(3, 2, 3, 3), "b": array(3), "stride": 1, "padding": (1, 1),
             "dilation": 1, "post_ops": [], "out": array(1, 3, 5, 5), "engine": ENGINE}  # fmt: skip
+    transposed = {**conv, "w": array(2, 3, 3, 3)}
     product = {"a": array(2, 3), "b": array(3, 4), "bias": array(1, 4), "post_ops": [], "out": array(2, 4)}
     return {
-        "ops.conv2d": (dnn.ops.conv2d, lambda: dict(conv)),
+        "ops.conv2d": (dnn.ops.conv2d, lambda: {**conv, "groups": 1}),
+        "ops.conv_transpose2d": (dnn.ops.conv_transpose2d, lambda: {**transposed, "groups": 1, "output_padding": 0}),
         "ops.matmul": (dnn.ops.matmul, lambda: {**product, "engine": ENGINE}),
         "ops.pack_weights": (dnn.ops.pack_weights, lambda: {"b": array(3, 4), "engine": ENGINE}),
         "ops.pack_conv_weights": (

@@ -1,8 +1,8 @@
-"""`--conv`: forward convolutions in f32, of 1, 2 and 3 spatial axes."""
+"""`--conv`: forward convolutions in f32, of 1, 2 and 3 spatial axes; and what `--deconv` has in common with it."""
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import asmdnn as dnn
 from asmdnn.bench import chains
@@ -94,6 +94,10 @@ def of_groups(problem: ConvProblem, scales: Scales) -> Scales:
 
 
 class ConvWork(Work[ConvData]):
+    description: type[dnn.ConvolutionForward | dnn.DeconvolutionForward] = dnn.ConvolutionForward
+    algorithms: ClassVar = ALGORITHMS
+    peer_function, of_onednn = "dnnl_convolution_forward_primitive_desc_create", OF_ONEDNN
+
     def __init__(self, case: ConvCase) -> None:
         self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
         dims = {"src": self.problem.src_dims, "weights": self.problem.filter_dims, "dst": self.problem.dst_dims}
@@ -109,10 +113,10 @@ class ConvWork(Work[ConvData]):
         problem = self.problem
         return sum(math.prod(d) for d in (problem.src_dims, problem.weights_dims, problem.dst_dims)) * FLOAT_BYTES
 
-    def describe(self) -> tuple[dnn.ConvolutionForward, dnn.Attr]:
+    def describe(self) -> tuple[dnn.ConvolutionForward | dnn.DeconvolutionForward, dnn.Attr]:
         problem, wanted = self.problem, self.layouts
         training = self.settings.dir != "FWD_I"
-        desc = dnn.ConvolutionForward(
+        desc = self.description(
             src=wanted.src,
             weights=wanted.weights,
             bias=wanted.bias,
@@ -122,7 +126,7 @@ class ConvWork(Work[ConvData]):
             padding_l=problem.padding_l,
             padding_r=problem.padding_r,
             prop_kind=dnn.PropKind.forward_training if training else dnn.PropKind.forward_inference,
-            algorithm=ALGORITHMS[self.settings.alg],
+            algorithm=self.algorithms[self.settings.alg],
         )
         return desc, self.attr
 
@@ -155,16 +159,16 @@ class ConvWork(Work[ConvData]):
 
         problem, descs = self.problem, peer.descs
         return peer.describe(
-            peer.lib.dnnl_convolution_forward_primitive_desc_create,
+            getattr(peer.lib, self.peer_function),
             FORWARD_INFERENCE if self.settings.dir == "FWD_I" else FORWARD_TRAINING,
-            OF_ONEDNN[self.settings.alg],
+            self.of_onednn[self.settings.alg],
             *(descs["src"], descs["weights"], descs.get("bias", peer.null), descs["dst"]),
             *map(peer.dims, (problem.strides, problem.dilations, problem.padding_l, problem.padding_r)),
             attributes(peer, self.attr),
         )
 
 
-def _completed(settings: ConvSettings, problem: ConvProblem) -> tuple[ConvSettings, ConvProblem]:
+def completed(settings: ConvSettings, problem: ConvProblem) -> tuple[ConvSettings, ConvProblem]:
     return replace(settings, mb=0), replace(problem, mb=settings.mb or problem.mb)
 
 
@@ -176,28 +180,29 @@ def _alg(word: str) -> str:
     return name
 
 
+OPTIONS = {
+    "dir": Option("dir", direction("FWD_B", "FWD_D", "FWD_I"),
+                  "FWD_B training with bias (default), FWD_D training, FWD_I inference, both without", True),
+    "dt": Option("dt", data_types, "data types of src, weights and dst: f32, or f32:f32:f32", True),
+    "cfg": Option("dt", configuration, "the same in older words", True, describes=False),
+    "bia-dt": Option("bia_dt", bias_type, "f32: a bias in every direction; undef (default)", True),
+    "stag": Option("stag", tag, "layout of src: any (default), nchw, nhwc, nChw8c, ncw, ndhwc, axb, ...", True),
+    "wtag": Option("wtag", tag, "layout of weights: any (default), oihw, hwio, abx, xba, ...", True),
+    "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
+    **scaled_options(),
+    "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
+    "alg": Option("alg", _alg, "direct (default), wino, or auto: the one that is expected to be faster", True),
+    "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
+                      show_strides),
+}  # fmt: skip
 DRIVER = Driver(
     "conv",
     ConvSettings(),
-    {
-        "dir": Option("dir", direction("FWD_B", "FWD_D", "FWD_I"),
-                      "FWD_B training with bias (default), FWD_D training, FWD_I inference, both without", True),
-        "dt": Option("dt", data_types, "data types of src, weights and dst: f32, or f32:f32:f32", True),
-        "cfg": Option("dt", configuration, "the same in older words", True, describes=False),
-        "bia-dt": Option("bia_dt", bias_type, "f32: a bias in every direction; undef (default)", True),
-        "stag": Option("stag", tag, "layout of src: any (default), nchw, nhwc, nChw8c, ncw, ndhwc, axb, ...", True),
-        "wtag": Option("wtag", tag, "layout of weights: any (default), oihw, hwio, abx, xba, ...", True),
-        "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
-        **scaled_options(),
-        "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
-        "alg": Option("alg", _alg, "direct (default), wino, or auto: the one that is expected to be faster", True),
-        "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
-                          show_strides),
-    },
+    OPTIONS,
     parse_problem,
     ConvWork,
     example="--mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=resnet_50",
     notation='mb1ic64ih56oc64oh56kh3ph1n"name"',
     bandwidth_bound=False,
-    completed=_completed,
-)  # fmt: skip
+    completed=completed,
+)

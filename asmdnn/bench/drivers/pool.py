@@ -173,7 +173,7 @@ DRIVER = Driver(
     },
     parse_problem,
     PoolWork,
-    example="--mode=CP --tag=abx,axb,aBx8b --alg=max,avg_np --threads=1 --peer=onednn mb1ic64ih112kh3sh2ph1",
+    example="--mode=CP --tag=abx,axb --alg=max,avg_np --threads=1 --peer=onednn mb1ic64ih112kh3sh2ph1",
     notation='mb1ic64ih112kh3sh2ph1n"name"',
     title=_title,
     completed=_completed,

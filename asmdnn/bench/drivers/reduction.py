@@ -151,7 +151,7 @@ DRIVER = Driver(
     "reduction",
     ReductionSettings(),
     {
-        "alg": Option("alg", _alg, f"{', '.join(ALGORITHMS)} (sum)", True),
+        "alg": Option("alg", _alg, "sum (default), max, min, mul, mean, logsumexp, norm_lp_max ...", True),
         "sdt": Option("sdt", data_type("f32"), "data type of src: f32", True),
         "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
         "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),

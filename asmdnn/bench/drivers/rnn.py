@@ -1,7 +1,7 @@
 """`--rnn`: recurrent layers in f32."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -9,6 +9,7 @@ import asmdnn as dnn
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problems import FLOAT_BYTES
+from asmdnn.bench.recurrent import backward
 from asmdnn.bench.recurrent.bounded import FUNCTION_ERROR, UNIT_ROUNDOFF
 from asmdnn.bench.recurrent.cells import CELLS, Function
 from asmdnn.bench.recurrent.data import LSTM, Dims, Sizes, filled
@@ -17,6 +18,7 @@ from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM
 from asmdnn.bench.values import joined, poison
 from asmdnn.bench.words import Option, Settings, boolean, configuration, direction, number, one_of
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.types import IsaName
 
 DIRECTIONS = {
     LEFT2RIGHT: "unidirectional_left2right",
@@ -31,6 +33,7 @@ DESCRIPTIONS = {
     "LBR_GRU": dnn.LBRGRUForward,
 }
 PROP_KINDS = {"FWD_I": dnn.PropKind.forward_inference, "FWD_D": dnn.PropKind.forward_training}
+PASSES = {"FWD_I": "", "FWD_D": "training", "BWD_DW": "backward"}
 WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
 GAP = 8  # elements behind each row, without trivial strides
 CONTRACTION = 4  # times an error of one step: what a bound comes to over all of them, with data that contract
@@ -63,13 +66,14 @@ class RnnWork(Work[TensorData]):
     exactness = (False,)
 
     def __init__(self, case: RnnCase) -> None:
-        self.settings, p = case.settings, case.problem
+        self.case, self.settings, p = case, case.settings, case.problem
         settings = self.settings
         self.sizes = Sizes(settings.alg, settings.direction, p, settings.peephole, settings.projection)
         self.sources, self.results = self.sizes.sources(), self.sizes.results()
         self.descs = {name: self._desc(name, dims) for name, dims in (self.sources | self.results).items()}
-        self.flops = self.sizes.flops
-        self.internal = ("workspace",) if settings.dir == "FWD_D" else ()
+        self.is_backward = settings.dir == "BWD_DW"
+        self.flops = self.sizes.flops * (2 if self.is_backward else 1)
+        self.internal = ("workspace",) if settings.dir == "FWD_D" else ()  # what a backward pass reads, it is given
 
     def _desc(self, name: str, dims: Dims) -> dnn.MemoryDesc:
         if name in WEIGHTS and self.settings.use_packed:
@@ -86,12 +90,19 @@ class RnnWork(Work[TensorData]):
 
     def describe(self) -> tuple[Any, dnn.Attr]:
         settings = self.settings
-        words: dict[str, Any] = {"direction": DIRECTIONS[settings.direction], "prop_kind": PROP_KINDS[settings.dir]}
+        words: dict[str, Any] = {"direction": DIRECTIONS[settings.direction]}
         if settings.alg == "VANILLA_RNN":
             words["activation"] = settings.activation.lower()
-        return DESCRIPTIONS[settings.alg](**self.descs, **words), dnn.Attr()
+        if self.is_backward:
+            return backward.description(settings.alg, self.descs, words), dnn.Attr()
+        return DESCRIPTIONS[settings.alg](**self.descs, **words, prop_kind=PROP_KINDS[settings.dir]), dnn.Attr()
 
     def data(self, exact: bool) -> TensorData:
+        settings = self.settings
+        if self.is_backward:
+            forward, _ = RnnWork(replace(self.case, settings=replace(settings, dir="FWD_D"))).describe()
+            engine = dnn.Engine(isa=cast(IsaName, settings.isa), threads=settings.threads)
+            return backward.data(self.sizes, forward, filled(self.sources), engine)
         unwritten = {name: poison(dims, dnn.f32) for name, dims in self.results.items()}
         return TensorData(filled(self.sources) | unwritten, exact)
 
@@ -99,11 +110,17 @@ class RnnWork(Work[TensorData]):
         settings = self.settings
         function = Function(settings.activation.lower())
         run = Run(Net(settings.alg, settings.direction, function), {name: data.arrays[name] for name in self.sources})
-        found = [run.results[name] for name in self.results]
+        results = run.results
+        if self.is_backward:
+            results = run.gradients({f"diff_{name}": data.arrays[f"diff_{name}"] for name in self.results})
+        found = [results[name] for name in (self.sizes.gradients() if self.is_backward else self.results)]
         return Answer(joined([x.value for x in found]), joined([x.bound for x in found]), "numpy")
 
     def tolerance(self, data: TensorData) -> Array | float:
-        """Of sums of all products of a step, and what later ones make of it."""
+        """Of sums of all products of a step, and what later ones make of it; of gradients, whose sums have other sizes,
+        that of numpy."""
+        if self.is_backward:
+            return self.answer(data).tolerance
         size = sum(self._most(data, weights) for weights in ("weights_layer", "weights_iter")) + 2.0
         terms = self.sizes.problem.slc + self.sizes.problem.sic
         return CONTRACTION * self.sizes.problem.layers * (terms * UNIT_ROUNDOFF * size + 2 * FUNCTION_ERROR)
@@ -117,8 +134,10 @@ class RnnWork(Work[TensorData]):
             from asmdnn.bench.peers.torch_rnn import TorchRnn
 
             return TorchRnn(self.settings, self.sizes, threads)
-        from asmdnn.bench.peers.onednn_rnn import onednn_rnn
+        from asmdnn.bench.peers.onednn_rnn import OnednnRnnBackward, onednn_rnn
 
+        if self.is_backward:
+            return OnednnRnnBackward(self.settings, self.descs, tuple(self.sizes.gradients()), isa, threads)
         return onednn_rnn(self.settings, self.descs, tuple(self.results), isa, threads)
 
 
@@ -155,7 +174,7 @@ def _alg(word: str) -> str:
 def _title(case: RnnCase) -> str:
     settings = case.settings
     cell = settings.alg.removeprefix("VANILLA_").lower()
-    words = [cell, *["training"] * (settings.dir == "FWD_D"), settings.direction.removeprefix(LEFT2RIGHT)]
+    words = [cell, PASSES[settings.dir], settings.direction.removeprefix(LEFT2RIGHT)]
     words += ["peephole"] * settings.peephole + ["projection"] * settings.projection
     words += ["plain weights"] * (not settings.use_packed)
     return " ".join(word for word in (*words, case.problem.name or str(case.problem)) if word)
@@ -165,7 +184,8 @@ DRIVER = Driver(
     "rnn",
     RnnSettings(),
     {
-        "dir": Option("dir", direction(*PROP_KINDS), "FWD_I inference (default), FWD_D training", True),
+        "dir": Option("dir", direction(*PROP_KINDS, "BWD_DW"),
+                      "FWD_I inference (default), FWD_D training, BWD_DW all gradients", True),
         "alg": Option("alg", _alg, ", ".join(CELLS), True),
         "direction": Option("direction", one_of(*DIRECTIONS), ", ".join(DIRECTIONS), True),
         "activation": Option("activation", one_of("RELU", "LOGISTIC", "TANH"),

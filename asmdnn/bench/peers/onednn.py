@@ -37,7 +37,8 @@ class OnednnPrimitive:
 
     `create(self)` makes the primitive descriptor, of `self.descs`, the handles of the tensors' descriptors.  `results`
     are what it writes; `in_place` says which of them replace an input; `internal` are numbers of arguments whose
-    layouts are oneDNN's alone, such as a workspace, which nobody fills, in the memory of `lender` if there is one.
+    layouts are oneDNN's alone, such as a workspace, which nobody fills, in the memory of `lender` if there is one;
+    `shared` is storage of another primitive that arguments have.
     Raises InvalidArguments for a layout that cannot be passed on, Unimplemented when oneDNN has no implementation,
     AsmdnnError when it is missing.
     """
@@ -54,6 +55,7 @@ class OnednnPrimitive:
         in_place: Mapping[str, str] = MappingProxyType({}),
         internal: Mapping[str, int] = MappingProxyType({}),
         lender: "OnednnPrimitive | None" = None,
+        shared: Mapping[str, dnn.Memory] = MappingProxyType({}),
     ) -> None:
         self._peer = load()
         self._peer.cap_isa(isa)
@@ -76,6 +78,7 @@ class OnednnPrimitive:
         # for huge pages, oneDNN does not).  On a 2-core Zen 3 it made no difference: 0.96-1.07, median 1.0.
         sizes = {name: self.lib.dnnl_memory_desc_get_size(md) for name, md in self.descs.items()}
         self._storage = {name: dnn.Memory(dnn.MemoryDesc((size,), dnn.u8, "a")) for name, size in sizes.items()}
+        self._storage |= shared
         for name, source in in_place.items():
             self._storage[name] = self._storage[source]
         if lender:
@@ -104,6 +107,15 @@ class OnednnPrimitive:
         self.write(data)
         self._peer.check(self.run(), "execution")
         self._peer.check(self.lib.dnnl_stream_wait(self._peer.stream), "execution")
+        return self.read()
+
+    @property
+    def storage(self) -> Mapping[str, dnn.Memory]:
+        """The memory of every argument."""
+        return self._storage
+
+    def read(self) -> Array:
+        """The result as it is, in logical order."""
         return joined([self._result(name) for name in self._results])
 
     def _result(self, name: str) -> Array:
@@ -125,6 +137,10 @@ class OnednnPrimitive:
 
     def dims(self, sizes: Sequence[int]) -> Any:
         return ffi.new("dim[]", list(sizes))
+
+    def handles(self, descs: Sequence[Any]) -> Any:
+        """An array of them, as functions of several sources take it."""
+        return ffi.new("handle[]", list(descs))
 
     def layout(self, desc: dnn.MemoryDesc) -> Any:
         """A memory descriptor: any, plain strides, or one of the blocked tags that oneDNN has."""

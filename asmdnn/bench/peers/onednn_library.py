@@ -56,6 +56,9 @@ int dnnl_reorder_primitive_desc_create(handle *desc, handle src, handle src_engi
 int dnnl_convolution_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle weights, handle bias, handle dst, const dim *strides, const dim *dilations, const dim *padding_l,
     const dim *padding_r, handle attr);
+int dnnl_deconvolution_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
+    handle weights, handle bias, handle dst, const dim *strides, const dim *dilations, const dim *padding_l,
+    const dim *padding_r, handle attr);
 int dnnl_shuffle_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src, handle dst,
     int axis, dim group_size, handle attr);
 int dnnl_shuffle_backward_primitive_desc_create(handle *desc, handle engine, handle diff_src, handle diff_dst,
@@ -66,6 +69,12 @@ int dnnl_eltwise_backward_primitive_desc_create(handle *desc, handle engine, int
     handle data, float alpha, float beta, handle hint_forward, handle attr);
 int dnnl_binary_primitive_desc_create(handle *desc, handle engine, int alg, handle src0, handle src1, handle dst,
     handle attr);
+int dnnl_concat_primitive_desc_create(handle *desc, handle engine, handle dst, int count, int axis, const handle *srcs,
+    handle attr);
+int dnnl_sum_primitive_desc_create(handle *desc, handle engine, handle dst, int count, const float *scales,
+    const handle *srcs, handle attr);
+int dnnl_resampling_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg,
+    const float *factors, handle src, handle dst, handle attr);
 int dnnl_pooling_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src,
     handle dst, const dim *strides, const dim *kernel, const dim *dilation, const dim *padding_l, const dim *padding_r,
     handle attr);
@@ -83,6 +92,10 @@ int dnnl_softmax_forward_primitive_desc_create(handle *desc, handle engine, int 
     handle dst, int axis, handle attr);
 int dnnl_layer_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
     handle dst, handle statistics, float epsilon, unsigned flags, handle attr);
+int dnnl_batch_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
+    handle dst, float epsilon, unsigned flags, handle attr);
+int dnnl_prelu_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src, handle weights,
+    handle dst, handle attr);
 int dnnl_reduction_primitive_desc_create(handle *desc, handle engine, int alg, handle src, handle dst, float p,
     float eps, handle attr);
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import asmdnn as dnn
+from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
 from asmdnn.bench.recurrent.data import Words
 from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM
@@ -16,9 +17,11 @@ ARGUMENTS = {
 }  # fmt: skip
 WORKSPACE = {"workspace": 64}
 FORWARD = {"FWD_D": 64, "FWD_I": 96}
+TRAINING, BACKWARD = "FWD_D", 128
+DIFF, DIFF_ARGUMENT = "diff_", 128  # a gradient's number is that of what it is of and this
 DIRECTIONS = {LEFT2RIGHT: 1, RIGHT2LEFT: 2, CONCAT: 3, SUM: 4}
 ACTIVATIONS = {"RELU": 0x20, "TANH": 0x21, "LOGISTIC": 0x29}
-NO_FLAGS = 0
+NO_FLAGS, OVERWRITE = 0, 1  # gradients of weights replace what is there
 
 LSTM_ORDER = (
     "src_layer", "src_iter", "src_iter_c", "weights_layer", "weights_iter", "weights_peephole", "weights_projection",
@@ -36,19 +39,75 @@ def onednn_rnn(
     if layers > 1 and directions > 1:
         raise Unimplemented("onednn: with several layers, both directions are stacks of their own")
     tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in descs.items()}
-    internal = WORKSPACE if words.dir == "FWD_D" else {}
-    return OnednnPrimitive(_creator(words), tensors, isa, threads, results, internal=internal)
+    internal = WORKSPACE if words.dir != "FWD_I" else {}
+    return OnednnPrimitive(_forward(words), tensors, isa, threads, results, internal=internal)
 
 
-def _creator(words: Words) -> Callable[[OnednnPrimitive], Any]:
+class OnednnRnnBackward:
+    """A PeerSide: the backward pass, whose `write` runs the training pass that leaves the workspace."""
+
+    def __init__(
+        self, words: Words, descs: Mapping[str, dnn.MemoryDesc], results: tuple[str, ...], isa: str, threads: int
+    ) -> None:
+        self._forward = forward = onednn_rnn(words, descs, ("dst_layer",), isa, threads)
+        tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in descs.items()}
+        for name, desc in descs.items():
+            tensors[DIFF + name] = Tensor(DIFF_ARGUMENT + ARGUMENTS[name], _gradient(name, desc))
+        try:
+            self._backward = OnednnPrimitive(
+                _backward(words, forward), tensors, isa, threads, results, internal=WORKSPACE, lender=forward
+            )
+        except Exception:
+            forward.close()
+            raise
+        self.implementation, self.run = self._backward.implementation, self._backward.run
+
+    def write(self, data: Data) -> None:
+        self._forward.compute(data)
+        self._backward.write(data)
+
+    def compute(self, data: Data) -> Array:
+        self._forward.compute(data)
+        return self._backward.compute(data)
+
+    def close(self) -> None:
+        self._backward.close()
+        self._forward.close()
+
+
+def _gradient(name: str, desc: dnn.MemoryDesc) -> dnn.MemoryDesc:
+    """Of weights in the format that oneDNN likes, if that is free, of others row-major."""
+    return desc if desc.is_any else dnn.MemoryDesc(desc.dims, dnn.f32, "abcde"[: desc.ndims])
+
+
+def _forward(words: Words) -> Callable[[OnednnPrimitive], Any]:
+    kind = FORWARD[words.dir if words.dir in FORWARD else TRAINING]
+
     def create(peer: OnednnPrimitive) -> Any:
-        function = getattr(peer.lib, f"dnnl_{FUNCTIONS[words.alg]}_forward_primitive_desc_create")
-        order = LSTM_ORDER if words.alg == "VANILLA_LSTM" else ORDER
-        given = [peer.descs.get(name, peer.null) for name in order]
-        direction, kind = DIRECTIONS[words.direction], FORWARD[words.dir]
-        if words.alg == "VANILLA_RNN":
-            activation = ACTIVATIONS[words.activation]
-            return peer.describe(function, kind, activation, direction, *given, NO_FLAGS, 0.0, 0.0, peer.null)
-        return peer.describe(function, kind, direction, *given, NO_FLAGS, peer.null)
+        return _describe(peer, words, "forward", kind, _given(peer, words), NO_FLAGS, ())
 
     return create
+
+
+def _backward(words: Words, forward: OnednnPrimitive) -> Callable[[OnednnPrimitive], Any]:
+    def create(peer: OnednnPrimitive) -> Any:
+        given = _given(peer, words) + _given(peer, words, DIFF)
+        return _describe(peer, words, "backward", BACKWARD, given, OVERWRITE, (forward.desc,))
+
+    return create
+
+
+def _given(peer: OnednnPrimitive, words: Words, prefix: str = "") -> list[Any]:
+    order = LSTM_ORDER if words.alg == "VANILLA_LSTM" else ORDER
+    return [peer.descs.get(prefix + name, peer.null) for name in order]
+
+
+def _describe(
+    peer: OnednnPrimitive, words: Words, way: str, kind: int, given: list[Any], flags: int, hint: tuple[Any, ...]
+) -> Any:
+    function = getattr(peer.lib, f"dnnl_{FUNCTIONS[words.alg]}_{way}_primitive_desc_create")
+    direction = DIRECTIONS[words.direction]
+    if words.alg == "VANILLA_RNN":
+        activation = ACTIVATIONS[words.activation]
+        return peer.describe(function, kind, activation, direction, *given, flags, 0.0, 0.0, *hint, peer.null)
+    return peer.describe(function, kind, direction, *given, flags, *hint, peer.null)

@@ -14,6 +14,8 @@ from asmdnn.bench.recurrent.reference import CONCAT, SUM
 Floats = npt.NDArray[np.float32]
 Dims = tuple[int, ...]
 LSTM = "VANILLA_LSTM"
+FIRST_GRADIENTS = ("src_layer", "weights_layer", "weights_iter", "src_iter", "bias")
+LATER_GRADIENTS = ("diff_src_iter_c", "diff_weights_peephole", "diff_weights_projection")
 
 
 class Words(Protocol):
@@ -63,6 +65,12 @@ class Sizes:
         channels = p.dic * (2 if self.direction == CONCAT else 1)
         dims: dict[str, Dims] = {"dst_layer": (p.steps, p.mb, channels), "dst_iter": (*outer, p.mb, p.dic)}
         return dims | ({"dst_iter_c": (*outer, p.mb, p.dhc)} if self.alg == LSTM else {})
+
+    def gradients(self) -> dict[str, Dims]:
+        """What a backward pass writes, in the order of the primitive's outputs."""
+        dims = {f"diff_{name}": size for name, size in self.sources().items()}
+        first = [f"diff_{name}" for name in FIRST_GRADIENTS]
+        return {name: dims[name] for name in (*first, *(name for name in LATER_GRADIENTS if name in dims))}
 
     @property
     def flops(self) -> int:

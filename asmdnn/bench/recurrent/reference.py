@@ -106,7 +106,7 @@ class Run:
         for layer in range(self.layers):
             outputs = []
             for d in range(self.directions):
-                weights = weights_of(arrays, layer, d)
+                weights = weights_of(arrays, layer, d, CELLS[net.alg].biases)
                 state = self._state(arrays, layer, d, weights)
                 one = self.passes[layer, d] = Pass(net, net.is_reversed(d), x, state, weights, lengths)
                 outputs.append(one.output)
@@ -158,14 +158,13 @@ class Run:
         return found
 
 
-def weights_of(arrays: Arrays, layer: int, direction: int) -> Weights:
+def weights_of(arrays: Arrays, layer: int, direction: int, biases: int) -> Weights:
     """Of one layer in one direction; a bias that is not there is 0."""
     found = {name: arrays.get("bias" if name == "bias" else f"weights_{name}") for name in WEIGHTS}
     here = {name: None if array is None else Bounded(array[layer, direction]) for name, array in found.items()}
     first, recurrent = here["layer"], here["iter"]
     assert first is not None and recurrent is not None
-    _, gates, units = first.value.shape
-    bias = here["bias"] or zeros(max(gates, 4), units)
+    bias = here["bias"] or zeros(biases, first.value.shape[2])
     return Weights(first, recurrent, bias, here["peephole"], here["projection"])
 
 

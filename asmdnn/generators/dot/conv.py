@@ -28,12 +28,15 @@ from typing import Any
 
 from asmdnn.generators.dot.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS, ConvTile, TapGroup
 from asmdnn.generators.dot.ending import TileEnding
+from asmdnn.generators.dot.matmul_shape import Bias
+from asmdnn.generators.dot.start import load_bias, start_tile
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import GROUP_BYTES, Dot, dot_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
 LINE_BYTES = 64
+ONE_ROW = Bias(0, True)  # of a channel for all pixels
 BROADCASTS = 4  # registers that take turns holding a broadcast source element
 
 
@@ -45,44 +48,34 @@ class ConvTileSpec(ConvTile):
         """Emit the kernel: void kernel(const int64 *frame), of 6 arguments and one for each operand of post-ops."""
         v = vector_of(self.isa, asm)
         acc = v.registers.take("acc", len(self.src_pixel_bytes), self.vectors)
-        start_accumulators(self, asm, v, acc)
+        start_accumulators(self, v, acc)
         dot = dot_of(self.types, self.isa, v)
-        multiply_taps(self, dot, acc)
+        TapCode(self, dot, acc).multiply()
         finish_tile(self, dot, acc)
         asm.ret()
 
 
-def start_accumulators(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
+def start_accumulators(spec: ConvTile, v: Vector, acc: list[list[Any]]) -> None:
     """acc[p][j] = dst[p, j], bias vector j, or zero."""
-    asm.role("start")
-    if spec.accumulate:
-        walk_dst(spec, asm, v, lambda p, j, at, stored, real: stored.load(acc[p][j], at))
-    elif spec.bias:
-        load_bias(spec, asm, v, acc)
-    else:
-        for x in (x for pixel in acc for x in pixel):
-            v.zero(x)
 
+    def load_dst() -> None:
+        walk_dst(spec, v, lambda p, j, at, stored, real: stored.load(acc[p][j], at))
 
-def load_bias(spec: ConvTile, asm: Assembler, v: Vector, acc: list[list[Any]]) -> None:
-    bias = asm.gp.take("bias")
-    asm.MOV(bias, mem(asm.frame, 8 * BIAS))
-    with v.parts(spec.vectors, spec.channels) as parts:
-        for j, part in enumerate(parts):
-            at = mem(bias, j * v.bytes, size=v.bytes)
-            asm.call_it(at, f"bias[{j}]")
-            part.load(acc[0][j], at)
-    for pixel in acc[1:]:
-        for j in range(spec.vectors):
-            v.move(pixel[j], acc[0][j])
-    asm.gp.free(bias)
+    def load_channels() -> None:
+        bias = v.asm.gp.take("bias")
+        v.asm.MOV(bias, mem(v.asm.frame, 8 * BIAS))
+        load_bias(v, acc, ONE_ROW, bias, spec.channels, spec.types.sums.size_bytes)
+        v.asm.gp.free(bias)
+
+    start_tile(v, acc, load_dst if spec.accumulate else None, load_channels if spec.bias else None)
 
 
 Visit = Callable[[int, int, Pointer, Lanes, Lanes], None]
 
 
-def walk_dst(spec: ConvTile, asm: Assembler, v: Vector, visit: Visit) -> None:
+def walk_dst(spec: ConvTile, v: Vector, visit: Visit) -> None:
     """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, vector of channels by vector."""
+    asm = v.asm
     dst = asm.gp.take("dst")
     asm.MOV(dst, mem(asm.frame, 8 * DST))
     # Real lanes are output channels; `part` has those of a vector: all lanes (v itself), the first few (a Tail), or, in
@@ -99,70 +92,68 @@ def walk_dst(spec: ConvTile, asm: Assembler, v: Vector, visit: Visit) -> None:
     asm.gp.free(dst)
 
 
-def multiply_taps(spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
-    """Walk the tap lists, a loop for each group of pixels."""
-    asm, v = dot.asm, dot.v
-    # Copies of source elements take turns in registers that the block leaves free, so that a broadcast does not
-    # overwrite what the multiplies just before it still read.
-    row = v.registers.take("row", spec.vectors)
-    spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
-    src, weights, taps, ahead, left, tap_src, tap_weights = pointers = [
-        asm.gp.take(name) for name in ("src", "weights", "taps", "ahead", "taps left", "tap's src", "tap's weights")
-    ]
-    for pointer, argument in ((src, SRC), (weights, WEIGHTS), (taps, TAPS)):
-        asm.MOV(pointer, mem(asm.frame, 8 * argument))
-    if spec.ahead_lines:
-        asm.MOV(ahead, mem(asm.frame, 8 * AHEAD))
-    for index, group in enumerate(spec.groups):
-        nothing = asm.new_label(f"group{index}_done")
-        asm.role(f"group {index}: next tap")
-        asm.MOV(left, mem(taps))
-        asm.ADD(taps, 8)
-        asm.TEST(left, left)
-        asm.JZ(nothing)
-        with asm.loop(left, f"group{index}"):
-            asm.MOV(tap_src, mem(taps))
-            asm.MOV(tap_weights, mem(taps, 8))
-            asm.ADD(taps, 16)
-            asm.ADD(tap_src, src)
-            asm.ADD(tap_weights, weights)
-            multiply_tap(spec, group, dot, [acc[p] for p in group.pixels], row, spare, tap_src, tap_weights, ahead)
-        asm.bind(nothing)
-    asm.gp.free(*pointers)
-    v.registers.free(*row, *spare)
+class TapCode:
+    """The code that walks the tap lists, a loop for each group of pixels.
 
+    Copies of source elements take turns in registers that the block leaves free, so that a broadcast does not overwrite
+    what the multiplies just before it still read.
+    """
 
-def multiply_tap(
-    spec: ConvTile,
-    group: TapGroup,
-    dot: Dot,
-    acc: list[list[Any]],
-    row: list[Any],
-    spare: list[Any],
-    src: Any,
-    weights: Any,
-    ahead: Any,
-) -> None:
-    """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, a group of them a step, unrolled."""
-    asm, v = dot.asm, dot.v
-    sizes = spec.types.groups_of(group.channels)
-    for c, group_bytes in enumerate(sizes):
-        asm.role(f"channel {c}")
-        # The row first: all pixels of the group use it, so its loads are under way before the first multiply needs
-        # them; a step has vectors + pixels loads for vectors x pixels multiplies.
-        for j, factor in enumerate(row):
-            at = mem(weights, c * spec.weights_row_bytes + j * v.bytes, size=v.bytes)
-            asm.call_it(at, f"weights[{c}, {j}]")
-            v.load(factor, at)
-        for line in range(c, spec.ahead_lines, len(sizes)):
-            asm.PREFETCHT1(mem(ahead, line * LINE_BYTES))
-        places = [spec.src_pixel_bytes[p] + c * spec.src_channel_bytes for p in group.pixels]
-        column = [mem(src, place, size=GROUP_BYTES) for place in places]
-        for p, element in zip(group.pixels, column, strict=True):
-            asm.call_it(element, f"src[{p}, {c}]")
-        dot.outer_product(acc, row, column, spare, group_bytes)
-    if spec.ahead_lines:
-        asm.ADD(ahead, spec.ahead_lines * LINE_BYTES)
+    def __init__(self, spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
+        self.spec, self.dot, self.acc = spec, dot, acc
+        registers, gp = dot.v.registers, dot.asm.gp
+        self.row = registers.take("row", spec.vectors)
+        self.spare = registers.take("broadcast source", min(BROADCASTS, registers.available))
+        self.src, self.weights, self.taps, self.ahead = (gp.take(name) for name in ("src", "weights", "taps", "ahead"))
+        self.left, self.tap_src, self.tap_weights = (gp.take(x) for x in ("taps left", "tap's src", "tap's weights"))
+
+    def multiply(self) -> None:
+        """All groups."""
+        asm = self.dot.asm
+        for pointer, argument in ((self.src, SRC), (self.weights, WEIGHTS), (self.taps, TAPS)):
+            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        if self.spec.ahead_lines:
+            asm.MOV(self.ahead, mem(asm.frame, 8 * AHEAD))
+        for index, group in enumerate(self.spec.groups):
+            nothing = asm.new_label(f"group{index}_done")
+            asm.role(f"group {index}: next tap")
+            asm.MOV(self.left, mem(self.taps))
+            asm.ADD(self.taps, 8)
+            asm.TEST(self.left, self.left)
+            asm.JZ(nothing)
+            with asm.loop(self.left, f"group{index}"):
+                asm.MOV(self.tap_src, mem(self.taps))
+                asm.MOV(self.tap_weights, mem(self.taps, 8))
+                asm.ADD(self.taps, 16)
+                asm.ADD(self.tap_src, self.src)
+                asm.ADD(self.tap_weights, self.weights)
+                self.multiply_tap(group)
+            asm.bind(nothing)
+        asm.gp.free(self.src, self.weights, self.taps, self.ahead, self.left, self.tap_src, self.tap_weights)
+        self.dot.v.registers.free(*self.row, *self.spare)
+
+    def multiply_tap(self, group: TapGroup) -> None:
+        """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, a group of them a step, unrolled."""
+        spec, asm, v = self.spec, self.dot.asm, self.dot.v
+        sizes = spec.types.groups_of(group.channels)
+        acc = [self.acc[p] for p in group.pixels]
+        for c, group_bytes in enumerate(sizes):
+            asm.role(f"channel {c}")
+            # The row first: all pixels of the group use it, so its loads are under way before the first multiply needs
+            # them; a step has vectors + pixels loads for vectors x pixels multiplies.
+            for j, factor in enumerate(self.row):
+                at = mem(self.tap_weights, c * spec.weights_row_bytes + j * v.bytes, size=v.bytes)
+                asm.call_it(at, f"weights[{c}, {j}]")
+                v.load(factor, at)
+            for line in range(c, spec.ahead_lines, len(sizes)):
+                asm.PREFETCHT1(mem(self.ahead, line * LINE_BYTES))
+            places = [spec.src_pixel_bytes[p] + c * spec.src_channel_bytes for p in group.pixels]
+            column = [mem(self.tap_src, place, size=GROUP_BYTES) for place in places]
+            for p, element in zip(group.pixels, column, strict=True):
+                asm.call_it(element, f"src[{p}, {c}]")
+            self.dot.outer_product(acc, self.row, column, self.spare, group_bytes)
+        if spec.ahead_lines:
+            asm.ADD(self.ahead, spec.ahead_lines * LINE_BYTES)
 
 
 def finish_tile(spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
@@ -175,4 +166,4 @@ def finish_tile(spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
             dot.to_f32(acc[p][j])
         ending.finish(acc[p][j], p, j, at, stored, real)
 
-    walk_dst(spec, dot.asm, dot.v, finish)
+    walk_dst(spec, dot.v, finish)

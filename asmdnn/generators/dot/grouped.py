@@ -166,9 +166,9 @@ class RowsCode:
     def multiply(self, band: Band, uses: Uses, acc: list[list[Register]]) -> None:
         """acc[j][p] += the products of all kernel rows of a band."""
         spec, asm, v = self.spec, self.asm, self.v
-        more = max(0, min(spec.kernel + SOURCES - len(self.ending.spare), v.registers.available))
+        more = max(0, min(spec.held + SOURCES - len(self.ending.spare), v.registers.available))
         registers = [*self.ending.spare, *v.registers.take("weights", more)]
-        factors, sources = registers[: spec.kernel], registers[spec.kernel :]
+        held, sources = registers[: spec.held], registers[spec.held :]
         src, weights = asm.gp.take("kernel row's src"), asm.gp.take("kernel row's weights")
         asm.LEA(src, mem(self.src, band.first * spec.src_tap_bytes))
         asm.LEA(weights, mem(self.weights, band.first * spec.weights_row_bytes))
@@ -177,9 +177,11 @@ class RowsCode:
             for part, j in product(range(spec.group), range(spec.abreast)):
                 asm.role(f"kernel row, vector {j}, input {part}")
                 start = part * spec.weights_input_bytes + j * spec.weights_vector_bytes
-                for k, factor in enumerate(factors):
-                    v.load(factor, mem(weights, start + k * v.bytes, size=v.bytes))
-                self.multiply_row(mem(src, j * v.bytes, size=v.bytes), part, uses, acc[j], factors, sources)
+                for begin in range(0, spec.kernel, spec.held):
+                    factors = dict(zip(range(begin, spec.kernel), held, strict=False))
+                    for k, factor in factors.items():
+                        v.load(factor, mem(weights, start + k * v.bytes, size=v.bytes))
+                    self.multiply_row(mem(src, j * v.bytes, size=v.bytes), part, uses, acc[j], factors, sources)
             asm.ADD(src, spec.src_tap_bytes)
             asm.ADD(weights, spec.weights_row_bytes)
 
@@ -193,12 +195,15 @@ class RowsCode:
         part: int,
         uses: Uses,
         acc: list[Register],
-        factors: list[Register],
+        factors: dict[int, Register],
         sources: list[Register],
     ) -> None:
         """acc[p] += factors[k] * src[column] for all uses; a vector that one pixel needs is the multiply's operand."""
         spec, asm, v = self.spec, self.asm, self.v
-        for number, (column, pairs) in enumerate(uses.items()):
+        for number, (column, all_pairs) in enumerate(uses.items()):
+            pairs = [(pixel, k) for pixel, k in all_pairs if k in factors]
+            if not pairs:
+                continue
             at = src.shifted(column * spec.src_pixel_bytes)
             asm.call_it(at, f"src[{column}]")
             source: Register | Pointer = at

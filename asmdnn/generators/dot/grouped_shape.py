@@ -14,6 +14,7 @@ ARGUMENTS = ("src", "weights", "bias", "dst")
 # The most output pixels in registers: enough multiplies under way, in code that stays small.
 MOST_PIXELS = {"avx2": 12, "avx512_core": 28}
 REGISTERS = {"avx2": 16, "avx512_core": 32}
+MOST_HELD, HELD = 9, 4  # weights of a kernel row in registers: all of them, or of a longer row some at a time
 Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position) pairs
 
 
@@ -70,6 +71,11 @@ class GroupedRows:
     dst_whole: bool
     bias: bool = False
     post_ops: tuple[PostOp, ...] = ()
+
+    @property
+    def held(self) -> int:
+        """Positions of a kernel row whose weights are in registers at a time."""
+        return self.kernel if self.kernel <= MOST_HELD else HELD
 
     @property
     def width(self) -> int:

@@ -40,9 +40,9 @@ from asmdnn.generators.dot.matmul_shape import (
     SCALE,
     SRC,
     WEIGHTS,
-    Bias,
     MatmulTile,
 )
+from asmdnn.generators.dot.start import load_bias, start_tile
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import GROUP_BYTES, dot_of
 from asmdnn.isa.vector import Lanes, Vector
@@ -108,30 +108,16 @@ class TileCode:
 
     def start(self) -> None:
         """acc[r][j] = dst, bias or zero."""
-        spec, v = self.spec, self.v
-        self.asm.role("start")
-        if spec.accumulate and not spec.scaled:
-            self.walk_dst(lambda r, j, at, part: part.load(self.acc[r][j], at))
-        elif spec.bias:
-            self.load_bias(spec.bias)
-        else:
-            for x in (x for row in self.acc for x in row):
-                v.zero(x)
+        from_dst = self.spec.accumulate and not self.spec.scaled
+        start_tile(self.v, self.acc, self.load_dst if from_dst else None, self.load_bias if self.spec.bias else None)
 
-    def load_bias(self, bias: Bias) -> None:
-        spec, v = self.spec, self.v
-        with v.parts(spec.vectors, spec.columns if bias.columns else spec.vectors * v.lanes) as parts:
-            for r, row in enumerate(self.acc):
-                for j, part in enumerate(parts):
-                    if r and not bias.row_bytes:
-                        v.move(row[j], self.acc[0][j])
-                    elif bias.columns:
-                        part.load(row[j], mem(self.pointers[BIAS], r * bias.row_bytes + j * v.bytes, size=v.bytes))
-                    elif j:
-                        v.move(row[j], row[0])
-                    else:
-                        one = mem(self.pointers[BIAS], r * bias.row_bytes, size=spec.types.sums.size_bytes)
-                        v.broadcast(row[0], one)
+    def load_dst(self) -> None:
+        self.walk_dst(lambda r, j, at, part: part.load(self.acc[r][j], at))
+
+    def load_bias(self) -> None:
+        spec = self.spec
+        assert spec.bias
+        load_bias(self.v, self.acc, spec.bias, self.pointers[BIAS], spec.columns, spec.types.sums.size_bytes)
 
     def multiply(self) -> None:
         """acc[r][j] += src[r, k] * weights[k, j] for all k: a loop over UNROLL steps, then the rest."""

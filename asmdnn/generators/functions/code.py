@@ -26,7 +26,7 @@ def apply_program(
 ) -> None:
     """x = program(x, sources), which has one result; `spare` are registers to overwrite."""
     (result,) = program.results
-    values = Values(program.steps, (result,), v, [x, *sources], [*spare, x], slots, home=x)
+    values = Values(program.steps, (result,), [x, *sources], [*spare, x], slots, home=x)
     code = ProgramCode(program.steps, v, values)
     code.emit()
     code.finish_in(x, result)
@@ -46,7 +46,7 @@ def apply_to_each(
     steps, results = side_by_side(program, vectors, common)
     flat = [source for of_input in sources for source in of_input]
     together = [result for of_vectors in results for result in of_vectors]
-    values = Values(steps, together, v, flat, registers, slots, keeps=vectors > 1)
+    values = Values(steps, together, flat, registers, slots, keeps=vectors > 1)
     ProgramCode(steps, v, values).emit()
     held = [values.where[result] for result in together if result in values.where]
     return [[values.in_register(result, *held) for result in of_vectors] for of_vectors in results]

@@ -58,7 +58,6 @@ class Values:
         self,
         steps: Sequence[Step],
         results: Sequence[int],
-        v: Vector,
         inputs: Sequence[Register | Source],
         registers: Sequence[Register],
         slots: Slots,
@@ -66,7 +65,8 @@ class Values:
         home: Register | None = None,
     ) -> None:
         assert len(registers) >= FEWEST_REGISTERS, "a program needs three registers"
-        self.steps, self.v, self.inputs, self.slots, self.keeps, self.home = steps, v, inputs, slots, keeps, home
+        self.steps, self.v, self.inputs, self.slots = steps, slots.v, inputs, slots
+        self.keeps, self.home = keeps, home
         self.free = [*registers]
         self.where: dict[int, Register] = {}
         self.spilled: dict[int, Pointer] = {}

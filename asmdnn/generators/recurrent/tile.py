@@ -178,7 +178,7 @@ class TileCode:
         spare = v.registers.take("cell", v.registers.available)
         together = [result for of_vectors in results for result in of_vectors]
         flat = [x for of_input in inputs for x in of_input]
-        values = Values(steps, together, v, flat, [*spare, *own], slots, keeps=len(some) > 1)
+        values = Values(steps, together, flat, [*spare, *own], slots, keeps=len(some) > 1)
         ProgramCode(steps, v, values).emit()
         for place, of_vectors in zip(form.results, results, strict=True):
             for where, result in zip(some, of_vectors, strict=True):

@@ -8,6 +8,9 @@ Gray, "Fast Algorithms for Convolutional Neural Networks", 2015).  Any points gi
 F(2, 3) takes 0, 1, -1; F(4, 3) takes 0, +-sqrt(1/2), +-sqrt(2), whose errors are a quarter of those of 0, +-1, +-2.
 docs/winograd.md has the measurements.
 
+Additions have ports of their own beside those of multiplications (AMD), and three operands: a product that two results
+share is added and subtracted, not multiplied twice.
+
 A matrix is written as groups of results that share no work.  A transform of a tile goes group by group, and needs
 the intermediate values of one group only, which 16 registers hold.
 """
@@ -89,12 +92,12 @@ F4: Final = Form(
     source=(
         Group((0,), (("y0", ((1, "d4"), (1, "d0"), (-2.5, "d2"))),)),
         Group((1, 2), (
-            ("y1", ((1, "d4"), (-2, "d2"))), ("s", ((1, "d3"), (-2, "d1"))),
-            ("y0", ((1, "y1"), (A, "s"))), ("y1", ((1, "y1"), (-A, "s"))),
+            ("y1", ((1, "d4"), (-2, "d2"))), ("s", ((A, "d3"), (-2 * A, "d1"))),
+            ("y0", ((1, "y1"), (1, "s"))), ("y1", ((1, "y1"), (-1, "s"))),
         )),
         Group((3, 4), (
-            ("y1", ((1, "d4"), (-0.5, "d2"))), ("s", ((1, "d3"), (-0.5, "d1"))),
-            ("y0", ((1, "y1"), (B, "s"))), ("y1", ((1, "y1"), (-B, "s"))),
+            ("y1", ((1, "d4"), (-0.5, "d2"))), ("s", ((B, "d3"), (-0.5 * B, "d1"))),
+            ("y0", ((1, "y1"), (1, "s"))), ("y1", ((1, "y1"), (-1, "s"))),
         )),
         Group((5,), (("y0", ((1, "d5"), (1, "d1"), (-2.5, "d3"))),)),
     ),

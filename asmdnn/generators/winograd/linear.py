@@ -54,8 +54,13 @@ class Linear:
 
     def scale(self, target: Register, factor: float, x: Register | Pointer) -> None:
         """target = factor * x."""
-        self.fetch(target, x)
-        self.v.mul(target, target, self.splat(factor))
+        if factor in self.constants:
+            self.v.mul(target, self.constants[factor], self.readable(x))
+        elif isinstance(x, Register):
+            self.v.mul(target, x, self.splat(factor))
+        else:
+            self.part.load(target, x)
+            self.v.mul(target, target, self.splat(factor))
 
     def add(self, target: Register, factor: float, x: Register | Pointer) -> None:
         """target += factor * x."""
@@ -86,7 +91,9 @@ class Linear:
 
 def take_constants(v: Vector, group: Group) -> dict[float, Register]:
     """Registers with the coefficients that multiply what is transformed where that is read from memory."""
-    factors = {abs(factor) for _, terms in group.steps for factor, name in terms[1:] if name.startswith("d")} - {1}
+    first = {terms[0] for _, terms in group.steps}
+    others = {(abs(factor), name) for _, terms in group.steps for factor, name in terms[1:]}
+    factors = {factor for factor, name in first | others if name.startswith("d") and factor > 0} - {1}
     held = {factor: v.registers.take("coefficient") for factor in sorted(factors)}
     for factor, register in held.items():
         v.broadcast(register, v.asm.const(pack("<f", factor), 4, size=4))

@@ -19,7 +19,10 @@ from asmdnn.network.fusion.expressions import EXPRESSIONS
 from asmdnn.network.graph import NOTHING, Node, topological
 from asmdnn.network.static import StaticGraph
 
-FUSED_INTO = {"Conv", "ConvTranspose", "MatMul", "Gemm"}  # what has post-ops; and maps themselves
+FUSED_INTO = {
+    "Conv", "ConvTranspose", "MatMul", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
+    "LayerNormalization", "RMSNormalization",
+}  # what has post-ops; and maps themselves  # fmt: skip
 MOST_MAPS = 32  # of a group
 MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take registers
 

@@ -1,62 +1,100 @@
-"""Conv as the convolution primitive, of one to three spatial axes and any groups that it takes."""
+"""Conv and ConvTranspose as convolution and deconvolution, of one to three spatial axes and any groups."""
+
+import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.maps import Group
-from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.geometry import window_of
+from asmdnn.network.operators.products import transposed_window
 from asmdnn.network.steps import Steps, any_format
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.convolution.description import ConvolutionForward
-from asmdnn.types import f32
+from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
+from asmdnn.types import Algorithm, f32
+
+Description = ConvolutionForward | DeconvolutionForward
 
 
 def lower_conv(steps: Steps, group: Group) -> None:
     """src in the format that the primitive likes best, weights packed once, maps behind it as post-ops."""
     node = group.main
     assert node is not None
-    x, w, *more = node.inputs
-    weights, bias = steps.value(w).data, more[0] if more else NOTHING
-    if weights is None:
-        raise Refused(f"its weights {w} are no constant")
-    tail = Tail(steps, group.maps, group.x)
-    desc, source = description(steps, node), steps.place(x)
-    wanted = steps.chosen(desc, "src", tail.attr()) if not source.desc.inner_blocks else source.desc
-    source = steps.place(x, wanted)
-    groups = node.get("group", 1)
-    shaped = weights.reshape(desc.weights.dims)
-    constants = {"weights": (w, shaped)}
-    if bias != NOTHING:
-        data = steps.value(bias).data
-        if data is None:
-            raise Refused(f"its bias {bias} is no constant")
-        constants["bias"] = (bias, data)
-    assert groups >= 1
-    desc = desc.with_formats({"src": wanted})
-    steps.add(
-        group.nodes, group.label, desc, {"src": source, **tail.places()}, {"dst": group.result}, constants, tail.attr()
-    )
+    data = {"weights": steps.value(node.inputs[1]).data, "bias": None}
+    names = {"weights": node.inputs[1]}
+    if len(node.inputs) > 2 and node.inputs[2] != NOTHING:
+        names["bias"], data["bias"] = node.inputs[2], steps.value(node.inputs[2]).data
+    constants = dict[str, tuple[str, Array]]()
+    for argument, name in names.items():
+        array = data[argument]
+        if array is None:
+            raise Refused(f"its {argument} {name} is no constant")
+        constants[argument] = (name, array)
+    if node.op == "ConvTranspose":
+        constants["weights"] = (node.inputs[1], adjoint(constants["weights"][1], node.get("group", 1)))
+        desc: Description = deconvolution(steps, node)
+    else:
+        desc = convolution(steps, node)
+    constants["weights"] = (node.inputs[1], constants["weights"][1].reshape(desc.weights.dims))
+    tail, source = Tail(steps, group.maps, group.x), steps.place(node.inputs[0])
+    if not source.desc.inner_blocks:
+        source = steps.place(node.inputs[0], steps.chosen(desc, "src", tail.attr()))
+    desc = desc.with_formats({"src": source.desc})
+    places = {"src": source, **tail.places()}
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
 
 
-def description(steps: Steps, node: Node) -> ConvolutionForward:
-    """The convolution, with formats left to the primitive."""
-    x, w = (steps.shape(name) for name in node.inputs[:2])
-    window, groups = window_of(node, x[2:], w[2:]), node.get("group", 1)
-    weights = w if groups == 1 else (groups, w[0] // groups, *w[1:])
+def tensors(steps: Steps, node: Node, weights: tuple[int, ...]) -> dict[str, MemoryDesc | None]:
+    """With formats left to the primitive."""
+    groups, out = node.get("group", 1), weights[0]
+    if groups > 1:
+        weights = (groups, out // groups, *weights[1:])
     has_bias = len(node.inputs) > 2 and node.inputs[2] != NOTHING
+    return {
+        "src": any_format(steps.shape(node.inputs[0])),
+        "weights": any_format(weights),
+        "bias": MemoryDesc((out,), f32, "a") if has_bias else None,
+        "dst": any_format(steps.shape(node.outputs[0])),
+    }
+
+
+def convolution(steps: Steps, node: Node) -> ConvolutionForward:
+    """Winograd's algorithm where it is expected to be faster; padding behind is what dst needs."""
+    (x, w), result = (steps.shape(name) for name in node.inputs[:2]), steps.shape(node.outputs[0])
+    window = window_of(node, x[2:], w[2:])
     return ConvolutionForward(
-        src=any_format(x),
-        weights=any_format(weights),
-        bias=MemoryDesc((w[0],), f32, "a") if has_bias else None,
-        dst=any_format(steps.shape(node.outputs[0])),
+        **tensors(steps, node, w),  # type: ignore[arg-type]
+        algorithm=Algorithm.convolution_auto,
         strides=window.strides,
         dilations=tuple(d - 1 for d in window.dilations),
         padding_l=window.before,
         padding_r=tuple(
             (o - 1) * s + (k - 1) * d + 1 - n - a
-            for o, n, k, s, d, a, _ in zip(steps.shape(node.outputs[0])[2:], x[2:], *window.fields(), strict=True)
+            for o, n, k, s, d, a, _ in zip(result[2:], x[2:], *window.fields(), strict=True)
         ),
     )
 
 
-LOWERINGS = {"Conv": lower_conv}
+def deconvolution(steps: Steps, node: Node) -> DeconvolutionForward:
+    """Output padding is padding behind below 0."""
+    (x, w), result = (steps.shape(name) for name in node.inputs[:2]), steps.shape(node.outputs[0])
+    window, _ = transposed_window(node, x[2:], w[2:])
+    return DeconvolutionForward(
+        **tensors(steps, node, (result[1], w[0] // node.get("group", 1), *w[2:])),  # type: ignore[arg-type]
+        strides=window.strides,
+        dilations=tuple(d - 1 for d in window.dilations),
+        padding_l=window.before,
+        padding_r=tuple(
+            (n - 1) * s + (k - 1) * d + 1 - a - o
+            for o, n, k, s, d, a, _ in zip(result[2:], x[2:], *window.fields(), strict=True)
+        ),
+    )
+
+
+def adjoint(weights: Array, groups: int) -> Array:
+    """ONNX's (c, o / groups, ...) as (o, c / groups, ...)."""
+    parts = [part.swapaxes(0, 1) for part in np.split(weights, groups)]
+    return np.concatenate(parts)
+
+
+LOWERINGS = {"Conv": lower_conv, "ConvTranspose": lower_conv}

@@ -58,6 +58,24 @@ def lower_split(steps: Steps, group: Group) -> None:
         alias(steps, x, name, lambda desc, ranges=ranges: cut(desc, ranges))  # type: ignore[misc]
 
 
+def lower_gather(steps: Steps, group: Group) -> None:
+    """Of constant indices at equal distances: a sub-memory."""
+    node = group.main
+    assert node is not None
+    x, name = node.inputs
+    indices, dims = steps.value(name).data, steps.shape(x)
+    if indices is None:
+        raise Refused(f"its indices {name} are no constant")
+    axis = normal(node.get("axis", 0), len(dims))
+    found = np.where(indices < 0, indices + dims[axis], indices).ravel()
+    step = int(found[1] - found[0]) if len(found) > 1 else 1
+    if not len(found) or step < 1 or (np.diff(found) != step).any():
+        raise Refused("its indices are not at equal distances")
+    taken = range(int(found[0]), int(found[-1]) + 1, step)
+    ranges = [taken if i == axis else range(n) for i, n in enumerate(dims)]
+    alias(steps, x, group.result, lambda desc: cut(desc, ranges).reshape(steps.shape(group.result) or (1,)))
+
+
 def lower_expand(steps: Steps, group: Group) -> None:
     """Strides of 0."""
     node = group.main
@@ -103,7 +121,7 @@ def repeated(desc: MemoryDesc, shape: tuple[int, ...]) -> MemoryDesc:
 
 
 def lower_concat(steps: Steps, group: Group) -> None:
-    """Each operand is copied into its part of the result; blocked where all operands are, and their sizes allow it."""
+    """Operands are written where they belong, if each part is one piece of memory; others are copied there."""
     node = group.main
     assert node is not None
     dims = steps.shape(group.result)
@@ -116,19 +134,18 @@ def lower_concat(steps: Steps, group: Group) -> None:
         if size:
             part = tuple(size if i == axis else n for i, n in enumerate(dims))
             offsets = tuple(start if i == axis else 0 for i in range(len(dims)))
-            steps.reorder(steps.place(name), Place(target.buffer, whole.submemory(part, offsets)), name)
+            place = Place(target.buffer, whole.submemory(part, offsets))
+            if not steps.shares(steps.place(name), place, place.desc):
+                steps.reorder(steps.place(name), place, name)
     steps.places[group.result] = [target]
 
 
 def common_format(steps: Steps, names: tuple[str, ...], dims: tuple[int, ...], sizes: list[int] | None) -> MemoryDesc:
-    """The format of the first operand, if all have it and no channel count cuts a block; else row-major."""
-    descs = [steps.place(name).desc for name in names]
-    blocks = {desc.inner_blocks for desc in descs}
-    tag = descs[0].tag
-    if len(blocks) == 1 and tag and tag != "any" and all(desc.tag == tag for desc in descs):
-        block = descs[0].blocks[1] if len(dims) > 1 else 1
-        if sizes is None or all(size % block == 0 for size in sizes[:-1]):
-            return MemoryDesc(dims, f32, tag)
+    """That of the first operand which is in blocks, if no operand's channels cut one; else row-major."""
+    for name in names:
+        desc = steps.place(name).desc
+        if desc.inner_blocks and desc.tag and sizes and all(size % desc.blocks[1] == 0 for size in sizes[:-1]):
+            return MemoryDesc(dims, f32, desc.tag)
     return row_major(dims)
 
 
@@ -137,6 +154,7 @@ LOWERINGS = {
     "Transpose": lower_transpose,
     "Slice": lower_slice,
     "Split": lower_split,
+    "Gather": lower_gather,
     "Expand": lower_expand,
     "Concat": lower_concat,
 }

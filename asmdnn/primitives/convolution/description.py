@@ -1,8 +1,9 @@
-"""The description of a forward convolution, validated at once."""
+"""The descriptions of forward convolutions and deconvolutions, validated at once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
+from typing import TypeVar
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
@@ -13,6 +14,8 @@ MAX_SIZE = 2**31 - 1
 AXES = ("depth", "height", "width")
 COUNTS = {1: "one integer", 2: "two integers", 3: "three integers"}
 FIELDS = {"strides": (1, 1), "dilations": (0, 0), "padding_l": (0, 0), "padding_r": (-MAX_SIZE, 0)}  # least, default
+
+Desc = TypeVar("Desc", bound="ConvolutionDesc")
 
 
 def sizes_of(name: str, value: Sequence[int], count: int, least: int) -> tuple[int, ...]:
@@ -28,19 +31,8 @@ def sizes_of(name: str, value: Sequence[int], count: int, least: int) -> tuple[i
 
 
 @dataclass(frozen=True, slots=True)
-class ConvolutionForward:
-    """dst[n, o, y, x] = bias[o] + sum over c, r, s of weights[o, c, r, s] * src[n, c, i, j]
-
-    with i = y*sh + r*(dh+1) - pt and j = x*sw + s*(dw+1) - pl; with 1, 2 or 3 spatial axes alike.
-
-    src: (n, c, [d, [h,]] w); weights: (o, c, [kd, [kh,]] kw), or (g, o / g, c / g, ...) for g groups of channels; bias:
-    (o,) or None; dst: (n, o, [od, [oh,]] ow); every format may be "any".  n and the sizes of axes of src and dst may be
-    0: a dst without elements is not written.
-    For each axis, outermost first: strides >= 1 (default 1); dilations >= 0, 0 being dense (default); padding_l >= 0
-    and padding_r > -stride, before and behind src (default 0), each as large as you like.  Elements outside src count
-    as zero.  Raises InvalidArguments if sizes do not fit together.
-    The fields and their limits are oneDNN's (convolution_forward::primitive_desc).
-    """
+class ConvolutionDesc:
+    """What forward convolutions and deconvolutions have in common."""
 
     src: MemoryDesc
     weights: MemoryDesc
@@ -64,6 +56,8 @@ class ConvolutionForward:
         check_prop_kind(self.prop_kind, FORWARD)
         if not isinstance(self.algorithm, Algorithm):
             raise InvalidArguments(f"algorithm must be an Algorithm, not {shown(self.algorithm)}")
+        if not self.algorithm.value.startswith(f"{self._word()}_"):
+            raise InvalidArguments(f"algorithm must be one of a {self._word()}, not {self.algorithm.value}")
         self._check_channels()
         for axis, name in enumerate(AXES[-axes:]):
             self._check_axis(axis, name)
@@ -88,15 +82,18 @@ class ConvolutionForward:
         every = {"src": self.src, "weights": self.weights, "bias": self.bias, "dst": self.dst}
         return {name: desc for name, desc in every.items() if desc is not None}
 
-    def with_formats(self, tensors: Mapping[str, MemoryDesc]) -> "ConvolutionForward":
-        """The same convolution with other formats of some tensors."""
+    def with_formats(self: Desc, tensors: Mapping[str, MemoryDesc]) -> Desc:
+        """The same with other formats of some tensors."""
         every = {"src": self.src, "weights": self.weights, "bias": self.bias, "dst": self.dst, **tensors}
         return replace(self, **every)  # type: ignore[arg-type]  # by name, of the right types
 
     def __str__(self) -> str:
         tensors = ", ".join(f"{name} {desc}" for name, desc in self.tensors().items())
         window = f"strides {self.strides}, dilations {self.dilations}, padding {self.padding_l} {self.padding_r}"
-        return f"convolution forward of {tensors}, {window}"
+        return f"{self._word()} forward of {tensors}, {window}"
+
+    def _word(self) -> str:
+        return type(self).__name__.removesuffix("Forward").lower()
 
     def _check_ranks(self) -> None:
         for name in ("src", "weights", "dst", "bias"):
@@ -130,17 +127,72 @@ class ConvolutionForward:
         if self.bias is not None and self.bias.dims[0] != oc:
             raise InvalidArguments(f"bias has {self.bias.dims[0]} elements, weights makes {oc} channels")
 
-    def _check_axis(self, axis: int, name: str) -> None:
-        size, out, kernel = self.src.dims[2 + axis], self.dst.dims[2 + axis], self.kernel[axis]
-        before, after, stride = self.padding_l[axis], self.padding_r[axis], self.strides[axis]
-        extent = (kernel - 1) * (self.dilations[axis] + 1) + 1
+    def _extent(self, axis: int) -> int:
+        """Pixels from a kernel's first position to its last, along an axis."""
+        return (self.kernel[axis] - 1) * (self.dilations[axis] + 1) + 1
+
+    def _check_padding_r(self, axis: int) -> None:
+        after, stride = self.padding_r[axis], self.strides[axis]
         if after <= -stride:
             raise InvalidArguments(f"padding_r of {after} is too small, it must be larger than -stride, {-stride}")
-        room = size + before + after - extent
+
+    def _check_axis(self, axis: int, name: str) -> None:
+        """Raise InvalidArguments unless dst has the size that the others make."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionForward(ConvolutionDesc):
+    """dst[n, o, y, x] = bias[o] + sum over c, r, s of weights[o, c, r, s] * src[n, c, i, j]
+
+    with i = y*sh + r*(dh+1) - pt and j = x*sw + s*(dw+1) - pl; with 1, 2 or 3 spatial axes alike.
+
+    src: (n, c, [d, [h,]] w); weights: (o, c, [kd, [kh,]] kw), or (g, o / g, c / g, ...) for g groups of channels; bias:
+    (o,) or None; dst: (n, o, [od, [oh,]] ow); every format may be "any".  n and the sizes of axes of src and dst may be
+    0: a dst without elements is not written.
+    For each axis, outermost first: strides >= 1 (default 1); dilations >= 0, 0 being dense (default); padding_l >= 0
+    and padding_r > -stride, before and behind src (default 0), each as large as you like.  Elements outside src count
+    as zero.  Raises InvalidArguments if sizes do not fit together.
+    The fields and their limits are oneDNN's (convolution_forward::primitive_desc).
+    """
+
+    def _check_axis(self, axis: int, name: str) -> None:
+        size, out, stride = self.src.dims[2 + axis], self.dst.dims[2 + axis], self.strides[axis]
+        extent = self._extent(axis)
+        self._check_padding_r(axis)
+        padded = size + self.padding_l[axis] + self.padding_r[axis]
+        room = padded - extent
         made = room // stride + 1
         if room < 0 and (out or made < 0):
+            raise InvalidArguments(f"weights' {name} of {extent} (dilated) exceeds the padded src's {padded}")
+        if made != out:
+            raise InvalidArguments(f"dst's {name} is {out}, src, weights, strides and padding make it {made}")
+
+
+@dataclass(frozen=True, slots=True)
+class DeconvolutionForward(ConvolutionDesc):
+    """The adjoint of a convolution, also called transposed: every pixel of src adds a window to dst.
+
+    dst[n, o, y, x] = bias[o] + sum over c, i, j, r, s of weights[o, c, r, s] * src[n, c, i, j]
+
+    over all i, j, r, s with y = i*sh + r*(dh+1) - pt and x = j*sw + s*(dw+1) - pl; with 1, 2 or 3 spatial axes alike.
+
+    Tensors are as in ConvolutionForward, src being the smaller one where there are strides.  padding_l >= 0 and
+    padding_r > -stride are cut off dst, so that a negative padding_r adds pixels to it (frameworks' output padding).
+    For each axis dst has (src - 1) * stride + (kernel - 1) * (dilation + 1) + 1 - padding_l - padding_r pixels.
+    Raises InvalidArguments if sizes do not fit together.
+    The fields and their limits are oneDNN's (deconvolution_forward::primitive_desc).
+    """
+
+    algorithm: Algorithm = Algorithm.deconvolution_direct
+
+    def _check_axis(self, axis: int, name: str) -> None:
+        size, out, stride = self.src.dims[2 + axis], self.dst.dims[2 + axis], self.strides[axis]
+        self._check_padding_r(axis)
+        made = (size - 1) * stride + self._extent(axis) - self.padding_l[axis] - self.padding_r[axis] if size else 0
+        if made < 0:
             raise InvalidArguments(
-                f"weights' {name} of {extent} (dilated) exceeds the padded src's {size + before + after}"
+                f"padding of {self.padding_l[axis]} and {self.padding_r[axis]} leaves nothing of dst's {name}"
             )
         if made != out:
             raise InvalidArguments(f"dst's {name} is {out}, src, weights, strides and padding make it {made}")

@@ -1,6 +1,6 @@
 """Direct convolution, f32, forward: tiles of the output, each a sum over taps, from and to the user's own layout."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +15,9 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
-from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
 from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.joining import joined
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.schedule import schedule_tiles
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
@@ -39,6 +40,13 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """The same, for planners that put more around it."""
+    return planned_parts(desc, attr, engine, lambda *sides: [make_geometry(*sides).flattened()])
+
+
+def planned_parts(
+    desc: Desc, attr: Attr, engine: Engine, parts: Callable[[Desc, ImageLayout, ImageLayout], list[ConvGeometry]]
+) -> Plan:
+    """The plan of `parts` of dst, each a convolution of its own with some of the weights, the largest first."""
     engine = replace(engine, isa=dot_level(F32, engine.isa))
     name = f"{NAME}:{engine.isa}"
     lanes = lanes_of(engine.isa)
@@ -49,9 +57,10 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
     check_tensors(resolved, src, dst, engine)
-    geometry = make_geometry(resolved, src, dst).flattened()
-    tiling = choose_tiling(geometry, engine.isa, panel_widths(resolved, engine.isa), engine.tuning)
-    weights = panels_desc(resolved.weights, tiling.vectors * lanes, resolved.has_groups)
+    geometries = parts(resolved, src, dst)
+    vectors = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, engine.isa), engine.tuning).vectors
+    width = vectors * lanes
+    weights = panels_desc(resolved.weights, width, resolved.has_groups)
     if not desc.weights.is_any and desc.weights != weights:
         raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved))
@@ -59,15 +68,18 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     for operand, tensor in others.items():
         if tensor.dtype != f32:
             raise Refused(f"{operand} is {tensor.dtype}, only f32 is implemented")
-    width = tiling.vectors * lanes
-    read = {operand: readable(tensor, resolved.dst, geometry.oc, width, lanes) for operand, tensor in others.items()}
-    operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
+    group = channels_of_group(resolved, "dst")
+    read = {operand: readable(tensor, resolved.dst, group, width, lanes) for operand, tensor in others.items()}
     tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read)}
-    plan = schedule_tiles(name, tensors, operands, geometry, tiling, chain, engine)
-    return between_reorders(plan, chain.arguments(others), engine.tuning)
+    plans = []
+    for g in geometries:
+        operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes, g.axes[-1].all_pixels.step)
+        tiling = choose_tiling(g, engine.isa, (vectors,), engine.tuning)
+        plans.append(schedule_tiles(name, tensors, operands, g, tiling, chain, engine))
+    return between_reorders(joined(plans), chain.arguments(others), engine.tuning)
 
 
-def nothing(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
+def nothing(desc: ConvolutionDesc, attr: Attr, engine: Engine) -> Plan:
     """The plan for a dst without elements, whatever the formats; weights that are `any` become panels."""
     name, weights = f"nothing:{engine.isa}", desc.weights
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
@@ -78,17 +90,17 @@ def nothing(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     return Plan(name, (empty,), tensors, {}, {}, ("dst",))
 
 
-def scaled_dims(desc: ConvolutionForward) -> Mapping[str, Mapping[int, int]]:
+def scaled_dims(desc: ConvolutionDesc) -> Mapping[str, Mapping[int, int]]:
     return SCALED_GROUPS if desc.has_groups else SCALED
 
 
-def channels_of_dst(desc: ConvolutionForward) -> MemoryDesc | None:
+def channels_of_dst(desc: ConvolutionDesc) -> MemoryDesc | None:
     """A dense bias as a tensor that broadcasts to dst."""
     ones = (1,) * (desc.dst.ndims - 2)
     return desc.bias and MemoryDesc((1, *desc.bias.dims, *ones), desc.bias.dtype, LETTERS[: desc.dst.ndims])
 
 
-def resolve_activations(desc: ConvolutionForward, lanes: int) -> ConvolutionForward:
+def resolve_activations(desc: Desc, lanes: int) -> Desc:
     """`any` becomes what kernels read and write best: channels blocked by the vector, few source channels planar; of
     groups that are no whole vectors the channels last."""
     src = f"aBx{lanes}b" if desc.src.dims[1] >= TAP_CHANNELS else "abx"
@@ -104,7 +116,7 @@ def resolve_activations(desc: ConvolutionForward, lanes: int) -> ConvolutionForw
     )
 
 
-def check_tensors(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, engine: Engine) -> None:
+def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, engine: Engine) -> None:
     """Raise Refused unless a tile kernel can address these tensors."""
     isa, planar = engine.isa, engine.tuning.convolution.planar_channels
     lanes = lanes_of(isa)
@@ -134,12 +146,12 @@ def check_blocks(name: str, desc: MemoryDesc, channels: int, lanes: int) -> None
         raise Refused(f"{name} {desc.tag} has blocks of {block} channels, groups have {channels}")
 
 
-def channels_of_group(desc: ConvolutionForward, name: str) -> int:
+def channels_of_group(desc: ConvolutionDesc, name: str) -> int:
     """Of src or dst."""
     return desc.tensors()[name].dims[1] // desc.groups
 
 
-def panel_widths(desc: ConvolutionForward, isa: str) -> tuple[int, ...]:
+def panel_widths(desc: ConvolutionDesc, isa: str) -> tuple[int, ...]:
     """How many vectors a panel may have: those that lie at one constant distance in dst and fill its blocks, and of
     these the one that the weights are packed in, if they are."""
     lanes = lanes_of(isa)
@@ -150,7 +162,7 @@ def panel_widths(desc: ConvolutionForward, isa: str) -> tuple[int, ...]:
     return given or widths
 
 
-def make_geometry(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
+def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
     (mb, _, *inputs), outputs = desc.src.dims, desc.dst.dims[2:]
     sizes = zip(
         inputs, outputs, desc.kernel, desc.strides, (d + 1 for d in desc.dilations), desc.padding_l, strict=True

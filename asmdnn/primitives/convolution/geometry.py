@@ -3,7 +3,10 @@
 from dataclasses import dataclass, replace
 from math import prod
 
+import numpy as np
+
 from asmdnn.memory import MemoryDesc
+from asmdnn.planning.phase import Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +49,21 @@ def image_layout(desc: MemoryDesc) -> ImageLayout | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Steps:
+    """first, first + step, ..., numbers below `size`."""
+
+    first: int
+    step: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Axis:
     """One spatial axis, in oneDNN's letters: input and output size, kernel positions, stride, dilation (1 is dense
-    here), padding before the first element."""
+    here), padding before the first element, which is negative where the first window begins inside.
+
+    positions, pixels: of a part of a deconvolution, which kernel positions and pixels of dst these are; else all.
+    """
 
     i: int
     o: int
@@ -56,11 +71,21 @@ class Axis:
     s: int
     d: int
     p: int
+    positions: Steps | None = None
+    pixels: Steps | None = None
 
     @property
     def is_pointwise(self) -> bool:
         """Whether output x reads input x alone."""
-        return self.k == self.s == 1 and self.p == 0 and self.i == self.o
+        return self.k == self.s == 1 and self.p == 0 and self.i == self.o and self.positions is self.pixels is None
+
+    @property
+    def all_positions(self) -> Steps:
+        return self.positions or Steps(0, 1, self.k)
+
+    @property
+    def all_pixels(self) -> Steps:
+        return self.pixels or Steps(0, 1, self.o)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +104,12 @@ class ConvGeometry:
     src: ImageLayout
     dst: ImageLayout
     groups: int = 1
+    positions_before: int = 0  # kernel positions that other parts of a deconvolution use before
+
+    @property
+    def parts(self) -> int:
+        """Into how many convolutions a deconvolution is cut."""
+        return prod(axis.all_pixels.step for axis in self.axes)
 
     @property
     def width(self) -> int:
@@ -97,8 +128,21 @@ class ConvGeometry:
 
     @property
     def positions(self) -> int:
-        """Of the kernel."""
+        """Of the kernel, those that are used."""
         return prod(axis.k for axis in self.axes)
+
+    @property
+    def packed_positions(self) -> int:
+        """Those that weights have."""
+        return prod(axis.all_positions.size for axis in self.axes)
+
+    def pixels_of_dst(self, raster: Int64) -> Int64:
+        """The numbers, in raster order of all of dst, of output pixels that are counted in the order of these."""
+        found = np.zeros_like(raster)
+        for axis, at in zip(self.axes, np.unravel_index(raster, tuple(axis.o for axis in self.axes)), strict=True):
+            pixels = axis.all_pixels
+            found = found * pixels.size + pixels.first + at * pixels.step
+        return found
 
     def flattened(self) -> "ConvGeometry":
         """The same convolution with neighbouring axes merged into one, where both are pointwise and both layouts allow

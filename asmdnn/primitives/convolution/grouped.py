@@ -6,43 +6,35 @@ from dataclasses import replace
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution import reordered
 from asmdnn.primitives.convolution.description import ConvolutionForward
-from asmdnn.primitives.convolution.direct import channels_of_dst, nothing, scaled_dims
+from asmdnn.primitives.convolution.direct import channels_of_dst, channels_of_group, nothing, scaled_dims
 from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.grouped_schedule import LONGEST_KERNEL, schedule_rows
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.types import f32
 
+MULTIPLIED = "repeat+depthwise"
+FAR_BYTES = 2**31 - 1  # what a displacement or an immediate operand can say
 ONE_ROW = Axis(1, 1, 1, 1, 1, 0)
-BETWEEN_REORDERS = (  # what is brought into the formats that the kernels like, best first
-    ("reorder", ("src", "dst")),
-    ("pack", ("weights",)),
-    ("pack+reorder", ("weights", "src", "dst")),
-)
 
 
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """The plans of a convolution with groups, best first; nothing for one without."""
     if desc.groups == 1:
         return
-    name = name_of(desc)
-    isa = f32_level(engine.isa)
-    try:
-        yield planned(desc, attr, engine)
-    except Refused as reason:
-        yield Refusal(f"{name}:{isa}", str(reason))
-    for word, roles in BETWEEN_REORDERS:
-        try:
-            yield reordered.between_reorders(f"{word}+{name}:{isa}", roles, desc, attr, engine, planned)
-        except Refused as reason:
-            yield Refusal(f"{word}+{name}:{isa}", str(reason))
+    if channels_of_group(desc, "src") == 1 < channels_of_group(desc, "dst"):
+        yield from reordered.ways(MULTIPLIED, desc, attr, engine, planned_multiplied)
+    else:
+        yield from reordered.ways(name_of(desc), desc, attr, engine, planned)
 
 
 def name_of(desc: ConvolutionForward) -> str:
@@ -65,6 +57,8 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     src, dst = (layout_of(name, resolved.tensors()[name], lanes) for name in ("src", "dst"))
     check_types(resolved)
     geometry = make_geometry(resolved, src, dst)
+    if reach_bytes(geometry) > FAR_BYTES:
+        raise Refused("pixels lie too far apart for a kernel that walks over rows")
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved))
     others = chain.operands(resolved.dst)
     check_f32(others)
@@ -74,6 +68,36 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     tensors = {**resolved.tensors(), **chain.arguments(read)}
     plan = schedule_rows(name, tensors, operands, geometry, group, width // lanes, chain, engine)
     return between_reorders(plan, chain.arguments(others), engine.tuning)
+
+
+def planned_multiplied(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
+    """Depthwise with several output channels for one of src, which are repeated in scratch.  Raises Refused."""
+    isa, multiplier = f32_level(engine.isa), channels_of_group(desc, "dst")
+    if multiplier > lanes_of(isa) or multiplier & multiplier - 1:
+        raise Refused(f"groups have {multiplier} channels out, that must be a power of two up to {lanes_of(isa)} lanes")
+    weights = weights_desc(desc.weights, multiplier, lanes_of(isa))
+    if not desc.weights.is_any and desc.weights != weights:
+        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    formats = {n: MemoryDesc(d.dims, d.dtype, "axb") for n, d in (("src", desc.src), ("dst", desc.dst)) if d.is_any}
+    desc = desc.with_formats({**formats, "weights": weights})
+    if 0 in desc.dst.dims:
+        return nothing(desc, attr, engine)
+    src, (images, groups, *pixels) = desc.src, desc.src.dims
+    if src.inner_blocks:
+        raise Refused(f"src {src.tag} is blocked, it must be plain")
+    wide = MemoryDesc((images, groups * multiplier, *pixels), src.dtype, "axb")
+    filters = MemoryDesc((groups * multiplier, 1, 1, *desc.kernel), weights.dtype, "any")
+    inner = planned(desc.with_formats({"src": wide, "weights": filters}), attr, engine)
+    dims, (of_image, of_group, *steps) = (images, groups, multiplier, *pixels), src.strides
+    (wide_image, _, *wide_steps) = wide.strides
+    once = MemoryDesc(dims, src.dtype, strides=(of_image, of_group, 0, *steps), offset0=src.offset0)
+    repeated = MemoryDesc(dims, src.dtype, strides=(wide_image, multiplier, 1, *wide_steps))
+    assembly = Assembly(engine.tuning)
+    add_reorder(assembly, Reordering("src", once, "repeated src", repeated))
+    assembly.add_plan(inner, {"src": View("repeated src")})
+    assembly.scratch["repeated src"] = wide.size_bytes
+    tensors = {**inner.tensors, "src": src, "weights": weights}
+    return assembly.plan(f"{MULTIPLIED}:{isa}", tensors, inner.outputs)
 
 
 def check_groups(desc: ConvolutionForward, lanes: int) -> int:
@@ -133,6 +157,14 @@ def check_f32(tensors: Mapping[str, MemoryDesc]) -> None:
 def vectors_together(desc: ConvolutionForward, lanes: int) -> int:
     """Of channels, that lie side by side in src and in dst."""
     return 1 if desc.src.inner_blocks or desc.dst.inner_blocks else desc.dst.dims[1] // lanes
+
+
+def reach_bytes(g: ConvGeometry) -> int:
+    """How far a kernel moves at once, from the end of a row back to the next one."""
+    down, across = g.axes
+    columns = across.o * across.s + across.k * across.d + across.p
+    src = max(down.s, down.k * down.d) * g.src.axis_bytes[0] + columns * g.src.pixel_bytes
+    return max(src, g.dst.axis_bytes[0] + across.o * g.dst.pixel_bytes)
 
 
 def make_geometry(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:

@@ -23,7 +23,7 @@ from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.tiles import reach
 from asmdnn.primitives.engine import Engine
 
-LONGEST_KERNEL = 9  # weights of a kernel row stay in registers
+LONGEST_KERNEL = 64  # of a row: all positions are in the code
 MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
 LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 L1_WAYS, L1_WAY_BYTES = 8, 4096
@@ -114,7 +114,7 @@ def shaped(spec: GroupedRowsSpec, g: ConvGeometry, chunk: Chunk, vectors: int, c
     """The kernel of a chunk of rows and some vectors of channels."""
     lanes = lanes_of(spec.isa)
     tail = TAIL_REGISTERS[spec.isa] * (channels < lanes)
-    most = min(MOST_PIXELS[spec.isa], REGISTERS[spec.isa] - tail - spec.kernel - 1)
+    most = min(MOST_PIXELS[spec.isa], REGISTERS[spec.isa] - tail - spec.held - 1)
     most = min(most, max(LEAST_PIXELS, MOST_MULTIPLIES // (spec.kernel * spec.group)))
     abreast = LINE_BYTES // (4 * lanes)
     if abreast == 1 or vectors % abreast or lines_stay(g, min(most, g.width)):

@@ -1,12 +1,13 @@
 """Convolution, as a kind of primitive."""
 
 from asmdnn.primitives.convolution import direct, grouped, pointwise, reordered
-from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.candidates import candidates
+from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
 from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.kind import Kind, Words
 
 
-def words(desc: ConvolutionForward) -> Words:
+def problem_word(desc: ConvolutionDesc) -> str:
     """`mb1_ic64oc64_ih56oh56kh3sh1dh0ph1_iw56...`"""
     (mb, ic), oc = desc.src.dims[:2], desc.dst.dims[1]
     axes = []
@@ -17,10 +18,13 @@ def words(desc: ConvolutionForward) -> Words:
         }  # fmt: skip
         axes.append("".join(f"{kind}{axis}{size}" for kind, size in sizes.items()))
     groups = f"g{desc.groups}" if desc.has_groups else ""
-    problem = f"{groups}mb{mb}_ic{ic}oc{oc}_{'_'.join(axes)}"
-    return Words("convolution", f"alg:{desc.algorithm.value}", problem, desc.prop_kind.value)
+    return f"{groups}mb{mb}_ic{ic}oc{oc}_{'_'.join(axes)}"
+
+
+def words(desc: ConvolutionForward) -> Words:
+    return Words("convolution", f"alg:{desc.algorithm.value}", problem_word(desc), desc.prop_kind.value)
 
 
 DIRECT = (grouped.plans, direct.plan, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
 PLANNERS = (*winograd.PLANNERS, *map(winograd.unless_demanded, DIRECT))
-KINDS = (Kind(ConvolutionForward, PLANNERS, words, transformed=("weights",)),)
+KINDS = (Kind(ConvolutionForward, PLANNERS, words, transformed=("weights",), candidates=candidates),)

@@ -37,16 +37,16 @@ class TileOperand:
 
 
 def tile_operands(
-    tensors: Mapping[str, MemoryDesc], dst: MemoryDesc, first_argument: int, lanes: int
+    tensors: Mapping[str, MemoryDesc], dst: MemoryDesc, first_argument: int, lanes: int, step: int = 1
 ) -> dict[str, TileOperand]:
-    """An operand for each tensor, in order, all of which are `readable`."""
+    """An operand for each tensor, in order, all of which are `readable`, for every step-th pixel of a row."""
     found = {}
     for argument, (name, desc) in enumerate(tensors.items(), first_argument):
         layout = broadcast_layout(desc, dst.dims[2:])
         assert layout is not None
         element = desc.dims[1] == 1
         vector_bytes = 0 if element else layout.channel(lanes)
-        found[name] = TileOperand(Operand(argument, layout.pixel_bytes, vector_bytes, element), layout)
+        found[name] = TileOperand(Operand(argument, step * layout.pixel_bytes, vector_bytes, element), layout)
     return found
 
 

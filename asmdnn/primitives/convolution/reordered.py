@@ -1,20 +1,25 @@
 """Direct convolution between reorders, for formats that its kernels do not read: channels that lie far apart, plain
 weights.  Each implementation brings some of the tensors into the formats that direct convolution likes best."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refused
+from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct
-from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.description import ConvolutionForward, Desc
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.primitives.reorder import copies
+
+BETWEEN_REORDERS = (  # what is brought into the formats that the kernels like, best first
+    ("reorder", ("src", "dst")),
+    ("pack", ("weights",)),
+    ("pack+reorder", ("weights", "src", "dst")),
+)
 
 
 def f32_isa(isa: str) -> str:
@@ -24,19 +29,20 @@ def f32_isa(isa: str) -> str:
 @implementation("pack+direct", f32_isa)
 def plan_packed(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Pack the weights into scratch, and convolve."""
-    return between_reorders(name_of("pack+direct", engine), ("weights",), desc, attr, engine)
+    return between_reorders(name_of("pack+direct", engine), ("weights",), desc, attr, engine, direct.planned)
 
 
 @implementation("reorder+direct", f32_isa)
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Bring src (and dst, if a post-op reads it) into blocked scratch, convolve there, and bring the result back."""
-    return between_reorders(name_of("reorder+direct", engine), ("src", "dst"), desc, attr, engine)
+    return between_reorders(name_of("reorder+direct", engine), ("src", "dst"), desc, attr, engine, direct.planned)
 
 
 @implementation("pack+reorder+direct", f32_isa)
 def plan_both(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """The same with weights that have to be packed."""
-    return between_reorders(name_of("pack+reorder+direct", engine), ("weights", "src", "dst"), desc, attr, engine)
+    roles = ("weights", "src", "dst")
+    return between_reorders(name_of("pack+reorder+direct", engine), roles, desc, attr, engine, direct.planned)
 
 
 def name_of(name: str, engine: Engine) -> str:
@@ -46,48 +52,41 @@ def name_of(name: str, engine: Engine) -> str:
 def between_reorders(
     name: str,
     roles: tuple[str, ...],
-    desc: ConvolutionForward,
+    desc: Desc,
     attr: Attr,
     engine: Engine,
-    planned: Callable[[ConvolutionForward, Attr, Engine], Plan] = direct.planned,
+    planned: Callable[[Desc, Attr, Engine], Plan],
 ) -> Plan:
-    """The plan that direct convolution, or another one, makes if it may choose the formats of `roles`, and reorders
-    where the caller's differ.  Raises Refused."""
+    """The plan that `planned` makes if it may choose the formats of `roles`, and reorders where the caller's differ.
+
+    Raises Refused.
+    """
     given = desc.tensors()
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
     inner = planned(desc.with_formats({role: any_format(given[role]) for role in roles}), attr, engine)
-    formats = {role: given[role] for role in roles if not given[role].is_any}
-    moved = [role for role, desc in formats.items() if desc != inner.tensors[role] and desc.nelems()]
-    if "weights" in roles and "weights" not in moved:
+    passed = {role: given[role] for role in roles if not given[role].is_any}
+    if "weights" in roles and passed.get("weights", inner.tensors["weights"]) == inner.tensors["weights"]:
         raise Refused("weights need not be packed")
-    before, after = [], []
-    for role in moved:
-        if role != "dst" or attr.reads_dst():
-            before.append(Reordering(role, given[role], f"blocked {role}", inner.tensors[role]))
-        if role == "dst":
-            after.append(Reordering(f"blocked {role}", inner.tensors[role], role, given[role]))
-    return assemble(Assembly(engine.tuning), name, inner, {**inner.tensors, **formats}, before, after)
+    reads = ("dst",) if attr.reads_dst() else ()
+    return replace(copies.between_reorders(inner, passed, engine.tuning, reads), implementation=name)
+
+
+def ways(
+    name: str, desc: Desc, attr: Attr, engine: Engine, planned: Callable[[Desc, Attr, Engine], Plan]
+) -> Iterator[Plan | Refusal]:
+    """What `planned` answers for tensors as they are, and between reorders, best first."""
+    isa = f32_isa(engine.isa)
+    try:
+        yield planned(desc, attr, engine)
+    except Refused as reason:
+        yield Refusal(f"{name}:{isa}", str(reason))
+    for word, roles in BETWEEN_REORDERS:
+        try:
+            yield between_reorders(f"{word}+{name}:{isa}", roles, desc, attr, engine, planned)
+        except Refused as reason:
+            yield Refusal(f"{word}+{name}:{isa}", str(reason))
 
 
 def any_format(desc: MemoryDesc) -> MemoryDesc:
     return MemoryDesc(desc.dims, desc.dtype, "any")
-
-
-def assemble(
-    assembly: Assembly,
-    name: str,
-    inner: Plan,
-    tensors: Mapping[str, MemoryDesc],
-    before: Sequence[Reordering],
-    after: Sequence[Reordering],
-) -> Plan:
-    """One plan of all reorders and the convolution, a phase each."""
-    moved = {role: desc for role, desc in inner.tensors.items() if tensors[role] != desc and desc.nelems()}
-    for step in before:
-        add_reorder(assembly, step)
-    assembly.add_plan(inner, {role: View(f"blocked {role}") for role in moved})
-    assembly.scratch |= {f"blocked {role}": desc.size_bytes for role, desc in moved.items()}
-    for step in after:
-        add_reorder(assembly, step)
-    return assembly.plan(name, tensors, inner.outputs)

@@ -4,7 +4,8 @@ Input channels are summed in one phase, or, where a weights panel would crowd L2
 starts from the bias, the others continue from dst.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from asmdnn.planning.tuning import ConvolutionTuning
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
-from asmdnn.primitives.convolution.taps import make_tap_lists, rows_of_panel, taps_of
+from asmdnn.primitives.convolution.taps import Taps, make_tap_lists, rows_of_panel, taps_of
 from asmdnn.primitives.convolution.tiles import Pattern, Tiles, make_tiles
 from asmdnn.primitives.convolution.tiling import Tiling, ahead_lines, choose_depths
 from asmdnn.primitives.engine import Engine
@@ -50,7 +51,8 @@ def schedule_tiles(
     taps, starts = make_tap_lists(g, tiles.patterns, ranges, 4 * width)
 
     panels, each = -(-g.oc_stored // width), len(tiles.pattern)
-    images, rounds = images_of_rounds(g.mb, panels * each * g.groups, tuning.convolution)
+    most = each if g.parts == 1 else prod(axis.all_pixels.size for axis in g.axes)  # the same for all parts
+    images, rounds = images_of_rounds(g.mb, panels * most * g.groups, tuning.convolution)
     count = images * each
     panel_bytes = rows_of_panel(g) * 4 * width
     depth_share = (ranges[0][1] - ranges[0][0]) / g.ic  # ranges are equal but for the last
@@ -59,18 +61,17 @@ def schedule_tiles(
     order = choose_order(*read, panels, count, engine.l2_bytes, tuning.phases)
     panel_offsets = offsets_of_panels(g, panels, width, panel_bytes, int(panel_bytes * depth_share), placed)
     chunk = -(-count // order.chunks)
-    share = np.arange(count) % chunk * int(panel_bytes * depth_share) // chunk
-    lines = ahead_lines(4 * width, chunk, tuning.phases)
+    share = shares_ahead(g, int(panel_bytes * depth_share), count, chunk)
 
     groups = offsets_of_groups(g, 4 * tensors["weights"].strides[0], placed)
-    specs: dict[ConvTileSpec, int] = {}
+    kernels = Kernels(g, tiling, engine, ahead_lines(4 * width, chunk, tuning.phases))
     made = []
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     depths = list(make_depths(ranges, bias, post_ops))
     steps = offsets_of_images(g, placed)
     for begin, end, repeats in rounds_of(g.mb, images, rounds, steps):
         for d, depth in enumerate(depths):
-            spec_of, cycles = make_specs(g, tiles.patterns, tiling, panels, depth, lines, engine, specs)
+            spec_of, cycles = kernels.of(depth, tiles.patterns, panels)
             pattern = np.tile(tiles.pattern, end - begin)
             ahead = share[: len(pattern)] + panel_bytes * depth.begin // g.ic
             rows = offsets_of_tiles(g, tiles, placed, begin, end)
@@ -79,9 +80,15 @@ def schedule_tiles(
             made.append((for_groups(*laid_out, groups), d > 0, begin > 0 and d == 0, repeats))
     buffers = [PREFETCHED.get(name, name) for name in (*ARGUMENTS, *operands)]
     arguments = tuple(View(name) if name in tensors or name == "taps" else NOTHING for name in buffers)
-    kernels = tuple(specs)
-    phases = (Phase(kernels, arguments, *x, continues=goes_on, apart=apart, repeats=r) for x, goes_on, apart, r in made)
+    specs = tuple(kernels.specs)
+    phases = (Phase(specs, arguments, *x, continues=goes_on, apart=apart, repeats=r) for x, goes_on, apart, r in made)
     return Plan(name, flushing(phases), tensors, {"taps": taps}, {}, ("dst",))
+
+
+def shares_ahead(g: ConvGeometry, depth_bytes: int, tiles: int, chunk: int) -> Int64:
+    """Where in the next panel's rows each tile begins to prefetch: those of a chunk, and all parts, bring all of it."""
+    used, before = (depth_bytes * count // g.packed_positions for count in (g.positions, g.positions_before))
+    return before + np.arange(tiles) % chunk * used // chunk
 
 
 def images_of_rounds(images: int, records: int, tuning: ConvolutionTuning) -> tuple[int, int]:
@@ -110,11 +117,11 @@ def offsets_of_images(g: ConvGeometry, operands: Mapping[str, TileOperand]) -> t
 def offsets_of_tiles(g: ConvGeometry, tiles: Tiles, operands: Mapping[str, TileOperand], begin: int, end: int) -> Int64:
     """int64[tiles, 1 + arguments]: for every tile of some images, where its source, its first channel in dst, and the
     operands of post-ops begin."""
-    image = np.arange(begin, end)[:, None]
+    image, pixels = np.arange(begin, end)[:, None], g.pixels_of_dst(tiles.first)
     columns = {
         "src": (g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes).ravel(),
         "dst": (g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes).ravel(),
-        **{name: place.of_pixels(image, tiles.first) for name, place in operands.items()},
+        **{name: place.of_pixels(image, pixels) for name, place in operands.items()},
     }
     return records_of((*ARGUMENTS, *operands), columns)
 
@@ -163,46 +170,50 @@ def for_groups(records: Int64, cycles: Cycles, groups: Int64) -> tuple[Int64, Cy
     return (groups[:, None] + records).reshape(-1, records.shape[1]), np.tile(cycles, len(groups))
 
 
-def make_specs(
-    g: ConvGeometry,
-    patterns: tuple[Pattern, ...],
-    tiling: Tiling,
-    panels: int,
-    depth: Depth,
-    lines: int,
-    engine: Engine,
-    specs: dict[ConvTileSpec, int],
-) -> tuple[Int64, Int64]:
-    """int64[panels, patterns]: the number of the spec in `specs`, and the cycles that a call is expected to take."""
-    isa, tuning, lanes = engine.isa, engine.tuning.phases, lanes_of(engine.isa)
-    width = tiling.vectors * lanes
-    spec_of, cycles = (np.empty((panels, len(patterns)), np.int64) for _ in range(2))
-    variants = [(slice(panels - 1, panels), width * (panels - 1))] + [(slice(0, panels - 1), 0)] * (panels > 1)
-    whole = g.oc_stored % lanes == 0
-    for p, pattern in enumerate(patterns):
-        groups = taps_of(g, pattern, depth.begin, depth.end)
-        for users, first in variants:
-            vectors = min(tiling.vectors, -(-(g.oc_stored - first) // lanes))
-            real = min(vectors * lanes, g.oc - first)
-            spec = ConvTileSpec(
-                isa=isa,
-                vectors=vectors,
-                channels=real,
-                src_pixel_bytes=pattern.src_pixel_bytes,
-                src_channel_bytes=g.src.channel_bytes,
-                weights_row_bytes=4 * width,
-                dst_pixel_bytes=g.dst.pixel_bytes,
-                dst_vector_bytes=g.dst.channel(lanes),
-                whole_vectors=whole or real == vectors * lanes,
-                groups=tuple(taps.group for taps in groups),
-                bias=depth.bias,
-                accumulate=depth.accumulate,
-                post_ops=depth.post_ops,
-                ahead_lines=lines,
-            )
-            spec_of[users, p] = specs.setdefault(spec, len(specs))
-            steps = (
-                t.count * t.group.channels * step_cycles(len(t.group.pixels), vectors, lanes, tuning) for t in groups
-            )
-            cycles[users, p] = tuning.call_cycles + sum(steps)
-    return spec_of, cycles
+class Kernels:
+    """The kernels of a tiled convolution, numbered as they come."""
+
+    def __init__(self, g: ConvGeometry, tiling: Tiling, engine: Engine, lines: int) -> None:
+        self.g, self.tiling, self.engine, self.lines = g, tiling, engine, lines
+        self.lanes = lanes_of(engine.isa)
+        self.specs: dict[ConvTileSpec, int] = {}
+
+    def of(self, depth: Depth, patterns: tuple[Pattern, ...], panels: int) -> tuple[Int64, Int64]:
+        """int64[panels, patterns]: the number of the spec, and the cycles that a call is expected to take."""
+        g, lanes, tuning = self.g, self.lanes, self.engine.tuning.phases
+        last = self.tiling.vectors * lanes * (panels - 1)
+        numbers, cycles = (np.empty((panels, len(patterns)), np.int64) for _ in range(2))
+        variants = [(slice(panels - 1, panels), last)] + [(slice(0, panels - 1), 0)] * (panels > 1)
+        for p, pattern in enumerate(patterns):
+            groups = taps_of(g, pattern, depth.begin, depth.end)
+            for users, first in variants:
+                spec = self.spec(depth, pattern, groups, first)
+                numbers[users, p] = self.specs.setdefault(spec, len(self.specs))
+                steps = (
+                    t.count * t.group.channels * step_cycles(len(t.group.pixels), spec.vectors, lanes, tuning)
+                    for t in groups
+                )
+                cycles[users, p] = tuning.call_cycles + sum(steps)
+        return numbers, cycles
+
+    def spec(self, depth: Depth, pattern: Pattern, groups: Sequence[Taps], first: int) -> ConvTileSpec:
+        """Of the panel whose first channel is `first`."""
+        g, lanes = self.g, self.lanes
+        vectors = min(self.tiling.vectors, -(-(g.oc_stored - first) // lanes))
+        real = min(vectors * lanes, g.oc - first)
+        return ConvTileSpec(
+            isa=self.engine.isa,
+            vectors=vectors,
+            channels=real,
+            src_pixel_bytes=pattern.src_pixel_bytes,
+            src_channel_bytes=g.src.channel_bytes,
+            weights_row_bytes=4 * self.tiling.vectors * lanes,
+            dst_pixel_bytes=g.dst.pixel_bytes,
+            dst_vector_bytes=g.dst.channel(lanes),
+            whole_vectors=g.oc_stored % lanes == 0 or real == vectors * lanes,
+            groups=tuple(taps.group for taps in groups),
+            bias=depth.bias,
+            accumulate=depth.accumulate,
+            post_ops=depth.post_ops,
+            ahead_lines=self.lines,
+        )

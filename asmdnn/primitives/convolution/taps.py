@@ -23,7 +23,7 @@ def weights_rows(g: ConvGeometry) -> int:
 def rows_of_panel(g: ConvGeometry) -> int:
     """Rows of a weights panel: kernel positions times padded input channels."""
     rows = weights_rows(g)
-    return g.positions * rows * -(-g.ic // rows)
+    return g.packed_positions * rows * -(-g.ic // rows)
 
 
 def channel_runs(g: ConvGeometry, begin: int, end: int) -> list[tuple[int, int]]:
@@ -83,6 +83,7 @@ def tap_offsets(g: ConvGeometry, taps: Taps, row_bytes: int) -> Int64:
     c = np.array(taps.first)[:, None]
     block, src = c // rows, np.array([[g.src.channel(first)] for first in taps.first])
     for axis, step, at in zip(g.axes, g.src.axis_bytes, np.array(taps.positions).T, strict=True):
+        packed = axis.all_positions
         src = src + at * (axis.d * step)
-        block = block * axis.k + at
+        block = block * packed.size + packed.first + at * packed.step
     return np.stack((src, row_bytes * (block * rows + c % rows)), axis=2)

@@ -74,7 +74,7 @@ def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int, tuning: Tuning
     with physical pages; a smaller one makes partial sums travel more often.
     """
     rows = max(l2_bytes // tuning.convolution.panel_share // row_bytes, tuning.phases.least_depth)
-    most = max(TAP_CHANNELS, rows // g.positions // TAP_CHANNELS * TAP_CHANNELS)
+    most = max(TAP_CHANNELS, rows // -(-g.packed_positions // g.parts) // TAP_CHANNELS * TAP_CHANNELS)
     return ranges_of(g.ic, most // TAP_CHANNELS, TAP_CHANNELS)
 
 

@@ -1,9 +1,10 @@
 """Element-wise functions and binary operations, as kinds of primitives."""
 
 from asmdnn.primitives.attributes.words import number_word
-from asmdnn.primitives.elementwise import binary, eltwise
+from asmdnn.primitives.elementwise import binary, eltwise, prelu
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
+from asmdnn.primitives.elementwise.prelu import PReLUForward
 from asmdnn.primitives.kind import Kind, Words, dims_word
 
 
@@ -19,6 +20,10 @@ def binary_words(desc: BinaryForward) -> Words:
     return Words("binary", f"alg:binary_{desc.alg}", f"{dims_word(desc.src0)}:{dims_word(desc.src1)}")
 
 
+def prelu_words(desc: PReLUForward) -> Words:
+    return Words("prelu", "", f"{dims_word(desc.src)}:{dims_word(desc.weights)}", desc.prop_kind.value)
+
+
 def _auxiliary(desc: EltwiseForward | EltwiseBackward) -> str:
     return f"alg:eltwise_{desc.alg} alpha:{number_word(desc.alpha)} beta:{number_word(desc.beta)}"
 
@@ -27,4 +32,5 @@ KINDS = (
     Kind(EltwiseForward, (eltwise.plan_forward,), forward_words),
     Kind(EltwiseBackward, (eltwise.plan_backward,), backward_words),
     Kind(BinaryForward, (binary.plan,), binary_words),
+    Kind(PReLUForward, (prelu.plan,), prelu_words),
 )

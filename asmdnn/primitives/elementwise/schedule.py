@@ -2,10 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import TypeVar
-
-import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.chain import compose, operands_of
@@ -14,14 +11,15 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import Int64, Phase, View, views
+from asmdnn.planning.calls import Call
+from asmdnn.planning.calls import phases_of as records_of_calls
+from asmdnn.planning.loops import Box, Loop, boxes, cut_loop
+from asmdnn.planning.phase import Phase, View, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.rounds import apart, in_loops
 from asmdnn.planning.tuning import ElementwiseTuning, PhaseTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
-from asmdnn.primitives.elementwise.loops import Box, Loop, boxes
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like
 from asmdnn.primitives.reorder.copies import between_reorders
@@ -62,7 +60,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     costs: dict[Spec, int] = {}
     calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
     for box in nests:
-        for piece, row, rows in cut(box, along_dst(box, DST), tuning):
+        for piece, row, rows in cut(box, along_dst(box), tuning):
             spec = spec_of(tuple(tensors), piece, row, rows, request.main, chain, isa)
             if isinstance(spec, ElementwiseSpec) and tensors[request.dst[0]].size_bytes >= tuning.streaming_bytes:
                 aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
@@ -86,52 +84,40 @@ def phases_of(
     calls: a kernel, its box, and the loops of the box outside of the kernel.  costs: of a call of each kernel, in
     cycles.
     """
-    kernels, index = tuple(costs), {spec: number for number, spec in enumerate(costs)}
-    if sum(prod(loop.extent for loop in outer) for _, _, outer in calls) > tuning.written_out:
-        found: list[Phase] = []
-        for spec, box, outer in calls:
-            record = np.array([(index[spec], *(4 * start for start in box.starts))], np.int64)
-            loops = [(loop.extent, tuple(4 * s for s in loop.strides)) for loop in outer]
-            made = in_loops(kernels, arguments, record, np.array([costs[spec]], np.int32), loops, tuning)
-            found += apart(made) if found else made
-        return tuple(found)
-    records, cycles = [np.empty((0, 1 + len(arguments)), np.int64)], [np.empty(0, np.int32)]
+    in_bytes = [4] * len(arguments)
+    made = []
     for spec, box, outer in calls:
-        starts = grid(box, outer)
-        records.append(np.concatenate((np.full((len(starts), 1), index[spec]), 4 * starts), 1).astype(np.int64))
-        cycles.append(np.full(len(starts), costs[spec], np.int32))
-    together = np.ascontiguousarray(np.concatenate(records))
-    return (Phase(kernels, arguments, together, np.concatenate(cycles)),)
+        there = Box(box.starts, outer).in_bytes(in_bytes)
+        made.append(Call(spec, there.starts, there.loops, costs[spec]))
+    return tuple(records_of_calls(made, arguments, tuning))
 
 
 def addressable(passed: Mapping[str, MemoryDesc], dst: str) -> tuple[Mapping[str, MemoryDesc], list[Box]]:
     """The tensors in formats that kernels read beside dst: as they are passed, or dense ones in dst's order; and the
     boxes of them all."""
-    nests = read_along(passed.values(), DST)
+    nests = read_along(passed.values())
     if nests is not None:
         return passed, nests
     found = {dst: passed[dst]}
     for name, desc in passed.items():
         if name != dst:
-            is_read = read_along((*found.values(), desc), 0) is not None
+            is_read = read_along((desc, *found.values())) is not None
             found[name] = desc if is_read else dense_like(passed[dst], desc)
     tensors = {name: found[name] for name in passed}
-    nests = read_along(tensors.values(), DST)
+    nests = read_along(tensors.values())
     assert nests is not None, "what is dense in dst's order is read along"
     return tensors, nests
 
 
-def read_along(tensors: Iterable[MemoryDesc], dst: int) -> list[Box] | None:
-    """The boxes of the tensors; None if some blocks do not nest, or a row that is dense in dst is neither dense nor a
-    single number elsewhere."""
-    nests = boxes(list(tensors), dst)
-    are_dense = nests is not None and all(max(along_dst(box, dst).strides) <= 1 for box in nests)
-    return nests if are_dense else None
+def read_along(tensors: Iterable[MemoryDesc]) -> list[Box] | None:
+    """The boxes of the tensors; None if a row that is dense in dst is neither dense nor a single number elsewhere."""
+    nests = boxes(list(tensors))
+    return nests if all(max(along_dst(box).strides) <= 1 for box in nests) else None
 
 
-def along_dst(box: Box, dst: int) -> Loop:
+def along_dst(box: Box) -> Loop:
     """The loop whose elements are dense in dst; a single element if there is none."""
-    return next((loop for loop in box.loops if loop.strides[dst] == 1), Loop(1, (1,) * len(box.starts)))
+    return next((loop for loop in box.loops if loop.dst == 1), Loop(1, (1,) * len(box.starts)))
 
 
 def check_tensors(tensors: Mapping[str, MemoryDesc], dst: str) -> None:
@@ -152,28 +138,6 @@ def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box,
         most = max(1, min(tuning.most_rows, tuning.record_elements // row.extent))
         for part, some in cut_loop(piece, rows, most):
             yield part, row, some
-
-
-def cut_loop(box: Box, loop: Loop, most: int) -> Iterator[tuple[Box, Loop]]:
-    """`box` with the loop in pieces of at most `most` steps: many equal ones, and the rest."""
-    others = tuple(x for x in box.loops if x is not loop)
-    count, rest = divmod(loop.extent, min(most, loop.extent))
-    size = min(most, loop.extent)
-    inner = Loop(size, loop.strides)
-    yield Box(box.starts, (*others, Loop(count, tuple(size * s for s in loop.strides)), inner), box.padding), inner
-    if rest:
-        inner = Loop(rest, loop.strides)
-        starts = tuple(at + count * size * s for at, s in zip(box.starts, loop.strides, strict=True))
-        yield Box(starts, (*others, inner), box.padding), inner
-
-
-def grid(box: Box, outer: tuple[Loop, ...]) -> Int64:
-    """int64[records, tensors]: where each record starts, in elements; the loops outside of kernels make them."""
-    starts = np.array([box.starts], np.int64)
-    for loop in outer:
-        steps = np.arange(loop.extent)[:, None] * np.array(loop.strides, np.int64)
-        starts = (starts[:, None] + steps).reshape(-1, len(box.starts))
-    return starts
 
 
 def spec_of(names: tuple[str, ...], box: Box, row: Loop, rows: Loop, main: MainOp, after: Chain, isa: str) -> Spec:

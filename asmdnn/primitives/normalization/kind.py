@@ -2,7 +2,8 @@
 
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.kind import Kind, Words, dims_word
-from asmdnn.primitives.normalization import layer_norm
+from asmdnn.primitives.normalization import channel_norm, layer_norm
+from asmdnn.primitives.normalization.channel_description import BatchNormForward, ChannelNorm, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 
 
@@ -17,4 +18,18 @@ def layer_words(desc: LayerNormForward) -> Words:
     return Words("layer_normalization", auxiliary, dims_word(desc.src), desc.prop_kind.value)
 
 
-KINDS = (Kind(LayerNormForward, (layer_norm.plan,), layer_words),)
+def channel_words(desc: ChannelNorm) -> Words:
+    flags = ("G" * desc.use_global_stats, "C" * (desc.scale is not None), "H" * (desc.shift is not None))
+    auxiliary = f"flags:{''.join(flags)} epsilon:{number_word(desc.epsilon)}"
+    if isinstance(desc, GroupNormForward):
+        return Words(
+            "group_normalization", f"{auxiliary} groups:{desc.groups}", dims_word(desc.src), desc.prop_kind.value
+        )
+    return Words("batch_normalization", auxiliary, dims_word(desc.src), desc.prop_kind.value)
+
+
+KINDS = (
+    Kind(LayerNormForward, (layer_norm.plan,), layer_words),
+    Kind(BatchNormForward, (channel_norm.plan_batch_norm,), channel_words),
+    Kind(GroupNormForward, (channel_norm.plan_group_norm,), channel_words),
+)

@@ -7,13 +7,13 @@ from asmdnn.generators.functions.postops import Operand
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import NormalizationTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
-from asmdnn.primitives.elementwise.loops import Loop
 from asmdnn.primitives.elementwise.schedule import check_tensors, phases_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like, row_major

@@ -88,7 +88,7 @@ def job_of(desc: Gemm, attr: Attr, engine: Engine) -> Job:
     (m, n), k = desc.c.dims, desc.a.dims[1]
     a, c = (matrix_of(tensor, d) for tensor, d in (("a", desc.a), ("c", desc.c)))
     p = Product((), m, n, k, a, panels_of("b", desc.b) or matrix_of("b", desc.b), c)
-    ending = Ending(scaled=desc.scaled, beta={"zero": "", "one": "one", "any": "any"}[desc.beta])
+    ending = Ending(scaled=desc.scaled, beta=desc.beta)
     reads = ("c",) * ending.reads_dst
     return Job(Assembly(engine.tuning), p, target_of(engine, ending), desc.tensors(), passed.tensors(), ("c",), reads)
 

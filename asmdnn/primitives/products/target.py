@@ -16,11 +16,11 @@ from asmdnn.primitives.products.product import Matrix
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What happens to the sums: a chain, or the scales of gemm (`beta`: "" none, "one", "any")."""
+    """What happens to the sums: a chain, or the scales of gemm (`beta`: as a Gemm has it)."""
 
     chain: Chain = NO_CHAIN
     scaled: bool = False
-    beta: str = ""
+    beta: str = "zero"
 
     @property
     def is_plain(self) -> bool:
@@ -34,7 +34,7 @@ class Ending:
 
     @property
     def reads_dst(self) -> bool:
-        return bool(self.beta) or self.chain.reads_dst
+        return self.beta != "zero" or self.chain.reads_dst
 
     def on_registers(self, others: Sequence[Matrix], lanes: int) -> tuple[PostOp, ...]:
         """The post-ops on registers, whose operands lie as `others` says: columns dense, or one for all."""
@@ -57,17 +57,13 @@ class Target:
     tuning: Tuning
     ending: Ending = NO_ENDING
     lanes: int = field(init=False)
+    products: ProductTuning = field(init=False, compare=False, repr=False)
+    call_cycles: int = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lanes", lanes_of(self.isa))
-
-    @property
-    def products(self) -> ProductTuning:
-        return self.tuning.products
-
-    @property
-    def call_cycles(self) -> int:
-        return self.tuning.phases.call_cycles
+        object.__setattr__(self, "products", self.tuning.products)
+        object.__setattr__(self, "call_cycles", self.tuning.phases.call_cycles)
 
     def step_cycles(self, rows: int, vectors: int) -> float:
         """Cycles for one step of k of a block of accumulators."""

@@ -1,7 +1,14 @@
 """Recurrent layers, as kinds of primitives."""
 
 from asmdnn.primitives.kind import Kind, Words
-from asmdnn.primitives.recurrent import planner
+from asmdnn.primitives.recurrent import backward, planner
+from asmdnn.primitives.recurrent.backward_description import (
+    GRUBackward,
+    LBRGRUBackward,
+    LSTMBackward,
+    RecurrentBackward,
+    VanillaRNNBackward,
+)
 from asmdnn.primitives.recurrent.description import (
     GRUForward,
     LBRGRUForward,
@@ -12,16 +19,30 @@ from asmdnn.primitives.recurrent.description import (
 
 
 def words(desc: RecurrentForward) -> Words:
+    return words_of(desc, desc.prop_kind.value)
+
+
+def backward_words(desc: RecurrentBackward) -> Words:
+    return words_of(desc.forward, "backward")
+
+
+def words_of(desc: RecurrentForward, prop_kind: str) -> Words:
     """As oneDNN's verbose lines and benchdnn say it."""
     s = desc.sizes
     auxiliary = f"alg:{desc.NAME} direction:{desc.direction}"
     if isinstance(desc, VanillaRNNForward):
         auxiliary += f" activation:eltwise_{desc.activation}"
     problem = f"l{s.layers}t{s.steps}mb{s.sequences}sic{s.out}slc{s.src}dhc{s.hidden}dic{s.out}"
-    return Words("rnn", auxiliary, problem, desc.prop_kind.value)
+    return Words("rnn", auxiliary, problem, prop_kind)
 
 
-KINDS = tuple(
-    Kind(description, (planner.plan,), words)
-    for description in (VanillaRNNForward, LSTMForward, GRUForward, LBRGRUForward)
+KINDS = (
+    *(
+        Kind(description, (planner.plan,), words)
+        for description in (VanillaRNNForward, LSTMForward, GRUForward, LBRGRUForward)
+    ),
+    *(
+        Kind(description, (backward.plan,), backward_words)
+        for description in (VanillaRNNBackward, LSTMBackward, GRUBackward, LBRGRUBackward)
+    ),
 )

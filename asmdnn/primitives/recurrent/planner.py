@@ -27,10 +27,10 @@ from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, RecurrentForward
 from asmdnn.primitives.recurrent.formats import MAX_OFFSET, kernel_formats, passed_formats
-from asmdnn.primitives.recurrent.layer import BIAS, GATES, Layer, gates_field
+from asmdnn.primitives.recurrent.layer import BIAS, GATES, Layer
 from asmdnn.primitives.recurrent.rows import Rows, Time, runs_of
 from asmdnn.primitives.recurrent.steps import Field, Steps
-from asmdnn.primitives.recurrent.workspace import parts_of, regions_of, workspace_desc
+from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.types import f32
 
@@ -66,7 +66,7 @@ class Planner:
         self.sizes = s = desc.sizes
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
         self.assembly, self.steps = Assembly(engine.tuning), Steps(engine.tuning)
-        self.regions = regions_of(desc, self.target.lanes) if desc.is_training else {}
+        self.regions = regions_of(desc) if desc.is_training else {}
 
     def plan(self) -> Plan:
         self.pack_bias()
@@ -74,7 +74,7 @@ class Planner:
         for number in range(self.sizes.layers):
             x, channels = self.add_layer(number, x, channels), self.sizes.dst
         tensors = dict(self.tensors)
-        workspace = workspace_desc(self.desc, self.target.lanes) if self.desc.is_training else None
+        workspace = workspace_desc(self.desc) if self.desc.is_training else None
         if workspace is not None:
             tensors["workspace"] = workspace
         outputs = tuple(name for name in tensors if name.startswith("dst") or name == "workspace")
@@ -151,7 +151,7 @@ class Planner:
         rows = {name: self.kept(name, number, direction) or self.of_step(name, units) for name in names}
         found = {name: Field(x, 4 * lanes) for name, x in rows.items()}
         gates = self.kept("gates", number, direction)
-        return found if gates is None else {**found, "workspace": gates_field(gates, parts_of(self.desc), lanes)}
+        return found if gates is None else {**found, "workspace": Field(gates, 4 * lanes, 4 * units)}
 
     def kept(self, name: str, number: int, direction: int = 0) -> Rows | None:
         """The rows of a region of the workspace; None if it has none of that name."""

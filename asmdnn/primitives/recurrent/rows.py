@@ -1,8 +1,8 @@
 """Where the rows of a recurrent layer lie, step by step, and which of them a step works on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import View
@@ -19,8 +19,8 @@ class Rows:
     starts: tuple[int, ...]
     row_bytes: int
 
-    def view(self, step: int) -> View:
-        return View(self.buffer, self.starts[step if len(self.starts) > 1 else 0])
+    def view(self, step: int, row: int = 0) -> View:
+        return View(self.buffer, self.starts[step if len(self.starts) > 1 else 0] + row * self.row_bytes)
 
     def further(self, offset_bytes: int) -> "Rows":
         return Rows(self.buffer, tuple(start + offset_bytes for start in self.starts), self.row_bytes)
@@ -33,6 +33,19 @@ class Turn:
     step: int
     before: int | None
     runs: Runs
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows [first, first + count) of a step.  number: of its turn.  before, after: the steps that their state comes
+    from and goes to; None: there is none."""
+
+    number: int
+    step: int
+    before: int | None
+    after: int | None
+    first: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +91,27 @@ class Time:
             found += [Turn(t, None, runs_of(begins))] if any(begins) else []
             found += [Turn(t, before, runs_of(goes_on))] if any(goes_on) else []
         return found
+
+    def pieces(self, backwards: bool) -> list[Piece]:
+        """The rows of all turns, in their order, cut where the step that goes on from them differs."""
+        return [
+            Piece(number, turn.step, turn.before, after, rows[0], len(rows))
+            for number, turn in enumerate(self.turns(backwards))
+            for run in turn.runs
+            for after, rows in self._cut(turn.step, run, backwards)
+        ]
+
+    def _cut(self, step: int, run: tuple[int, int], backwards: bool) -> Iterator[tuple[int | None, list[int]]]:
+        """(the step that goes on, the rows that it goes on from) of neighbouring rows."""
+        first, count = run
+        for after, rows in groupby(range(first, first + count), lambda row: self._after(step, row, backwards)):
+            yield after, list(rows)
+
+    def _after(self, step: int, row: int, backwards: bool) -> int | None:
+        """The step that goes on from a row of a step; None: there is none."""
+        if backwards:
+            return step - 1 if step else None
+        return step + 1 if self.lengths[row] > step + 1 else None
 
     def ends(self, backwards: bool) -> list[tuple[int, Runs]]:
         """(step, the rows whose last one it is)."""

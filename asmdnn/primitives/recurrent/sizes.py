@@ -89,11 +89,11 @@ def sizes_of(tensors: Mapping[str, MemoryDesc], gates: int, direction: str, leng
     return Sizes(steps, sequences, rows, layers, directions, src, gates, hidden, out, dst, concatenated)
 
 
-def check_tensors(tensors: Mapping[str, MemoryDesc], sizes: Sizes, bias_rows: int) -> None:
-    """Raise InvalidArguments unless all dims are those that the sizes make."""
+def dims_of(sizes: Sizes, bias_rows: int) -> dict[str, tuple[int, ...]]:
+    """The dims of all arguments, by name."""
     s = sizes
     both, of_layer = (s.layers, s.directions), (s.rows,) if s.concatenated else (s.steps, s.sequences)
-    wanted = {
+    return {
         "src_layer": (*of_layer, s.src),
         "src_iter": (*both, s.sequences, s.out),
         "src_iter_c": (*both, s.sequences, s.hidden),
@@ -106,6 +106,11 @@ def check_tensors(tensors: Mapping[str, MemoryDesc], sizes: Sizes, bias_rows: in
         "dst_iter": (*both, s.sequences, s.out),
         "dst_iter_c": (*both, s.sequences, s.hidden),
     }
+
+
+def check_tensors(tensors: Mapping[str, MemoryDesc], sizes: Sizes, bias_rows: int) -> None:
+    """Raise InvalidArguments unless all dims are those that the sizes make."""
+    wanted = dims_of(sizes, bias_rows)
     for name, desc in tensors.items():
         if 0 in desc.dims:
             raise InvalidArguments(f"{name} has dims {desc.dims}, none may be 0")

@@ -2,13 +2,13 @@
 
 | region | of | rows of | what it is |
 |---|---|---|---|
-| gates       | every layer and direction | panels x parts x lanes | the gates as the cell has used them, see below |
+| gates       | every layer and direction | parts x DHC | the gates as the cell has used them, see below |
 | c           | every layer and direction | DHC | an LSTM's c behind every step |
 | unprojected | every layer and direction | DHC | h in front of weights_projection |
 | direction   | every layer and direction | DIC | h, where dst_layer is the sum of both directions |
 | layer       | every layer but the last  | DLC | what is the input of the next layer |
 
-A panel is a vector of hidden channels, the last of which may have padding; rows are those of src_layer, step by step.
+Rows are those of src_layer, step by step.  The format is the same for all ISA levels.
 Gates are i, f, tanh(c~), o of an LSTM; u, r, c~ of a GRU, and of a LBR GRU also h R_c + b'; a vanilla RNN has none.
 """
 
@@ -40,25 +40,25 @@ class Region:
 
 
 def parts_of(desc: RecurrentForward) -> int:
-    """How many vectors of a panel's units the region `gates` has."""
+    """How many numbers of each hidden channel the region `gates` has."""
     if isinstance(desc, VanillaRNNForward):
         return 0
     return 3 if isinstance(desc, GRUForward) else 4
 
 
-def regions_of(desc: RecurrentForward, lanes: int) -> dict[str, Region]:
+def regions_of(desc: RecurrentForward) -> dict[str, Region]:
     """By name, those that a description has."""
     s, found, at = desc.sizes, dict[str, Region](), 0
-    for name, layers, directions, columns in _matrices(desc, lanes):
+    for name, layers, directions, columns in _matrices(desc):
         found[name] = Region(at, layers, directions, s.rows, columns)
         at += found[name].size_bytes
     return found
 
 
-def _matrices(desc: RecurrentForward, lanes: int) -> Iterator[tuple[str, int, int, int]]:
+def _matrices(desc: RecurrentForward) -> Iterator[tuple[str, int, int, int]]:
     s = desc.sizes
     if parts_of(desc):
-        yield "gates", s.layers, s.directions, parts_of(desc) * -(-s.hidden // lanes) * lanes
+        yield "gates", s.layers, s.directions, parts_of(desc) * s.hidden
     if isinstance(desc, LSTMForward):
         yield "c", s.layers, s.directions, s.hidden
         if desc.weights_projection is not None:
@@ -69,7 +69,7 @@ def _matrices(desc: RecurrentForward, lanes: int) -> Iterator[tuple[str, int, in
         yield "layer", s.layers - 1, 1, s.dst
 
 
-def workspace_desc(desc: RecurrentForward, lanes: int) -> MemoryDesc | None:
+def workspace_desc(desc: RecurrentForward) -> MemoryDesc | None:
     """The workspace of a description; None where a vanilla RNN's dst_layer says it all."""
-    size = sum(region.size_bytes for region in regions_of(desc, lanes).values())
+    size = sum(region.size_bytes for region in regions_of(desc).values())
     return MemoryDesc((size // 4,), f32, "a") if size else None

@@ -17,10 +17,10 @@ from operator import mul
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.tuning import ReductionTuning
-from asmdnn.primitives.elementwise.loops import Box, Loop
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, cut_loop, phases_of
+from asmdnn.primitives.elementwise.schedule import MAX_STEP, phases_of
 from asmdnn.primitives.nests import Calls, Nest, nest_of
 
 SRC, DST = range(2)
@@ -31,8 +31,8 @@ class Kernels(ABC):
     """The kernels of a tree.  results: the buffers of the result, all laid out as dst; beside: a buffer laid out as dst
     that kernels read, as argument number 1 + len(results)."""
 
-    results: tuple[str, ...] = ("dst",)
-    beside: tuple[str, ...] = ()
+    results: tuple[str, ...]
+    beside: tuple[str, ...]
 
     @abstractmethod
     def first(self, chunk: "Chunk", is_last: bool) -> KernelSpec:

@@ -21,14 +21,14 @@ from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec, across_of
 from asmdnn.generators.move.transpose_tiles import VECTOR_BYTES
+from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.tuning import MoveTuning
-from asmdnn.primitives.reorder.loops import Box, Loop
 
 KERNEL_ISA = "avx2"  # its kernels serve every level
 ROWS_UNROLLED = 64  # of one element; of longer rows fewer
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
-SCALE_BYTES = 4
-SINGLE = Loop(1, 0, 0)
+SCALE, SCALE_BYTES = 2, 4  # the tensor of scales
+SINGLE = Loop(1, (0, 0, 0))
 BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
 
 Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
@@ -67,21 +67,19 @@ class Blocks:
         return self.conversion.sizes
 
     def in_bytes(self, box: Box) -> Box:
-        src, dst = self.sizes
-        loops = tuple(Loop(x.extent, x.src * src, x.dst * dst, x.scale * SCALE_BYTES) for x in box.loops)
-        return Box(box.src * src, box.dst * dst, loops, box.padding, box.scale * SCALE_BYTES)
+        return box.in_bytes((*self.sizes, SCALE_BYTES)[: len(box.starts)])
 
-    def shape(self, box: Box) -> Shape:
-        """The roles of the loops."""
+    def shape(self, box: Box, zeros: int = 0) -> Shape:
+        """The roles of the loops; zeros: how many steps of padding follow the rows, which then belong to this box."""
         src, dst = self.sizes
         inner = next((x for x in box.loops if x.dst == dst and (box.padding or x.src == src)), SINGLE)
         others = [x for x in box.loops if x is not inner]
         if not box.padding and (inner is SINGLE or (self.conversion.is_copy and inner.extent * dst in UNITS)):
             columns = next((x for x in others if x.src == inner.extent * src), SINGLE)
-            single = Loop(1, 0, inner.extent * dst) if box.zeros else SINGLE  # one row, and zeros behind it
+            single = Loop(1, (0, inner.extent * dst)) if zeros else SINGLE  # one row, and zeros behind it
             rows = next((x for x in others if x.dst == inner.extent * dst), single)
             if rows is not SINGLE and columns is not SINGLE and rows is not columns:
-                transpose = Shape(True, rows, columns, inner, box.zeros)
+                transpose = Shape(True, rows, columns, inner, zeros)
                 if self.is_near(transpose):
                     return transpose
         if inner is SINGLE and not box.padding:
@@ -121,14 +119,14 @@ class Blocks:
             return {"columns": across, "rows": by.page_lines * across}  # a few lines of each page while it is at hand
         return {"columns": whole_vectors(max(1, by.record_bytes // (across * unit))), "rows": across}
 
-    def cut(self, box: Box) -> Iterator[tuple[Box, Shape]]:
+    def cut(self, box: Box, zeros: int) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
-        shape = self.shape(box)
+        shape = self.shape(box, zeros)
         for role, limit in self.limits(shape).items():
             loop = getattr(shape, role)
             if loop.extent > limit:
-                for part in split(box, loop, limit):
-                    yield from self.cut(part)
+                for part, _ in cut_loop(box, loop, limit):
+                    yield from self.cut(part, zeros)
                 return
         yield box, shape
 
@@ -143,12 +141,12 @@ class Blocks:
                 TransposeSpec(KERNEL_ISA, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
             )
         if columns is SINGLE:
-            columns = Loop(1, src, dst, 0)
+            columns = Loop(1, (src, dst))
         if box.padding or (self.conversion.is_copy and (columns.src, columns.dst) == (src, dst)):
             return self.streaming(
                 RowsSpec(KERNEL_ISA, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
             )
-        steps = ((rows.src, columns.src), (rows.dst, columns.dst), (rows.scale, columns.scale))
+        steps = ((rows.src, columns.src), (rows.dst, columns.dst), (scale_of(rows), scale_of(columns)))
         if pixels:
             conversion = BYTES if self.conversion.is_copy else self.conversion
             return pixels(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
@@ -189,15 +187,6 @@ def whole_vectors(count: int) -> int:
     return count // VECTOR_BYTES * VECTOR_BYTES or count
 
 
-def split(box: Box, loop: Loop, size: int) -> list[Box]:
-    """`box` with `loop` as a loop over pieces of `size`, and the rest."""
-    others = tuple(x for x in box.loops if x is not loop)
-    count, rest = divmod(loop.extent, size)
-    pieces = Loop(count, size * loop.src, size * loop.dst, size * loop.scale)
-    within = replace(loop, extent=size)
-    outer = (pieces,) if count > 1 else ()
-    parts = [replace(box, loops=(*others, *outer, within))]
-    if rest:
-        begin = {side: getattr(box, side) + count * getattr(pieces, side) for side in ("src", "dst", "scale")}
-        parts.append(replace(box, loops=(*others, replace(loop, extent=rest)), **begin))
-    return parts
+def scale_of(loop: Loop) -> int:
+    """How far it moves in the scales."""
+    return loop.strides[SCALE] if len(loop.strides) > SCALE else 0

@@ -6,7 +6,6 @@ the others become taps; each record owns its outputs, so that sums are the same 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import product
 
@@ -22,20 +21,19 @@ from asmdnn.generators.move.compensation import (
     CompensationSpec,
     has_lanes,
 )
-from asmdnn.generators.move.rows import ARGUMENTS as ROWS_ARGUMENTS
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.planning.phase import Int64, Phase, views
-from asmdnn.planning.tuning import MoveTuning
-from asmdnn.primitives.reorder.blocks import KERNEL_ISA, MAX_OFFSET, SINGLE, Shape, split
-from asmdnn.primitives.reorder.loops import Box, Loop, digits, merge, pieces_of
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.calls import Call, phases_of
+from asmdnn.planning.loops import Box, Loop, cut_loop, digits, merge, pieces_of, together
+from asmdnn.planning.phase import Int64, views
+from asmdnn.primitives.reorder.blocks import KERNEL_ISA, MAX_OFFSET
 from asmdnn.primitives.reorder.quantization import strides_of
-from asmdnn.primitives.reorder.schedule import starts
 from asmdnn.types import s32
 
 MOST_CYCLES = 2**31 - 1
-Phased = tuple[Phase, dict[str, Int64]]
+ONCE = Loop(1, (0, 0))
 
 
 def compensation_desc(dst: MemoryDesc, mask: int) -> MemoryDesc:
@@ -44,80 +42,68 @@ def compensation_desc(dst: MemoryDesc, mask: int) -> MemoryDesc:
     return MemoryDesc(dims, s32, LETTERS[: len(dims)])
 
 
-def compensation_phase(dst: MemoryDesc, mask: int, tuning: MoveTuning) -> Phased:
-    """The phase and the constants that compute the buffer "compensation" from "dst"."""
+def add_compensation(assembly: Assembly, dst: MemoryDesc, mask: int) -> None:
+    """What computes the buffer "compensation" from "dst"."""
+    tuning = assembly.tuning
     if 0 in dst.dims:
-        return nothing_to_sum(compensation_desc(dst, mask).size_bytes, tuning)
+        size_bytes = compensation_desc(dst, mask).size_bytes
+        zeros = RowsSpec(KERNEL_ISA, 1, size_bytes, 0, size_bytes, zero=True)
+        made = [Call(zeros, (0, 0), (), tuning.moves.call_cycles)] if size_bytes else []
+        assembly.add(phases_of(made, views(("dst", "compensation")), tuning.phases))
+        return
     summed = merge([x for dim in range(dst.ndims) if not mask >> dim & 1 for x in padded_loops(dst, dim)])
     dense = next((x.extent for x in summed if x.src == 1), 1)
-    steps, taps = taps_of([x for x in summed if x.src != 1], dense, tuning.compensation_vectors)
-    index: dict[CompensationSpec | RowsSpec, int] = {}
-    records, cycles = [], []
+    steps, taps = taps_of([x for x in summed if x.src != 1], dense, tuning.moves.compensation_vectors)
+    made = []
     for box, outputs in calls(dst, mask, dense):
         spec = CompensationSpec(KERNEL_ISA, outputs.extent, dense, outputs.src, steps.extent, steps.src, outputs.dst)
-        grid = starts(box, Shape(False, SINGLE, outputs))
-        grid[:, 2] = 0  # all walk the same taps
-        kernel = np.full((len(grid), 1), index.setdefault(spec, len(index)))
-        records.append(np.concatenate((kernel, grid), axis=1))
-        cost = min(tuning.call_cycles + spec.cycles_a_tap * len(taps), MOST_CYCLES)
-        cycles.append(np.full(len(grid), cost, np.int32))
-    arguments = ("dst", *compensation.ARGUMENTS[1:])
-    together = np.ascontiguousarray(np.concatenate(records))
-    phase = Phase(tuple(index), views(arguments), together, np.concatenate(cycles))
-    return phase, {"taps": np.concatenate(([len(taps)], taps))}
-
-
-def nothing_to_sum(size_bytes: int, tuning: MoveTuning) -> Phased:
-    """Zeros, if there are any outputs."""
-    spec = RowsSpec(KERNEL_ISA, 1, size_bytes, 0, size_bytes, zero=True)
-    count = int(size_bytes > 0)
-    records = np.zeros((count, 1 + len(ROWS_ARGUMENTS)), np.int64)
-    cycles = np.full(count, tuning.call_cycles, np.int32)
-    return Phase((spec,) * count, views(("dst", "compensation")), records, cycles), {}
+        cycles = min(tuning.moves.call_cycles + spec.cycles_a_tap * len(taps), MOST_CYCLES)
+        outer = sorted((x for x in box.loops if x is not outputs), key=lambda x: -x.dst)
+        made.append(Call(spec, box.starts, tuple(outer), cycles))
+    assembly.constants["taps"] = np.concatenate(([len(taps)], taps))
+    assembly.add(phases_of(made, views(("dst", *compensation.ARGUMENTS[1:])), tuning.phases))
 
 
 def padded_loops(dst: MemoryDesc, dim: int) -> Iterator[Loop]:
     """The loops over a dim with its padding, in bytes of dst."""
     places, size = digits(dst, dim), dst.padded_dims[dim]
-    (piece,) = pieces_of(size, size, places, places, 0)
-    return (x for x in piece.loops if x.extent > 1)
+    (piece,) = pieces_of(size, size, (places, places))
+    return iter(piece.loops)
 
 
 def taps_of(loops: Sequence[Loop], dense: int, vectors: int) -> tuple[Loop, Int64]:
     """The steps of the innermost loop that a kernel repeats, adding at most so many vectors a tap; and where each tap
     begins, in the order of memory."""
     if not loops:
-        return Loop(1, 0, 0), np.zeros(1, np.int64)
+        return ONCE, np.zeros(1, np.int64)
     *outer, inner = loops
     most = vectors // (MOST_SUMS * -(-dense // VECTOR_BYTES)) if dense <= UNROLLED * VECTOR_BYTES else 1
     most = min(most, MAX_OFFSET // 2 // inner.src)
     repeats = next((n for n in range(min(most, inner.extent), 1, -1) if inner.extent % n == 0), 1)
-    steps = [*outer, Loop(inner.extent // repeats, inner.src * repeats, 0)]
+    steps = [*outer, Loop(inner.extent // repeats, inner.every(repeats))]
     taps = reduce(np.add.outer, [np.arange(x.extent, dtype=np.int64) * x.src for x in steps])
-    return replace(inner, extent=repeats) if repeats > 1 else Loop(1, 0, 0), taps.ravel()
+    return Loop(repeats, inner.strides) if repeats > 1 else ONCE, taps.ravel()
 
 
 def calls(dst: MemoryDesc, mask: int, dense: int) -> Iterator[tuple[Box, Loop]]:
     """Boxes of outputs, from bytes of dst to bytes of the compensation, each with the loop that one call does."""
-    places, strides = [digits(dst, dim) for dim in range(dst.ndims)], strides_of(dst.dims, mask)
+    strides = strides_of(dst.dims, mask)
     choices = [
-        list(pieces_of(size, size, places[dim], places[dim], strides[dim]))
+        list(pieces_of(size, size, (digits(dst, dim), [(1, strides[dim])])))
         for dim, size in enumerate(dst.dims)
         if mask >> dim & 1
     ]
     for pieces in product(*choices):
-        loops = merge([Loop(x.extent, x.src, x.scale * S32_BYTES) for p in pieces for x in p.loops if x.extent > 1])
-        start = dst.offset0 + sum(p.src for p in pieces), S32_BYTES * sum(p.scale for p in pieces)
-        box, outputs = Box(*start, tuple(loops), False), outputs_of(loops, dense)
+        box = together((dst.offset0, 0), pieces).in_bytes((1, S32_BYTES))
+        outputs = outputs_of(box.loops, dense)
         most = MOST_SUMS * (LANES if has_lanes(dense, outputs.src) else 1)
         most = max(1, min(most, MAX_OFFSET // 2 // max(outputs.src, outputs.dst)))
-        if outputs.extent <= most:
-            yield box, outputs
-        else:
-            yield from ((part, part.loops[-1]) for part in split(box, outputs, most))
+        yield from cut_loop(box, outputs, most)
 
 
 def outputs_of(loops: Sequence[Loop], dense: int) -> Loop:
     """What a call does: neighbours in dst, else as many as it can, the nearer the better."""
     neighbours = next((x for x in loops if x.src == dense), None)
-    return neighbours or max(loops, key=lambda x: (min(x.extent, MOST_SUMS), -x.src), default=Loop(1, dense, S32_BYTES))
+    return neighbours or max(
+        loops, key=lambda x: (min(x.extent, MOST_SUMS), -x.src), default=Loop(1, (dense, S32_BYTES))
+    )

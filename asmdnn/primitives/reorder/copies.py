@@ -52,16 +52,16 @@ def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], tuning: Tunin
     apart = {name: desc for name, desc in passed.items() if desc != plan.tensors[name]}
     if not apart:
         return plan
-    assembly, copies = Assembly(tuning), {name: copy_of(name) for name in apart}
+    assembly, copies = Assembly(tuning), {name: copy_of(name) for name, desc in apart.items() if desc.nelems()}
     plain: dict[str, int] = {}
-    for name, desc in apart.items():
+    for name, copy in copies.items():
         if name not in plan.outputs or name in reads:
-            plain |= bring(assembly, name, desc, copies[name], plan.tensors[name])
+            plain |= bring(assembly, name, apart[name], copy, plan.tensors[name])
     assembly.add_plan(plan, {name: View(copy) for name, copy in copies.items()})
-    outputs = [name for name in apart if name in plan.outputs]
+    outputs = [name for name in copies if name in plan.outputs]
     for name in outputs:
         add_reorder(assembly, Reordering(copies[name], plan.tensors[name], name, apart[name]))
-    assembly.scratch |= {copies[name]: plan.tensors[name].size_bytes for name in apart} | plain
+    assembly.scratch |= {copy: plan.tensors[name].size_bytes for name, copy in copies.items()} | plain
     in_place = () if outputs else tuple(name for name in plan.in_place if name not in apart)
     return assembly.plan(f"{WORD}+{plan.implementation}", {**plan.tensors, **apart}, plan.outputs, in_place)
 

@@ -5,21 +5,21 @@ from functools import reduce
 from math import prod
 from operator import or_
 
-import numpy as np
-
 from asmdnn.generators.functions import quotient
 from asmdnn.generators.functions.quotient import F32_BYTES, QuotientSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert_block import ARGUMENTS
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import Phase, of_one_width, views
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.calls import Call, phases_of
+from asmdnn.planning.phase import views
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr, Sum
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.types import f32, s32
 
+SCALES = "scales"  # of src, divided by those of dst
 MOST_SCALES = 1 << 28  # offsets of scales, and of factors behind them, are 32 bits in code
 
 
@@ -35,10 +35,6 @@ class Quantization:
     tensors: dict[str, MemoryDesc] = field(default_factory=dict)
     scale_strides: tuple[int, ...] | None = None
     quotient: QuotientSpec | None = None
-
-    @property
-    def scratch_bytes(self) -> dict[str, int]:
-        return {"scales": self.quotient.result_bytes} if self.quotient else {}
 
 
 def quantization_of(src: MemoryDesc, dst: MemoryDesc, attr: Attr) -> Quantization:
@@ -96,29 +92,24 @@ def strides_of(dims: tuple[int, ...], mask: int) -> tuple[int, ...]:
     return tuple(count_of(dims[dim + 1 :], mask >> dim + 1) if mask >> dim & 1 else 0 for dim in range(len(dims)))
 
 
-def quantized_phases(src: MemoryDesc, dst: MemoryDesc, quantization: Quantization, tuning: Tuning) -> tuple[Phase, ...]:
+def add_quantized(assembly: Assembly, src: MemoryDesc, dst: MemoryDesc, quantization: Quantization) -> None:
     """All phases of a reorder."""
+    tuning, divide = assembly.tuning, quantization.quotient
+    if divide is not None:
+        assembly.room(SCALES, divide.result_bytes)
+        used = [name if name == SCALES or name in quantization.tensors else "" for name in quotient.ARGUMENTS]
+        once = Call(divide, (0,) * len(used), (), divide.count * tuning.moves.division_cycles)
+        assembly.add(phases_of([once], views(used), tuning.phases))
     streams = src.size_bytes + dst.size_bytes >= tuning.moves.streaming_bytes
     buffers, strides = buffers_of(quantization), quantization.scale_strides
-    phases = reorder_phases(src, dst, buffers, tuning, quantization.conversion, strides, streams)
-    divide = quantization.quotient
-    if divide is None:
-        return tuple(phases)
-    used = [name if name == "scales" or name in quantization.tensors else "" for name in quotient.ARGUMENTS]
-    first = Phase(
-        (divide,),
-        views(used),
-        np.zeros((1, 1 + len(quotient.ARGUMENTS)), np.int64),
-        np.array([divide.count * tuning.moves.division_cycles], np.int32),
-    )
-    return of_one_width((first, *phases))
+    assembly.add(reorder_phases(src, dst, buffers, tuning, quantization.conversion, strides, streams))
 
 
 def buffers_of(quantization: Quantization) -> tuple[str, ...]:
     """The buffer behind every argument of the kernels; just src and dst if that is all they use."""
     conversion = quantization.conversion
     used = (
-        "scales" if quantization.quotient else "src_scales" if "src_scales" in quantization.tensors else "",
+        SCALES if quantization.quotient else "src_scales" if "src_scales" in quantization.tensors else "",
         "src_zero_points" if conversion.src_zero_point else "",
         "dst_zero_points" if conversion.dst_zero_point else "",
     )

@@ -1,19 +1,18 @@
 """Reorder: the same tensor in another format or another type."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import of_one_width
+from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder.blocks import KERNEL_ISA
-from asmdnn.primitives.reorder.compensation import compensation_desc, compensation_phase
-from asmdnn.primitives.reorder.quantization import quantization_of, quantized_phases
+from asmdnn.primitives.reorder.compensation import add_compensation, compensation_desc
+from asmdnn.primitives.reorder.quantization import add_quantized, quantization_of
 from asmdnn.types import s8
 
 
@@ -75,20 +74,11 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan:
         raise Refused(f"elements of {desc.src} or {desc.dst} are transformed")
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
-    quantization = quantization_of(desc.src, desc.dst, attr)
-    phases = quantized_phases(desc.src, desc.dst, quantization, engine.tuning)
+    quantization, assembly = quantization_of(desc.src, desc.dst, attr), Assembly(engine.tuning)
+    add_quantized(assembly, desc.src, desc.dst, quantization)
     tensors = {"src": desc.src, "dst": desc.dst, **quantization.tensors}
-    whole = Plan(f"reorder:{KERNEL_ISA}", phases, tensors, {}, quantization.scratch_bytes, ("dst",))
-    return whole if desc.compensation is None else compensated(whole, desc.dst, desc.compensation, engine.tuning)
-
-
-def compensated(before: Plan, dst: MemoryDesc, mask: int, tuning: Tuning) -> Plan:
-    """The plan with a further phase and result."""
-    phase, constants = compensation_phase(dst, mask, tuning.moves)
-    return replace(
-        before,
-        phases=of_one_width((*before.phases, phase)),
-        tensors={**before.tensors, "compensation": compensation_desc(dst, mask)},
-        constants=constants,
-        outputs=(*before.outputs, "compensation"),
-    )
+    if desc.compensation is not None:
+        add_compensation(assembly, desc.dst, desc.compensation)
+        tensors["compensation"] = compensation_desc(desc.dst, desc.compensation)
+    outputs = tuple(name for name in ("dst", "compensation") if name in tensors)
+    return assembly.plan(f"reorder:{KERNEL_ISA}", tensors, outputs)

@@ -23,10 +23,10 @@ from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Tile
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.shuffle_network import HALF_BYTES
 from asmdnn.memory import MemoryDesc
+from asmdnn.planning.loops import digits, merge, pieces_of
 from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import apart, in_loops
 from asmdnn.planning.tuning import MoveTuning, Tuning
-from asmdnn.primitives.reorder.loops import digits, merge, pieces_of
 from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
 
 KERNEL_ISA = "avx2"  # its kernels serve every level
@@ -86,10 +86,10 @@ def move(out: Records, desc: MemoryDesc, dim: int, rows: int, step: int, runs: R
 def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning) -> list[Phase]:
     """Of a tensor without padding and of many positions: records for some neighbours, again and again."""
     size, phases, together = desc.dtype.size_bytes, list[Phase](), tuning.moves.round_positions
-    others = [list(pieces_of(n, n, digits(desc, d), digits(desc, d), 0)) for d, n in enumerate(desc.dims) if d != dim]
+    others = [list(pieces_of(n, n, [digits(desc, d)] * 2)) for d, n in enumerate(desc.dims) if d != dim]
     for pieces in product(*others):
         start = size * (desc.offset0 + sum(piece.src for piece in pieces))
-        *outer, inner = merge([x for piece in pieces for x in piece.loops if x.extent > 1])
+        *outer, inner = merge([x for piece in pieces for x in piece.loops])
         step = size * inner.src
         around = [(x.extent, (size * x.src,) * len(ARGUMENTS)) for x in outer]
         count, rest = divmod(inner.extent, together)

@@ -23,6 +23,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shuffle.schedule import KERNEL_ISA, schedule
 from asmdnn.types import PropKind
 
@@ -31,10 +32,10 @@ MAX_SPAN_BYTES = 2**31 - 1  # displacements in code are 32 bits
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """As the module says; src and dst have the same dims, type and format.
+    """As the module says; src and dst have the same dims and type, in any formats.
 
     axis: -1 is the last one.  Raises InvalidArguments for a group_size that does not divide the axis, an axis that
-    src does not have, descriptors that differ, and the format any.
+    src does not have, dims or types that differ, and the format any.
     """
 
     src: MemoryDesc
@@ -49,8 +50,8 @@ class Shuffle:
                 raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
             if desc.is_any:
                 raise InvalidArguments(f"{name} has the format any, a shuffle needs a real one")
-        if self.src != self.dst:
-            raise InvalidArguments(f"dst is {self.dst}, src is {self.src}: a shuffle keeps dims, type and format")
+        if (self.src.dims, self.src.dtype) != (self.dst.dims, self.dst.dtype):
+            raise InvalidArguments(f"dst is {self.dst}, src is {self.src}: a shuffle keeps dims and type")
         check_prop_kind(self.prop_kind, (*FORWARD, PropKind.backward_data))
         for name in ("axis", "group_size"):
             value = getattr(self, name)
@@ -78,17 +79,23 @@ class Shuffle:
         return self.size // self.group_size if backward else self.group_size
 
     def __str__(self) -> str:
-        return f"{self.prop_kind.value} shuffle of {self.src}, axis {self.axis}, group_size {self.group_size}"
+        into = "" if self.src == self.dst else f" to {self.dst}"
+        return f"{self.prop_kind.value} shuffle of {self.src}{into}, axis {self.axis}, group_size {self.group_size}"
 
 
 @implementation("shuffle", lambda _: KERNEL_ISA)
 def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan:
-    """Plan a shuffle.  Raises Refused."""
+    """Plan a shuffle: between elements of dst's format, into which another one of src is brought first.
+
+    Raises Refused.
+    """
     if attr.post_ops or attr.quantizes:
         raise Refused("a shuffle has no post-ops, scales or zero points")
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
-    if desc.src.size_bytes > MAX_SPAN_BYTES and desc.src.strides[desc.axis] * desc.src.dims[desc.axis] > MAX_SPAN_BYTES:
+    dst = desc.dst
+    if dst.size_bytes > MAX_SPAN_BYTES and dst.strides[desc.axis] * dst.dims[desc.axis] > MAX_SPAN_BYTES:
         raise Refused("the shuffled axis spans more than 2 GiB")
-    phases = schedule(desc.src, desc.axis, desc.rows, engine.tuning)
-    return Plan(f"shuffle:{KERNEL_ISA}", tuple(phases), {"src": desc.src, "dst": desc.dst}, {}, {}, ("dst",))
+    phases = schedule(dst, desc.axis, desc.rows, engine.tuning)
+    plan = Plan(f"shuffle:{KERNEL_ISA}", tuple(phases), {"src": dst, "dst": dst}, {}, {}, ("dst",))
+    return between_reorders(plan, {"src": desc.src}, engine.tuning)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from asmdnn.generators.functions.layer_norm import LayerNormSpec
+from asmdnn.generators.functions.moments import MergeMomentsSpec, MomentsSpec
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.references.softmax import chained
 from tests.support.arena import Doubles, buffer_of, elements
@@ -39,4 +40,38 @@ def layer_norm_case(spec: LayerNormSpec, random: np.random.Generator, integers: 
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, bounds)
 
 
-REFERENCES = {LayerNormSpec: Reference(layer_norm_case, rounds=True)}
+def moments_case(spec: MomentsSpec, random: np.random.Generator, integers: bool) -> Case:
+    memory = {name: elements(random, integers) for name in spec.frame}
+    x = np.array([memory["src"].load(r * spec.src_row_bytes, spec.elements) for r in range(spec.rows)])
+    axis = 1 if spec.along == "rows" else 0
+    squares = x.var(axis) if spec.divides else x.var(axis) * x.shape[axis]
+    for name, values in (("mean", x.mean(axis)), ("m2", squares)):
+        for r, part in enumerate(np.split(values, len(values)) if axis else [values]):
+            memory[name].store(r * spec.dst_row_bytes, part)
+    size = np.abs(x).max()
+    bound = ROUNDINGS * UNIT_ROUNDOFF * x.shape[axis] * size
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"mean": bound, "m2": bound * 4 * size})
+
+
+def merge_case(spec: MergeMomentsSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Whatever the chunks were."""
+    memory = {name: elements(random, integers) for name in spec.frame}
+    means, squares = (
+        np.array([memory[name].load(r * spec.row_bytes, spec.elements) for r in range(spec.rows)])
+        for name in ("means", "squares")
+    )
+    counts = np.array([spec.count] * (spec.rows - 1) + [spec.last], np.float64)[:, None]
+    mean = (counts * means).sum(0) / counts.sum()
+    m2 = (squares + counts * (means - mean) ** 2).sum(0)
+    memory["mean"].store(0, mean)
+    memory["m2"].store(0, m2 / counts.sum() if spec.divides else m2)
+    size = np.abs(means).max() + np.abs(squares).max()
+    bound = ROUNDINGS * UNIT_ROUNDOFF * counts.sum() * size
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"mean": bound, "m2": bound * 4 * size})
+
+
+REFERENCES = {
+    LayerNormSpec: Reference(layer_norm_case, rounds=True),
+    MomentsSpec: Reference(moments_case, rounds=True),
+    MergeMomentsSpec: Reference(merge_case, rounds=True),
+}

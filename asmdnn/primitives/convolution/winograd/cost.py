@@ -1,48 +1,86 @@
 """What a Winograd convolution is expected to cost, in cycles of one thread; docs/winograd.md derives it."""
 
+from dataclasses import dataclass
+
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.winograd.cut import ROWS, Cut, sizes_of
+from asmdnn.primitives.convolution.winograd.cut import ROWS, Cut, Sizes, sizes_of
+
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes that come from behind L2, or go there.
+
+    weights: once a block of tiles.  ends: src and dst.  spilled: of what is between the steps of a block, what does not
+    fit into its share of L2.  phases: the same between phases.  reread: transformed tiles that are read again for each
+    chunk of panels.
+    """
+
+    weights: int
+    ends: int
+    spilled: int
+    phases: int
+    reread: int
 
 
 def cycles_of(g: ConvGeometry, cut: Cut, isa: str, l2_bytes: int, tuning: Tuning) -> float:
     """The whole convolution."""
-    lanes, sizes = lanes_of(isa), sizes_of(g, cut, lanes_of(isa), g.mb)
-    rows, own, call = ROWS[isa][cut.vectors], tuning.winograd, tuning.phases.call_cycles
-    blocks = -(-sizes.tiles // cut.block) if cut.is_fused else 1
-    full, last = divmod(sizes.result_vectors, cut.vectors)
-    multiplied = 0.0
-    for size, times in runs_of(sizes.tiles, cut.block if cut.is_fused else sizes.tiles):
-        each = sum(
-            count * (call + g.ic * step_cycles(r, vectors, lanes, tuning.phases))
-            for vectors, count in ((cut.vectors, full), (last, 1))
-            for r in balanced(size, rows)
-            if vectors
-        )
-        multiplied += times * each * sizes.frequencies / own.busy
-    far = sizes.weights_bytes if sizes.weights_bytes > l2_bytes / 2 else 0
-    held = min(sizes.weights_bytes, l2_bytes // 2)
-    calls = sizes.tiles * 2 * call
-    total: float = calls + sizes.tiles * (
+    own, lanes = tuning.winograd, lanes_of(isa)
+    sizes = sizes_of(g, cut, lanes, g.mb)
+    traffic = traffic_of(g, cut, sizes, lanes, l2_bytes, tuning)
+    calls = sizes.tiles * (1 + -(-sizes.panels // cut.panels)) * tuning.phases.call_cycles
+    transforms = sizes.tiles * (
         own.source_cycles(cut.m, lanes) * sizes.source_vectors
         + own.products_cycles(cut.m, lanes) * sizes.result_vectors
     )
-    total += max(multiplied, far * blocks / own.far_bytes_per_cycle)
-    between = sizes.source_bytes + sizes.products_bytes
-    if cut.is_fused:
-        return total + 3 * blocks * max(0, between + held - l2_bytes) / own.far_bytes_per_cycle
-    ends = 4 * lanes * g.mb * (sizes.source_vectors * g.src_pixels + sizes.result_vectors * g.rows * g.width)
-    return total + 3 * max(0, between + ends + held - l2_bytes) / own.far_bytes_per_cycle
+    multiplied = max(multiply_cycles(g, cut, sizes, isa, tuning), traffic.weights / own.far_bytes_per_cycle)
+    moved = (
+        own.weights_kib_cycles * traffic.weights
+        + own.ends_kib_cycles * traffic.ends
+        + own.spilled_kib_cycles * traffic.spilled
+        + own.phases_kib_cycles * traffic.phases
+        + own.reread_kib_cycles * traffic.reread
+    )
+    return calls + transforms + multiplied + moved / KIB
+
+
+def multiply_cycles(g: ConvGeometry, cut: Cut, sizes: Sizes, isa: str, tuning: Tuning) -> float:
+    """The products of all frequencies, if nothing has to be waited for."""
+    full, last = divmod(sizes.result_vectors, cut.vectors)
+    total = 0.0
+    for size, times in runs_of(sizes.tiles, cut.block if cut.is_fused else sizes.tiles):
+        for vectors, count in ((cut.vectors, full), (last, 1)):
+            for rows in balanced(size, ROWS[isa][cut.vectors]) if vectors else ():
+                step = step_cycles(rows, vectors, lanes_of(isa), tuning.phases)
+                total += times * count * (tuning.phases.call_cycles + g.ic * step)
+    return total * sizes.frequencies
+
+
+def traffic_of(g: ConvGeometry, cut: Cut, sizes: Sizes, lanes: int, l2_bytes: int, tuning: Tuning) -> Traffic:
+    """Of all blocks; weights that fit into their share of L2 cost nothing."""
+    own = tuning.winograd
+    blocks = -(-sizes.tiles // cut.block) if cut.is_fused else 1
+    beyond = max(0, sizes.source_bytes + sizes.products_bytes - int(own.between_share * l2_bytes))
+    return Traffic(
+        weights=blocks * sizes.weights_bytes if sizes.weights_bytes > own.weights_share * l2_bytes else 0,
+        ends=4 * lanes * g.mb * (sizes.source_vectors * g.src_pixels + sizes.result_vectors * g.rows * g.width),
+        spilled=blocks * beyond * cut.is_fused,
+        phases=beyond * (not cut.is_fused),
+        reread=(-(-sizes.panels // cut.panels) - 1) * blocks * sizes.source_bytes,
+    )
 
 
 def direct_cycles(g: ConvGeometry, isa: str, tuning: Tuning) -> float:
     """The same computed directly."""
     lanes = lanes_of(isa)
-    return 9 * g.ic * -(-g.oc // lanes) * g.mb * g.rows * g.width / 2 / tuning.winograd.direct_busy
+    steps = 9 * g.ic * -(-g.oc // lanes) * g.mb * g.rows * g.width / 2
+    return steps / tuning.winograd.direct_busy
 
 
 def packing_cycles(g: ConvGeometry, m: int, lanes: int, tuning: Tuning) -> float:

@@ -28,8 +28,8 @@ class Cut:
         return self.block > 0
 
     def __str__(self) -> str:
-        how = f"blocks of {self.block} tiles, {self.panels} panels at once" if self.is_fused else "in three phases"
-        return f"F({self.m}x{self.m},3x3) {how}"
+        how = f"blocks of {self.block}, {self.panels} panels at once" if self.is_fused else "three phases"
+        return f"F({self.m}x{self.m},3x3) panels of {self.vectors} vectors, {how}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,18 @@ def candidates(g: ConvGeometry, isa: str, forms: Sequence[int], widths: Sequence
         for vectors in widths:
             panels = -(-vectors_of_results // vectors)
             yield Cut(m, vectors, 0, panels)
-            for times in BLOCKS:
-                block = times * ROWS[isa][vectors]
-                if block < tiles or times == BLOCKS[0]:
-                    yield from (Cut(m, vectors, block, n) for n in sorted({1, panels}))
+            for block in blocks_of(tiles, ROWS[isa][vectors]):
+                yield from (Cut(m, vectors, block, n) for n in sorted({1, panels}))
 
 
-BLOCKS = (1, 2, 4, 6, 8)  # register blocks in a block of tiles
+def blocks_of(tiles: int, rows: int) -> list[int]:
+    """Sizes of blocks to consider, about whole register blocks of so many rows; few blocks are ones that threads can
+    share: about a multiple of four, and an even number."""
+    counts = [-(-tiles // (times * rows)) for times in REGISTER_BLOCKS]
+    sizes = dict.fromkeys(-(-tiles // (n if n >= MANY else -(-n // SHARES) * SHARES)) for n in counts)
+    made = {size: -(-tiles // size) for size in sizes}
+    return [size for size, count in made.items() if count >= SHARES and (count % 2 == 0 or count >= MANY // 2)]
+
+
+REGISTER_BLOCKS = (1, 2, 4, 6, 8)  # in a block of tiles
+SHARES, MANY = 4, 16

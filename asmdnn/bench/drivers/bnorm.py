@@ -1,0 +1,82 @@
+"""`--bnorm`: batch normalization."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import asmdnn as dnn
+from asmdnn.bench.attributes import options
+from asmdnn.bench.channel_norms import PROP_KINDS, ChannelNormSettings, ChannelNormWork, NormProblem, parse
+from asmdnn.bench.driver import Case, Driver, PeerSide
+from asmdnn.bench.norms import FLAG_BITS, flags
+from asmdnn.bench.words import Option, boolean, data_type, direction, number, tag
+from asmdnn.errors import Unimplemented
+
+if TYPE_CHECKING:
+    from asmdnn.bench.peers.onednn import OnednnPrimitive
+
+# Numbers of oneDNN's C interface.
+FORWARD = {"FWD_D": 64, "FWD_I": 96}
+ARGUMENTS = {"src": 1, "dst": 17, "mean": 49, "variance": 50, "scale": 51, "shift": 52}
+BnormCase = Case[ChannelNormSettings, NormProblem]
+
+
+class BnormWork(ChannelNormWork):
+    def describe(self) -> tuple[dnn.BatchNormForward, dnn.Attr]:
+        kind, epsilon = PROP_KINDS[self.settings.dir], self.problem.epsilon
+        desc = dnn.BatchNormForward(
+            kind, self.tensor, self.tensor, epsilon, **self.optional, use_global_stats=self.given
+        )
+        return desc, self.attr
+
+    def peer(self, isa: str, threads: int) -> PeerSide:
+        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+
+        if self.settings.post_ops or ("R" in self.settings.flags and self.is_training):
+            raise Unimplemented("onednn: batch normalization has no post-ops, and in training a workspace for relu")
+        tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()}
+        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, self.results, self.in_place)
+
+    def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
+        bits = sum(FLAG_BITS[flag] for flag in self.settings.flags)
+        return peer.describe(
+            peer.lib.dnnl_batch_normalization_forward_primitive_desc_create,
+            *(
+                FORWARD[self.settings.dir],
+                peer.descs["src"],
+                peer.descs["dst"],
+                self.problem.epsilon,
+                bits,
+                peer.null,
+            ),
+        )
+
+
+def _title(case: BnormCase) -> str:
+    settings = case.settings
+    return f"{settings.dir} {settings.flags} {settings.tag} {'x'.join(map(str, case.problem.dims))}"
+
+
+def completed(settings: ChannelNormSettings, problem: NormProblem) -> tuple[ChannelNormSettings, NormProblem]:
+    dims = (settings.mb or problem.dims[0], *problem.dims[1:])
+    return replace(settings, mb=0), replace(problem, dims=dims)
+
+
+DRIVER = Driver(
+    "bnorm",
+    ChannelNormSettings(),
+    {
+        "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True),
+        "dt": Option("dt", data_type("f32"), "data type: f32", True),
+        "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
+        "flags": Option("flags", flags("GCHR"), "G statistics are given, C scale, H shift, R relu behind", True),
+        **options("relu, linear:2:1, add:f32:per_oc, sum:0.5"),
+        "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
+        "mb": Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True),
+    },
+    parse,
+    BnormWork,
+    example="--mode=CP --dir=FWD_I --flags=GCH --tag=axb --threads=1 --peer=onednn mb1ic64ih56",
+    notation="mb2ic64ih56iw56eps1e-4",
+    title=_title,
+    completed=completed,
+)  # fmt: skip

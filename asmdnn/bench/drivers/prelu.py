@@ -1,0 +1,108 @@
+"""`--prelu`: src where it is positive, else weights times src."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import asmdnn as dnn
+from asmdnn.bench import chains
+from asmdnn.bench.attributes import AttributeSettings, options
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
+from asmdnn.bench.judge import Answer
+from asmdnn.bench.values import poison
+from asmdnn.bench.words import Option, boolean, data_type, direction, tag
+from asmdnn.errors import Unimplemented
+
+if TYPE_CHECKING:
+    from asmdnn.bench.peers.onednn import OnednnPrimitive
+
+PROP_KINDS = {"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference}
+UNIT = 2.0**-23
+# Numbers of oneDNN's C interface.
+FORWARD = {"FWD_D": 64, "FWD_I": 96}
+ARGUMENTS = {"src": 1, "weights": 33, "dst": 17}
+
+
+@dataclass(frozen=True, slots=True)
+class PreluSettings(AttributeSettings):
+    dir: str = "FWD_D"
+    sdt: str = "f32"
+    stag: str = "abx"
+    inplace: bool = False
+
+
+PreluCase = Case[PreluSettings, DimsProblem]
+
+
+class PreluWork(Work[TensorData]):
+    exactness = (False,)
+    peer_slack = 10.0
+
+    def __init__(self, case: PreluCase) -> None:
+        settings, (src, weights) = case.settings, case.problem.tensors
+        self.settings = settings
+        tensor = desc_of(src, "f32", settings.stag)
+        self.descs = {"src": tensor, "weights": desc_of(weights, "f32", settings.stag), "dst": tensor}
+        if weights != src:  # of few channels, blocks would be padding
+            self.descs["weights"] = desc_of(weights, "f32", "abx")
+        self.in_place = {"dst": "src"} if settings.inplace else {}
+        self.attr = settings.attr(src)
+
+    @property
+    def argument_bytes(self) -> int:
+        return sum(4 * math.prod(desc.padded_dims) for desc in self.descs.values())
+
+    def describe(self) -> tuple[dnn.PReLUForward, dnn.Attr]:
+        return dnn.PReLUForward(PROP_KINDS[self.settings.dir], *self.descs.values()), self.attr
+
+    def data(self, exact: bool) -> TensorData:
+        random = np.random.default_rng(1)
+        arrays = {name: random.uniform(-2, 2, desc.dims).astype(np.float32) for name, desc in self.descs.items()}
+        arrays["dst"] = poison(self.descs["dst"].dims, dnn.f32)
+        if self.attr.reads_dst():
+            fresh = random.uniform(-1, 1, arrays["src"].shape).astype(np.float32)
+            arrays["dst"] = arrays["src"] if self.in_place else fresh
+        return TensorData({**arrays, **chains.operands(self.attr, exact)}, exact)
+
+    def answer(self, data: TensorData) -> Answer:
+        src, weights = (data.arrays[name].astype(np.float64) for name in ("src", "weights"))
+        values = np.where(src > 0, src, weights * src)
+        return Answer(*chains.apply(self.attr, values, UNIT * np.abs(values), data.arrays), "numpy")
+
+    def peer(self, isa: str, threads: int) -> PeerSide:
+        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+
+        if self.attr.post_ops:
+            raise Unimplemented("onednn: prelu has no post-ops")
+        tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()}
+        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, ("dst",), self.in_place)
+
+    def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
+        descs = [peer.descs[name] for name in ARGUMENTS]
+        create = peer.lib.dnnl_prelu_forward_primitive_desc_create
+        return peer.describe(create, FORWARD[self.settings.dir], *descs, peer.null)
+
+
+def _title(case: PreluCase) -> str:
+    return f"{case.settings.stag} {':'.join('x'.join(map(str, dims)) for dims in case.problem.tensors)}"
+
+
+DRIVER = Driver(
+    "prelu",
+    PreluSettings(),
+    {
+        "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True),
+        "sdt": Option("sdt", data_type("f32"), "data type: f32", True),
+        "stag": Option("stag", tag, "layout of src and dst: abx (default), axb, aBx16b, nchw, ...", True),
+        **options("linear:2:1, add:f32:per_oc, sum:0.5"),
+        "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
+    },
+    dims_problem(2),
+    PreluWork,
+    example="--mode=CP --stag=abx,axb --threads=1 --peer=onednn 1x64x112x112:1x64x1x1",
+    notation="1x64x112x112:1x64x1x1",
+    title=_title,
+)  # fmt: skip

@@ -1,0 +1,118 @@
+"""`asmdnn bench --rank`: the plan that planners choose, against the fastest of all that they choose from.
+
+All candidates of a problem are measured in turns, in one process; those near the best then again, beside the choice,
+and for longer: the fastest of many noisy numbers is not as fast as it looks.  The regret is how much longer the choice
+takes than the best one, by the 10th percentiles of these samples.
+"""
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import asmdnn as dnn
+from asmdnn.bench.driver import AnyCase, Array
+from asmdnn.bench.options import Mistake, Reader
+from asmdnn.bench.timing import interleaved
+from asmdnn.errors import InvalidArguments
+from asmdnn.planning.host import require_executable
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.primitives.kind import Description
+from asmdnn.primitives.registry import kind_of
+
+NEAR = 1.15  # times the best of the first round: measured again
+FIRST_SHARE = 0.4  # of a problem's time
+WIDTH = 80  # of a plan's name
+LOOK = f"{'problem':34} {'chosen':{WIDTH}} {'us':>9} {'best':{WIDTH}} {'us':>9} {'regret':>7}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What was chosen, and what would have been the best; microseconds of a call."""
+
+    title: str
+    chosen: str
+    chosen_us: float
+    best: str
+    best_us: float
+
+    @property
+    def regret(self) -> float:
+        """How much longer the choice takes, as a share."""
+        return self.chosen_us / self.best_us - 1
+
+    def __str__(self) -> str:
+        what = f"{self.title:34} {self.chosen:{WIDTH}} {self.chosen_us:9.1f} {self.best:{WIDTH}} {self.best_us:9.1f}"
+        return f"{what} {100 * self.regret:6.1f}%"
+
+
+def run(words: Sequence[str]) -> int:
+    """Rank every problem of `words`, of which there is one, and print what they come to; the exit status.
+
+    Raises AsmdnnError.
+    """
+    reader, found = Reader(), []
+    print(LOOK)
+    for case in reader.stream(words, Path.cwd()):
+        if isinstance(case, Mistake):
+            raise InvalidArguments(f"{case.where}: {case.reason}")
+        found.append(rank(case))
+        print(found[-1], flush=True)
+    print(summary(found))
+    return 0
+
+
+def summary(found: Sequence[Ranked]) -> str:
+    worst = max(found, key=lambda ranked: ranked.regret)
+    median = statistics.median(ranked.regret for ranked in found)
+    return f"regret of {len(found)}: median {100 * median:.1f}%, worst {100 * worst.regret:.1f}% ({worst.title})"
+
+
+def rank(case: AnyCase) -> Ranked:
+    """Raises AsmdnnError for what cannot be planned or run here."""
+    settings, work = case.settings, case.driver.work(case)
+    engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
+    require_executable(engine.isa)
+    if isinstance(work, str):
+        raise InvalidArguments(work)
+    desc, attr = work.describe()
+    data = work.data(exact=work.exactness[-1])
+    calls = {name: bound(plan, desc, attr, engine, data.arrays) for name, plan in every_plan(desc, attr, engine)}
+    names, budget = [*calls], settings.max_ms * 1e-3
+    first = interleaved([*calls.values()], budget * FIRST_SHARE)
+    limit = NEAR * min(times.low for times in first)
+    near = [name for name, times in zip(names, first, strict=True) if times.low <= limit or name == names[0]]
+    again = dict(zip(near, interleaved([calls[name] for name in near], budget * (1 - FIRST_SHARE)), strict=True))
+    best = min(again, key=lambda name: again[name].low)
+    title = case.driver.title(case)
+    return Ranked(title, names[0], 1e6 * again[names[0]].low, best, 1e6 * again[best].low)
+
+
+def every_plan(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterator[tuple[str, Plan]]:
+    """What is chosen, then all else that is another plan: of the implementations, and of the kind's candidates."""
+    kind, seen = kind_of(desc), set()
+    answers = [pd for pd in dnn.implementations(desc, attr, engine) if isinstance(pd, PrimitiveDesc)]
+    if not answers:
+        raise InvalidArguments(f"no implementation takes {desc}")
+    plans = [(pd.implementation, pd.plan) for pd in answers]
+    if kind.candidates is not None:
+        plans += [(f"{plan.implementation} {what}", plan) for what, plan in kind.candidates(desc, attr, engine)]
+    same = {identity(plan): name for name, plan in plans}  # the last name of a plan says most
+    for _, plan in plans:
+        if identity(plan) not in seen:
+            seen.add(identity(plan))
+            yield same[identity(plan)], plan
+
+
+def identity(plan: Plan) -> tuple[object, ...]:
+    """What two equal plans have in common."""
+    return (plan.specs, *((phase.records.tobytes(), phase.arguments) for phase in plan.phases))
+
+
+def bound(
+    plan: Plan, desc: Description, attr: dnn.Attr, engine: dnn.Engine, arrays: Mapping[str, Array]
+) -> Callable[[], object]:
+    """A call of the plan on data of its own."""
+    memories = {name: dnn.Memory.from_numpy(arrays[name], tensor) for name, tensor in plan.tensors.items()}
+    return dnn.Primitive(PrimitiveDesc(desc, attr, engine, plan)).bind(**memories)

@@ -1,0 +1,19 @@
+"""Kernels whose frame begins further on: near the first words and far from them."""
+
+from collections.abc import Iterator
+
+from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.generators.functions.postops import BinaryOp, Operand
+from asmdnn.generators.functions.shifted import ShiftedSpec
+from asmdnn.generators.functions.softmax import SoftmaxSpec
+
+
+def rows(isa: str) -> Iterator[ShiftedSpec]:
+    """Softmax with a mask, of rows that registers hold and of longer ones."""
+    for first, elements in ((1, LANES[isa] + 1), (20, 16 * LANES[isa] + 3)):
+        row_bytes = 4 * elements
+        mask = (BinaryOp("add", Operand(2, row_bytes, 0, False)),)
+        yield ShiftedSpec(SoftmaxSpec(isa, 2, elements, row_bytes, row_bytes, mask), first)
+
+
+FAMILIES = of_levels("shifted", rows=rows)

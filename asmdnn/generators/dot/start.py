@@ -1,0 +1,47 @@
+"""What the accumulators of a tile hold before the sums: what dst holds, a bias, or zero.
+
+Of a convolution's tile and of a matrix product's alike: a row is a pixel there, a column a channel.  ending.py has what
+happens behind the sums.
+"""
+
+from collections.abc import Callable, Sequence
+
+from asmdnn.generators.dot.matmul_shape import Bias
+from asmdnn.isa.assembler import Register, mem
+from asmdnn.isa.vector import Vector
+
+Accumulators = Sequence[Sequence[Register]]
+Load = Callable[[], None]
+
+
+def start_tile(v: Vector, acc: Accumulators, old: Load | None, bias: Load | None) -> None:
+    """acc[r][j] = what `old` loads from dst, else what `bias` loads, else zero."""
+    v.asm.role("start")
+    if old:
+        old()
+    elif bias:
+        bias()
+    else:
+        for x in (x for row in acc for x in row):
+            v.zero(x)
+
+
+def load_bias(v: Vector, acc: Accumulators, bias: Bias, at: Register, columns: int, element_bytes: int) -> None:
+    """acc[r][j] = bias vector j of row r, of which nothing past the columns is read; copied where rows share one, or
+    all columns do.  at: the pointer; element_bytes: of a sum."""
+    vectors = len(acc[0])
+    with v.parts(vectors, columns if bias.columns else vectors * v.lanes) as parts:
+        for r, row in enumerate(acc):
+            for j, part in enumerate(parts):
+                if r and not bias.row_bytes:
+                    v.move(row[j], acc[0][j])
+                elif j and not bias.columns:
+                    v.move(row[j], row[0])
+                else:
+                    size, name = (v.bytes, f"bias[{r}, {j}]") if bias.columns else (element_bytes, f"bias[{r}]")
+                    place = mem(at, r * bias.row_bytes + j * v.bytes, size=size)
+                    v.asm.call_it(place, name if bias.row_bytes else f"bias[{j}]")
+                    if bias.columns:
+                        part.load(row[j], place)
+                    else:
+                        v.broadcast(row[0], place)

@@ -1,0 +1,227 @@
+"""Resampling where channels are dense: weighted sums of a few pixels, lanes being channels.
+
+    dst[i, p, c] = sum over taps t of each axis of w0[t0] * w1[t1] * w2[i, p, t2] * src[i, t0, t1, t2, c]
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32 | pixels of `elements` channels; taps lie `taps` bytes behind the first one of each result; only read |
+| dst     | f32 | `together` pixels for each step of the loops, all made of the same ones of src; only written |
+| weights0, 1, .. | f32 | of an axis with several taps; those of the last axis go on with the loops; only read |
+
+Sums over all axes but the last one come first, by FMA, their weights multiplied with one another; the pixels of a step
+share them, such as the two between neighbours where an image is doubled.
+With `streaming`, whole vectors go past the caches if dst is aligned to a vector, as all its steps must be.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.pooling.window import repeated, touched
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import vector_of
+
+SRC, DST, WEIGHTS = range(3)
+MOST_VECTORS = 4
+OTHER_REGISTERS = 2  # a tail's mask, and what it loads
+Store = Callable[[Any, Any], None]
+
+
+class Step(NamedTuple):
+    """`times` groups of results: bytes from one to the next in src, dst and the last axis's weights."""
+
+    times: int
+    src_bytes: int
+    dst_bytes: int
+    weights_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResampleSpec:
+    """Everything that the bytes of the kernel depend on.
+
+    taps: of each axis, outermost first, bytes from the first one.  dst_pixel_bytes: between the pixels of a step.
+    """
+
+    isa: str
+    loops: tuple[Step, ...]
+    taps: tuple[tuple[int, ...], ...]
+    elements: int
+    together: int
+    dst_pixel_bytes: int
+    streaming: bool = False
+
+    @property
+    def name(self) -> str:
+        sizes = "x".join(str(len(taps)) for taps in self.taps)
+        words = [f"resample_f32_{sizes}_{self.together}x{self.elements}", *["streaming"] * self.streaming]
+        return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ("src", "dst", *(f"weights{axis}" for axis in range(len(self.taps))))
+
+    def footprint(self) -> Footprint:
+        size = 4 * self.elements
+        steps = [self.place(at) for at in product(*(range(x.times) for x in self.loops))]
+        offsets = [sum(at) for at in product(*self.taps)]
+        src = touched((first + at for first, _, _ in steps for at in offsets), size)
+        pixels = range(self.together)
+        dst = touched((at + p * self.dst_pixel_bytes for _, at, _ in steps for p in pixels), size)
+        reads = [Range(SRC, *ends) for ends in src]
+        for axis, taps in enumerate(self.taps):
+            if len(taps) > 1:
+                begins = {at for _, _, at in steps} if axis == len(self.taps) - 1 else {0}
+                rows = self.together if axis == len(self.taps) - 1 else 1
+                reads += [Range(WEIGHTS + axis, *ends) for ends in touched(begins, 4 * len(taps) * rows)]
+        return Footprint(tuple(reads), tuple(Range(DST, *ends) for ends in dst))
+
+    def place(self, at: tuple[int, ...]) -> tuple[int, int, int]:
+        """Byte offsets of a step in src, dst and the last axis's weights."""
+        pairs = list(zip(at, self.loops, strict=True))
+        return (
+            sum(i * x.src_bytes for i, x in pairs),
+            sum(i * x.dst_bytes for i, x in pairs),
+            sum(i * x.weights_bytes for i, x in pairs),
+        )
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[2 + axes])."""
+        v = vector_of(self.isa, asm)
+        code = ResampleCode(self, v)
+        if self.streaming:
+            rest = asm.gp.take("bytes past a vector")
+            with if_aligned(asm, code.dst, v.bytes, rest):
+                asm.gp.free(rest)
+                code.run(v.stream)
+                asm.SFENCE()
+                asm.ret()
+        code.run(v.store)
+        asm.ret()
+
+
+class ResampleCode:
+    """The emission of a kernel: three pointers, weights and results in registers."""
+
+    def __init__(self, spec: ResampleSpec, v: Vector) -> None:
+        asm = v.asm
+        self.spec, self.v, self.asm = spec, v, asm
+        self.src, self.dst, self.last = (asm.gp.take(name) for name in ("src", "dst", "weights of the last axis"))
+        for argument, pointer in ((SRC, self.src), (DST, self.dst), (WEIGHTS + len(spec.taps) - 1, self.last)):
+            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        *outer, inner = spec.taps
+        self.across = self.outer_weights([len(taps) for taps in outer])
+        full, rest = divmod(spec.elements, v.lanes)
+        room = (v.registers.available - OTHER_REGISTERS) // (len(inner) + 1)
+        self.vectors = max(1, min(full + (rest > 0), MOST_VECTORS, room))
+        self.columns = v.registers.take("sum over the outer axes", len(inner), self.vectors)
+        self.sums: Sequence[Register] = v.registers.take("result", self.vectors)
+        self.spare = v.registers.take("loaded, or a weight")
+        self.store: Store = v.store
+
+    def outer_weights(self, counts: Sequence[int]) -> list[Register]:
+        """A register for each combination of outer taps: the product of their weights; none if there is one."""
+        if prod(counts) == 1:
+            return []
+        self.asm.role("weights")
+        registers: list[Register] = self.v.registers.take("weights multiplied", prod(counts))
+        pointer = self.asm.gp.take("weights")
+        started = False
+        for axis, count in enumerate(counts):
+            if count == 1:
+                continue
+            self.asm.MOV(pointer, mem(self.asm.frame, 8 * (WEIGHTS + axis)))
+            factor = self.v.registers.take("factor")
+            for x, at in zip(registers, product(*map(range, counts)), strict=True):
+                self.v.broadcast(factor if started else x, mem(pointer, 4 * at[axis], size=4))
+                if started:
+                    self.v.mul(x, x, factor)
+            self.v.registers.free(factor)
+            started = True
+        self.asm.gp.free(pointer)
+        return registers
+
+    def run(self, store: Store) -> None:
+        """All loops; `store` is for whole vectors."""
+        self.store = store
+        full, rest = divmod(self.spec.elements, self.v.lanes)
+        with self.v.parts(full + (rest > 0), self.spec.elements) as parts:
+            self.loop(0, parts)
+
+    def loop(self, level: int, parts: Sequence[Lanes]) -> None:
+        """The loops from this level on; pointers end where the next result of the loop outside would follow."""
+        loop, is_last = self.spec.loops[level], level == len(self.spec.loops) - 1
+        groups = len(parts) // self.vectors
+        done = groups * self.vectors * self.v.bytes
+        gone = (done, done, 0)
+        if not is_last:
+            inner = self.spec.loops[level + 1]
+            gone = (inner.times * inner.src_bytes, inner.times * inner.dst_bytes, inner.times * inner.weights_bytes)
+        steps = [step - moved for step, moved in zip(loop[1:], gone, strict=True)]
+        pointers = (self.src, self.dst, self.last)
+        with repeated(self.asm, loop.times, f"loop {level}", zip(pointers, steps, strict=True)):
+            if not is_last:
+                self.loop(level + 1, parts)
+            else:
+                self.pixels(parts)
+
+    def pixels(self, parts: Sequence[Lanes]) -> None:
+        """All channels of a step's pixels; whole groups of vectors are gone past."""
+        self.asm.role("pixels")
+        step = self.vectors * self.v.bytes
+        groups = len(parts) // self.vectors
+        alike = groups - any(part is not self.v for part in parts[: groups * self.vectors])
+        if alike:
+            with repeated(self.asm, alike, "channels", ((self.src, step), (self.dst, step))):
+                self.block(parts[: self.vectors])
+        for first in range(alike * self.vectors, len(parts), self.vectors):
+            some = parts[first : first + self.vectors]
+            self.block(some)
+            if len(some) == self.vectors:
+                self.asm.ADD(self.src, step)
+                self.asm.ADD(self.dst, step)
+
+    def block(self, parts: Sequence[Lanes]) -> None:
+        """Some vectors of all pixels of a step."""
+        *outer, inner = self.spec.taps
+        for sums, offset in zip(self.columns, inner, strict=True):
+            for i, at in enumerate(product(*outer)):
+                for j, part in enumerate(parts):
+                    self.add(sums[j], sum(at) + offset + j * self.v.bytes, part, i)
+        for pixel in range(self.spec.together):
+            results = self.along(pixel, len(parts)) if len(inner) > 1 else self.columns[0]
+            for j, part in enumerate(parts):
+                at_dst = mem(self.dst, pixel * self.spec.dst_pixel_bytes + j * self.v.bytes, size=self.v.bytes)
+                (self.store if part is self.v else part.store)(at_dst, results[j])
+
+    def add(self, target: Register, offset: int, part: Lanes, i: int) -> None:
+        """target = or += a vector of src times the weights of combination i of outer taps."""
+        at: Any = mem(self.src, offset, size=self.v.bytes)
+        if not self.across:
+            part.load(target, at)
+            return
+        if part is not self.v:
+            part.load(self.spare, at)
+            at = self.spare
+        if i == 0:
+            self.v.mul(target, self.across[i], at)
+        else:
+            self.v.fma(target, self.across[i], at)
+
+    def along(self, pixel: int, vectors: int) -> Sequence[Register]:
+        """The sum over the last axis for one pixel."""
+        for tap, column in enumerate(self.columns):
+            self.v.broadcast(self.spare, mem(self.last, 4 * (pixel * len(self.columns) + tap), size=4))
+            for result, x in zip(self.sums[:vectors], column, strict=False):
+                if tap == 0:
+                    self.v.mul(result, x, self.spare)
+                else:
+                    self.v.fma(result, x, self.spare)
+        return self.sums

@@ -1,0 +1,46 @@
+"""A kernel whose words lie further on in a frame: kernels of several kinds share a phase, and so its arguments.
+
+| argument | what it is |
+|---|---|
+| 0 .. first - 1 | not read: those of other kernels of the phase |
+| first ..       | the kernel's own |
+"""
+
+from dataclasses import dataclass, replace
+
+from asmdnn.generators.contract import Footprint, KernelSpec, Range
+from asmdnn.isa.assembler import Assembler
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedSpec:
+    """`kernel`, whose frame begins at word `first`.  Of kernels without tap lists."""
+
+    kernel: KernelSpec
+    first: int
+
+    @property
+    def isa(self) -> str:
+        return self.kernel.isa
+
+    @property
+    def name(self) -> str:
+        return f"at{self.first}_{self.kernel.name}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return (*(f"other{i}" for i in range(self.first)), *self.kernel.frame)
+
+    def footprint(self) -> Footprint:
+        found = self.kernel.footprint()
+        return replace(found, reads=self.moved(found.reads), writes=self.moved(found.writes))
+
+    def moved(self, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
+        return tuple(replace(x, argument=x.argument + self.first) for x in ranges)
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[])."""
+        asm.role("start")
+        asm.ADD(asm.frame, 8 * self.first)
+        self.kernel.generate(asm)

@@ -1,0 +1,35 @@
+"""Pad as a primitive; negative widths cut off first, which costs nothing."""
+
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import NOTHING
+from asmdnn.network.lowering.views import cut
+from asmdnn.network.operators.moves import pad_widths
+from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.concat.pad import MODES, Pad
+
+
+def lower_pad(steps: Steps, group: Group) -> None:
+    """Of constant widths, and with a constant value."""
+    node = group.main
+    assert node is not None
+    x, pads, value, axes = (*node.inputs, *[NOTHING] * 3)[:4]
+    data = {name: steps.value(name).data if name != NOTHING else None for name in (pads, value, axes)}
+    if value != NOTHING and data[value] is None:
+        raise Refused(f"its value {value} is no constant")
+    mode, dims = node.get("mode", "constant"), steps.shape(x)
+    if mode not in MODES:
+        raise Refused(f"mode {mode} has no kernel, {', '.join(MODES)} have")
+    widths = pad_widths(node, len(dims), data[pads], data[axes])
+    ranges = [range(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(dims, widths, strict=True)]
+    if not all(map(len, ranges)):
+        raise Refused("nothing of its operand is left")
+    source = steps.plain(x)
+    source = Place(source.buffer, cut(source.desc, ranges))
+    given = data[value]
+    fill = float(node.get("value", 0.0) if given is None else given.ravel()[0])
+    desc = Pad(source.desc, row_major(steps.shape(group.result)), tuple(max(0, a) for a, _ in widths), mode, fill)
+    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
+
+
+LOWERINGS = {"Pad": lower_pad}

@@ -1,0 +1,66 @@
+"""Pooling, with maps behind it as post-ops: of windows, and of whole planes."""
+
+from math import prod
+
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.lowering.maps import Tail
+from asmdnn.network.operators.windows import pooling
+from asmdnn.network.steps import Steps, any_format
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.pooling.description import PoolingForward
+from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
+from asmdnn.types import PoolingAlgorithm
+
+GLOBAL: dict[str, tuple[PoolingAlgorithm, ReductionAlgorithm]] = {
+    "GlobalAveragePool": ("avg_include_padding", "mean"),
+    "GlobalMaxPool": ("max", "max"),
+}
+
+
+def lower_pool(steps: Steps, group: Group) -> None:
+    """MaxPool and AveragePool; indices of maxima are left to numpy."""
+    node = group.main
+    assert node is not None
+    if len(node.outputs) > 1 and node.outputs[1]:
+        raise Refused("indices of maxima have no kernel here")
+    source, sizes = steps.place(node.inputs[0]), steps.shape(node.inputs[0])[2:]
+    window, _ = pooling(node, sizes)
+    if min((*window.before, *window.behind)) < 0:
+        raise Refused("negative padding has no kernel")
+    average: PoolingAlgorithm = "avg_include_padding" if node.get("count_include_pad", 0) else "avg_exclude_padding"
+    asked = node.get("pads", ())[len(sizes) :] or window.behind
+    desc = PoolingForward(
+        "max" if node.op == "MaxPool" else average,
+        source.desc,
+        any_format(steps.shape(group.x)),
+        window.kernel,
+        window.strides,
+        tuple(d - 1 for d in window.dilations),
+        window.before,
+        tuple(asked) if node.get("auto_pad", "NOTSET") == "NOTSET" else window.behind,
+    )
+    tail = Tail(steps, group.maps, group.x)
+    places = {"src": source, **tail.places()}
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, attr=tail.attr())
+
+
+def lower_whole(steps: Steps, group: Group) -> None:
+    """A window of the whole plane where channels are lanes, else a reduction of rows."""
+    node = group.main
+    assert node is not None
+    source = steps.place(node.inputs[0])
+    sizes, result = source.desc.dims[2:], any_format(steps.shape(group.x))
+    by_window, by_rows = GLOBAL[node.op]
+    if 0 in sizes or not prod(sizes):
+        raise Refused("its operand has no elements")
+    tail = Tail(steps, group.maps, group.x)
+    places = {"src": source, **tail.places()}
+    if source.desc.inner_blocks and len(sizes) <= 3:
+        pool = PoolingForward(by_window, source.desc, result, sizes)
+        steps.add(group.nodes, group.label, pool, places, {"dst": group.result}, attr=tail.attr())
+    else:
+        rows = ReductionForward(by_rows, source.desc, result)
+        steps.add(group.nodes, group.label, rows, places, {"dst": group.result}, attr=tail.attr())
+
+
+LOWERINGS = {"MaxPool": lower_pool, "AveragePool": lower_pool, **dict.fromkeys(GLOBAL, lower_whole)}

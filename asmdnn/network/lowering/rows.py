@@ -1,0 +1,120 @@
+"""Softmax, layer normalisation, and reductions."""
+
+from math import prod
+
+import numpy as np
+
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import NOTHING
+from asmdnn.network.lowering.maps import Tail
+from asmdnn.network.operators.definition import normal
+from asmdnn.network.operators.normalisation import softmax_axes
+from asmdnn.network.operators.reductions import axes_to_reduce
+from asmdnn.network.steps import Place, Steps, any_format, row_major
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
+from asmdnn.primitives.softmax.description import SoftmaxAlgorithm, SoftmaxForward
+from asmdnn.types import PropKind
+
+INFERENCE = PropKind.forward_inference
+SOFTMAX: dict[str, SoftmaxAlgorithm] = {"Softmax": "accurate", "LogSoftmax": "log"}
+REDUCTIONS: dict[str, ReductionAlgorithm] = {
+    "ReduceSum": "sum",
+    "ReduceMean": "mean",
+    "ReduceMax": "max",
+    "ReduceMin": "min",
+    "ReduceProd": "mul",
+    "ReduceL1": "norm_lp_sum",
+    "ReduceL2": "norm_lp_sum",
+    "ReduceSumSquare": "norm_lp_power_p_sum",
+    "ReduceLogSumExp": "logsumexp",
+}
+POWERS = {"ReduceL1": 1.0}
+
+
+def lower_softmax(steps: Steps, group: Group) -> None:
+    """Over one axis; over several of old operator sets as rows of a matrix."""
+    node = group.main
+    assert node is not None
+    dims = steps.shape(node.inputs[0])
+    axes = softmax_axes(node, len(dims))
+    tail = Tail(steps, group.maps, group.x)
+    if len(axes) == 1 or all(dims[axis] == 1 for axis in axes[1:]):
+        source, axis = steps.place(node.inputs[0]), axes[0]
+    elif group.maps:
+        raise Refused("maps behind a softmax over several axes have no kernel")
+    else:
+        rows = (prod(dims[: axes[0]]), prod(dims[axes[0] :]))
+        plain = steps.plain(node.inputs[0])
+        source, axis = Place(plain.buffer, plain.desc.reshape(rows)), 1
+    desc = SoftmaxForward(INFERENCE, SOFTMAX[node.op], source.desc, any_format(source.desc.dims), axis)
+    places = {"src": source, **tail.places()}
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, attr=tail.attr())
+
+
+def lower_layer_norm(steps: Steps, group: Group) -> None:
+    """Over the last axes, which are one row; scale and shift are constants of that row."""
+    node = group.main
+    assert node is not None
+    x, *names = node.inputs
+    dims = steps.shape(x)
+    axis = normal(node.get("axis", -1), len(dims))
+    if any(node.outputs[1:]):
+        raise Refused("its mean and deviation are results that have no kernel here")
+    shape = (prod(dims[:axis]), prod(dims[axis:]))
+    columns = row_major(shape[1:])
+    constants = {}
+    for argument, name in zip(("scale", "shift"), names, strict=False):
+        data = steps.value(name).data if name != NOTHING else None
+        if name != NOTHING and (data is None or data.size != shape[1]):
+            raise Refused(f"its {argument} {name} is no constant of a row")
+        if data is not None:
+            constants[argument] = (name, np.reshape(data, shape[1:]))
+    tail = Tail(steps, group.maps, group.x, lambda one: folded_rows(one, dims, axis, shape))
+    plain = steps.plain(x)
+    source = Place(plain.buffer, plain.desc.reshape(shape))
+    scale, shift = (columns if argument in constants else None for argument in ("scale", "shift"))
+    is_rms = node.op == "RMSNormalization"
+    desc = LayerNormForward(
+        INFERENCE, source.desc, row_major(shape), node.get("epsilon", 1e-5), scale, shift, rms=is_rms
+    )
+    places = {"src": source, **tail.places()}
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
+
+
+def folded_rows(one: tuple[int, ...], dims: tuple[int, ...], axis: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The dims of a tensor that is broadcast to the result, as rows and columns.  Raises Refused."""
+    found = []
+    for own, whole, size in ((one[:axis], dims[:axis], shape[0]), (one[axis:], dims[axis:], shape[1])):
+        if own != whole and any(n != 1 for n in own):
+            raise Refused(f"a tensor of dims {one} is broadcast along some axes of {dims} only")
+        found.append(size if own == whole else 1)
+    return tuple(found)
+
+
+def lower_reduction(steps: Steps, group: Group) -> None:
+    """Of any axes; results without dims are vectors of one element."""
+    node = group.main
+    assert node is not None
+    x = node.inputs[0]
+    dims = steps.shape(x)
+    given = steps.value(node.inputs[1]).data if len(node.inputs) > 1 and node.inputs[1] != NOTHING else None
+    axes = axes_to_reduce(node, len(dims), given)
+    if not axes or 0 in dims:
+        raise Refused("nothing is reduced")
+    source, result = steps.place(x), tuple(1 if i in axes else n for i, n in enumerate(dims))
+    if group.maps and not node.get("keepdims", 1):
+        raise Refused("maps behind a reduction that drops axes have no kernel")
+    tail = Tail(steps, group.maps, group.x)
+    dst = any_format(result) if node.get("keepdims", 1) else row_major(result)
+    desc = ReductionForward(REDUCTIONS[node.op], source.desc, dst, POWERS.get(node.op, 2.0))
+    places = {"src": source, **tail.places()}
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, attr=tail.attr())
+
+
+LOWERINGS = {
+    **dict.fromkeys(SOFTMAX, lower_softmax),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), lower_layer_norm),
+    **dict.fromkeys(REDUCTIONS, lower_reduction),
+}

@@ -1,0 +1,47 @@
+"""Attention on arrays."""
+
+from typing import Any
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.ops.applied import apply, widened
+from asmdnn.ops.arguments import Array, as_f32
+from asmdnn.primitives.attention.description import NDIMS, AttentionForward
+from asmdnn.primitives.engine import Engine
+from asmdnn.types import PropKind
+
+
+def attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    mask: Any = None,
+    *,
+    causal: bool = False,
+    scale: float | None = None,
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """softmax(query key^T * scale + mask) value of f32 arrays, for every head.
+
+    query: (n, heads, rows, d); key: (n, groups, keys, d); value: (n, groups, keys, e); the result (n, heads, rows, e).
+    groups divides heads: neighbouring heads share keys and values.  mask: broadcast to (n, heads, rows, keys);
+    -infinity hides a key.  causal: row i sees keys up to i + keys - rows.  scale: 1 / sqrt(d) for None.
+    Raises InvalidArguments, Unimplemented.
+    """
+    for name, array in (("query", query), ("key", key), ("value", value)):
+        if as_f32(name, array).ndim != NDIMS:
+            raise InvalidArguments(f"{name} has {as_f32(name, array).ndim} dims, attention is of {NDIMS}")
+    inputs = {"query": ("query", query), "key": ("key", key), "value": ("value", value)}
+    inputs["mask"] = ("mask", widened(mask, "mask", NDIMS))
+    return apply(
+        ("attention", causal, scale),
+        inputs,
+        lambda descs, dst: AttentionForward(
+            PropKind.forward_inference, descs["query"], descs["key"], descs["value"], dst, descs.get("mask"),
+            scale or 0.0, causal,
+        ),
+        lambda descs: (*descs["query"].dims[:3], descs["value"].dims[3]),
+        (),
+        out,
+        engine,
+    )  # fmt: skip

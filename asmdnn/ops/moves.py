@@ -1,0 +1,164 @@
+"""Moves of arrays: concat, split, slice, pad, expand.  Nothing is computed, so arrays may be of any type.
+
+Types are numpy's: float32, float16, int32, int8, uint8.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.foreign import as_array
+from asmdnn.memory.tags import LETTERS
+from asmdnn.ops.arguments import AnyArray, integers, output
+from asmdnn.primitives.concat.concat import Concat, axis_of
+from asmdnn.primitives.concat.pad import Pad, PadMode
+from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.primitive import Primitive
+from asmdnn.primitives.reorder.reorder import Reorder
+
+Widths = int | Sequence[Sequence[int]]
+
+
+def concat(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
+    """Arrays of one type one behind the other along an axis, in a new array or in `out`.  Raises InvalidArguments."""
+    try:
+        memories = [memory_of(f"arrays[{k}]", array) for k, array in enumerate(arrays)]
+    except TypeError:
+        memories = []
+    if not memories:
+        raise InvalidArguments(f"arrays must be a sequence of one array or more, not {shown(arrays)}")
+    descs = tuple(memory.desc for memory in memories)
+    at = axis_of(axis, descs[0].ndims)
+    dims = list(descs[0].dims)
+    dims[at] = sum(desc.dims[at] for desc in descs if desc.ndims == len(dims))
+    result = target(dims, descs[0], out)
+    run(Concat(descs, result.desc, at), {f"src{k}": m for k, m in enumerate(memories)}, result, engine)
+    return result.view() if out is None else out
+
+
+def split(x: Any, parts: int | Sequence[int], axis: int = 0, *, engine: Engine | None = None) -> list[AnyArray]:
+    """The parts of an array along an axis: so many equal ones, or of these sizes, each a new array.
+
+    Raises InvalidArguments for sizes that do not make up the axis.
+    """
+    memory = memory_of("x", x)
+    at = axis_of(axis, memory.desc.ndims)
+    whole = memory.desc.dims[at]
+    numbers = integers("parts", parts)
+    if not isinstance(parts, Sequence):
+        count = numbers[0]
+        numbers = (whole // count,) * count if count > 0 and whole % count == 0 else ()
+    if sum(numbers) != whole or min(numbers, default=-1) < 0:
+        raise InvalidArguments(f"parts is {shown(parts)}, axis {at} of x is {whole}: give sizes that make it up")
+    found = []
+    for start, size in zip(accumulate(numbers, initial=0), numbers, strict=False):
+        dims = [size if dim == at else n for dim, n in enumerate(memory.desc.dims)]
+        part = memory.desc.submemory(dims, [start if dim == at else 0 for dim in range(len(dims))])
+        found.append(copied(part, memory, engine))
+    return found
+
+
+def slice(
+    x: Any, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int] = (), *, engine: Engine | None = None
+) -> AnyArray:
+    """x[starts[0]:stops[0]:steps[0], ...] as a new array; negative starts and stops count from the end, steps are >= 1.
+
+    Raises InvalidArguments.
+    """
+    memory = memory_of("x", x)
+    desc = memory.desc
+    words = {"starts": integers("starts", starts), "stops": integers("stops", stops)}
+    words["steps"] = integers("steps", steps) if len(steps) else (1,) * desc.ndims
+    for name, numbers in words.items():
+        if len(numbers) != desc.ndims:
+            raise InvalidArguments(f"{name} must be one integer for each of {desc.ndims} dims, not {shown(numbers)}")
+    if min(words["steps"]) < 1:
+        raise InvalidArguments(f"steps must be at least 1, not {shown(steps)}")
+    places = zip(*words.values(), desc.dims, strict=True)
+    ranges = [range(n)[start:stop:step] for start, stop, step, n in places]
+    dims = [len(each) for each in ranges]
+    if 0 in dims:
+        return np.empty(dims, desc.dtype.numpy)
+    offset = sum(each.start * stride for each, stride in zip(ranges, desc.strides, strict=True))
+    strides = [each.step * stride for each, stride in zip(ranges, desc.strides, strict=True)]
+    part = MemoryDesc(dims, desc.dtype, strides=strides, offset0=desc.offset0 + offset)
+    return copied(part, memory, engine)
+
+
+def pad(
+    x: Any, widths: Widths, mode: PadMode = "constant", value: float = 0.0, *, engine: Engine | None = None
+) -> AnyArray:
+    """x with elements around it, as numpy.pad: `value`, the outermost element ("edge"), or x mirrored ("reflect").
+
+    widths: (before, behind) for each dim, or an integer for all.  Raises InvalidArguments.
+    """
+    memory = memory_of("x", x)
+    dims = memory.desc.dims
+    try:
+        pairs = [(index(widths),) * 2] * len(dims) if not isinstance(widths, Sequence) else [
+            (index(before), index(behind)) for before, behind in widths
+        ]  # fmt: skip
+    except Exception:  # whatever the caller's object does
+        pairs = []
+    if len(pairs) != len(dims) or any(n < 0 for pair in pairs for n in pair):
+        raise InvalidArguments(f"widths must be an integer >= 0, or {len(dims)} pairs of them, not {shown(widths)}")
+    made = [n + before + behind for n, (before, behind) in zip(dims, pairs, strict=True)]
+    result = target(made, memory.desc, None)
+    run(
+        Pad(memory.desc, result.desc, tuple(before for before, _ in pairs), mode, value),
+        {"src": memory},
+        result,
+        engine,
+    )
+    return result.view()
+
+
+def expand(x: Any, dims: Sequence[int], *, engine: Engine | None = None) -> AnyArray:
+    """x with its dims of 1 repeated up to `dims`, and new dims in front, as a new array.  Raises InvalidArguments."""
+    memory = memory_of("x", x)
+    desc, wanted = memory.desc, integers("dims", dims)
+    new = len(wanted) - desc.ndims
+    own = (1,) * max(new, 0) + desc.dims
+    if new < 0 or any(n not in (1, m) for n, m in zip(own, wanted, strict=True)):
+        raise InvalidArguments(f"dims is {wanted}, the dims of x, {desc.dims}, must be 1 or the same from the end on")
+    strides = [s if n == m else 0 for s, n, m in zip((0,) * new + desc.strides, own, wanted, strict=True)]
+    return copied(MemoryDesc(wanted, desc.dtype, strides=strides, offset0=desc.offset0), memory, engine)
+
+
+def memory_of(name: str, value: Any) -> Memory:
+    """A view of the array; a copy where no descriptor can describe its strides."""
+    array = as_array(name, value)
+    if not array.ndim:
+        raise InvalidArguments(f"{name} is a scalar, it must have dims")
+    try:
+        return Memory.from_array(array)
+    except InvalidArguments:
+        return Memory.from_array(np.ascontiguousarray(array))
+
+
+def target(dims: Sequence[int], like: MemoryDesc, out: Any) -> Memory:
+    """A new plain memory, or that of `out`, which must have these dims."""
+    if out is None:
+        return Memory(MemoryDesc(dims, like.dtype, LETTERS[: len(dims)]))
+    found = Memory.from_array(output("out", out, np.dtype(like.dtype.numpy)))
+    if found.desc.dims != tuple(dims):
+        raise InvalidArguments(f"out has dims {found.desc.dims}, the result has {tuple(dims)}")
+    return found
+
+
+def copied(part: MemoryDesc, memory: Memory, engine: Engine | None) -> AnyArray:
+    """Part of a memory as a new array."""
+    result = target(part.dims, part, None)
+    run(Reorder(part, result.desc), {"src": Memory(part, memory.array, padding_is_zero=True)}, result, engine)
+    return result.view()
+
+
+def run(desc: Concat | Pad | Reorder, sources: dict[str, Memory], result: Memory, engine: Engine | None) -> None:
+    """Plan, which is kept, and execute."""
+    Primitive(primitive_desc(desc, engine=engine)).execute(None, **sources, dst=result)

@@ -1,0 +1,40 @@
+"""PReLU of arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from asmdnn.ops.applied import apply, same_dims, widened
+from asmdnn.ops.arguments import Array
+from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.elementwise.prelu import PReLUForward
+from asmdnn.primitives.engine import Engine
+from asmdnn.types import PropKind
+
+
+def prelu(
+    x: Any,
+    weights: Any,
+    *,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """x where it is positive, else weights * x, of f32 arrays.
+
+    weights: a vector for the channels, dim 1 of x (of a vector x its only one); else broadcast to x.  out: anything
+    that exports memory of x's dims; x itself, for a dense x.  post_ops run in order on the result.
+    Raises InvalidArguments, Unimplemented.
+    """
+    ndim = np.ndim(x)
+    vector = widened(weights, "weights", ndim, axis=min(1, ndim - 1))
+    return apply(
+        ("prelu",),
+        {"src": ("x", x), "weights": ("weights", vector)},
+        lambda descs, dst: PReLUForward(PropKind.forward_inference, descs["src"], descs["weights"], dst),
+        same_dims("src"),
+        post_ops,
+        out,
+        engine,
+    )

@@ -1,0 +1,58 @@
+"""Resampling of arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import MemoryDesc
+from asmdnn.ops.applied import Descs, apply
+from asmdnn.ops.arguments import Array
+from asmdnn.ops.pooling import each, image
+from asmdnn.primitives.attributes.numbers import finite
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.resampling.description import (
+    Coordinates,
+    NearestRounding,
+    ResamplingAlgorithm,
+    ResamplingForward,
+)
+
+
+def resize(
+    x: Any,
+    size: int | Sequence[int] | None = None,
+    *,
+    factor: float | Sequence[float] | None = None,
+    mode: ResamplingAlgorithm = "nearest",
+    coordinates: Coordinates = "half_pixel",
+    rounding: NearestRounding = "round_prefer_ceil",
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """An f32 array (n, c, [d, [h,]] w) on another grid: of `size`, or `factor` times as large, rounded down.
+
+    size, factor: a number, or one for each axis; exactly one of the two.  mode: "nearest", "linear" or "cubic";
+    coordinates and rounding as in ResamplingForward.  torch's interpolate: "nearest" is coordinates="asymmetric" with
+    rounding="floor", "bilinear" is "linear", align_corners=True is coordinates="align_corners".
+    Raises InvalidArguments.
+    """
+    array = image(x)
+    axes, sizes = array.ndim - 2, array.shape[2:]
+    if (size is None) == (factor is None):
+        raise InvalidArguments("give exactly one of size and factor")
+    factors: tuple[float, ...] = ()
+    if size is not None:
+        made = each("size", size, axes, 1)
+    else:
+        numbers = factor if isinstance(factor, Sequence) else (factor,) * axes
+        factors = tuple(finite("factor", number) for number in numbers)  # type: ignore[arg-type]
+        if len(factors) != axes or min(factors) <= 0:
+            raise InvalidArguments(f"factor must be a number above 0, or {axes} of them, not {shown(factor)}")
+        made = tuple(int(n * number) for n, number in zip(sizes, factors, strict=True))
+    dims = (*array.shape[:2], *made)
+
+    def describe(descs: Descs, dst: MemoryDesc) -> ResamplingForward:
+        return ResamplingForward(mode, descs["src"], dst, factors, coordinates, rounding)
+
+    key = ("resize", made, factors, mode, coordinates, rounding)
+    return apply(key, {"src": ("x", array)}, describe, lambda _: dims, (), out, engine)

@@ -1,0 +1,43 @@
+"""Sums of arrays."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.ops.applied import apply, same_dims
+from asmdnn.ops.arguments import Array
+from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.sum.sum import SumForward
+
+
+def weighted_sum(
+    arrays: Sequence[Any],
+    scales: Sequence[float] = (),
+    *,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """scales[0] * arrays[0] + scales[1] * arrays[1] + ... of up to 64 f32 arrays of the same dims; scales default to 1.
+
+    out: anything that exports memory of these dims; an array of the sum itself, if dense.  Raises InvalidArguments.
+    """
+    try:
+        given, factors = list(arrays), tuple(scales)
+    except TypeError:
+        raise InvalidArguments(
+            f"arrays and scales must be sequences, not {shown(arrays)} and {shown(scales)}"
+        ) from None
+    if not given:
+        raise InvalidArguments("arrays must have one array or more")
+    inputs = {f"src{k}": (f"arrays[{k}]", array) for k, array in enumerate(given)}
+    return apply(
+        ("weighted_sum", factors),
+        inputs,
+        lambda descs, dst: SumForward(tuple(descs.values()), dst, factors),
+        same_dims("src0"),
+        post_ops,
+        out,
+        engine,
+    )

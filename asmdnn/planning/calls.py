@@ -1,0 +1,63 @@
+"""Calls of kernels in nested loops, as phases: all records where they are few, else rounds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.planning.loops import DST, Loop, grid
+from asmdnn.planning.phase import Phase, View
+from asmdnn.planning.rounds import apart, in_loops
+from asmdnn.planning.tuning import PhaseTuning
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A kernel, called in every step of the loops from `starts`, in bytes; a call is expected to take `cycles`.
+
+    Arguments of the phase behind those that `starts` has are at 0.
+    """
+
+    kernel: KernelSpec
+    starts: tuple[int, ...]
+    loops: tuple[Loop, ...]
+    cycles: int
+
+    @property
+    def count(self) -> int:
+        return prod(loop.extent for loop in self.loops)
+
+
+def phases_of(
+    calls: Sequence[Call], arguments: tuple[View, ...], tuning: PhaseTuning, along_dst: bool = False
+) -> list[Phase]:
+    """One phase of all records, or, where there are many, rounds of each call apart from the others.
+
+    along_dst: whether the records of one phase are sorted by where they write, so that a line that two calls share,
+    such as of padding, is still at hand.
+    """
+    kernels = tuple(dict.fromkeys(call.kernel for call in calls))
+    index = {kernel: number for number, kernel in enumerate(kernels)}
+    if sum(call.count for call in calls) > tuning.written_out:
+        found: list[Phase] = []
+        for call in calls:
+            rest = (0,) * (len(arguments) - len(call.starts))
+            record = np.array([(index[call.kernel], *call.starts, *rest)], np.int64)
+            loops = [(loop.extent, loop.strides + rest) for loop in call.loops]
+            made = in_loops(kernels, arguments, record, np.array([call.cycles], np.int32), loops, tuning)
+            found += apart(made) if found else made
+        return found
+    counts = [call.count for call in calls]
+    records, at = np.zeros((sum(counts), 1 + len(arguments)), np.int64), 0
+    for call, count in zip(calls, counts, strict=True):
+        rows = records[at : at + count]
+        rows[:, 0] = index[call.kernel]
+        rows[:, 1 : 1 + len(call.starts)] = grid(call.starts, call.loops)
+        at += count
+    cycles = np.repeat(np.array([call.cycles for call in calls], np.int32), counts)
+    if along_dst:
+        order = np.argsort(records[:, 1 + DST], kind="stable")
+        records, cycles = np.ascontiguousarray(records[order]), cycles[order]
+    return [Phase(kernels, arguments, records, cycles)]

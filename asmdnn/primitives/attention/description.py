@@ -1,0 +1,62 @@
+"""Attention: dst = softmax(query key^T * scale + mask) value, for every head."""
+
+from dataclasses import dataclass
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.exact import exact
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind, finite
+from asmdnn.primitives.normalization.affine import check_tensor
+from asmdnn.types import PropKind
+
+NDIMS = 4
+
+
+@exact
+@dataclass(frozen=True, slots=True)
+class AttentionForward:
+    """dst[n, h] = softmax(query[n, h] key[n, g]^T * scale + mask[n, h]) value[n, g].
+
+    query: (n, heads, rows, d); key: (n, groups, keys, d); value: (n, groups, keys, e); dst: (n, heads, rows, e).
+    groups divides heads, and g = h / (heads / groups): grouped-query attention (Ainslie et al. 2023); usually they are
+    equal.  mask: every dim is that of (n, heads, rows, keys) or 1; None adds nothing.  scale: of the scores; 0 means
+    1 / sqrt(d).  causal: row i sees keys up to i + keys - rows only, so that the last row sees all.
+    Source: Vaswani et al. 2017; torch's scaled_dot_product_attention.  Raises InvalidArguments.
+    """
+
+    prop_kind: PropKind
+    query: MemoryDesc
+    key: MemoryDesc
+    value: MemoryDesc
+    dst: MemoryDesc
+    mask: MemoryDesc | None = None
+    scale: float = 0.0
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        check_prop_kind(self.prop_kind, FORWARD)
+        for name in ("query", "key", "value", "dst", *["mask"] * (self.mask is not None)):
+            check_tensor(name, getattr(self, name))
+            if getattr(self, name).ndims != NDIMS:
+                raise InvalidArguments(f"{name} has {getattr(self, name).ndims} dims, attention is of {NDIMS}")
+        (n, heads, rows, d), (_, groups, keys, _) = self.query.dims, self.key.dims
+        check_tensor("key", self.key, (n, groups, keys, d))
+        check_tensor("value", self.value, (n, groups, keys, self.value.dims[3]))
+        check_tensor("dst", self.dst, (n, heads, rows, self.value.dims[3]))
+        if not groups or heads % groups:
+            raise InvalidArguments(f"key has {groups} heads, they must divide the {heads} heads of query")
+        if not keys or not d:
+            raise InvalidArguments(f"key has dims {self.key.dims}: without keys there is no attention")
+        if self.mask is not None and any(
+            m not in (1, size) for m, size in zip(self.mask.dims, (n, heads, rows, keys), strict=True)
+        ):
+            raise InvalidArguments(
+                f"mask has dims {self.mask.dims}, each must be 1 or that of {(n, heads, rows, keys)}"
+            )
+        if self.causal and keys < rows:
+            raise InvalidArguments(f"causal attention of {rows} rows needs as many keys, not {keys}")
+        object.__setattr__(self, "scale", finite("AttentionForward.scale", self.scale) or d**-0.5)
+
+    def __str__(self) -> str:
+        more = [f"mask {self.mask}"] * (self.mask is not None) + ["causal"] * bool(self.causal)
+        return f"attention of {self.query}, {self.key}, {self.value} to {self.dst}" + "".join(f", {m}" for m in more)

@@ -1,0 +1,14 @@
+"""Attention, as a kind of primitive."""
+
+from asmdnn.primitives.attention import schedule
+from asmdnn.primitives.attention.description import AttentionForward
+from asmdnn.primitives.attributes.words import number_word
+from asmdnn.primitives.kind import Kind, Words, dims_word
+
+
+def words(desc: AttentionForward) -> Words:
+    auxiliary = f"scale:{number_word(desc.scale)} causal:{int(desc.causal)}"
+    return Words("sdpa", auxiliary, f"{dims_word(desc.query)}:{dims_word(desc.key)}:{dims_word(desc.value)}")
+
+
+KINDS = (Kind(AttentionForward, (schedule.plan,), words),)

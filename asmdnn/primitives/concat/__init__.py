@@ -1,0 +1,1 @@
+"""Tensors made of parts of others: concatenation and padding."""

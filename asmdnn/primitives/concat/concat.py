@@ -1,0 +1,141 @@
+"""Concatenation: tensors one behind the other along an axis, in any formats and types."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.generators.move.transpose_tiles import VECTOR_BYTES
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import Phase
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.planning.rounds import apart
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.reorder.blocks import KERNEL_ISA
+from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.schedule import reorder_phases
+
+NAME = "concat"
+LINES_BYTES = 128  # of a row that is worth it
+
+
+def descs_of(name: str, value: Any) -> tuple[MemoryDesc, ...]:
+    """A sequence of descriptors as a tuple, or InvalidArguments."""
+    try:
+        found = tuple(value)
+    except Exception:  # whatever the caller's object does
+        found = ()
+    if not found or not all(isinstance(desc, MemoryDesc) for desc in found):
+        raise InvalidArguments(f"{name} must be one MemoryDesc or more, not {shown(value)}")
+    return found
+
+
+def axis_of(axis: Any, ndims: int) -> int:
+    """An axis that may count from the end, or InvalidArguments."""
+    if isinstance(axis, bool) or not isinstance(axis, int) or not -ndims <= axis < ndims:
+        raise InvalidArguments(f"axis is {shown(axis)}, the tensors have {ndims} dims: use {-ndims} to {ndims - 1}")
+    return axis % ndims
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """dst[.., i, ..] = srcs[k][.., i - starts[k], ..] along `axis`: each source behind the one before.
+
+    srcs: dims equal but for the axis, whose sizes add up to dst's; the arguments are src0, src1, ...  Any formats and
+    types, each converted as a reorder does it.  Raises InvalidArguments.
+    """
+
+    srcs: tuple[MemoryDesc, ...]
+    dst: MemoryDesc
+    axis: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "srcs", descs_of("srcs", self.srcs))
+        if not isinstance(self.dst, MemoryDesc):
+            raise InvalidArguments(f"dst must be a MemoryDesc, not {shown(self.dst)}")
+        object.__setattr__(self, "axis", axis_of(self.axis, self.dst.ndims))
+        for k, src in enumerate(self.srcs):
+            wanted = list(self.dst.dims)
+            if src.ndims == self.dst.ndims:
+                wanted[self.axis] = src.dims[self.axis]
+            if src.dims != tuple(wanted):
+                raise InvalidArguments(
+                    f"src{k} has dims {src.dims}, they must be dst's but for axis {self.axis}: {wanted}"
+                )
+            if src.is_any:
+                raise InvalidArguments(f"src{k} has the format any, a concatenation needs a real one")
+        total = sum(src.dims[self.axis] for src in self.srcs)
+        if total != self.dst.dims[self.axis]:
+            raise InvalidArguments(
+                f"axis {self.axis} of dst is {self.dst.dims[self.axis]}, the sources make it {total}"
+            )
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Where each source begins along the axis."""
+        sizes = [src.dims[self.axis] for src in self.srcs]
+        return tuple(sum(sizes[:k]) for k in range(len(sizes)))
+
+    def __str__(self) -> str:
+        return f"concat of {', '.join(map(str, self.srcs))} to {self.dst}, axis {self.axis}"
+
+
+@implementation(NAME, lambda _: KERNEL_ISA)
+def plan(desc: Concat, attr: Attr, engine: Engine) -> Plan:
+    """Plan a concatenation.  Raises Refused."""
+    if attr.post_ops or attr.quantizes:
+        raise Refused("a concatenation has no post-ops, scales or zero points")
+    dst = row_or_same(desc)
+    if dst.may_overlap:
+        raise Refused("elements of dst overlap")
+    assembly = Assembly(engine.tuning)
+    target = dst if can_be_cut(dst, desc) else row_major(dst.dims, dst)
+    streams = dst.size_bytes >= engine.tuning.moves.streaming_bytes
+    for k, (src, start) in enumerate(zip(desc.srcs, desc.starts, strict=True)):
+        if 0 not in src.dims:
+            part = target.submemory(src.dims, along(start, desc.axis, dst.ndims))
+            phases = reorder_phases(src, part, (f"src{k}", "dst"), engine.tuning, streams=streams)
+            phases = [streaming(phase) for phase in phases] if streams else phases
+            assembly.add(apart(phases) if assembly.phases else phases)
+    tensors = {f"src{k}": src for k, src in enumerate(desc.srcs)} | {"dst": target}
+    whole = assembly.plan(f"{NAME}:{KERNEL_ISA}", tensors, ("dst",))
+    return between_reorders(whole, {**tensors, "dst": dst}, engine.tuning)
+
+
+def streaming(phase: Phase) -> Phase:
+    """Rows of several whole lines that lie apart go past the caches, too: each is written at once."""
+    kernels = tuple(
+        replace(spec, streaming=True)
+        if isinstance(spec, RowsSpec)
+        and spec.row_bytes >= LINES_BYTES
+        and spec.row_bytes % VECTOR_BYTES == 0
+        and spec.dst_step % VECTOR_BYTES == 0
+        else spec
+        for spec in phase.kernels
+    )
+    return replace(phase, kernels=kernels)
+
+
+def row_or_same(desc: Concat) -> MemoryDesc:
+    """dst; if its format is any, that of the sources if they all have one, else plain."""
+    if not desc.dst.is_any:
+        return desc.dst
+    tags = {src.tag for src in desc.srcs}
+    tag = tags.pop() if len(tags) == 1 else None
+    return MemoryDesc(desc.dst.dims, desc.dst.dtype, tag) if tag else row_major(desc.dst.dims, desc.dst)
+
+
+def can_be_cut(dst: MemoryDesc, desc: Concat) -> bool:
+    """Whether every source begins at a block of dst."""
+    return all(start % dst.blocks[desc.axis] == 0 for start in desc.starts)
+
+
+def along(start: int, axis: int, ndims: int) -> Sequence[int]:
+    """Offsets of 0 but along an axis."""
+    return [start if dim == axis else 0 for dim in range(ndims)]

@@ -1,0 +1,162 @@
+"""Padding: a tensor with elements around it, constant, or repeated, or mirrored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from numbers import Real
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.exact import exact
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import Int64, Phase
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.planning.rounds import apart
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.numbers import check_alg
+from asmdnn.primitives.convolution.description import MAX_SIZE
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.reorder.blocks import KERNEL_ISA
+from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.schedule import reorder_phases
+from asmdnn.types import DataType, bf16
+
+NAME = "pad"
+CONSTANT, EDGE, REFLECT = MODES = ("constant", "edge", "reflect")
+PadMode = Literal["constant", "edge", "reflect"]
+VALUE = "value"  # the constant
+
+
+@exact
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """dst has src in its middle, before[d] elements in front of it and behind[d] behind it along each dim.
+
+    mode: "constant" fills them with `value`, "edge" repeats the outermost element of src, "reflect" mirrors src without
+    it, as numpy.pad does.  Any format, one type; before and behind are smaller than src's dims in mode reflect.
+    Raises InvalidArguments.
+    """
+
+    src: MemoryDesc
+    dst: MemoryDesc
+    before: tuple[int, ...]
+    mode: PadMode = "constant"
+    value: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, desc in (("src", self.src), ("dst", self.dst)):
+            if not isinstance(desc, MemoryDesc) or desc.is_any:
+                raise InvalidArguments(f"{name} must be a MemoryDesc with a format, not {shown(desc)}")
+        check_alg("Pad.mode", self.mode, MODES)
+        if self.dst.ndims != self.src.ndims or self.dst.dtype != self.src.dtype:
+            raise InvalidArguments(f"dst is {self.dst}, it must have the type and as many dims as src: {self.src}")
+        if not isinstance(self.before, tuple) or len(self.before) != self.src.ndims:
+            raise InvalidArguments(f"before must be {self.src.ndims} integers, not {shown(self.before)}")
+        for dim, start in enumerate(self.before):
+            if isinstance(start, bool) or not isinstance(start, int) or not 0 <= start <= MAX_SIZE:
+                raise InvalidArguments(f"before must be integers of at least 0, not {shown(self.before)}")
+            self._check_dim(dim, start)
+        if isinstance(self.value, bool) or not isinstance(self.value, Real):
+            raise InvalidArguments(f"value must be a number, not {shown(self.value)}")
+        object.__setattr__(self, "value", float(self.value))
+        bits_of(self.value, self.src.dtype)
+
+    def _check_dim(self, dim: int, start: int) -> None:
+        size, behind = self.src.dims[dim], self.behind[dim]
+        if behind < 0:
+            raise InvalidArguments(
+                f"dim {dim} of dst is {self.dst.dims[dim]}, with src and before it is {size + start}"
+            )
+        most = {CONSTANT: MAX_SIZE, EDGE: MAX_SIZE if size else 0, REFLECT: max(0, size - 1)}[self.mode]
+        if max(start, behind) > most:
+            raise InvalidArguments(f"dim {dim} of src is {size}, mode {self.mode} pads it by at most {most}")
+
+    @property
+    def behind(self) -> tuple[int, ...]:
+        sizes = zip(self.dst.dims, self.src.dims, self.before, strict=True)
+        return tuple(made - size - start for made, size, start in sizes)
+
+    def __str__(self) -> str:
+        value = f" {self.value:g}" if self.mode == CONSTANT else ""
+        return f"pad {self.mode}{value} of {self.src} to {self.dst}, {self.before} before"
+
+
+def bits_of(value: float, dtype: DataType) -> Int64:
+    """int64[1] that begins with the element.  Raises InvalidArguments if the type does not have that number."""
+    kind = np.dtype("<u4" if dtype == bf16 else dtype.numpy)
+    with np.errstate(all="ignore"):
+        stored = np.array([value], np.float32) if dtype == bf16 else np.array([value]).astype(kind)
+    if dtype == bf16:
+        word = stored.view(np.uint32)
+        stored = ((word + 0x7FFF + (word >> 16 & 1)) >> 16).astype(np.uint16)
+    elif kind.kind in "iu" and stored[0] != value:
+        raise InvalidArguments(f"value must be a number of type {dtype}, not {shown(value)}")
+    data = stored.tobytes()
+    return np.frombuffer(data + bytes(8 - len(data)), np.int64).copy()
+
+
+@implementation(NAME, lambda _: KERNEL_ISA)
+def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
+    """Plan a padding.  Raises Refused."""
+    if attr.post_ops or attr.quantizes:
+        raise Refused("padding has no post-ops, scales or zero points")
+    if desc.dst.may_overlap:
+        raise Refused("elements of dst overlap")
+    src, dst = (plain(tensor) for tensor in (desc.src, desc.dst))
+    assembly = Assembly(engine.tuning)
+    if desc.mode == CONSTANT:
+        assembly.constants[VALUE] = bits_of(desc.value, src.dtype)
+    found: list[Phase] = []
+    for pieces in product(*(pieces_of(desc, dim) for dim in range(dst.ndims))):
+        if all(piece.size for piece in pieces):
+            source, buffer = source_of(desc, src, pieces)
+            part = dst.submemory([piece.size for piece in pieces], [piece.first for piece in pieces])
+            found += reorder_phases(source, part, (buffer, "dst"), engine.tuning)
+    assembly.add([*found[:1], *apart(found[1:])])
+    whole = assembly.plan(f"{NAME}:{KERNEL_ISA}", {"src": src, "dst": dst}, ("dst",))
+    return between_reorders(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning)
+
+
+def plain(desc: MemoryDesc) -> MemoryDesc:
+    """The tensor, or a format for it that can be cut anywhere."""
+    return row_major(desc.dims, desc) if desc.inner_blocks else desc
+
+
+class Piece(NamedTuple):
+    """`size` elements of dst along a dim from `first` on: those of src from `origin` on, or that one again and again;
+    or the constant."""
+
+    first: int
+    size: int
+    origin: int
+    kind: Literal["body", "repeated", "constant"]
+
+
+def pieces_of(desc: Pad, dim: int) -> list[Piece]:
+    """What dst is along a dim."""
+    size, start, behind = desc.src.dims[dim], desc.before[dim], desc.behind[dim]
+    found = [Piece(start, size, 0, "body")]
+    for first, count, edge in ((0, start, 0), (start + size, behind, size - 1)):
+        if desc.mode == REFLECT:
+            for at in range(first, first + count):
+                found.append(Piece(at, 1, 2 * edge - (at - start), "repeated"))
+        elif count:
+            found.append(Piece(first, count, edge, "constant" if desc.mode == CONSTANT else "repeated"))
+    return found
+
+
+def source_of(desc: Pad, src: MemoryDesc, pieces: Sequence[Piece]) -> tuple[MemoryDesc, str]:
+    """What a part of dst is copied from, with its dims, and the buffer of it."""
+    dims = [piece.size for piece in pieces]
+    if any(piece.kind == "constant" for piece in pieces):
+        return MemoryDesc(dims, src.dtype, strides=(0,) * src.ndims), VALUE
+    read = [piece.size if piece.kind == "body" else 1 for piece in pieces]
+    single = src.submemory(read, [piece.origin for piece in pieces])
+    strides = [step if piece.kind == "body" else 0 for step, piece in zip(single.strides, pieces, strict=True)]
+    return MemoryDesc(dims, src.dtype, strides=strides, offset0=single.offset0), "src"

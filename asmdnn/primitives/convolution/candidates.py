@@ -1,0 +1,53 @@
+"""Every plan of a convolution that planners choose from: to measure how good their choice is."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from asmdnn.generators.dot.conv_shape import BLOCKS
+from asmdnn.generators.winograd.forms import FORMS
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.convolution import direct
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.winograd import cut as cuts
+from asmdnn.primitives.convolution.winograd.choice import usable
+from asmdnn.primitives.convolution.winograd.plan import prepared, with_cut
+from asmdnn.primitives.engine import Engine
+from asmdnn.types import Algorithm
+
+Candidate = tuple[str, Plan]  # what is special about it
+
+
+def candidates(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:
+    """Direct convolution by panels of every width, if their format is open; every cut of Winograd's, if that may be."""
+    engine = replace(engine, isa=dot_level(F32, engine.isa))
+    if desc.algorithm != Algorithm.convolution_winograd:
+        yield from of_direct(desc, attr, engine)
+    if desc.algorithm != Algorithm.convolution_direct:
+        yield from of_winograd(desc, attr, engine)
+
+
+def of_direct(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:
+    for vectors in BLOCKS[engine.isa] if desc.weights.is_any else ():
+        panel = vectors * lanes_of(engine.isa)
+        weights = direct.panels_desc(desc.weights, panel, desc.has_groups)
+        try:
+            yield f"panels of {panel}", direct.planned(desc.with_formats({"weights": weights}), attr, engine)
+        except Refused:
+            continue
+
+
+def of_winograd(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:
+    try:
+        resolved, geometry = prepared(desc, engine)
+    except Refused:
+        return
+    widths = usable(cuts.ROWS[engine.isa], -(-geometry.oc // lanes_of(engine.isa)))
+    for cut in cuts.candidates(geometry, engine.isa, (*FORMS,), widths):
+        try:
+            yield str(cut), with_cut(resolved, attr, engine, geometry, cut)
+        except Refused:
+            continue

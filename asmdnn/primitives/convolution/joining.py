@@ -1,0 +1,39 @@
+"""Plans of the parts of a deconvolution as one: the parts take turns, so that all read weights and source together."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+import numpy as np
+
+from asmdnn.generators.dot.conv_shape import TAPS, WEIGHTS
+from asmdnn.planning.phase import Phase, merged
+from asmdnn.planning.plan import Plan
+
+
+def joined(plans: Sequence[Plan]) -> Plan:
+    """One plan of several with as many phases, which write different pixels of dst."""
+    if len(plans) == 1:
+        return plans[0]
+    starts = accumulate((plan.constants["taps"].nbytes for plan in plans), initial=0)
+    moved = [[taps_moved(phase, start) for phase in plan.phases] for plan, start in zip(plans, starts, strict=False)]
+    phases = tuple(interleaved(together) for together in zip(*moved, strict=True))
+    taps = np.concatenate([plan.constants["taps"] for plan in plans])
+    return replace(plans[0], phases=phases, constants={"taps": taps})
+
+
+def taps_moved(phase: Phase, start_bytes: int) -> Phase:
+    """The phase with its tap lists further behind in the constant."""
+    records = phase.records.copy()
+    records[:, 1 + TAPS] += start_bytes
+    return replace(phase, records=records)
+
+
+def interleaved(phases: Sequence[Phase]) -> Phase:
+    """The records of all, as many from each in turn as use one panel of weights."""
+    weights = phases[0].records[:, 1 + WEIGHTS]
+    runs = 1 + int(np.count_nonzero(np.diff(weights)))
+    turn = [np.arange(len(phase.records)) * runs // len(phase.records) for phase in phases]
+    order = np.argsort(np.concatenate(turn), kind="stable")
+    together = merged(phases)
+    return replace(phases[0], kernels=together.kernels, records=together.records[order], cycles=together.cycles[order])

@@ -1,0 +1,1 @@
+"""Deconvolution, also called transposed convolution."""

@@ -1,0 +1,46 @@
+"""A deconvolution as direct convolutions, one for each place of a pixel in a cell of strides.
+
+Along an axis dst[y] is the sum over kernel positions r for which i = (y + p - r*d) / s is a whole number.  For the
+pixels y = m*s + a these are always the same positions, a progression with the step s / gcd(s, d), and i is m plus a
+number of each.  So every s-th pixel of dst is a convolution of stride 1 with a part of the kernel, from behind; no
+product with an inserted zero is computed, and each pixel is stored once.  A 2x2 kernel with stride 2 becomes four 1x1.
+"""
+
+from dataclasses import replace
+from itertools import accumulate, product
+from math import gcd
+
+from asmdnn.primitives.convolution.description import ConvolutionDesc
+from asmdnn.primitives.convolution.direct import make_geometry
+from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, Steps
+
+
+def parts_of(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
+    """The convolutions, that with most kernel positions first."""
+    whole = make_geometry(desc, src, dst)
+    parts = [part_of(whole, places) for places in product(*(range(min(axis.s, axis.o)) for axis in whole.axes))]
+    parts.sort(key=lambda part: -part.positions)
+    before = accumulate((part.positions for part in parts), initial=0)
+    return [replace(part, positions_before=count).flattened() for part, count in zip(parts, before, strict=False)]
+
+
+def part_of(g: ConvGeometry, places: tuple[int, ...]) -> ConvGeometry:
+    """The pixels of dst that have these places in their cells."""
+    axes = tuple(map(axis_of_part, g.axes, places))
+    steps = list(zip(g.axes, places, g.dst.axis_bytes, strict=True))
+    start = g.dst.start_bytes + sum(place * step for _, place, step in steps)
+    dst = replace(g.dst, start_bytes=start, axis_bytes=tuple(axis.s * step for axis, _, step in steps))
+    return replace(g, axes=axes, dst=dst)
+
+
+def axis_of_part(axis: Axis, place: int) -> Axis:
+    """Pixels place, place + s, ... of dst as a convolution of stride 1."""
+    pixels = Steps(place, axis.s, axis.o)
+    count = len(range(place, axis.o, axis.s))
+    found = [r for r in range(axis.k) if (place + axis.p - r * axis.d) % axis.s == 0]
+    if not found:  # nothing reaches them
+        return Axis(axis.i, count, 0, 1, 1, 0, Steps(0, 1, axis.k), pixels)
+    common = gcd(axis.s, axis.d)
+    last = found[-1]
+    padding = -((place + axis.p - last * axis.d) // axis.s)
+    return Axis(axis.i, count, len(found), 1, axis.d // common, padding, Steps(last, -axis.s // common, axis.k), pixels)

@@ -1,0 +1,109 @@
+"""Batch, group and instance normalization: statistics of channels, which are dim 1."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.exact import exact
+from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
+from asmdnn.primitives.normalization.affine import check_statistics, check_tensor, checked_epsilon
+from asmdnn.types import PropKind
+
+
+@exact
+@dataclass(frozen=True, slots=True)
+class BatchNormForward:
+    """dst = (src - mean) / sqrt(variance + epsilon) * scale + shift, for every channel, which are dim 1 of src.
+
+    src and dst: (n, c) and any further dims, the same, in any formats, `any` too; in place if they have one format.
+    scale, shift: (c,), or None.  mean, variance: (c,), or None; they are written, or read with `use_global_stats`; the
+    variance is that of all elements of a channel (not of one less).  Post-ops do the rest, such as relu, or adding a
+    tensor and relu.  Source: oneDNN's batch normalization.  Raises InvalidArguments.
+    """
+
+    prop_kind: PropKind
+    src: MemoryDesc
+    dst: MemoryDesc
+    epsilon: float = 1e-5
+    scale: MemoryDesc | None = None
+    shift: MemoryDesc | None = None
+    mean: MemoryDesc | None = None
+    variance: MemoryDesc | None = None
+    use_global_stats: bool = False
+
+    def __post_init__(self) -> None:
+        check_channel_norm(self)
+
+    @property
+    def statistics_dims(self) -> tuple[int, ...]:
+        return (self.src.dims[1],)
+
+    def __str__(self) -> str:
+        return said("batch norm", self)
+
+
+@exact
+@dataclass(frozen=True, slots=True)
+class GroupNormForward:
+    """As BatchNormForward, for every image and group of channels: `groups` of them, each of c / groups channels.
+
+    mean, variance: (n, groups), or None.  groups = c is instance normalization.  Source: oneDNN's group normalization;
+    Wu and He 2018.  Raises InvalidArguments, also for groups that do not divide the channels.
+    """
+
+    prop_kind: PropKind
+    src: MemoryDesc
+    dst: MemoryDesc
+    groups: int
+    epsilon: float = 1e-5
+    scale: MemoryDesc | None = None
+    shift: MemoryDesc | None = None
+    mean: MemoryDesc | None = None
+    variance: MemoryDesc | None = None
+    use_global_stats: bool = False
+
+    def __post_init__(self) -> None:
+        check_tensor("src", self.src)
+        if isinstance(self.groups, bool) or not isinstance(self.groups, int | np.integer) or self.groups < 1:
+            raise InvalidArguments(f"groups must be a whole number from 1 on, not {shown(self.groups)}")
+        object.__setattr__(self, "groups", int(self.groups))
+        if self.src.ndims > 1 and self.src.dims[1] % self.groups:
+            raise InvalidArguments(f"groups is {self.groups}, it must divide the {self.src.dims[1]} channels of src")
+        check_channel_norm(self)
+
+    @property
+    def statistics_dims(self) -> tuple[int, ...]:
+        return (self.src.dims[0], self.groups)
+
+    def __str__(self) -> str:
+        return said(f"group norm of {self.groups} groups", self)
+
+
+ChannelNorm = BatchNormForward | GroupNormForward
+
+
+def check_channel_norm(desc: ChannelNorm) -> None:
+    """Raise InvalidArguments for tensors that do not fit."""
+    owner = type(desc).__name__
+    check_prop_kind(desc.prop_kind, FORWARD)
+    object.__setattr__(desc, "epsilon", checked_epsilon(owner, desc.epsilon))
+    check_tensor("src", desc.src)
+    check_tensor("dst", desc.dst, desc.src.dims)
+    if desc.src.ndims < 2:
+        raise InvalidArguments(f"src has {desc.src.ndims} dims, it needs images and channels: 2")
+    for names, dims in ((("scale", "shift"), desc.src.dims[1:2]), (("mean", "variance"), desc.statistics_dims)):
+        for name in names:
+            if getattr(desc, name) is not None:
+                check_tensor(name, getattr(desc, name), dims)
+    check_statistics(owner, desc.use_global_stats, desc.mean, desc.variance)
+    if not desc.use_global_stats and desc.mean is not None and 0 in desc.src.dims and 0 not in desc.statistics_dims:
+        raise InvalidArguments(f"src has dims {desc.src.dims}: no elements have no mean and no variance")
+
+
+def said(what: str, desc: ChannelNorm) -> str:
+    more = [name for name in ("scale", "shift") if getattr(desc, name) is not None]
+    kind = "given" if desc.use_global_stats else "written" if desc.variance is not None else ""
+    more += [f"{kind} statistics"] * bool(kind)
+    return f"{what} of {desc.src} to {desc.dst}" + (f" with {', '.join(more)}" if more else "")

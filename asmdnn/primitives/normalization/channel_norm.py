@@ -1,0 +1,241 @@
+"""The plan of batch, group and instance normalization.
+
+1. Moments of every channel, over all images for a batch: a tree of chunks (asmdnn/primitives/reduction/tree.py).
+2. Of groups of channels, those of their channels merged.
+3. factor = scale / sqrt(variance + epsilon), of every channel, of every image for groups; and the mean likewise.
+4. dst = post-ops((src - mean) * factor + shift), an element-wise primitive, which reads and writes once.
+
+With given statistics, 3 and 4 alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.functions.expression import Builder
+from asmdnn.generators.functions.moments import MergeMomentsSpec, MomentsSpec
+from asmdnn.generators.functions.postops import ExpressionOp, Operand, PostOp
+from asmdnn.generators.functions.program import Program
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.loops import Box, Loop, cut_loop
+from asmdnn.planning.phase import View, views
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import ReductionTuning
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import post_ops_of
+from asmdnn.primitives.elementwise.schedule import Request, check_tensors, phases_of, schedule
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import like, row_major
+from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.normalization.channel_description import BatchNormForward, ChannelNorm, GroupNormForward
+from asmdnn.primitives.reduction.tree import Chunk, Kernels, Tree, others, source_of
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.types import f32
+
+STATISTICS = ("mean", "variance")
+FACTOR, CHANNEL_MEAN = "factor", "mean of channels"
+OF_CHANNELS = ("means", "squares")  # before channels are merged to groups
+TRANSPOSED = ("means by group", "squares by group")
+PLAIN = "plain src"
+NO_POST_OPS = Attr()
+
+
+@dataclass(frozen=True, slots=True)
+class Moments(Kernels):
+    """Means, and variances if it `divides`, else sums of squared distances."""
+
+    isa: str
+    results: tuple[str, ...]
+    divides: bool
+    beside: tuple[str, ...] = ()
+
+    def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
+        rows = (chunk.rows, chunk.elements, chunk.src_row_bytes, chunk.dst_row_bytes)
+        return MomentsSpec(self.isa, chunk.along, *rows, is_last and self.divides)
+
+    def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
+        size = (chunk.rows, chunk.elements, chunk.src_row_bytes)
+        return MergeMomentsSpec(self.isa, *size, *counts, is_last and self.divides)
+
+    def cost(self, spec: KernelSpec, tuning: ReductionTuning) -> int:
+        """Expected cycles of a call."""
+        assert isinstance(spec, MomentsSpec | MergeMomentsSpec)
+        vectors = -(-spec.elements // lanes_of(spec.isa))
+        return tuning.call_cycles + spec.rows * (tuning.row_cycles + 3 * vectors)
+
+
+@implementation("batch_norm", f32_level)
+def plan_batch_norm(desc: BatchNormForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan a batch normalization.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
+    return ChannelPlan(desc, "batch_norm", None, attr, engine).plan()
+
+
+@implementation("group_norm", f32_level)
+def plan_group_norm(desc: GroupNormForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan a group normalization.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
+    return ChannelPlan(desc, "group_norm", desc.groups, attr, engine).plan()
+
+
+class ChannelPlan:
+    """A plan as it comes together.  groups: of the channels of an image, None for statistics of all images."""
+
+    def __init__(self, desc: ChannelNorm, word: str, groups: int | None, attr: Attr, engine: Engine) -> None:
+        self.desc, self.groups, self.attr, self.engine = desc, groups, attr, engine
+        self.isa = f32_level(engine.isa)
+        self.name = f"{word}:{self.isa}"
+        self.src = like(desc.dst, desc.src)
+        self.dst = like(self.src, desc.dst)
+        self.images, self.channels, *_ = self.src.dims
+        self.assembly = Assembly(engine.tuning)
+        optional = {name: getattr(desc, name) for name in (*STATISTICS, "scale", "shift")}
+        # Of vectors any format is a plain one.
+        self.given = {name: row_major(t.dims, t) for name, t in optional.items() if t is not None}
+        for name, tensor in optional.items():
+            if tensor is not None and not tensor.is_any and tensor != self.given[name]:
+                raise Refused(f"{name} is {tensor}, it must be dense")
+
+    def plan(self) -> Plan:
+        if self.attr.quantizes:
+            raise Refused("scales and zero points are not implemented")
+        passed = {"src": self.src, "dst": self.dst, **self.given, **post_ops_of(self.attr).operands(self.dst)}
+        check_tensors(passed, "dst")
+        written = () if self.desc.use_global_stats else tuple(name for name in STATISTICS if name in self.given)
+        outputs = ("dst", *written)
+        if 0 in self.dst.dims:
+            return self.assembly.plan(self.name, passed, outputs)
+        if not self.desc.use_global_stats:
+            self.add_statistics()
+        self.add_factor()
+        apply = self.application()
+        self.assembly.add_plan(apply, {"mean of channel": View(self.mean_of_channel)})
+        tensors = {**apply.tensors, **passed}
+        del tensors["mean of channel"], tensors[FACTOR]
+        name = self.name if not apply.implementation.startswith("reorder") else f"reorder+{self.name}"
+        in_place = tuple(name for name in apply.in_place if name == "src")
+        return self.assembly.plan(name, tensors, outputs, in_place)
+
+    @property
+    def per_group(self) -> int:
+        return self.channels // self.groups if self.groups else 1
+
+    @property
+    def statistics(self) -> tuple[int, ...]:
+        """(images or 1, groups or channels)."""
+        return (self.images, self.groups) if self.groups else (1, self.channels)
+
+    def add_statistics(self) -> None:
+        """Steps 1 and 2: `mean` and `variance`, which are scratch unless they are asked for."""
+        size_bytes = 4 * prod(self.statistics)
+        self.assembly.scratch |= {name: size_bytes for name in STATISTICS if name not in self.given}
+        if self.per_group == 1:
+            self.add_moments(STATISTICS, divides=True)
+            return
+        channels_bytes = 4 * self.images * self.channels
+        self.assembly.scratch |= dict.fromkeys((*OF_CHANNELS, *TRANSPOSED), channels_bytes)
+        self.add_moments(OF_CHANNELS, divides=False)
+        shape = (self.images, *self.statistics[1:], self.per_group)
+        for source, target in zip(OF_CHANNELS, TRANSPOSED, strict=True):
+            formats = (MemoryDesc(shape, f32, "abc"), MemoryDesc(shape, f32, "acb"))
+            add_reorder(self.assembly, Reordering(source, formats[0], target, formats[1]))
+        self.merge_channels()
+
+    def add_moments(self, results: tuple[str, ...], divides: bool) -> None:
+        """Of every channel, and of every image if there are groups."""
+        kept = (0, 1) if self.groups else (1,)
+        reduced = [dim for dim in range(self.src.ndims) if dim not in kept]
+        dims = [n if dim in kept else 1 for dim, n in enumerate(self.src.dims)]
+        own = MemoryDesc(dims, f32, LETTERS[: len(dims)])
+        source, buffer = source_of(self.src, own, reduced), "src"
+        if source is None:
+            plain, buffer = row_major(self.src.dims, self.src), PLAIN
+            self.assembly.scratch[PLAIN] = plain.size_bytes
+            add_reorder(self.assembly, Reordering("src", self.src, PLAIN, plain))
+            source = source_of(plain, own, reduced)
+            assert source is not None, "a plain tensor is read"
+        elements = self.images * self.channels if self.groups else self.channels
+        Tree(self.assembly, Moments(self.isa, results, divides), elements).grow(source, buffer)
+
+    def merge_channels(self) -> None:
+        """Of the channels of every group."""
+        assert self.groups is not None
+        pixels, groups, lanes = prod(self.src.dims[2:]), self.groups, self.engine.tuning.reduction.lanes
+        image = Loop(self.images, (*[groups * self.per_group] * 2, groups, groups))
+        row = Loop(groups, (1,) * 4)
+        box = Box((0,) * 4, (image, row), padding=False)
+        calls = [
+            (self.merging(some.extent, pixels), piece, others(piece, some)) for piece, some in cut_loop(box, row, lanes)
+        ]
+        kernels = Moments(self.isa, STATISTICS, divides=True)
+        tuning = self.engine.tuning
+        costs = {spec: kernels.cost(spec, tuning.reduction) for spec in dict.fromkeys(spec for spec, *_ in calls)}
+        self.assembly.add(phases_of(calls, costs, views((*TRANSPOSED, *STATISTICS)), tuning.phases))
+
+    def merging(self, groups: int, pixels: int) -> MergeMomentsSpec:
+        assert self.groups is not None
+        return MergeMomentsSpec(self.isa, self.per_group, groups, 4 * self.groups, pixels, pixels, divides=True)
+
+    def add_factor(self) -> None:
+        """Step 3."""
+        images, groups = self.statistics
+        dims = (images, groups, self.per_group)
+        dst, statistics = MemoryDesc(dims, f32, "abc"), MemoryDesc((images, groups, 1), f32, "abc")
+        scale = {"scale": MemoryDesc((1, groups, self.per_group), f32, "abc")} if "scale" in self.given else {}
+        epsilon = self.desc.epsilon
+
+        def factor(operands: Mapping[str, Operand]) -> PostOp:
+            return ExpressionOp(inverse_root(epsilon, bool(scale)), tuple(operands[name] for name in scale))
+
+        self.assembly.scratch[FACTOR] = dst.size_bytes
+        self.add_map(Request(FACTOR, ("variance", statistics), (FACTOR, dst), scale, factor))
+        if self.per_group > 1:
+            self.assembly.scratch[CHANNEL_MEAN] = dst.size_bytes
+            same = ExpressionOp(identity(), ())
+            self.add_map(Request(CHANNEL_MEAN, ("mean", statistics), (CHANNEL_MEAN, dst), {}, lambda _: same))
+
+    def add_map(self, request: Request) -> None:
+        self.assembly.add_plan(schedule(request, NO_POST_OPS, self.engine), {})
+
+    @property
+    def mean_of_channel(self) -> str:
+        return CHANNEL_MEAN if self.per_group > 1 else "mean"
+
+    def application(self) -> Plan:
+        """Step 4, of src, dst, and tensors of channels."""
+        further = (1,) * (self.src.ndims - 2)
+        rows = MemoryDesc((self.statistics[0], self.channels, *further), f32, LETTERS[: self.src.ndims])
+        others = {"mean of channel": rows, FACTOR: rows}
+        if "shift" in self.given:
+            others["shift"] = MemoryDesc((1, self.channels, *further), f32, LETTERS[: self.src.ndims])
+
+        def main(operands: Mapping[str, Operand]) -> PostOp:
+            return ExpressionOp(normalized("shift" in others), tuple(operands[name] for name in others))
+
+        return schedule(Request("norm", ("src", self.src), ("dst", self.dst), others, main), self.attr, self.engine)
+
+
+@lru_cache
+def inverse_root(epsilon: float, scales: bool) -> Program:
+    """1 / sqrt(x + epsilon), or scale / sqrt(x + epsilon)."""
+    build = Builder(1 + scales)
+    x, *scale = build.inputs
+    return build.finish((scale[0] if scales else build.value(1.0)) / build.op("sqrt", x + epsilon))
+
+
+@lru_cache
+def normalized(shifts: bool) -> Program:
+    """(x - mean) * factor, plus the shift."""
+    build = Builder(3 + shifts)
+    x, mean, factor, *shift = build.inputs
+    return build.finish(build.fma(x - mean, factor, shift[0]) if shifts else (x - mean) * factor)
+
+
+@lru_cache
+def identity() -> Program:
+    build = Builder(1)
+    return build.finish(build.inputs[0])

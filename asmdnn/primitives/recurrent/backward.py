@@ -1,0 +1,74 @@
+"""The plan of a recurrent layer, backward: for every layer and direction a phase or two for every step, from the last
+to the first, then gradients of weights, bias and input as products over all steps at once.
+
+A step's cell makes the gradients of the sums inside its gates (`sums`), and a product with weights_iter transposed
+hands them on to the step before.  With X and H the inputs and the states before, a row a step and sequence,
+
+    diff_weights_layer = X^T sums    diff_weights_iter = H^T sums    diff_bias = 1^T sums    diff_src = sums W^T
+
+Of a linear-before-reset GRU, H^T and weights_iter take `iterated` for `sums`; a GRU's candidate has (r h) for h.
+"""
+
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.phase import flushing
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.products.blocks import panel_columns
+from asmdnn.primitives.recurrent.backward_context import BackwardContext
+from asmdnn.primitives.recurrent.backward_description import DIFF, RecurrentBackward
+from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
+from asmdnn.primitives.recurrent.backward_sums import add_sums_over_steps
+from asmdnn.primitives.recurrent.planner import f32_dot_level
+from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.types import f32
+
+PACKED = ("weights_layer", "weights_iter", "weights_projection")
+
+
+@implementation("recurrent", f32_dot_level)
+def plan(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Plan:
+    """Plan the backward pass.  Raises Refused."""
+    if attr.post_ops or attr.quantizes:
+        raise Refused("post-ops, scales and zero points are not implemented")
+    if desc.lengths and len(set(desc.lengths)) > 1 and not desc.sizes.concatenated:
+        raise Refused("sequences of different lengths have gradients concatenated only: src_layer of two dims")
+    formats = {name: kernel_format(name, tensor, engine) for name, tensor in desc.tensors().items()}
+    passed = {name: formats[name] if tensor.is_any else tensor for name, tensor in desc.tensors().items()}
+    for name, tensor in passed.items():
+        if tensor.dtype != f32:
+            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
+        if tensor.may_overlap and (name.startswith((f"{DIFF}src", f"{DIFF}weights", f"{DIFF}bias"))):
+            raise Refused(f"{name} has elements that share a place")
+    return between_reorders(planned(BackwardContext(desc, formats, engine)), passed, engine.tuning)
+
+
+def kernel_format(name: str, tensor: MemoryDesc, engine: Engine) -> MemoryDesc:
+    """Weights in panels of what they are multiplied to: rows of all gates, or of a projection's outputs."""
+    dims, tag = tensor.dims, LETTERS[: tensor.ndims]
+    if name in PACKED:
+        width = panel_columns(dims[2], lanes_of(f32_dot_level(engine.isa)))
+        tag = f"abC{tag[3:]}{width}c"
+    return MemoryDesc(dims, tensor.dtype, tag)
+
+
+def planned(context: BackwardContext) -> Plan:
+    """All layers, the last one first."""
+    s, tensors, assembly = context.sizes, context.tensors, context.assembly
+    is_concat = context.desc.direction == "bidirectional_concat"
+    output = context.time.layer("diff_dst_layer", tensors["diff_dst_layer"])
+    for number in reversed(range(s.layers)):
+        of_source = context.gradient_of_source(number)
+        for direction in range(s.directions):
+            of_output = output.further(4 * direction * s.out) if is_concat else output
+            layer = BackwardLayer(context, number, direction, of_output)
+            layer.add_steps()
+            add_sums_over_steps(layer, of_source)
+        output = of_source
+    outputs = tuple(name for name in tensors if name.startswith(DIFF) and not name.startswith(f"{DIFF}dst"))
+    assembly.phases = list(flushing(assembly.phases))
+    return assembly.plan(f"recurrent:{context.target.isa}", tensors, outputs)

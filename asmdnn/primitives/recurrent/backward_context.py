@@ -1,0 +1,66 @@
+"""What the layers of a backward pass share: the plan as it comes together, and where everything lies."""
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.products.target import target_of
+from asmdnn.primitives.recurrent.backward_description import RecurrentBackward
+from asmdnn.primitives.recurrent.backward_products import StepProducts
+from asmdnn.primitives.recurrent.maps import Maps
+from asmdnn.primitives.recurrent.rows import Rows, Time
+from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
+
+
+class BackwardContext:
+    """tensors: as the kernels take them."""
+
+    def __init__(self, desc: RecurrentBackward, tensors: dict[str, MemoryDesc], engine: Engine) -> None:
+        self.desc, self.forward, self.target = desc, desc.forward, target_of(engine)
+        self.sizes = s = self.forward.sizes
+        self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
+        workspace = workspace_desc(self.forward)
+        self.tensors = tensors if workspace is None else {**tensors, "workspace": workspace}
+        self.regions = regions_of(self.forward)
+        self.assembly, self.maps = Assembly(engine.tuning), Maps(self.target.isa, engine.tuning)
+        self.products = StepProducts(self.assembly, self.tensors, self.target)
+
+    def scratch(self, name: str, columns: int) -> Rows:
+        """Rows of all steps."""
+        self.assembly.scratch[name] = 4 * self.sizes.rows * columns
+        return self.time.dense(name, 4 * columns)
+
+    def scratch_state(self, name: str, columns: int) -> Rows:
+        """Rows of one step; where sequences end at different ones, every step has its own."""
+        if not self.time.is_even:
+            return self.scratch(name, columns)
+        self.assembly.scratch[name] = 4 * self.sizes.sequences * columns
+        return Rows(name, (0,), 4 * columns)
+
+    def gradient_of_source(self, number: int) -> Rows:
+        """Where a layer leaves the gradient of what it has read."""
+        if number == 0:
+            return self.time.layer("diff_src_layer", self.tensors["diff_src_layer"])
+        return self.scratch(f"gradient of layer {number % 2}", self.sizes.dst)
+
+    def kept(self, name: str, number: int, direction: int) -> Rows:
+        """A region of the workspace."""
+        region = self.regions[name]
+        return self.time.dense("workspace", 4 * region.columns, region.at(number, direction))
+
+    def states(self, number: int, direction: int) -> Rows:
+        """h behind every step."""
+        s = self.sizes
+        if self.desc.direction == "bidirectional_sum":
+            return self.kept("direction", number, direction)
+        rows = self.outputs(number)
+        return rows.further(4 * direction * s.out)
+
+    def outputs(self, number: int) -> Rows:
+        """What a layer gives to the next one."""
+        if number == self.sizes.layers - 1:
+            return self.time.layer("dst_layer", self.tensors["dst_layer"])
+        return self.kept("layer", number, 0)
+
+    def sources(self, number: int) -> Rows:
+        """What a layer reads."""
+        return self.outputs(number - 1) if number else self.time.layer("src_layer", self.tensors["src_layer"])

@@ -1,0 +1,65 @@
+"""Products of the backward pass with packed weights: the phases of a step, which all steps share."""
+
+from dataclasses import dataclass, replace
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import Phase
+from asmdnn.primitives.attributes.attr import Sum
+from asmdnn.primitives.attributes.chain import Chain, Link
+from asmdnn.primitives.products.plan import multiply
+from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.target import Ending, Target
+
+ROWS, RESULT, BESIDE = "rows of step", "result of step", "beside result"
+ADDS = Ending(Chain((Link(Sum(1.0)),)))  # to what dst holds
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What the phases of a step's product depend on.  weights: a tensor in panels, from byte `start` on `depth` rows of
+    each.  beside_bytes: the distance of the rows of what is added, None if nothing is."""
+
+    count: int
+    weights: str
+    start: int
+    depth: int
+    row_bytes: tuple[int, int]
+    beside_bytes: int | None
+
+
+class StepProducts:
+    """Phases from the buffer ROWS to RESULT, with what is in BESIDE added."""
+
+    def __init__(self, assembly: Assembly, tensors: dict[str, MemoryDesc], target: Target) -> None:
+        self.assembly, self.tensors, self.target = assembly, tensors, target
+        self.known: dict[Key, list[Phase]] = {}
+
+    def phases(self, key: Key) -> list[Phase]:
+        """Of so many rows."""
+        if key not in self.known:
+            self.known[key] = self._made(key)
+        return self.known[key]
+
+    def _made(self, key: Key) -> list[Phase]:
+        desc = self.tensors[key.weights]
+        src, dst = (Matrix(name, 0, (), row, 4) for name, row in zip((ROWS, RESULT), key.row_bytes, strict=True))
+        beside = None if key.beside_bytes is None else Matrix(BESIDE, 0, (), key.beside_bytes, 4)
+        weights = panels_from(key.weights, desc, key.start)
+        product = Product((), key.count, desc.dims[2], key.depth, src, weights, dst, beside)
+        made = Assembly(self.target.tuning)
+        made.scratch |= self.assembly.scratch  # so that rooms get other names
+        multiply(made, product, self.target)
+        self.assembly.scratch |= made.scratch
+        self.assembly.constants |= made.constants
+        return made.phases
+
+
+def panels_from(name: str, desc: MemoryDesc, start: int) -> Panels:
+    """Panels of the third dim: every row has one element of each of the dims behind it."""
+    width = desc.inner_blocks[0][1]
+    return Panels(name, start, (), 4 * width, 4 * desc.strides[2], width)
+
+
+def adding(target: Target) -> Target:
+    return replace(target, ending=ADDS)

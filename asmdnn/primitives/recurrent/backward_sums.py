@@ -1,0 +1,124 @@
+"""What is summed over all steps at once, behind the steps of a layer in one direction: gradients of weights and bias,
+and that of the layer's input."""
+
+import numpy as np
+
+from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.phase import NOTHING, Phase, View
+from asmdnn.primitives.elementwise.schedule import ZERO_ISA
+from asmdnn.primitives.products.partial import sum_of_rows
+from asmdnn.primitives.products.plan import multiply
+from asmdnn.primitives.products.product import Matrix, Product
+from asmdnn.primitives.recurrent.backward_description import GRUBackward, LBRGRUBackward
+from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
+from asmdnn.primitives.recurrent.backward_products import adding, panels_from
+from asmdnn.primitives.recurrent.rows import Piece, Rows
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.types import f32
+
+
+def add_sums_over_steps(layer: BackwardLayer, of_source: Rows) -> None:
+    """All of them; of_source: where the gradient of the input goes, which both directions add to."""
+    SumsOverSteps(layer).add(of_source)
+
+
+class SumsOverSteps:
+    """Products whose depth is all rows, step behind step."""
+
+    def __init__(self, layer: BackwardLayer) -> None:
+        self.layer, self.context, self.sizes = layer, layer.context, layer.sizes
+        self.assembly, self.target = layer.context.assembly, layer.context.target
+
+    def add(self, of_source: Rows) -> None:
+        s, layer, parts = self.sizes, self.layer, self.layer.parts
+        source = self.context.sources(layer.number)
+        channels = self.context.tensors["weights_layer"].dims[2]
+        columns = s.gates * s.hidden
+        if isinstance(layer.desc, LBRGRUBackward):  # the sums of u and r, which steps leave in one place alone
+            self.copy(layer.iterated, 0, layer.sums, 0, (0, s.rows), 2 * s.hidden)
+        self.multiply(source, layer.sums, self.gradient("diff_weights_layer", channels, columns))
+        of_state = 2 * s.hidden if isinstance(layer.desc, GRUBackward) else columns
+        self.multiply(self.before(), layer.iterated, self.gradient("diff_weights_iter", s.out, of_state))
+        if of_state < columns:
+            candidate = self.gradient("diff_weights_iter", s.out, s.hidden, of_state)
+            self.multiply(parts["reset"], layer.sums.further(4 * of_state), candidate)
+        if "total" in parts:
+            hidden = self.context.kept("unprojected", layer.number, layer.direction)
+            self.multiply(hidden, parts["total"], self.gradient("diff_weights_projection", s.hidden, s.out))
+        if "peepholes" in parts:
+            self.sum(parts["peepholes"], 3 * s.hidden, "diff_weights_peephole")
+        if layer.has("diff_bias"):
+            self.sum(layer.sums, columns, "diff_bias")
+            if isinstance(layer.desc, LBRGRUBackward):
+                self.sum(layer.iterated.further(8 * s.hidden), s.hidden, "diff_bias", 3 * s.hidden)
+        self.of_source(of_source, channels, columns)
+
+    def gradient(self, name: str, rows: int, columns: int, first: int = 0) -> tuple[Matrix, int, int]:
+        """Columns of a tensor's matrix of this layer and direction, from the first one on; and its size."""
+        row = 4 * self.context.tensors[name].strides[2]
+        return Matrix(name, self.layer.start_of(name) + 4 * first, (), row, 4), rows, columns
+
+    def multiply(self, a: Rows, b: Rows, dst: tuple[Matrix, int, int]) -> None:
+        """dst = a^T b over all rows."""
+        place, m, n = dst
+        left, right = (Matrix(x.buffer, x.starts[0], (), x.row_bytes, 4) for x in (a, b))
+        multiply(self.assembly, Product((), m, n, self.sizes.rows, left.transposed, right, place), self.target)
+
+    def before(self) -> Rows:
+        """A copy of the states before every step: those behind another one, and the first ones."""
+        s, layer = self.sizes, self.layer
+        rows = self.context.scratch("states before steps", s.out)
+        if not self.context.time.is_even:
+            for piece in layer.pieces:
+                self.before_piece(rows, piece)
+            return rows
+        self.before_piece(rows, layer.pieces[0])
+        if s.steps > 1:
+            self.copy(layer.states, int(layer.reverse), rows, int(not layer.reverse), (0, s.rows - s.sequences))
+        return rows
+
+    def before_piece(self, rows: Rows, piece: Piece) -> None:
+        """The states before some rows of a step."""
+        taken = piece.first, piece.count
+        if piece.before is not None:
+            self.copy(self.layer.states, piece.before, rows, piece.step, taken)
+        elif self.layer.has("src_iter"):
+            self.copy(self.layer.given("src_iter"), 0, rows, piece.step, taken)
+        else:
+            self.zeros(rows.view(piece.step, piece.first), rows.row_bytes, piece.count)
+
+    def copy(
+        self, source: Rows, from_step: int, target: Rows, to_step: int, taken: tuple[int, int], columns: int = 0
+    ) -> None:
+        """taken: first row and how many, from a step of each on; of their columns all states, or the first ones."""
+        first, count = taken
+        src, dst = (
+            MemoryDesc(
+                (count, columns or self.sizes.out),
+                f32,
+                strides=(x.row_bytes // 4, 1),
+                offset0=x.view(step, first).offset_bytes // 4,
+            )
+            for x, step in ((source, from_step), (target, to_step))
+        )
+        add_reorder(self.assembly, Reordering(source.buffer, src, target.buffer, dst))
+
+    def zeros(self, place: View, row_bytes: int, count: int) -> None:
+        spec = RowsSpec(ZERO_ISA, count, row_bytes, 0, row_bytes, zero=True)
+        cycles = np.full(1, self.assembly.tuning.phases.call_cycles + count * row_bytes // 32, np.int32)
+        self.assembly.add([Phase((spec,), (NOTHING, place), np.zeros((1, 3), np.int64), cycles, alone=True)])
+
+    def sum(self, rows: Rows, columns: int, name: str, first: int = 0) -> None:
+        """The sum of all rows, into a tensor from an element on."""
+        dst = Matrix(name, self.layer.start_of(name) + 4 * first, (), 0, 4)
+        x = Matrix(rows.buffer, rows.starts[0], (), rows.row_bytes, 4)
+        multiply(self.assembly, sum_of_rows(self.assembly, x, self.sizes.rows, columns, dst), self.target)
+
+    def of_source(self, rows: Rows, channels: int, columns: int) -> None:
+        """sums W^T; the second direction adds to the first one's."""
+        layer = self.layer
+        weights = panels_from("weights_layer", self.context.tensors["weights_layer"], layer.start_of("weights_layer"))
+        src, dst = (Matrix(x.buffer, x.starts[0], (), x.row_bytes, 4) for x in (layer.sums, rows))
+        product = Product((), self.sizes.rows, channels, columns, src, weights, dst)
+        multiply(self.assembly, product, adding(self.target) if layer.direction else self.target)

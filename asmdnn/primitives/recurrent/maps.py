@@ -1,0 +1,83 @@
+"""Phases of the gradients of cells: element-wise kernels of several results on the rows of a step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from asmdnn.generators.functions.chain import compose_all
+from asmdnn.generators.recurrent.cells import Place
+from asmdnn.generators.recurrent.gradients import CellGradient, GradientForm, GradientSpec, gradient_form, gradient_spec
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.cuts import balanced, ranges_of
+from asmdnn.planning.phase import Phase, View, views
+from asmdnn.planning.tuning import Tuning
+
+VECTORS = 16  # elements: whole vectors at every level
+
+
+class Placed(NamedTuple):
+    """Where a part of rows starts, and their distance."""
+
+    view: View
+    row_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A gradient for `count` rows of `units`.  row_bytes: of what it reads and of its results, in their order."""
+
+    isa: str
+    cell: CellGradient
+    count: int
+    units: int
+    row_bytes: tuple[int, ...]
+
+
+class Maps:
+    """Phases of maps; those that differ only in where they read and write share their records."""
+
+    def __init__(self, isa: str, tuning: Tuning) -> None:
+        self.isa, self.tuning = isa, tuning
+        self.known: dict[Map, Phase] = {}
+
+    def phase(self, cell: CellGradient, size: tuple[int, int], places: Mapping[Place, Placed]) -> Phase:
+        """size: rows and units.  places: of everything that is read or made."""
+        form = gradient_form(cell)
+        order = (*form.reads, *form.results)
+        found = [places[place] for place in order]
+        key = Map(self.isa, cell, *size, tuple(place.row_bytes for place in found))
+        if key not in self.known:
+            self.known[key] = template(key, form, self.tuning)
+        return self.known[key].on({name_of(i): place.view for i, place in enumerate(found)})
+
+
+def name_of(number: int) -> str:
+    """The buffer of a place in a template."""
+    return f"place {number}"
+
+
+def template(of: Map, form: GradientForm, tuning: Tuning) -> Phase:
+    """The records of a map, whose arguments are src, which is read first, the results, and what else is read."""
+    order = form.arguments
+    numbers: dict[GradientSpec, int] = {}
+    records, cycles, row = [], [], 0
+    most = tuning.recurrent.gradient_elements
+    for count in balanced(of.count, max(1, most // of.units)):
+        for begin, end in ranges_of(of.units, max(1, most // VECTORS), VECTORS):
+            spec = gradient_spec(of.isa, of.cell, count, end - begin, of.row_bytes)
+            offsets = [row * of.row_bytes[place] + 4 * begin for place in order]
+            records.append([numbers.setdefault(spec, len(numbers)), *offsets])
+            cycles.append(cycles_of(spec, tuning))
+        row += count
+    arguments = views([name_of(place) for place in order])
+    table = np.array(records, np.int64), np.array(cycles, np.int32)
+    return Phase(tuple(numbers), arguments, *table, alone=sum(cycles) < tuning.recurrent.alone_cycles)
+
+
+def cycles_of(spec: GradientSpec, tuning: Tuning) -> int:
+    """What a call is expected to take."""
+    size = compose_all(tuple(result.chain for result in spec.results)).size
+    vectors = -(-spec.elements // lanes_of(spec.isa))
+    return tuning.phases.call_cycles + spec.rows * vectors * size // tuning.recurrent.gradient_rate

@@ -1,0 +1,1 @@
+"""Resampling: a tensor on a finer or a coarser grid."""

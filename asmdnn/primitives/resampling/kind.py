@@ -1,0 +1,17 @@
+"""Resampling, as a kind of primitive."""
+
+from asmdnn.primitives.kind import Kind, Words
+from asmdnn.primitives.resampling import resampling
+from asmdnn.primitives.resampling.description import ResamplingForward
+
+LETTERS = "dhw"
+
+
+def words(desc: ResamplingForward) -> Words:
+    src, dst = desc.src.dims, desc.dst.dims
+    sizes = zip(LETTERS[2 - len(src) :], src[2:], dst[2:], strict=True)
+    problem = f"mb{src[0]}ic{src[1]}_" + "_".join(f"i{a}{i}o{a}{o}" for a, i, o in sizes)
+    return Words("resampling", f"alg:resampling_{desc.alg}", problem, "forward_inference")
+
+
+KINDS = (Kind(ResamplingForward, (resampling.plan,), words),)

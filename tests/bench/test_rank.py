@@ -1,0 +1,61 @@
+"""`asmdnn bench --rank`: every candidate is measured, and the choice is held against the best."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+import asmdnn as dnn
+from asmdnn.bench import rank
+from asmdnn.bench.timing import Times
+from asmdnn.cli.main import main
+
+PROBLEM = "mb1ic16ih9oc24oh9kh3ph1"
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls take 4, 3, 2 and again 2, .. microseconds, in the order of the candidates."""
+
+    def measured(calls: Sequence[Callable[[], object]], budget_s: float, rounds: int = 0) -> list[Times]:
+        for call in calls:
+            call()
+        return [Times(1.0, max(2, 4 - i) * 1e-6) for i in range(len(calls))]
+
+    monkeypatch.setattr(rank, "interleaved", measured)
+    monkeypatch.setattr(rank, "NEAR", 2.5)
+
+
+@pytest.mark.isa("avx2")
+def test_regret_of_the_choice(clock: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--rank", "--conv", "--isa=avx2", "--threads=1", PROBLEM]) == 0
+    header, row, summary = capsys.readouterr().out.splitlines()
+    assert header.split() == ["problem", "chosen", "us", "best", "us", "regret"]
+    assert row.endswith("100.0%")
+    assert summary == f"regret of 1: median 100.0%, worst 100.0% ({PROBLEM})"
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
+def test_candidates_are_plans_and_the_choice_is_the_first(isa: str) -> None:
+    tensors = [dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((1, 16, 9, 9), (24, 16, 3, 3), (1, 24, 9, 9))]
+    auto = dnn.Algorithm.convolution_auto
+    desc = dnn.ConvolutionForward(*tensors, padding_l=(1, 1), padding_r=(1, 1), algorithm=auto)
+    engine = dnn.Engine(isa=isa, threads=1, machine="zen3")
+    plans = list(rank.every_plan(desc, dnn.Attr(), engine))
+    names = [name for name, _ in plans]
+    assert len(set(names)) == len(plans) > 10
+    assert any(name.startswith("direct") for name in names)
+    assert {m for m in ("F(2x2", "F(4x4") if any(m in name for name in names)} == {"F(2x2", "F(4x4"}
+    chosen = dnn.primitive_desc(desc, engine=engine).plan
+    assert rank.identity(plans[0][1]) == rank.identity(chosen)
+    for _, plan in plans:
+        plan.check()
+
+
+def test_primitives_without_candidates_have_their_implementations() -> None:
+    a, b, c = (dnn.MemoryDesc((8, 8), dnn.f32, "ab") for _ in range(3))
+    plans = list(rank.every_plan(dnn.MatMul(a, b, c), dnn.Attr(), dnn.Engine(isa="avx2", threads=1)))
+    assert [name for name, _ in plans] == ["tiles:avx2"]
+
+
+def test_nothing_to_rank() -> None:
+    assert main(["bench", "--rank", "--conv"]) == 2

@@ -1,0 +1,32 @@
+"""What resampling kernels compute, as a loop written from the generator's docstring, and data for them."""
+
+from itertools import product
+
+import numpy as np
+
+from asmdnn.generators.functions.resample import ResampleSpec
+from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
+from tests.support.arena import buffer_of, elements
+
+
+def resample_case(spec: ResampleSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Real numbers within a rounding of every product and partial sum of numbers up to 1."""
+    memory = {name: elements(random, integers) for name in spec.frame}
+    weighted = [axis for axis, taps in enumerate(spec.taps) if len(taps) > 1]
+    for at in product(*(range(loop.times) for loop in spec.loops), range(spec.together)):
+        pixel, (src, dst, last) = at[-1], spec.place(at[:-1])
+        dst, last = dst + pixel * spec.dst_pixel_bytes, last + 4 * pixel * len(spec.taps[-1])
+        starts = {axis: last if axis == len(spec.taps) - 1 else 0 for axis in weighted}
+        weights = {a: memory[f"weights{a}"].load(starts[a], len(spec.taps[a])) for a in weighted}
+        total = np.zeros(spec.elements)
+        for tap in product(*(range(len(taps)) for taps in spec.taps)):
+            offset = sum(taps[t] for t, taps in zip(tap, spec.taps, strict=True))
+            factor = np.prod([weights[axis][tap[axis]] for axis in weighted])
+            total += factor * memory["src"].load(src + offset, spec.elements)
+        memory["dst"].store(dst, total)
+    taps = np.prod([len(each) for each in spec.taps])
+    bound = 0.0 if integers else 2 * (taps + 4) * taps * UNIT_ROUNDOFF
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
+
+
+REFERENCES = {ResampleSpec: Reference(resample_case, rounds=True)}

@@ -1,0 +1,164 @@
+"""Operators that have primitives: values, and which implementation computes them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.network.compiled import Compiled
+from tests.network.nets import engine, random
+from tests.network.test_network import check_values
+
+Make = Callable[[dnn.Graph, Any], Any]
+
+
+def built(make: Make, dims: tuple[int, ...], isa: str = "avx2") -> dnn.Network:
+    """A network of one input, and of no node in numpy."""
+    g = dnn.Graph()
+    made = make(g, g.input("x", dims))
+    outputs = made if isinstance(made, tuple) else (made,)
+    return g.compile(engine=engine(isa=isa), **{f"y{i}": symbol for i, symbol in enumerate(outputs)})
+
+
+def implementations(net: dnn.Network) -> list[str]:
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    return [step.pd.implementation.split(":")[0] for step in segment.steps if not step.is_reorder]
+
+
+def stem(g: dnn.Graph, x: Any) -> Any:
+    """Something blocked."""
+    return g.apply("Conv", x, random(16, 3, 3, 3), pads=(1, 1, 1, 1))
+
+
+WINDOWS: list[tuple[str, Make]] = [
+    ("max", lambda g, x: g.apply("MaxPool", stem(g, x), kernel_shape=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1))),
+    ("max", lambda g, x: g.apply("MaxPool", x, kernel_shape=(3, 2), strides=(2, 1), ceil_mode=1)),
+    ("max", lambda g, x: g.apply("MaxPool", x, kernel_shape=(3, 3), auto_pad="SAME_UPPER", dilations=(2, 2))),
+    ("mean", lambda g, x: g.apply("AveragePool", stem(g, x), kernel_shape=(3, 3), pads=(1, 1, 0, 1))),
+    ("mean", lambda g, x: g.apply("AveragePool", x, kernel_shape=(2, 2), pads=(1, 1, 1, 1), count_include_pad=1)),
+    ("mean", lambda g, x: g.apply("GlobalAveragePool", stem(g, x))),
+    ("mean", lambda g, x: g.apply("GlobalAveragePool", x) * 2.0 + 1.0),
+    ("max", lambda g, x: g.apply("GlobalMaxPool", stem(g, x))),
+    ("relu", lambda g, x: g.apply("Relu", g.apply("AveragePool", stem(g, x), kernel_shape=(3, 3)))),
+    ("grouped", lambda g, x: g.apply("Conv", stem(g, x), random(16, 1, 3, 3), random(16), group=16, pads=(1, 1, 1, 1))),
+    ("groups", lambda g, x: g.apply("Conv", stem(g, x), random(32, 4, 1, 1), group=4)),
+]
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("make", [make for _, make in WINDOWS], ids=[name for name, _ in WINDOWS])
+def test_windows(make: Make) -> None:
+    net = built(make, (2, 3, 9, 8))
+    net.check()
+    check_values(net, {"x": random(2, 3, 9, 8)})
+
+
+ROWS: list[tuple[list[str], Make]] = [
+    (["softmax"], lambda g, x: g.apply("Softmax", x)),
+    (["softmax"], lambda g, x: g.apply("LogSoftmax", x, axis=1)),
+    (["layer_norm"], lambda g, x: g.apply("LayerNormalization", x, random(12), random(12))),
+    (["layer_norm"], lambda g, x: g.apply("LayerNormalization", x, random(5, 12), axis=1)),
+    (["layer_norm"], lambda g, x: g.apply("RMSNormalization", x, random(12))),
+    (["reduction"], lambda g, x: g.apply("ReduceMean", x, np.array([-1]))),
+    (["reduction"], lambda g, x: g.apply("ReduceSum", x, np.array([0, 2]), keepdims=0)),
+    (["reduction"], lambda g, x: g.apply("ReduceMax", x, keepdims=0)),
+    (["reduction"], lambda g, x: g.apply("ReduceL1", x, np.array([1]))),
+    (["reduction"], lambda g, x: g.apply("ReduceL2", x, np.array([1]))),
+    (["reduction"], lambda g, x: g.apply("ReduceLogSumExp", x, np.array([2]))),
+]
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("wanted", "make"), ROWS)
+def test_rows(wanted: list[str], make: Make) -> None:
+    net = built(make, (2, 5, 12))
+    net.check()
+    assert [name.split("+")[0] for name in implementations(net)] == wanted
+    check_values(net, {"x": random(2, 5, 12)})
+
+
+def recurrent(op: str, gates: int, direction: str, **attributes: Any) -> Make:
+    d = 2 if direction == "bidirectional" else 1
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        count = 3 if op == "LSTM" else 2
+        given = (random(d, gates * 8, 6), random(d, gates * 8, 8), random(d, 2 * gates * 8), None, random(d, 2, 8))
+        results = g.apply(
+            op,
+            x,
+            *given,
+            *[random(d, 2, 8)] * (op == "LSTM"),
+            results=count,
+            direction=direction,
+            hidden_size=8,
+            **attributes,
+        )
+        return tuple(result * 1.0 for result in results)
+
+    return make
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(
+    ("op", "gates", "attributes"),
+    [("LSTM", 4, {}), ("GRU", 3, {}), ("GRU", 3, {"linear_before_reset": 1}), ("RNN", 1, {})],
+)
+def test_recurrent_layers(op: str, gates: int, attributes: dict[str, Any], direction: str) -> None:
+    net = built(recurrent(op, gates, direction, **attributes), (4, 2, 6))
+    net.check()
+    check_values(net, {"x": random(4, 2, 6)})
+
+
+@pytest.mark.parametrize("make", [make for _, make in WINDOWS], ids=[name for name, _ in WINDOWS])
+def test_windows_of_the_other_level(make: Make) -> None:
+    net = built(make, (2, 3, 9, 8), "avx512_core")
+    net.check()
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("images", [1, 2])
+@pytest.mark.parametrize("channels", [(16, 24), (16, 12), (12, 16)])
+def test_concatenated_branches(images: int, channels: tuple[int, int]) -> None:
+    """Of one image, branches write where they belong; of several, or where blocks would be cut, they are copied."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        one, two = (g.apply("Relu", g.apply("Conv", x, random(c, 3, 1, 1))) for c in channels)
+        both = g.apply("Concat", one, two, axis=1)
+        more = g.apply("Concat", both, g.apply("Conv", one, random(8, channels[0], 1, 1)), axis=1)
+        return g.apply("Conv", more, random(8, sum(channels) + 8, 1, 1)), two
+
+    net = built(make, (images, 3, 6, 7))
+    net.check()
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    inner = [step for step in segment.steps if step.is_reorder and not step.buffers["dst"].startswith("result ")]
+    assert bool(inner) == (images > 1 or channels != (16, 24))
+    check_values(net, {"x": random(images, 3, 6, 7)})
+
+
+MOVES: list[Make] = [
+    lambda g, x: g.apply("ConvTranspose", x, random(3, 8, 2, 2), random(8), strides=(2, 2)),
+    lambda g, x: g.apply("Relu", g.apply("ConvTranspose", stem(g, x), random(16, 4, 3, 3), pads=(1, 0, 1, 0))),
+    lambda g, x: g.apply(
+        "ConvTranspose", stem(g, x), random(16, 2, 3, 3), strides=(2, 2), output_padding=(1, 0), group=2
+    ),
+    lambda g, x: g.apply("Pad", x, np.array([0, 0, 1, 2, 0, 1, 0, 3])),
+    lambda g, x: g.apply("Pad", x, np.array([0, 0, -1, 2, 0, 0, 2, -3]), 0.5),
+    lambda g, x: g.apply("Pad", x, np.array([1, 2, 2, 1]), None, np.array([-1, 2]), mode="reflect"),
+    lambda g, x: g.apply("Pad", x, np.array([0, 0, 1, 2, 0, 1, 0, 3]), mode="edge"),
+    lambda g, x: g.apply("Gather", x, np.array(1), axis=1) * 2.0,
+    lambda g, x: g.apply("Gather", x, np.array([1, 3, 5]), axis=2) + 1.0,
+    lambda g, x: g.apply("Gather", x, np.array([-1])),
+]
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("number", range(len(MOVES)))
+def test_moves(number: int) -> None:
+    net = built(MOVES[number], (2, 3, 9, 8))
+    net.check()
+    check_values(net, {"x": random(2, 3, 9, 8)})

@@ -1,0 +1,148 @@
+"""Attention: masks, causal, grouped queries, any lengths and strides, any number of threads; bad input."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.primitives.guarded import in_child
+from tests.primitives.test_guard_pages import run_guarded
+from tests.support.plans import emulate_plan
+from tests.support.tuning import tuned
+
+INFERENCE = dnn.PropKind.forward_inference
+CASES = [  # n, heads, groups, rows, keys, d, e
+    (1, 2, 2, 5, 7, 4, 6), (2, 4, 2, 40, 70, 16, 8), (1, 3, 1, 1, 33, 20, 20), (1, 2, 2, 70, 130, 64, 64),
+    (1, 1, 1, 3, 1, 1, 1), (2, 2, 2, 17, 17, 3, 5),
+]  # fmt: skip
+
+
+def numbers(*dims: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).uniform(-1, 1, dims).astype(np.float32)
+
+
+def tensors(case: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    n, heads, groups, rows, keys, d, e = case
+    return numbers(n, heads, rows, d), numbers(n, groups, keys, d, seed=1), numbers(n, groups, keys, e, seed=2)
+
+
+def wanted(query: Any, key: Any, value: Any, mask: Any, scale: float, causal: bool) -> Any:
+    together, (rows, keys) = query.shape[1] // key.shape[1], (query.shape[2], key.shape[2])
+    query, key, value = (x.astype(np.float64) for x in (query, key.repeat(together, 1), value.repeat(together, 1)))
+    scores = query @ key.swapaxes(2, 3) * scale + (0 if mask is None else mask)
+    if causal:
+        scores = np.where(np.arange(keys) <= np.arange(rows)[:, None] + keys - rows, scores, -np.inf)
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True) @ value
+
+
+def plain(array: Any) -> dnn.MemoryDesc:
+    return dnn.MemoryDesc(array.shape, dnn.f32, "abcd")
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", ["none", "keys", "rows", "all", "one"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_forms(isa: str, case: tuple[int, ...], masked: str, causal: bool) -> None:
+    n, heads, _, rows, keys, *_ = case
+    if causal and keys < rows:
+        return
+    dims = {"keys": (n, 1, 1, keys), "rows": (1, heads, rows, 1), "all": (n, heads, rows, keys), "one": (1, 1, 1, 1)}
+    query, key, value = tensors(case)
+    mask = numbers(*dims[masked], seed=3) if masked in dims else None
+    with tuned("attention", most_rows=16):
+        engine = dnn.Engine(isa=isa, threads=2)
+        found = dnn.ops.attention(query, key, value, mask, causal=causal, scale=0.5, engine=engine)
+    np.testing.assert_allclose(found, wanted(query, key, value, mask, 0.5, causal), 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_plans(planned_isa: str, causal: bool) -> None:
+    """Blocks of rows, the last one smaller; what they may touch, for every level."""
+    query, key, value = tensors((2, 4, 2, 40, 70, 16, 8))
+    dst = dnn.MemoryDesc((2, 4, 40, 8), dnn.f32, "abcd")
+    desc = dnn.AttentionForward(INFERENCE, *map(plain, (query, key, value)), dst, causal=causal)
+    with tuned("attention", most_rows=16):
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=planned_isa, threads=2))
+    pd.plan.check()
+    assert pd.implementation == f"attention:{planned_isa}"
+    assert pd.plan.per_part == ("scores",)
+
+
+@pytest.mark.emulated("avx512_core")
+def test_emulated() -> None:
+    query, key, value = tensors((1, 2, 1, 5, 19, 4, 3))
+    dst = dnn.Memory(dnn.MemoryDesc((1, 2, 5, 3), dnn.f32, "abcd"))
+    desc = dnn.AttentionForward(INFERENCE, *map(plain, (query, key, value)), dst.desc, causal=True)
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1))
+    memories = {name: dnn.Memory.from_array(x) for name, x in (("query", query), ("key", key), ("value", value))}
+    emulate_plan(pd.plan, {**memories, "dst": dst})
+    np.testing.assert_allclose(dst.numpy(), wanted(query, key, value, None, 0.5, True), 1e-4, 1e-5)
+
+
+def test_strides_threads_and_long_rows(isa: str) -> None:
+    """Heads that are the third dim in memory, as linear layers leave them; the same bits for any number of threads."""
+    query, key, value = (numbers(2, 300, 3, 20, seed=i).swapaxes(1, 2) for i in range(3))
+    results = [dnn.ops.attention(query, key, value, engine=dnn.Engine(isa=isa, threads=n)) for n in (1, 2, 3)]
+    np.testing.assert_allclose(results[0], wanted(query, key, value, None, 20**-0.5, False), 1e-4, 1e-5)
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+    out = np.zeros((2, 300, 3, 20), np.float32).swapaxes(1, 2)
+    assert dnn.ops.attention(query, key, value, out=out, engine=dnn.Engine(isa=isa)) is out
+    assert np.array_equal(out, results[0])
+
+
+def test_hidden_keys(isa: str) -> None:
+    """A key whose mask is -infinity has no influence, whatever its value; rows that see no key become NaN."""
+    query, key, value = tensors((1, 1, 1, 2, 9, 4, 4))
+    mask = np.where(np.arange(9) < 5, 0, -np.inf).astype(np.float32)
+    found = dnn.ops.attention(query, key, value, mask, engine=dnn.Engine(isa=isa))
+    np.testing.assert_allclose(found, wanted(query, key[:, :, :5], value[:, :, :5], None, 0.5, False), 1e-5, 1e-6)
+    nothing = np.float32([[0], [-np.inf]])
+    found = dnn.ops.attention(query, key, value, nothing, engine=dnn.Engine(isa=isa))
+    assert np.isfinite(found[0, 0, 0]).all()
+    assert np.isnan(found[0, 0, 1]).all()
+
+
+def test_guard_pages(isa: str) -> None:
+    def run() -> None:
+        query, key, value = tensors((1, 2, 1, 5, 9, 7, 3))
+        dst = dnn.MemoryDesc((1, 2, 5, 3), dnn.f32, "abcd")
+        desc = dnn.AttentionForward(INFERENCE, *map(plain, (query, key, value)), dst)
+        primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)))
+        result = wanted(query, key, value, None, 7**-0.5, False)
+        for at_end in (True, False):
+            run_guarded(primitive, {"query": query, "key": key, "value": value}, result, at_end, 1e-5)
+
+    assert not in_child(run)
+
+
+def test_bad_input() -> None:
+    query, key, value = (plain(x) for x in tensors((1, 4, 2, 5, 7, 4, 6)))
+    dst = dnn.MemoryDesc((1, 4, 5, 6), dnn.f32, "abcd")
+    three = dnn.MemoryDesc((1, 3, 7, 4), dnn.f32, "abcd")
+    for arguments, says in (
+        ({"dst": query}, "dst has dims"),
+        ({"key": three, "value": dnn.MemoryDesc((1, 3, 7, 6), dnn.f32, "abcd")}, "must divide the 4 heads"),
+        ({"value": three}, "value has dims"),
+        ({"mask": dnn.MemoryDesc((7,), dnn.f32, "a")}, "mask has 1 dims"),
+        ({"mask": query}, "mask has dims"),
+        ({"scale": float("nan")}, "scale must be a finite"),
+        ({"query": None}, "query must be a MemoryDesc"),
+    ):
+        given: Any = {"query": query, "key": key, "value": value, "dst": dst} | arguments
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            dnn.AttentionForward(INFERENCE, **given)
+    long = dnn.MemoryDesc((1, 4, 9, 4), dnn.f32, "abcd")
+    with pytest.raises(dnn.InvalidArguments, match="causal attention of 9 rows needs as many keys"):
+        dnn.AttentionForward(INFERENCE, long, key, value, dnn.MemoryDesc((1, 4, 9, 6), dnn.f32, "abcd"), causal=True)
+
+
+def test_torch(isa: str) -> None:
+    torch = pytest.importorskip("torch")
+    query, key, value = tensors((2, 3, 3, 30, 30, 16, 16))
+    inputs = map(torch.from_numpy, (query, key, value))
+    result = torch.nn.functional.scaled_dot_product_attention(*inputs, is_causal=True).numpy()
+    found = dnn.ops.attention(query, key, value, causal=True, engine=dnn.Engine(isa=isa))
+    np.testing.assert_allclose(found, result, 1e-4, 1e-5)

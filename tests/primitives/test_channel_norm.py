@@ -1,0 +1,182 @@
+"""Batch, group and instance normalization: statistics computed, written and given, in every layout; large data."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.primitives.guarded import in_child
+from tests.primitives.test_guard_pages import run_guarded
+from tests.support.plans import emulate_plan
+from tests.support.tuning import tuned
+
+INFERENCE = dnn.PropKind.forward_inference
+EPSILON = 1e-5
+
+
+def numbers(*dims: int, seed: int = 0, mean: float = 1.0) -> Any:
+    return (np.random.default_rng(seed).standard_normal(dims) + mean).astype(np.float32)
+
+
+def moments(x: Any, groups: int | None) -> tuple[Any, Any]:
+    """Of a batch's channels, or of groups, for each element."""
+    n, c = x.shape[:2]
+    split = x.astype(np.float64).reshape(n, groups or c, c // (groups or c), -1)
+    axes = (2, 3) if groups else (0, 2, 3)
+    return split.mean(axes, keepdims=True), split.var(axes, keepdims=True)
+
+
+def normalized(x: Any, statistics: tuple[Any, Any], groups: int | None, scale: Any, shift: Any) -> Any:
+    n, c, *spatial = x.shape
+    mean, variance = statistics
+    split = x.astype(np.float64).reshape(n, groups or c, c // (groups or c), -1)
+    result = ((split - mean) / np.sqrt(variance + EPSILON)).reshape(x.shape)
+    per_channel = (1, c, *[1] * len(spatial))
+    return result * scale.reshape(per_channel) + shift.reshape(per_channel)
+
+
+def described(dims: tuple[int, ...], tag: str, groups: int | None, kept: bool = False, given: bool = False) -> Any:
+    desc, vector = dnn.MemoryDesc(dims, dnn.f32, tag), dnn.MemoryDesc(dims[1:2], dnn.f32, "a")
+    statistics = vector if groups is None else dnn.MemoryDesc((dims[0], groups), dnn.f32, "ab")
+    more = {"mean": statistics, "variance": statistics} if kept else {}
+    optional = {"scale": vector, "shift": vector, **more, "use_global_stats": given}
+    if groups is None:
+        return dnn.BatchNormForward(INFERENCE, desc, desc, EPSILON, **optional)
+    return dnn.GroupNormForward(INFERENCE, desc, desc, groups, EPSILON, **optional)
+
+
+@pytest.mark.parametrize("kind", ["computed", "written", "given"])
+@pytest.mark.parametrize("groups", [None, 1, 4, 16], ids=str)
+@pytest.mark.parametrize(
+    ("dims", "tag"),
+    [((3, 16, 5, 9), "abcd"), ((3, 16, 5, 9), "acdb"), ((2, 16, 30), "aBc8b"), ((5, 16), "ab")],
+    ids=str,
+)
+def test_layouts(isa: str, dims: tuple[int, ...], tag: str, groups: int | None, kind: str) -> None:
+    desc = described(dims, tag, groups, kind != "computed", kind == "given")
+    with tuned("reduction", row_elements=9, chunk_elements=40, merged=3):
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+    pd.plan.check()
+    assert pd.implementation.removeprefix("reorder+") == f"{'group' if groups else 'batch'}_norm:{isa}"
+    memories = {
+        name: dnn.Memory.from_numpy(np.abs(numbers(*d.dims, seed=i)) + np.float32(0.25), d)
+        for i, (name, d) in enumerate(pd.plan.tensors.items())
+    }
+    x = numbers(*dims)
+    memories["src"] = dnn.Memory.from_numpy(x, memories["src"].desc)
+    arrays = {name: memory.numpy().copy() for name, memory in memories.items()}
+    found = moments(x, groups)
+    if kind == "given":
+        found = (arrays["mean"].reshape(found[0].shape), arrays["variance"].reshape(found[0].shape))
+    dnn.Primitive(pd).execute(**memories)
+    wanted = normalized(x, found, groups, arrays["scale"], arrays["shift"])
+    np.testing.assert_allclose(memories["dst"].numpy(), wanted, 2e-5, 2e-5)
+    if kind == "written":
+        for name, values in zip(("mean", "variance"), found, strict=True):
+            np.testing.assert_allclose(memories[name].numpy().ravel(), values.ravel(), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("groups", [None, 5], ids=str)
+def test_padded_blocks(isa: str, groups: int | None) -> None:
+    x, desc = numbers(2, 20, 3, 4), described((2, 20, 3, 4), "aBcd8b", groups)
+    pd = dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]), dnn.Engine(isa=isa, threads=1))
+    pd.plan.check()
+    ones, dst = dnn.Memory.from_array(np.ones(20, np.float32)), dnn.Memory(desc.dst)
+    dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst, scale=ones, shift=ones)
+    wanted = normalized(x, moments(x, groups), groups, np.ones(20), np.ones(20))
+    np.testing.assert_allclose(dst.numpy(), np.maximum(wanted, 0), 2e-5, 2e-5)
+    assert dst.padding_is_zero()
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize("groups", [None, 2], ids=str)
+@pytest.mark.parametrize("tag", ["abc", "acb"])
+def test_emulated(groups: int | None, tag: str) -> None:
+    x, desc = numbers(2, 6, 5), described((2, 6, 5), tag, groups)
+    pd, dst = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core")), dnn.Memory(desc.dst)
+    pd.plan.check()
+    scale, shift = numbers(6, seed=1), numbers(6, seed=2)
+    arrays = {name: dnn.Memory.from_array(array) for name, array in (("scale", scale), ("shift", shift))}
+    emulate_plan(pd.plan, {"src": dnn.Memory.from_numpy(x, desc.src), "dst": dst, **arrays})
+    np.testing.assert_allclose(dst.numpy(), normalized(x, moments(x, groups), groups, scale, shift), 2e-5, 2e-5)
+
+
+def test_arrays(isa: str) -> None:
+    """Threads, post-ops, in place."""
+    x, scale, shift, other = numbers(3, 8, 30), numbers(8, seed=1), numbers(8, seed=2), numbers(3, 8, 30, seed=3)
+    chain = [dnn.PostOp(lambda x, other: x + other, other=other), dnn.Eltwise("relu")]
+    engines = [dnn.Engine(isa=isa, threads=n) for n in (1, 2, 3)]
+    for groups in (None, 2):
+
+        def run(engine: dnn.Engine, out: Any = None, groups: int | None = groups) -> Any:
+            if groups is None:
+                return dnn.ops.batch_norm(x, scale, shift, post_ops=chain, out=out, engine=engine)
+            return dnn.ops.group_norm(x, groups, scale, shift, post_ops=chain, out=out, engine=engine)
+
+        results = [run(engine) for engine in engines]
+        wanted = np.maximum(normalized(x, moments(x, groups), groups, scale, shift) + other, 0)
+        np.testing.assert_allclose(results[0], wanted, 2e-5, 2e-5)
+        assert np.array_equal(results[0], results[1])
+        assert np.array_equal(results[0], results[2])
+    variance = np.abs(scale) + 1
+    found = dnn.ops.batch_norm(x, mean=shift, variance=variance, engine=engines[0])
+    np.testing.assert_allclose(found, (x - shift[:, None]) / np.sqrt(variance[:, None] + EPSILON), 1e-5, 1e-5)
+    copied = x.copy()
+    assert dnn.ops.batch_norm(copied, scale, shift, out=copied, engine=engines[0]) is copied
+    np.testing.assert_allclose(copied, normalized(x, moments(x, None), None, scale, shift), 2e-5, 2e-5)
+    assert dnn.ops.batch_norm(np.zeros((0, 4, 5), np.float32)).shape == (0, 4, 5)
+
+
+@pytest.mark.parametrize("tag", ["abc", "acb"])
+def test_large_means(isa: str, tag: str) -> None:
+    """Statistics of many elements with a large mean keep six digits."""
+    x = numbers(4, 3, 200_000, mean=1000.0)
+    desc = described(x.shape, tag, None, kept=True)
+    src = dnn.Memory.from_numpy(x, desc.src)
+    mean, variance, ones = (dnn.Memory(dnn.MemoryDesc((3,), dnn.f32, "a")) for _ in range(3))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+    dnn.Primitive(pd).execute(src=src, dst=src, mean=mean, variance=variance, scale=ones, shift=ones)
+    wanted = moments(x, None)
+    np.testing.assert_allclose(mean.numpy(), wanted[0].ravel(), 1e-6)
+    np.testing.assert_allclose(variance.numpy(), wanted[1].ravel(), 1e-6)
+
+
+def test_guard_pages(isa: str) -> None:
+    def check(tag: str, groups: int | None) -> None:
+        x, ones = numbers(2, 6, 5), np.ones(6, np.float32)
+        pd = dnn.primitive_desc(described((2, 6, 5), tag, groups), engine=dnn.Engine(isa=isa))
+        wanted = normalized(x, moments(x, groups), groups, ones, ones)
+        for at_end in (True, False):
+            run_guarded(dnn.Primitive(pd), {"src": x, "scale": ones, "shift": ones}, wanted, at_end, 1e-5)
+
+    for tag in ("abc", "acb"):
+        for groups in (None, 3):
+            assert not in_child(lambda tag=tag, groups=groups: check(tag, groups))  # type: ignore[misc]
+
+
+def test_bad_input() -> None:
+    desc, vector, pair = (dnn.MemoryDesc(d, dnn.f32, "abc"[: len(d)]) for d in ((2, 6, 3), (6,), (2, 3)))
+    for arguments, says in (
+        ({"dst": vector}, "dst has dims"),
+        ({"scale": pair}, r"scale has dims \(2, 3\), they must be \(6,\)"),
+        ({"mean": vector}, "lacks variance"),
+        ({"use_global_stats": True}, "needs mean and variance"),
+        ({"epsilon": float("inf")}, "epsilon must be a finite"),
+    ):
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            dnn.BatchNormForward(**{"prop_kind": INFERENCE, "src": desc, "dst": desc} | arguments)  # type: ignore[arg-type]
+    with pytest.raises(dnn.InvalidArguments, match="groups is 4, it must divide the 6 channels"):
+        dnn.GroupNormForward(INFERENCE, desc, desc, 4)
+    with pytest.raises(dnn.InvalidArguments, match="groups must be a whole number"):
+        dnn.GroupNormForward(INFERENCE, desc, desc, 0)
+    with pytest.raises(dnn.InvalidArguments, match=r"mean has dims \(6,\), they must be \(2, 3\)"):
+        dnn.GroupNormForward(INFERENCE, desc, desc, 3, mean=vector, variance=vector)
+
+
+def test_torch(isa: str) -> None:
+    torch = pytest.importorskip("torch")
+    x, scale, shift = numbers(4, 6, 50), numbers(6, seed=1), numbers(6, seed=2)
+    tensors = [torch.from_numpy(array) for array in (x, scale, shift)]
+    found = dnn.ops.group_norm(x, 3, scale, shift, engine=dnn.Engine(isa=isa))
+    np.testing.assert_allclose(found, torch.nn.functional.group_norm(tensors[0], 3, *tensors[1:]).numpy(), 1e-4, 1e-4)

@@ -1,0 +1,188 @@
+"""Deconvolutions: descriptions, results in every format, attributes, ranges of channels, threads, edges of buffers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.bench.deconv_problem import parse_deconv_problem
+from asmdnn.bench.problems import ConvProblem
+from tests.primitives.conv_case import MACHINE, layout
+from tests.primitives.guarded import in_child
+from tests.primitives.tensors import assert_within, holding, read
+from tests.primitives.test_conv_phases import SMALL_L2_BYTES
+from tests.primitives.test_guard_pages import run_guarded
+from tests.support.plans import emulate_plan
+
+# What takes it without its ISA level, the problem, and the layouts of src, dst and weights.
+LINES = """
+direct               mb2ic16ih5iw6oc24kh2kw2sh2sw2            any  any  any
+direct               mb1ic8ih4oc19kh4sh2ph1                   any  nhwc any
+direct               mb1ic12ih5oc9oh10kh3sh2ph1               nhwc any  any
+direct               mb2ic3iw9oc5kw5sw4pw2dw2                 any  any  any
+direct               mb1ic7id2ih3iw4oc9kd3kh2kw3sd2sh1sw2     any  any  any
+direct               g2mb1ic16ih4oc16kh3sh3                   any  any  any
+direct               g6mb2ic6ih4oc12kh4sh2ph1                 nhwc nhwc any
+direct               mb1ic8ih3oc8kh1sh3                       any  any  any
+direct               mb1ic8ih4iw5oc8kh2kw3sh1sw2dh1dw1        any  any  any
+reorder+direct       mb1ic20ih4oc18kh3sh2ph1                  nchw nchw any
+pack+direct          mb1ic16ih4oc16kh4sh2ph1                  nhwc nhwc oihw
+pack+reorder+direct  mb1ic20ih4oc16kh2sh2                     nchw nchw iohw
+""".strip()
+CASES = [line.split() for line in LINES.splitlines()]
+Arrays = dict[str, Any]
+
+
+def described(problem: ConvProblem, src: str, dst: str, weights: str, bias: bool = True) -> dnn.DeconvolutionForward:
+    return dnn.DeconvolutionForward(
+        src=layout(problem.src_dims, src),
+        weights=layout(problem.weights_dims, weights),
+        dst=layout(problem.dst_dims, dst),
+        bias=dnn.MemoryDesc((problem.oc,), dnn.f32, "a") if bias else None,
+        strides=problem.strides,
+        dilations=problem.dilations,
+        padding_l=problem.padding_l,
+        padding_r=problem.padding_r,
+    )
+
+
+def proved(desc: dnn.DeconvolutionForward, isa: str, attr: dnn.Attr | None = None, **engine: Any) -> dnn.PrimitiveDesc:
+    pd = dnn.primitive_desc(desc, attr or dnn.Attr(), dnn.Engine(isa=isa, machine=MACHINE, **{"threads": 1, **engine}))
+    pd.plan.check()
+    return pd
+
+
+def data_of(problem: ConvProblem) -> Arrays:
+    random = np.random.default_rng(3)
+    dims = {"src": problem.src_dims, "weights": problem.weights_dims, "bias": (problem.oc,)}
+    return {name: random.integers(-9, 9, size, endpoint=True).astype(np.float32) for name, size in dims.items()}
+
+
+def answer(problem: ConvProblem, data: Arrays) -> Any:
+    """The sum over all input pixels and kernel positions, one product at a time."""
+    p, g = problem, problem.groups
+    src = data["src"].reshape(p.mb, g, p.ic // g, *p.src_dims[2:])
+    weights = data["weights"].reshape(g, p.oc // g, p.ic // g, *(axis.k for axis in p.axes))
+    dst = np.zeros((p.mb, g, p.oc // g, *p.dst_dims[2:])) + data["bias"].reshape(g, -1, *[1] * len(p.axes))
+    for pixel in np.ndindex(*p.src_dims[2:]):
+        for tap in np.ndindex(*weights.shape[3:]):
+            at = tuple(i * a.s + t * (a.d + 1) - a.p for i, t, a in zip(pixel, tap, p.axes, strict=True))
+            if all(0 <= y < axis.o for y, axis in zip(at, p.axes, strict=True)):
+                dst[(..., *at)] += np.einsum("ngc,goc->ngo", src[(..., *pixel)], weights[(..., *tap)])
+    return dst.reshape(p.dst_dims)
+
+
+def run(pd: dnn.PrimitiveDesc, arrays: Arrays) -> Any:
+    memories = {name: holding(desc, arrays.get(name)) for name, desc in pd.plan.tensors.items()}
+    dnn.Primitive(pd).execute(**memories)
+    return read(memories["dst"])
+
+
+@pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES)
+def test_results(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
+    problem = parse_deconv_problem(text)
+    pd = proved(described(problem, src, dst, weights), isa)
+    assert pd.implementation == f"{name}:{isa}"
+    data = data_of(problem)
+    assert np.array_equal(run(pd, data), answer(problem, data))
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES[::3])
+def test_results_emulated(name: str, text: str, src: str, dst: str, weights: str) -> None:
+    problem = parse_deconv_problem(text)
+    pd = proved(described(problem, src, dst, weights), "avx512_core")
+    data = data_of(problem)
+    memories = {name: holding(desc, data.get(name)) for name, desc in pd.plan.tensors.items()}
+    emulate_plan(pd.plan, memories)
+    assert np.array_equal(read(memories["dst"]), answer(problem, data))
+
+
+@pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES[:5])
+def test_guard_pages(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
+    problem = parse_deconv_problem(text)
+    primitive, data = dnn.Primitive(proved(described(problem, src, dst, weights), isa)), data_of(problem)
+    for at_end in (True, False):
+        failure = in_child(lambda at_end=at_end: run_guarded(primitive, data, answer(problem, data), at_end))
+        assert not failure, f"{'end' if at_end else 'start'} of the buffers: {failure}"
+
+
+@pytest.mark.parametrize("formats", [("any", "any"), ("nhwc", "nhwc"), ("nchw", "nchw")])
+@pytest.mark.parametrize("text", ["mb2ic9ih4iw5oc11kh3kw4sh2sw2ph1pw1", "g2mb1ic8ih4oc12kh2sh2"])
+def test_attributes(isa: str, text: str, formats: tuple[str, str]) -> None:
+    """Operands of every broadcast are read where each part's pixels lie in dst; a sum reads what dst held."""
+    problem = parse_deconv_problem(text)
+    dims, random = problem.dst_dims, np.random.default_rng(5)
+    shapes = [dims, (1, dims[1], 1, 1), (dims[0], 1, *dims[2:]), (1, 1, 1, dims[3]), (1, 1, 1, 1)]
+    tensors = [dnn.MemoryDesc(shape, dnn.f32, "abcd") for shape in shapes]
+    words = ("add", "mul", "max", "add", "mul")
+    mask = 3 if problem.groups > 1 else 1
+    ops = [dnn.Sum(0.5), *(dnn.Binary(word, tensor) for word, tensor in zip(words, tensors, strict=True))]
+    pd = proved(described(problem, *formats, "any"), isa, dnn.Attr(ops, scales={"weights": mask}))
+    arrays = data_of(problem) | {f"binary_{i}": random.random(shape, np.float32) for i, shape in enumerate(shapes, 1)}
+    arrays |= {"weights_scales": random.random(problem.oc, np.float32), "dst": random.random(dims, np.float32)}
+    unbiased = answer(problem, {**arrays, "bias": np.zeros(problem.oc)})
+    x = unbiased * arrays["weights_scales"].reshape(-1, 1, 1) + arrays["bias"].reshape(-1, 1, 1) + 0.5 * arrays["dst"]
+    x = np.maximum((x + arrays["binary_1"]) * arrays["binary_2"], arrays["binary_3"]) + arrays["binary_4"]
+    assert_within(run(pd, arrays), x * arrays["binary_5"], 1e-3)
+
+
+def test_ranges_of_channels_and_threads(isa: str) -> None:
+    problem = parse_deconv_problem("mb3ic64ih6oc40kh4sh2ph1")
+    desc, data, results = described(problem, "any", "any", "any"), data_of(problem), set()
+    for threads in (1, 2, 5):
+        pd = proved(desc, isa, l2_bytes=SMALL_L2_BYTES, threads=threads)
+        assert sum(phase.continues for phase in pd.plan.phases) >= 1
+        results.add(run(pd, data).tobytes())
+    assert results == {np.float32(answer(problem, data)).tobytes()}
+
+
+def test_many_images_are_rounds() -> None:
+    pd = dnn.primitive_desc(
+        described(parse_deconv_problem("mb5001ic8ih4oc8kh2sh2"), "any", "any", "any"), engine=dnn.Engine(isa="avx2")
+    )
+    pd.plan.check()
+    assert sum(len(phase.records) for phase in pd.plan.phases) < 30_000
+
+
+def test_nothing_reaches_some_pixels(isa: str) -> None:
+    """A stride beyond the kernel leaves pixels that get the bias, through the post-ops."""
+    problem = parse_deconv_problem("mb1ic4ih3oc5oh9kh1sh3")
+    data = data_of(problem)
+    pd = proved(described(problem, "any", "any", "any"), isa, dnn.Attr([dnn.Eltwise("relu")]))
+    result = run(pd, data)
+    assert np.array_equal(result, np.maximum(answer(problem, data), 0))
+    assert np.array_equal(result[0, :, 1, 1], np.maximum(data["bias"], 0))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"dst": (1, 4, 9, 10)}, "dst's height is 9, src, weights, strides and padding make it 10"),
+        ({"padding_r": (-2, 0)}, "padding_r of -2 is too small, it must be larger than -stride, -2"),
+        ({"padding_l": (11, 0)}, "padding of 11 and 0 leaves nothing of dst's height"),
+        ({"weights": (3, 4, 8, 2, 2)}, "weights has 24 input channels in 3 groups, src has 8"),
+        ({"weights": (4, 8, 2)}, "weights must have 4 or 5 dims, not 3"),
+        ({"strides": (0, 1)}, "strides must be two integers from 1"),
+    ],
+)
+def test_what_does_not_fit(changed: dict[str, tuple[int, ...]], message: str) -> None:
+    dims = {"src": (1, 8, 5, 5), "weights": (4, 8, 2, 2), "dst": (1, 4, 10, 10)}
+    tensors = {name: dnn.MemoryDesc(changed.get(name, size), dnn.f32, "any") for name, size in dims.items()}
+    window = {"strides": (2, 2), **{name: value for name, value in changed.items() if name not in dims}}
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        dnn.DeconvolutionForward(**tensors, **window)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ic3ih4oc4oh12kh2sh2ph0", "oh12 does not fit ih4 kh2 sh2 ph0 dh0: 4 outputs would be behind the last window"),
+        ("ic3ih4oc4kh2ph9", "ph9 leaves nothing of the 5 outputs"),
+        ("g2ic3ih4oc4kh2", "'ic' is 3, it must be a multiple of g2"),
+    ],
+)
+def test_problems_that_are_none(text: str, message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        parse_deconv_problem(text)

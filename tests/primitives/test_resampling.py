@@ -1,0 +1,183 @@
+"""Resampling of all algorithms, coordinates and layouts, against sparse matrices; types; torch; bad input."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.primitives.resampling.description import Coordinates, ResamplingAlgorithm
+from tests.primitives.guarded import in_child
+from tests.primitives.test_guard_pages import run_guarded
+from tests.support.plans import emulate_plan
+
+COORDINATES: tuple[Coordinates, ...] = ("half_pixel", "align_corners", "asymmetric")
+SIZES: tuple[Any, ...] = (
+    ((5, 7), (10, 14)),
+    ((5, 7), (13, 9)),
+    ((4, 9), (2, 3)),
+    ((6,), (18,)),
+    ((3, 4, 5), (6, 8, 5)),
+)
+TAGS = ("ab{}", "a{}b", "aB{}8b", "aB{}16b")
+
+
+def numbers(*dims: int) -> Any:
+    return np.random.default_rng(0).uniform(-1, 1, dims).astype(np.float32)
+
+
+def tagged(tag: str, axes: int) -> str:
+    return tag.format("cde"[:axes])
+
+
+def place(o: int, factor: float, size: int, made: int, coordinates: str) -> float:
+    if coordinates == "align_corners":
+        return o * (size - 1) / (made - 1) if made > 1 else 0.0
+    return (o + 0.5) / factor - 0.5 if coordinates == "half_pixel" else o / factor
+
+
+def matrix(alg: str, size: int, made: int, coordinates: str) -> Any:
+    """[made, size]: written from the formulas of ONNX's Resize."""
+    found = np.zeros((made, size))
+    for o in range(made):
+        if size == made:
+            found[o, o] = 1
+            continue
+        x = place(o, made / size, size, made, coordinates)
+        if alg == "nearest":
+            found[o, min(max(int(np.floor(x + 0.5)), 0), size - 1)] = 1
+            continue
+        first = int(np.floor(x))
+        for i in range(first - 1, first + 3):
+            d, a = abs(x - i), -0.75
+            if alg == "linear":
+                w = max(0.0, 1 - d)
+            else:
+                w = (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a
+            found[o, min(max(i, 0), size - 1)] += w
+    return found
+
+
+def expected(alg: str, x: Any, sizes: Any, coordinates: str) -> Any:
+    y = x.astype(np.float64)
+    for axis, made in enumerate(sizes):
+        along = matrix(alg, x.shape[2 + axis], made, coordinates)
+        y = np.moveaxis(np.tensordot(along, y, (1, 2 + axis)), 0, 2 + axis)
+    return y
+
+
+def described(alg: ResamplingAlgorithm, dims: Any, sizes: Any, tag: str, coordinates: Coordinates) -> Any:
+    src, dst = (dnn.MemoryDesc(n, dnn.f32, tagged(tag, len(sizes))) for n in (dims, (*dims[:2], *sizes)))
+    return dnn.ResamplingForward(alg, src, dst, (), coordinates)
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("alg", ["nearest", "linear", "cubic"])
+def test_layouts(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
+    for inner, outer in SIZES if alg != "cubic" else SIZES[:-1]:
+        for coordinates in COORDINATES:
+            x = numbers(2, 19, *inner)
+            desc = described(alg, x.shape, outer, tag, coordinates)
+            pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+            pd.plan.check()
+            assert pd.implementation == ("reorder+" if tag == TAGS[0] else "") + f"resample:{isa}"
+            dst = dnn.Memory(desc.dst)
+            dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
+            assert np.abs(dst.numpy() - expected(alg, x, outer, coordinates)).max() <= 40 * 2.0**-24
+            assert dst.padding_is_zero()
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize("tag", TAGS[1:])
+def test_emulated(tag: str) -> None:
+    x = numbers(1, 19, 3, 5)
+    desc = described("linear", x.shape, (6, 10), tag, "half_pixel")
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1))
+    pd.plan.check()
+    dst = dnn.Memory(desc.dst)
+    emulate_plan(pd.plan, {"src": dnn.Memory.from_numpy(x, desc.src), "dst": dst})
+    assert np.abs(dst.numpy() - expected("linear", x, (6, 10), "half_pixel")).max() <= 40 * 2.0**-24
+
+
+def test_neighbours_share_what_they_are_made_of() -> None:
+    """Pairs of a doubled row, with its ends; and large results past the caches."""
+    engine = dnn.Engine(isa="avx2", threads=1, machine="zen3")
+    plan = dnn.primitive_desc(described("linear", (1, 64, 8, 8), (16, 16), TAGS[1], "half_pixel"), engine=engine).plan
+    assert {spec.together for spec in plan.specs} == {2, 3}  # type: ignore[attr-defined]
+    large = described("nearest", (4, 64, 112, 112), (224, 224), TAGS[2], "half_pixel")
+    assert all(spec.streaming for spec in dnn.primitive_desc(large, engine=engine).plan.specs)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("dtype", [dnn.s8, dnn.u8, dnn.f16], ids=str)
+def test_types(isa: str, dtype: dnn.DataType) -> None:
+    x = np.random.default_rng(1).integers(0, 100, (1, 3, 4, 4)).astype(dtype.numpy)
+    src, dst = (dnn.MemoryDesc((1, 3, n, n), dtype, "acdb") for n in (4, 8))
+    result = dnn.Memory(dst)
+    pd = dnn.primitive_desc(dnn.ResamplingForward("nearest", src, dst), engine=dnn.Engine(isa=isa))
+    dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=result)
+    assert np.array_equal(result.numpy(), x.repeat(2, 2).repeat(2, 3))
+
+
+def test_arrays(isa: str) -> None:
+    x = numbers(2, 3, 4, 6)
+    found = [dnn.ops.resize(x, factor=2, engine=dnn.Engine(isa=isa, threads=n)) for n in (1, 2, 3)]
+    assert all(np.array_equal(y, x.repeat(2, 2).repeat(2, 3)) for y in found)
+    assert dnn.ops.resize(x, (3, 3), mode="linear").shape == (2, 3, 3, 3)
+    assert dnn.ops.resize(x, factor=(1.5, 0.5), mode="cubic").shape == (2, 3, 6, 3)
+    assert dnn.ops.resize(x[:0], 5).shape == (0, 3, 5, 5)
+
+
+def test_torch(isa: str) -> None:
+    torch = pytest.importorskip("torch")
+    x, engine = numbers(2, 3, 7, 9), dnn.Engine(isa=isa)
+    resize = torch.nn.functional.interpolate
+    for size in ((14, 18), (10, 5)):
+        wanted = resize(torch.from_numpy(x), size, mode="nearest").numpy()
+        assert np.array_equal(
+            dnn.ops.resize(x, size, coordinates="asymmetric", rounding="floor", engine=engine), wanted
+        )
+        for ours, theirs in (("linear", "bilinear"), ("cubic", "bicubic")):
+            for corners in (False, True):
+                wanted = resize(torch.from_numpy(x), size, mode=theirs, align_corners=corners).numpy()
+                coordinates = "align_corners" if corners else "half_pixel"
+                found = dnn.ops.resize(x, size, mode=ours, coordinates=coordinates, engine=engine)  # type: ignore[arg-type]
+                np.testing.assert_allclose(found, wanted, 1e-4, 1e-4)
+
+
+def test_guard_pages(isa: str) -> None:
+    def run() -> None:
+        x = numbers(2, 5, 3, 5)
+        for tag in TAGS:
+            for alg in ("nearest", "linear", "cubic"):
+                desc = described(alg, x.shape, (6, 8), tag, "half_pixel")  # type: ignore[arg-type]
+                primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)))
+                wanted = expected(alg, x, (6, 8), "half_pixel")
+                for at_end in (True, False):
+                    run_guarded(primitive, {"src": x}, wanted, at_end, 1e-5)
+
+    assert not in_child(run)
+
+
+def test_bad_input() -> None:
+    src, dst = dnn.MemoryDesc((1, 2, 4, 4), dnn.f32, "abcd"), dnn.MemoryDesc((1, 2, 8, 8), dnn.f32, "abcd")
+    for arguments, says in (
+        (("area", src, dst), "must be one of nearest, linear, cubic"),
+        (("linear", src, dst, (), "pixel"), "must be one of half_pixel"),
+        (("linear", src, dst, (), "half_pixel", "up"), "must be one of round_prefer_floor"),
+        (("linear", src, None), "dst must be a MemoryDesc"),
+        (("linear", src, dnn.MemoryDesc((1, 3, 8, 8), dnn.f32, "abcd")), "images and channels must be src's"),
+        (("linear", dnn.MemoryDesc((1, 2, 0, 4), dnn.f32, "abcd"), dst), "it has no elements"),
+        (("linear", src, dst, (2.0,)), "factors must be 2 numbers"),
+        (("linear", src, dst, (2.0, 0.0)), "factors must be above 0"),
+    ):
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            dnn.ResamplingForward(*arguments)  # type: ignore[arg-type]
+    volume = dnn.MemoryDesc((1, 2, 3, 3, 3), dnn.f32, "abcde")
+    with pytest.raises(dnn.InvalidArguments, match="one or two spatial axes"):
+        dnn.ResamplingForward("cubic", volume, volume)
+    x = numbers(1, 2, 4, 4)
+    for more, says in (({}, "exactly one"), ({"factor": (1, 2, 3)}, "factor must be"), ({"size": 0}, "size must be")):
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            dnn.ops.resize(x, **more)  # type: ignore[arg-type]
+    with pytest.raises(dnn.Unimplemented, match="post-ops"):
+        dnn.primitive_desc(dnn.ResamplingForward("linear", src, dst), dnn.Attr([dnn.Eltwise("relu")]))

@@ -1,0 +1,153 @@
+"""`asmdnn.ops.conv1d` to `conv3d` with groups, and their adjoints `conv_transpose1d` to 3d."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn import ops
+
+CONV = {1: ops.conv1d, 2: ops.conv2d, 3: ops.conv3d}
+TRANSPOSE = {1: ops.conv_transpose1d, 2: ops.conv_transpose2d, 3: ops.conv_transpose3d}
+SIZES = {1: (11,), 2: (9, 8), 3: (4, 6, 5)}
+WINDOWS: list[dict[str, Any]] = [
+    {},
+    {"stride": 2, "padding": 1},
+    {"dilation": 2, "padding": 3, "groups": 2},
+    {"stride": 3, "dilation": 2, "padding": 2, "groups": 4},
+]
+
+
+def integers(seed: int, *dims: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+    return np.random.default_rng(seed).integers(-4, 4, dims, endpoint=True).astype(np.float32)
+
+
+def pairs(x: Any, kernel: tuple[int, ...], window: dict[str, Any], sizes: tuple[int, ...]) -> Any:
+    """(position, places of the side with strides, places of the other one) of every tap, within padded arrays."""
+    stride, dilation = window.get("stride", 1), window.get("dilation", 1)
+    for tap in product(*map(range, kernel)):
+        yield (
+            tap,
+            tuple(
+                slice(t * dilation, t * dilation + (n - 1) * stride + 1, stride)
+                for t, n in zip(tap, sizes, strict=True)
+            ),
+        )
+
+
+def convolved(x: Any, w: Any, window: dict[str, Any]) -> Any:
+    """From the definition, in float64, a product for every tap."""
+    g, pad, axes = window.get("groups", 1), window.get("padding", 0), x.ndim - 2
+    padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), *[(pad, pad)] * axes))
+    extents = [(k - 1) * window.get("dilation", 1) + 1 for k in w.shape[2:]]
+    sizes = tuple((n - e) // window.get("stride", 1) + 1 for n, e in zip(padded.shape[2:], extents, strict=True))
+    total = np.zeros((len(x), g, len(w) // g, *sizes))
+    of_groups = padded.reshape(len(x), g, -1, *padded.shape[2:])
+    filters = w.reshape(g, -1, *w.shape[1:])
+    for tap, place in pairs(x, w.shape[2:], window, sizes):
+        total += np.einsum("ngc...,goc->ngo...", of_groups[(..., *place)], filters[(..., *tap)])
+    return total.reshape(len(x), -1, *sizes)
+
+
+def spread(x: Any, w: Any, window: dict[str, Any], more: int = 0) -> Any:
+    """The adjoint from the definition: every pixel adds a window."""
+    g, pad, axes = window.get("groups", 1), window.get("padding", 0), x.ndim - 2
+    sizes = [
+        (n - 1) * window.get("stride", 1) + (k - 1) * window.get("dilation", 1) + 1
+        for n, k in zip(x.shape[2:], w.shape[2:], strict=True)
+    ]
+    total = np.zeros((len(x), g, w.shape[1], *(n + more for n in sizes)))
+    of_groups = x.reshape(len(x), g, -1, *x.shape[2:]).astype(np.float64)
+    filters = w.reshape(g, -1, *w.shape[1:])
+    for tap, place in pairs(x, w.shape[2:], window, x.shape[2:]):
+        total[(..., *place)] += np.einsum("ngc...,gco->ngo...", of_groups, filters[(..., *tap)])
+    cut = tuple(slice(pad, n + more - pad) for n in sizes)
+    assert axes == len(cut)
+    return total[(..., *cut)].reshape(len(x), -1, *(c.stop - c.start for c in cut))
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_convolutions(isa: str, axes: int, window: dict[str, Any]) -> None:
+    g = window.get("groups", 1)
+    x, w, b = integers(1, 2, 8, *SIZES[axes]), integers(2, 12, 8 // g, *[3, 2, 3][:axes]), integers(3, 12)
+    with dnn.max_cpu_isa(isa):
+        result = CONV[axes](x, w, b, **window)
+        packed = ops.pack_conv_weights(w, x.shape, **window)
+        again = CONV[axes](x, packed, b, **window)
+    wanted = convolved(x, w, window) + b.reshape(-1, *[1] * axes)
+    assert np.array_equal(result, wanted)
+    assert np.array_equal(again, wanted)
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_transposed(isa: str, axes: int, window: dict[str, Any]) -> None:
+    g, more = window.get("groups", 1), window.get("stride", 1) - 1
+    x, w, b = integers(1, 2, 8, *SIZES[axes]), integers(2, 8, 12 // g, *[3, 2, 4][:axes]), integers(3, 12)
+    with dnn.max_cpu_isa(isa):
+        result = TRANSPOSE[axes](x, w, b, **window, output_padding=more)
+        again = TRANSPOSE[axes](x, ops.pack_conv_transpose_weights(w, **window), b, **window)
+        turned = TRANSPOSE[axes](x, np.asfortranarray(w), b, **window)
+    assert np.array_equal(result, spread(x, w, window, more) + b.reshape(-1, *[1] * axes))
+    assert np.array_equal(again, spread(x, w, window) + b.reshape(-1, *[1] * axes))
+    assert np.array_equal(again, turned)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_one_is_the_adjoint_of_the_other(isa: str, axes: int) -> None:
+    """<conv(x), y> = <x, conv_transpose(y)> for the same weights."""
+    window = {"stride": 2, "padding": 1, "groups": 2}
+    x, w = integers(1, 1, 8, *[n | 1 for n in SIZES[axes]]), integers(2, 6, 4, *[3] * axes)
+    with dnn.max_cpu_isa(isa):
+        forward = CONV[axes](x, w, **window)
+        y = integers(3, *forward.shape)
+        back = TRANSPOSE[axes](y, w, **window)
+    assert np.vdot(forward.astype(np.float64), y) == np.vdot(x.astype(np.float64), back)
+
+
+def test_against_torch() -> None:
+    torch = pytest.importorskip("torch")
+    x, w = integers(1, 2, 8, 7, 9), integers(2, 8, 3, 4, 3)
+    window = {"stride": (2, 3), "padding": (1, 0), "output_padding": (1, 2), "groups": 4, "dilation": 1}
+    wanted = torch.nn.functional.conv_transpose2d(torch.from_numpy(x), torch.from_numpy(w), **window).numpy()
+    assert np.array_equal(ops.conv_transpose2d(x, w, **window), wanted)
+
+
+def test_paddings_before_and_behind() -> None:
+    x, w = integers(1, 1, 4, 9), integers(2, 5, 4, 3)
+    assert np.array_equal(ops.conv1d(x, w, padding=(3, 1)), ops.conv1d(np.pad(x, ((0, 0), (0, 0), (3, 1))), w))
+    x, w = integers(1, 1, 4, 3, 4, 5), integers(2, 5, 4, 2, 2, 2)
+    wide = np.pad(x, ((0, 0), (0, 0), (0, 3), (1, 4), (2, 5)))
+    assert np.array_equal(ops.conv3d(x, w, padding=(0, 1, 2, 3, 4, 5)), ops.conv3d(wide, w))
+
+
+X, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ops.conv2d(X, W, groups=3), "the first must be a multiple of groups, 3"),
+        (lambda: ops.conv2d(X, W), "weights has 4 input channels, src has 8"),
+        (lambda: ops.conv2d(X, W, groups=4), "weights has 16 input channels in 4 groups, src has 8"),
+        (lambda: ops.conv2d(X, W, groups=0), "groups must be an integer of at least 1, not 0"),
+        (lambda: ops.conv2d(X, W, groups=2.0), "groups must be an integer"),  # type: ignore[arg-type]
+        (lambda: ops.conv2d(X, ops.pack_conv_weights(W, groups=2)), "groups is 1, w was packed for 2"),
+        (lambda: ops.conv1d(X, W), "x has 4 dims, 3 are needed"),
+        (lambda: ops.conv3d(X[0], W[0]), "x has 3 dims, 5 are needed"),
+        (lambda: ops.conv1d(X[0], W[0], padding=(1, 2, 3)), "padding must be one or two integers"),
+        (lambda: ops.conv2d(X, W, groups=2, stride=(1, 1, 1)), "stride must be one or two integers"),
+        (lambda: ops.conv_transpose2d(X, W, stride=2, output_padding=2), "padding_r of -2 is too small"),
+        (lambda: ops.conv_transpose2d(X, W, output_padding=-1), "output_padding must be .* at least 0"),
+        (lambda: ops.conv_transpose2d(X, W, padding=9), "padding leaves nothing"),
+        (lambda: ops.conv_transpose2d(X, W[:4]), "weights has 4 input channels, src has 8"),
+        (lambda: ops.pack_conv_weights(W[0, 0]), "w has dims"),
+        (lambda: ops.pack_conv_weights(W, image=(1, 8, 6), groups=2), "image must be four dims"),
+    ],
+)
+def test_what_does_not_fit(call: Any, message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        call()
