@@ -59,6 +59,7 @@ MAY_IMPORT = {
         "types",
         "environment",
         "memory",
+        "network",
         "isa",
         "jit",
         "generators",
@@ -110,7 +111,7 @@ PURE = {
     "zlib",
 }
 DEPENDENCIES = {"numpy", "_cffi_backend", "cffi"}
-OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL", "iced_x86", "torch"}  # only inside functions
+OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL", "iced_x86", "onnxruntime", "torch"}  # only inside functions
 
 
 class Import:

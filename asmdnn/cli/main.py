@@ -18,6 +18,7 @@ COMMANDS = {
     "setup": "get PeachPy, and OpenMP where the system has none; no root needed",
     "doctor": "is everything there, and how to get what is not",
     "cache": "list, prune or clear the kernels on disk",
+    "run": "a network from an ONNX file: its answer, its primitives, its time",
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
     "pack": "kernels and plans in one file, for processes without PeachPy",
     "dump": "kernels as bytes, assembly, ELF objects and C headers",

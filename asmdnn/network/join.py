@@ -19,34 +19,34 @@ ALONE_CYCLES = 1_800  # a step below this costs one thread less than a barrier c
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """The plan; for each step the numbers of its phases; which buffers are values, and which weights."""
+    """The plan; for each step what stands for its arguments; which tensors are weights."""
 
     plan: Plan
-    ranges: tuple[range, ...]
+    arguments: tuple[Mapping[str, View], ...]
     weights: tuple[str, ...]
 
 
 def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:
     """One plan of all steps; outputs: the caller's names of results, and the values behind them."""
     renamed = deliver(steps, outputs)
-    phases, ranges = list[Phase](), list[range]()
+    phases, arguments = list[Phase](), list[Mapping[str, View]]()
     constants, scratch = Constants(), dict[str, int]()
     per_part: list[str] = []
     for number, step in enumerate(steps.steps):
         plan = step.pd.plan
         places = {argument: known(steps.located(name), renamed) for argument, name in step.buffers.items()}
+        arguments.append(dict(places))
         for name in plan.scratch_bytes:
             own = f"{name} of step {number}"
             places[name], scratch[own] = View(own), plan.scratch_bytes[name]
             per_part += [own] * (name in plan.per_part)
         places |= {name: View(constants.name(array)) for name, array in plan.constants.items()}
-        ranges.append(range(len(phases), len(phases) + len(plan.phases)))
         phases += [phase.on(places) for phase in alone_if_small(plan.phases)]
     tensors = tensors_of(steps, outputs)
     scratch |= {name: size for name, size in steps.sizes.items() if name not in renamed and name not in steps.parts}
     joined = of_one_width(phases or [nothing(1)])
     plan = Plan("network", joined, tensors, constants.arrays, scratch, tuple(outputs), per_part=tuple(per_part))
-    return Joined(plan, tuple(ranges), tuple(steps.weights))
+    return Joined(plan, tuple(arguments), tuple(steps.weights))
 
 
 def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:

@@ -13,8 +13,10 @@ from asmdnn.network.graph import NOTHING, Array, Model
 from asmdnn.network.onnx.reader import read_model
 from asmdnn.network.operators.definition import Value, listed
 from asmdnn.network.operators.table import operator_of
-from asmdnn.network.report import explanation
+from asmdnn.network.report import explanation, profile
 from asmdnn.network.segments import Segment, fused, result_name, segments_of
+from asmdnn.network.stepwise import Stepwise
+from asmdnn.network.verification import Difference, differences
 from asmdnn.planning.host import require_executable
 from asmdnn.primitives.engine import Engine, engine_or_default
 
@@ -73,8 +75,7 @@ class Network:
 
         For networks that are native throughout.  Bind once per thread that calls it.  Raises InvalidArguments.
         """
-        if len(self.segments) != 1 or not isinstance(self.segments[0], Compiled):
-            raise InvalidArguments("only a network without nodes in numpy can be bound, use run()")
+        segment = self._only_native("bound")
         wanted = {**self.inputs, **self.outputs}
         if arrays.keys() != wanted.keys():
             raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}")
@@ -84,7 +85,7 @@ class Network:
         addresses = {
             result_name(values[name]) if name in values else name: array.ctypes.data for name, array in arrays.items()
         }
-        return self._runner(0, self.segments[0]).bind(addresses, arrays)
+        return self._runner(0, segment).bind(addresses, arrays)
 
     def check(self) -> None:
         """Prove, without running anything, that no step leaves its buffers, that everything that is read has been
@@ -96,6 +97,25 @@ class Network:
     def explain(self) -> str:
         """Which operators became which primitives and kernels, with layouts, reorders, and memory."""
         return explanation(self.graph, self.segments, self.refused)
+
+    def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
+        """A line for each primitive of a native network: its least time of `repeats` runs, in microseconds, and its
+        share.  Each is a call of its own here, so that the sum is a little more than what run() takes."""
+        run = Stepwise(self._only_native("profiled"), self.engine, self._checked(feeds))
+        return profile(run.segment.steps, run.times(repeats))
+
+    def verify(self, feeds: Mapping[str, Any]) -> list[Difference]:
+        """Compare every primitive of a native network with its operators in double precision, on the operands that it
+        got.  Returns the differences in order; those that do not `fit` their bound name what is wrong."""
+        values = self._checked(feeds)
+        return differences(self.graph, Stepwise(self._only_native("verified"), self.engine, values), values)
+
+    def _only_native(self, what: str) -> Compiled:
+        """The segment of a network that has no other."""
+        if len(self.segments) != 1 or not isinstance(self.segments[0], Compiled):
+            raise InvalidArguments(f"only a network without nodes in numpy can be {what}, use run()")
+        require_executable(self.engine.isa)
+        return self.segments[0]
 
     def _runner(self, number: int, segment: Compiled) -> Runner:
         if number not in self._runners:

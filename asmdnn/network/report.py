@@ -47,3 +47,14 @@ def step_line(number: int, step: Step) -> str:
     dst = plan.tensors[plan.outputs[0]]
     dims = "x".join(map(str, dst.dims))
     return f"{number:5}  {step.label}: {plan.implementation} to {dims} {layout_of(dst)}, {plan.cycles} cycles"
+
+
+def profile(steps: Sequence[Step], times: Sequence[float]) -> str:
+    """A line for each step, slowest first, of its time in seconds."""
+    total = sum(times)
+    lines = [f"{total * 1e6:10.1f} us  all of {len(steps)} primitives"]
+    for number in sorted(range(len(steps)), key=lambda i: -times[i]):
+        step = steps[number]
+        share, name = times[number] / total, step.pd.implementation
+        lines.append(f"{times[number] * 1e6:10.1f} us {share:6.1%}  {number:4}  {step.label}: {name}")
+    return "\n".join(lines)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import AsmdnnError, InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.foreign import as_array
 from asmdnn.memory.tags import LETTERS
@@ -29,7 +29,9 @@ def concat(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, engine: Eng
     """Arrays of one type one behind the other along an axis, in a new array or in `out`.  Raises InvalidArguments."""
     try:
         memories = [memory_of(f"arrays[{k}]", array) for k, array in enumerate(arrays)]
-    except TypeError:
+    except AsmdnnError:
+        raise
+    except Exception:  # whatever the caller's object does
         memories = []
     if not memories:
         raise InvalidArguments(f"arrays must be a sequence of one array or more, not {shown(arrays)}")
@@ -74,7 +76,7 @@ def slice(
     memory = memory_of("x", x)
     desc = memory.desc
     words = {"starts": integers("starts", starts), "stops": integers("stops", stops)}
-    words["steps"] = integers("steps", steps) if len(steps) else (1,) * desc.ndims
+    words["steps"] = (1,) * desc.ndims if isinstance(steps, tuple) and not steps else integers("steps", steps)
     for name, numbers in words.items():
         if len(numbers) != desc.ndims:
             raise InvalidArguments(f"{name} must be one integer for each of {desc.ndims} dims, not {shown(numbers)}")
@@ -126,7 +128,9 @@ def expand(x: Any, dims: Sequence[int], *, engine: Engine | None = None) -> AnyA
     new = len(wanted) - desc.ndims
     own = (1,) * max(new, 0) + desc.dims
     if new < 0 or any(n not in (1, m) for n, m in zip(own, wanted, strict=True)):
-        raise InvalidArguments(f"dims is {wanted}, the dims of x, {desc.dims}, must be 1 or the same from the end on")
+        raise InvalidArguments(
+            f"dims is {shown(wanted)}, the dims of x, {desc.dims}, must be 1 or the same from the end on"
+        )
     strides = [s if n == m else 0 for s, n, m in zip((0,) * new + desc.strides, own, wanted, strict=True)]
     return copied(MemoryDesc(wanted, desc.dtype, strides=strides, offset0=desc.offset0), memory, engine)
 

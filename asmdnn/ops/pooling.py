@@ -11,6 +11,7 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.applied import Descs, apply
 from asmdnn.ops.arguments import Array, as_f32, integers
 from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.convolution.description import MAX_SIZE
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling, PoolingForward
 from asmdnn.types import PoolingAlgorithm, s32
@@ -64,7 +65,9 @@ def avg_pool(
     Arguments as those of max_pool; count_include_pad: padding counts as zeros.  Raises InvalidArguments.
     """
     sizes = Window(x, kernel, stride, padding, 1, ceil_mode)
-    alg: PoolingAlgorithm = "avg_include_padding" if count_include_pad else "avg_exclude_padding"
+    alg: PoolingAlgorithm = (
+        "avg_include_padding" if flag("count_include_pad", count_include_pad) else "avg_exclude_padding"
+    )
 
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
         return sizes.describe(alg, src, dst, indices)
@@ -108,8 +111,9 @@ class Window:
         self.kernel = each("kernel", kernel, axes, 1)
         self.stride = self.kernel if stride is None else each("stride", stride, axes, 1)
         self.padding, self.dilation = each("padding", padding, axes, 0), each("dilation", dilation, axes, 1)
-        self.key = (self.kernel, self.stride, self.padding, self.dilation, bool(ceil_mode))
-        self.result = (*self.x.shape[:2], *(self.size(axis, bool(ceil_mode)) for axis in range(axes)))
+        ceil_mode = flag("ceil_mode", ceil_mode)
+        self.key = (self.kernel, self.stride, self.padding, self.dilation, ceil_mode)
+        self.result = (*self.x.shape[:2], *(self.size(axis, ceil_mode) for axis in range(axes)))
 
     def size(self, axis: int, ceil_mode: bool) -> int:
         """Of the result along an axis."""
@@ -130,6 +134,13 @@ class Window:
         )  # fmt: skip
 
 
+def flag(name: str, value: Any) -> bool:
+    """True or False, and nothing that is taken for them."""
+    if not isinstance(value, bool):
+        raise InvalidArguments(f"{name} must be True or False, not {shown(value)}")
+    return value
+
+
 def image(x: Any) -> Array:
     array = as_f32("x", x)
     if not 3 <= array.ndim <= 5:
@@ -141,7 +152,7 @@ def each(name: str, value: Sizes, axes: int, least: int) -> tuple[int, ...]:
     """An integer for each axis."""
     numbers = integers(name, value)
     numbers = numbers * axes if len(numbers) == 1 else numbers
-    if len(numbers) != axes or min(numbers, default=0) < least:
+    if len(numbers) != axes or not all(least <= n <= MAX_SIZE for n in numbers):
         raise InvalidArguments(f"{name} must be an integer of at least {least}, or {axes} of them, not {shown(value)}")
     return numbers
 
@@ -169,7 +180,7 @@ def pool(
     engine: Engine | None,
 ) -> Any:
     """Compute; indices are written as s32, into memory that goes in as if it were an input."""
-    indices = np.empty(dims, np.int32) if return_indices else None
+    indices = np.empty(dims, np.int32) if flag("return_indices", return_indices) else None
 
     def described(descs: Descs, dst: MemoryDesc) -> Pooling:
         places = MemoryDesc(dims, s32, LETTERS[: len(dims)]) if return_indices else None

@@ -25,12 +25,12 @@ def weighted_sum(
     """
     try:
         given, factors = list(arrays), tuple(scales)
-    except TypeError:
+    except Exception:  # whatever the caller's objects do
         raise InvalidArguments(
             f"arrays and scales must be sequences, not {shown(arrays)} and {shown(scales)}"
         ) from None
-    if not given:
-        raise InvalidArguments("arrays must have one array or more")
+    if not given or any(array is None for array in given):
+        raise InvalidArguments(f"arrays must be one array or more, not {shown(arrays)}")
     inputs = {f"src{k}": (f"arrays[{k}]", array) for k, array in enumerate(given)}
     return apply(
         ("weighted_sum", factors),

@@ -237,6 +237,29 @@ class RecurrentTuning:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolingTuning:
+    """Of pooling: register blocks where channels are dense, and how much a record does."""
+
+    record_cycles: int = 20_000  # of whole planes or lines, so that threads get equal shares
+    few_vectors: int = 2  # of channels, where neighbouring results share columns: a line of 64 bytes with AVX2
+    most_vectors: int = 8  # where they do not: long stretches of every pixel; 4 are 4% slower from L3
+    walked_vectors: int = 4  # of a window in loops
+    indexed_vectors: int = 2  # with indices
+    most_pixels: int = 8  # that share columns
+    few_calls: int = 16  # fewer, and channels are shared out, too,
+    fewest_elements: int = 128  # so many at a time: whole lines, and their neighbours that a CPU fetches with them
+    overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
+
+
+@dataclass(frozen=True, slots=True)
+class ResamplingTuning:
+    """Of resampling."""
+
+    record_cycles: int = 4000  # planes whose rows take less share a record
+    streaming_share: int = 2  # of L3: a larger dst goes past the caches
+
+
+@dataclass(frozen=True, slots=True)
 class Tuning:
     """The numbers of a CPU class, by who uses them.  Raises InvalidArguments unless all are above zero."""
 
@@ -251,6 +274,8 @@ class Tuning:
     reduction: ReductionTuning = field(default_factory=ReductionTuning)
     attention: AttentionTuning = field(default_factory=AttentionTuning)
     recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
+    pooling: PoolingTuning = field(default_factory=PoolingTuning)
+    resampling: ResamplingTuning = field(default_factory=ResamplingTuning)
 
     def __post_init__(self) -> None:
         for name, number in self.numbers():

@@ -153,6 +153,20 @@ MOVES: list[Make] = [
     lambda g, x: g.apply("Gather", x, np.array(1), axis=1) * 2.0,
     lambda g, x: g.apply("Gather", x, np.array([1, 3, 5]), axis=2) + 1.0,
     lambda g, x: g.apply("Gather", x, np.array([-1])),
+    lambda g, x: g.apply(
+        "Resize",
+        stem(g, x),
+        None,
+        np.float32([1, 1, 2, 2]),
+        mode="nearest",
+        nearest_mode="floor",
+        coordinate_transformation_mode="asymmetric",
+    ),
+    lambda g, x: g.apply("Resize", stem(g, x), None, None, np.array([2, 16, 5, 17]), mode="linear"),
+    lambda g, x: g.apply(
+        "Resize", x, None, None, np.array([2, 3, 18, 4]), mode="linear", coordinate_transformation_mode="align_corners"
+    ),
+    lambda g, x: g.apply("Resize", x, None, np.float32([1, 1, 1.5, 0.6])),
 ]
 
 

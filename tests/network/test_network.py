@@ -253,3 +253,18 @@ def test_graphs_say_what_is_wrong() -> None:
     ):
         with pytest.raises(dnn.InvalidArguments):
             wrong()
+
+
+@pytest.mark.isa("avx2")
+def test_every_group_is_verified_and_timed() -> None:
+    net, feeds = residual(), {"x": random(1, 3, 16, 16)}
+    found = net.verify(feeds)
+    assert [difference.label.split()[0] for difference in found] == ["Conv", "Conv", "Gemm"]
+    assert all(difference.fits for difference in found), list(map(str, found))
+    assert max(difference.difference / difference.bound for difference in found) > 1e-4, "the bounds say something"
+    lines = net.profile(feeds, repeats=2).splitlines()
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    assert len(lines) == 1 + len(segment.steps)
+    with pytest.raises(dnn.InvalidArguments):
+        net.verify({})

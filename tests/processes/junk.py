@@ -134,6 +134,10 @@ def descriptions() -> dict[str, Call]:
         "strides": (1, 1), "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1),
         "prop_kind": dnn.PropKind.forward_inference, "algorithm": dnn.Algorithm.convolution_direct,
     }  # fmt: skip
+    pool: Arguments = {
+        "alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 3, 3), "kernel": (3, 3), "strides": (2, 2),
+        "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1), "indices": desc(1, 2, 3, 3, dtype=dnn.s32),
+    }  # fmt: skip
     eltwise: Arguments = {"alg": "relu", "alpha": 0.5, "beta": 0.0}
     ip = {"src": desc(2, 3), "weights": desc(4, 3), "dst": desc(2, 4), "bias": desc(4)}
     return {
@@ -155,6 +159,24 @@ def descriptions() -> dict[str, Call]:
             lambda: {"src": desc(2, 3), "diff_weights": desc(4, 3), "diff_dst": desc(2, 4), "diff_bias": desc(4)},
         ),
         "Reorder": (dnn.Reorder, lambda: {"src": desc(2, 3), "dst": desc(2, 3, dtype=dnn.s8), "compensation": 1}),
+        "PoolingForward": (dnn.PoolingForward, lambda: pool),
+        "AdaptivePooling": (
+            dnn.AdaptivePooling,
+            lambda: {"alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 2, 2), "indices": None},
+        ),
+        "Concat": (dnn.Concat, lambda: {"srcs": (desc(2, 3), desc(2, 4)), "dst": desc(2, 7), "axis": 1}),
+        "Pad": (
+            dnn.Pad,
+            lambda: {"src": desc(2, 3), "dst": desc(3, 5), "before": (1, 1), "mode": "constant", "value": 2.0},
+        ),
+        "SumForward": (
+            dnn.SumForward, lambda: {"srcs": (desc(2, 3), desc(2, 3)), "dst": desc(2, 3), "scales": (1.0, 2.0)}
+        ),
+        "ResamplingForward": (
+            dnn.ResamplingForward,
+            lambda: {"alg": "linear", "src": desc(1, 2, 3, 4), "dst": desc(1, 2, 6, 8), "factors": (2.0, 2.0),
+                     "coordinates": "half_pixel", "rounding": "floor"},
+        ),
         "Shuffle": (
             dnn.Shuffle,
             lambda: {"src": desc(2, 6), "dst": desc(2, 6), "axis": 1, "group_size": 3,
@@ -258,7 +280,35 @@ def functions() -> dict[str, Call]:
             "dilation": 1, "post_ops": [], "out": array(1, 3, 5, 5), "engine": ENGINE}  # fmt: skip
     transposed = {**conv, "w": array(2, 3, 3, 3)}
     product = {"a": array(2, 3), "b": array(3, 4), "bias": array(1, 4), "post_ops": [], "out": array(2, 4)}
+    pooled = {"x": array(1, 2, 5, 5), "kernel": 2, "stride": 2, "padding": 0, "ceil_mode": False, "post_ops": [],
+              "out": array(1, 2, 2, 2), "engine": ENGINE}  # fmt: skip
+    adaptive = {"x": array(1, 2, 5, 5), "size": 2, "post_ops": [], "out": array(1, 2, 2, 2), "engine": ENGINE}
+    summed = {"scales": (1.0, 2.0), "post_ops": [], "out": array(2, 3), "engine": ENGINE}
     return {
+        "ops.max_pool": (dnn.ops.max_pool, lambda: {**pooled, "dilation": 1, "return_indices": False}),
+        "ops.avg_pool": (dnn.ops.avg_pool, lambda: {**pooled, "count_include_pad": True}),
+        "ops.adaptive_max_pool": (dnn.ops.adaptive_max_pool, lambda: {**adaptive, "return_indices": False}),
+        "ops.adaptive_avg_pool": (dnn.ops.adaptive_avg_pool, lambda: adaptive),
+        "ops.concat": (
+            dnn.ops.concat,
+            lambda: {"arrays": [array(2, 3), array(2, 3)], "axis": 1, "out": array(2, 6), "engine": ENGINE},
+        ),
+        "ops.split": (dnn.ops.split, lambda: {"x": array(2, 4), "parts": 2, "axis": 1, "engine": ENGINE}),
+        "ops.slice": (
+            dnn.ops.slice,
+            lambda: {"x": array(2, 4), "starts": (0, 1), "stops": (2, 4), "steps": (1, 2), "engine": ENGINE},
+        ),
+        "ops.pad": (
+            dnn.ops.pad,
+            lambda: {"x": array(2, 4), "widths": ((1, 1), (0, 2)), "mode": "edge", "value": 0.0, "engine": ENGINE},
+        ),
+        "ops.expand": (dnn.ops.expand, lambda: {"x": array(2, 1), "dims": (3, 2, 4), "engine": ENGINE}),
+        "ops.weighted_sum": (dnn.ops.weighted_sum, lambda: {"arrays": [array(2, 3), array(2, 3)], **summed}),
+        "ops.resize": (
+            dnn.ops.resize,
+            lambda: {"x": array(1, 2, 3, 4), "factor": 2, "mode": "linear", "coordinates": "half_pixel",
+                     "rounding": "floor", "out": array(1, 2, 6, 8), "engine": ENGINE},
+        ),
         "ops.conv2d": (dnn.ops.conv2d, lambda: {**conv, "groups": 1}),
         "ops.conv_transpose2d": (dnn.ops.conv_transpose2d, lambda: {**transposed, "groups": 1, "output_padding": 0}),
         "ops.matmul": (dnn.ops.matmul, lambda: {**product, "engine": ENGINE}),

@@ -62,9 +62,7 @@ class Pad:
             if isinstance(start, bool) or not isinstance(start, int) or not 0 <= start <= MAX_SIZE:
                 raise InvalidArguments(f"before must be integers of at least 0, not {shown(self.before)}")
             self._check_dim(dim, start)
-        if isinstance(self.value, bool) or not isinstance(self.value, Real):
-            raise InvalidArguments(f"value must be a number, not {shown(self.value)}")
-        object.__setattr__(self, "value", float(self.value))
+        object.__setattr__(self, "value", number("value", self.value))
         bits_of(self.value, self.src.dtype)
 
     def _check_dim(self, dim: int, start: int) -> None:
@@ -85,6 +83,16 @@ class Pad:
     def __str__(self) -> str:
         value = f" {self.value:g}" if self.mode == CONSTANT else ""
         return f"pad {self.mode}{value} of {self.src} to {self.dst}, {self.before} before"
+
+
+def number(name: str, value: float) -> float:
+    """`value` as a float, which may be infinite or NaN, or InvalidArguments naming the field."""
+    try:
+        if isinstance(value, Real) and not isinstance(value, bool):
+            return float(value)
+    except OverflowError:
+        pass
+    raise InvalidArguments(f"{name} must be a number, not {shown(value)}")
 
 
 def bits_of(value: float, dtype: DataType) -> Int64:

@@ -12,20 +12,13 @@ from asmdnn.generators.pooling.rows import BUFFER_BYTES, STRIDES, PoolRowsSpec
 from asmdnn.generators.pooling.window import Loop
 from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.tuning import PoolingTuning, Tuning
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling
 from asmdnn.primitives.pooling.schedule import Call, Piece, Planes, calls_of, lanes_in, pieces_of
 from asmdnn.primitives.pooling.windows import Run, Window, runs_of
 
-FEW_VECTORS = 2  # of channels, where neighbouring results share columns: a line of 64 bytes with AVX2
-MOST_VECTORS = 8  # where they do not: long stretches of every pixel
-WALKED_VECTORS = 4
-OVERLAP = 3  # times that a column is covered, from which on reducing in two steps pays
-MOST_PIXELS = 8
 LINE_ELEMENTS = 16
 OTHER_REGISTERS = 4  # what is loaded, -infinity, a tail's mask
-FEW_CALLS = 16  # then channels are shared out, too
-FEWEST_ELEMENTS = 128  # of channels: whole lines, and their neighbours that a CPU fetches with them
-INDEXED_VECTORS = 2
 INDEXED_ELEMENTS = 128  # unrolled
 
 
@@ -38,6 +31,7 @@ class Maker:
     planes: Planes
     chain: tuple[PostOp, ...]
     streams: bool
+    tuning: Tuning
 
     @property
     def alg(self) -> str:
@@ -47,12 +41,12 @@ class Maker:
         return [self.desc.windows(axis) for axis in range(len(self.planes.sizes))]
 
 
-def in_two_steps(desc: Pooling) -> bool:
+def in_two_steps(desc: Pooling, tuning: PoolingTuning) -> bool:
     """Whether to reduce rows first and columns then: windows are large and share most of what they cover."""
     axes = [desc.windows(axis) for axis in range(desc.src.ndims - 2)]
     most = [max(window.inside for window in windows) for windows in axes]
     runs = [max((run.step for run in runs_of(windows)), default=0) for windows in axes]
-    shared = [step > 0 and OVERLAP * step <= count for step, count in zip(runs, most, strict=True)]
+    shared = [step > 0 and tuning.overlap * step <= count for step, count in zip(runs, most, strict=True)]
     return prod(most) > UNROLLED and shared[-1] and max(most[:-1], default=1) > 1
 
 
@@ -68,8 +62,10 @@ def pixel_calls(maker: Maker, windows: Sequence[Sequence[Window]]) -> Iterator[C
     elements = maker.planes.src.block
     for piece in pieces_of(maker.planes, runs, maker.desc.steps):
         calls = list(pixels_of(maker, piece, elements))
-        if sum(len(call.places) for call in calls) < FEW_CALLS and elements > FEWEST_ELEMENTS:
-            calls = [call for part in parts_of(piece, elements, FEWEST_ELEMENTS) for call in pixels_of(maker, *part)]
+        tuning = maker.tuning.pooling
+        if sum(len(call.places) for call in calls) < tuning.few_calls and elements > tuning.fewest_elements:
+            parts = parts_of(piece, elements, tuning.fewest_elements)
+            calls = [call for part in parts for call in pixels_of(maker, *part)]
         yield from calls
 
 
@@ -81,7 +77,7 @@ def parts_of(piece: Piece, elements: int, most: int) -> Iterator[tuple[Piece, in
 
 def pixels_of(maker: Maker, piece: Piece, elements: int) -> Iterator[Call]:
     """The calls for so many channels."""
-    pixels, vectors = block_of(piece, elements, maker.isa)
+    pixels, vectors = block_of(piece, elements, maker.isa, maker.tuning.pooling)
     positions = prod(taps.positions for taps in piece.window)
 
     def make(piece: Piece, loops: tuple[Loop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
@@ -93,22 +89,22 @@ def pixels_of(maker: Maker, piece: Piece, elements: int) -> Iterator[Call]:
             piece.divisor, maker.chain, streams and not reads_dst(maker.chain),
         )  # fmt: skip
 
-    return calls_of(maker.planes, piece, lanes_in(elements, maker.isa) * (2 + positions * 0.75), make)
+    return calls_of(maker.planes, piece, lanes_in(elements, maker.isa) * (2 + positions * 0.75), make, maker.tuning)
 
 
-def block_of(piece: Piece, elements: int, isa: str) -> tuple[int, int]:
+def block_of(piece: Piece, elements: int, isa: str, tuning: PoolingTuning) -> tuple[int, int]:
     """(pixels, vectors) in registers at a time."""
     row, columns = piece.loops[-1], piece.window[-1]
     vectors = lanes_in(elements, isa)
     if prod(taps.positions for taps in piece.window) > UNROLLED:
-        return 1, min(vectors, WALKED_VECTORS)
+        return 1, min(vectors, tuning.walked_vectors)
     shares = columns.bytes > 0 and row.src_bytes % columns.bytes == 0 and row.src_bytes // columns.bytes == 1
     if not shares:
-        most = min(vectors, MOST_VECTORS)
-        return max(1, min(row.times, MOST_VECTORS // most // 2)), most
-    few = min(vectors, FEW_VECTORS)
+        most = min(vectors, tuning.most_vectors)
+        return max(1, min(row.times, tuning.most_vectors // most // 2)), most
+    few = min(vectors, tuning.few_vectors)
     room = registers_of(isa) - OTHER_REGISTERS - few
-    return max(1, min(row.times, room // few, MOST_PIXELS)), few
+    return max(1, min(row.times, room // few, tuning.most_pixels)), few
 
 
 def registers_of(isa: str) -> int:
@@ -128,12 +124,14 @@ def index_calls(maker: Maker) -> Iterator[Call]:
             def make(
                 piece: Piece, loops: tuple[Loop, ...], numbers: tuple[int, ...], elements: int = elements
             ) -> PoolIndicesSpec:
-                vectors = min(INDEXED_VECTORS, lanes_in(elements, maker.isa))
+                vectors = min(maker.tuning.pooling.indexed_vectors, lanes_in(elements, maker.isa))
                 window = piece.window, numbers, piece.window_numbers
                 return PoolIndicesSpec(maker.isa, loops, *window, elements, vectors)
 
             positions = prod(taps.positions for taps in piece.window)
-            yield from calls_of(maker.planes, part, lanes_in(elements, maker.isa) * (6 + positions * 3), make)
+            yield from calls_of(
+                maker.planes, part, lanes_in(elements, maker.isa) * (6 + positions * 3), make, maker.tuning
+            )
 
 
 def plane_calls(maker: Maker) -> Iterator[Call] | None:
@@ -156,7 +154,7 @@ def plane_calls(maker: Maker) -> Iterator[Call] | None:
     firsts = ((i * planes.src.image_bytes, i * planes.dst.image_bytes) for i in range(1 if together else planes.images))
     starts = ((planes.src.start_bytes + src, planes.dst.start_bytes + dst) for src, dst in firsts)
     pieces = (Piece(*start, 0, (), (), (), (), divisor) for start in starts)
-    return (call for piece in pieces for call in calls_of(image, piece, cycles, make))
+    return (call for piece in pieces for call in calls_of(image, piece, cycles, make, maker.tuning))
 
 
 def row_calls(maker: Maker) -> Iterator[Call] | None:
@@ -225,7 +223,7 @@ def row_calls_of(
             rows = prod(taps.positions for taps in piece.window)
             cycles = spec.width / lanes * (rows + 1) + spec.results / lanes * (spec.columns * spec.stride + 3) + 8
             yield from calls_of(
-                planes, piece._replace(src=piece.src + 4 * left, dst=piece.dst + 4 * first), cycles, make
+                planes, piece._replace(src=piece.src + 4 * left, dst=piece.dst + 4 * first), cycles, make, maker.tuning
             )
 
 

@@ -94,20 +94,20 @@ def with_post_ops(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engi
 def pooled(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
     """The plan of kernels, for tensors in formats that they take."""
     isa = f32_level(engine.isa)
-    tensors = formats_for(desc, {name: t for name, t in passed.items() if name in OWN})
+    tensors = formats_for(desc, {name: t for name, t in passed.items() if name in OWN}, engine)
     src, dst = tensors["src"], tensors["dst"]
     outputs = ("dst", "indices") if "indices" in tensors else ("dst",)
     if not prod(dst.dims):
         return Assembly(engine.tuning).plan(f"{NAME}:{isa}", tensors, outputs)
     streams = src.size_bytes + dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
-    maker = Maker(isa, desc, planes_for(src, dst), post_ops_of(attr).on_registers({}), streams)
+    maker = Maker(isa, desc, planes_for(src, dst), post_ops_of(attr).on_registers({}), streams, engine.tuning)
     assembly = Assembly(engine.tuning)
     if "indices" in tensors:
         phase, assembly.constants = phase_of(list(index_calls(maker)), (*OWN, "first"))
         assembly.add([phase])
     elif not channels_are_dense(src, dst):
         assembly.add([phase_of(list(plane_calls(maker) or row_calls(maker) or ()), PLAIN)[0]])
-    elif in_two_steps(desc):
+    elif in_two_steps(desc, engine.tuning.pooling):
         add_two_steps(assembly, maker, src, dst)
     else:
         assembly.add([phase_of(list(pixel_calls(maker, maker.axes())), PLAIN)[0]])
@@ -131,7 +131,7 @@ def add_two_steps(assembly: Assembly, maker: Maker, src: MemoryDesc, dst: Memory
     assembly.scratch[REDUCED] = reduced.size_bytes
 
 
-def formats_for(desc: Pooling, tensors: dict[str, MemoryDesc]) -> dict[str, MemoryDesc]:
+def formats_for(desc: Pooling, tensors: dict[str, MemoryDesc], engine: Engine) -> dict[str, MemoryDesc]:
     """The tensors in formats that a kernel takes: as they are, or with dense channels."""
     wanted = {name: of_type(t, s32 if name == "indices" else f32) for name, t in tensors.items()}
     src, dst = wanted["src"], wanted["dst"]
@@ -140,7 +140,7 @@ def formats_for(desc: Pooling, tensors: dict[str, MemoryDesc]) -> dict[str, Memo
         if channels_are_dense(src, dst):
             return wanted
         if "indices" not in wanted and rows_are_dense(src, dst):
-            maker = Maker("avx2", desc, planes_for(src, dst), (), False)
+            maker = Maker(f32_level(engine.isa), desc, planes_for(src, dst), (), False, engine.tuning)
             if plane_calls(maker) or row_calls(maker):
                 return wanted
     block = next((b for b in (src, dst) if channels_are_dense(b, b) and b.inner_blocks), None)

@@ -18,11 +18,10 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.pooling.windows import Run
 
-RECORD_CYCLES = 20_000
-CALL_CYCLES = 30
 MAX_OFFSET = 2**31 - 1  # displacements and steps in code are 32 bits
 MOST_CYCLES = 2**31 - 1
 
@@ -114,20 +113,20 @@ class Call(NamedTuple):
 MakeSpec = Callable[[Piece, tuple[Loop, ...], tuple[int, ...]], KernelSpec]
 
 
-def calls_of(planes: Planes, piece: Piece, result_cycles: float, make: MakeSpec) -> Iterator[Call]:
+def calls_of(planes: Planes, piece: Piece, result_cycles: float, make: MakeSpec, tuning: Tuning) -> Iterator[Call]:
     """Calls for a piece in all planes.  result_cycles: of one step of the innermost loop; make: the kernel's spec."""
     loops = [*planes.loops(), *piece.loops]
     numbers = [0] * (len(loops) - len(piece.loops)) + list(piece.loop_numbers)
-    inner = len(loops) - 1
+    inner, most_cycles = len(loops) - 1, tuning.pooling.record_cycles
     cycles = loops[inner].times * result_cycles
-    while inner and cycles * loops[inner - 1].times <= RECORD_CYCLES:
+    while inner and cycles * loops[inner - 1].times <= most_cycles:
         inner -= 1
         cycles *= loops[inner].times
     outer, kept = loops[:inner], loops[inner:]
-    cut = min(kept[0].times, max(1, int(RECORD_CYCLES / (cycles / kept[0].times))))
+    cut = min(kept[0].times, max(1, int(most_cycles / (cycles / kept[0].times))))
     if outer and cut == kept[0].times:  # some steps of the next loop, too
         kept.insert(0, outer.pop())
-        cut = max(1, int(RECORD_CYCLES / cycles))
+        cut = max(1, int(most_cycles / cycles))
     numbers_kept = numbers[len(outer) :]
     whole, rest = divmod(kept[0].times, cut)
     for first, times, count in ((0, whole, cut), (whole * cut, 1, rest)):
@@ -138,7 +137,7 @@ def calls_of(planes: Planes, piece: Piece, result_cycles: float, make: MakeSpec)
             places = grid((piece.src + start[0], piece.dst + start[1], piece.number + start[2]), walked)
             inside = (kept[0]._replace(times=count), *kept[1:])
             loops_of, numbers_of = without_single(inside, numbers_kept)
-            cost = prod(loop.times for loop in inside) * result_cycles + CALL_CYCLES
+            cost = prod(loop.times for loop in inside) * result_cycles + tuning.phases.call_cycles
             yield Call(make(piece, loops_of, numbers_of), places, min(int(cost), MOST_CYCLES))
 
 

@@ -50,9 +50,9 @@ class ResamplingForward:
             raise InvalidArguments(f"src has dims {self.src.dims}, it has no elements to make {self.dst.dims} of")
         if self.alg == "cubic" and self.src.ndims > 4:
             raise InvalidArguments("alg cubic is for one or two spatial axes, not three")
-        factors = self.factors or tuple(made / size if size else 1.0 for size, made in sizes)
-        if not isinstance(factors, tuple) or len(factors) != len(sizes):
+        if not isinstance(self.factors, tuple) or len(self.factors) not in (0, len(sizes)):
             raise InvalidArguments(f"factors must be {len(sizes)} numbers, not {shown(self.factors)}")
+        factors = self.factors or tuple(made / size if size else 1.0 for size, made in sizes)
         factors = tuple(finite(f"factors[{axis}]", factor) for axis, factor in enumerate(factors))
         if min(factors) <= 0 and 0 not in self.dst.dims:
             raise InvalidArguments(f"factors must be above 0, not {shown(self.factors)}")

@@ -25,7 +25,6 @@ from asmdnn.primitives.resampling.taps import Run, Tap, pattern, runs_of
 from asmdnn.types import f32
 
 NAME = "resample"
-RECORD_CYCLES = 4000
 LINE_ELEMENTS = 16
 
 
@@ -51,8 +50,9 @@ def resampled(desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, engine:
     if not prod(dst.dims):
         return assembly.plan(name, tensors, ("dst",))
     axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
-    streams = 2 * dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
-    maker = Rows(isa, planes_of(src, dst, False), axes, streams)
+    tuning = engine.tuning.resampling
+    streams = tuning.streaming_share * dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
+    maker = Rows(isa, planes_of(src, dst, False), axes, streams, tuning.record_cycles)
     buffers = []
     for axis, taps in enumerate(axes):
         several = len(taps[0].indices) > 1
@@ -72,9 +72,12 @@ def words_of(weights: Sequence[Sequence[float]]) -> Int64:
 class Rows:
     """The records of all rows of dst, by the runs of the last axis."""
 
-    def __init__(self, isa: str, planes: Planes, axes: Sequence[Sequence[Tap]], streams: bool) -> None:
+    def __init__(
+        self, isa: str, planes: Planes, axes: Sequence[Sequence[Tap]], streams: bool, record_cycles: int
+    ) -> None:
         self.isa, self.planes, self.axes = isa, planes, axes
         self.runs, self.elements = runs_of(axes[-1]), planes.src.block
+        self.record_cycles = record_cycles
         lanes, pixel = lanes_of(isa), planes.dst.pixel_bytes
         lines = self.elements % LINE_ELEMENTS == 0 or pixel == 4 * self.elements  # are written at once
         self.streams = streams and lines and self.elements % lanes == 0 and pixel % (4 * lanes) == 0
@@ -111,7 +114,9 @@ class Rows:
     def plane_groups(self, run: Run) -> list[tuple[int, Int64]]:
         """(how many planes a record takes, int64[n, 2]: where each record's first one is in src and dst)."""
         loops = self.planes.loops()
-        most = max(1, RECORD_CYCLES // (run.groups * (6 + 3 * run.together * -(-self.elements // lanes_of(self.isa)))))
+        most = max(
+            1, self.record_cycles // (run.groups * (6 + 3 * run.together * -(-self.elements // lanes_of(self.isa))))
+        )
         starts = np.zeros((1, 2), np.int64)
         for loop in loops[:-1]:
             starts = (starts[:, None] + np.arange(loop.times)[:, None] * np.array(loop[1:])).reshape(-1, 2)

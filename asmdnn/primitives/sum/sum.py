@@ -44,9 +44,9 @@ class SumForward:
         for k, src in enumerate(self.srcs):
             if src.dims != self.dst.dims:
                 raise InvalidArguments(f"src{k} has dims {src.dims}, they must be dst's: {self.dst.dims}")
-        scales = self.scales or (1.0,) * len(self.srcs)
-        if not isinstance(scales, tuple) or len(scales) != len(self.srcs):
+        if not isinstance(self.scales, tuple) or len(self.scales) not in (0, len(self.srcs)):
             raise InvalidArguments(f"scales must be {len(self.srcs)} numbers, not {shown(self.scales)}")
+        scales = self.scales or (1.0,) * len(self.srcs)
         object.__setattr__(self, "scales", tuple(finite(f"scales[{k}]", x) for k, x in enumerate(scales)))
 
     def __str__(self) -> str:

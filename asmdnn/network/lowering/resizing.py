@@ -1,0 +1,61 @@
+"""Resize and Upsample of spatial axes as resampling."""
+
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import NOTHING
+from asmdnn.network.operators.windows import resize_inputs, resized
+from asmdnn.network.steps import Steps, any_format
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.resampling.description import (
+    ALGORITHMS,
+    Coordinates,
+    NearestRounding,
+    ResamplingAlgorithm,
+    ResamplingForward,
+)
+
+COORDINATES: dict[str, Coordinates] = {
+    "half_pixel": "half_pixel",
+    "align_corners": "align_corners",
+    "asymmetric": "asymmetric",
+}
+ROUNDINGS: dict[str, NearestRounding] = {
+    "floor": "floor",
+    "ceil": "ceil",
+    "round_prefer_floor": "round_prefer_floor",
+    "round_prefer_ceil": "round_prefer_ceil",
+}
+ALGORITHM: dict[str, ResamplingAlgorithm] = {"nearest": "nearest", "linear": "linear", "cubic": "cubic"}
+NEW_RULES = 11  # the operator set since which coordinates are an attribute
+
+
+def lower_resize(steps: Steps, group: Group) -> None:
+    """Of constant scales or sizes; in the channels' blocks where there are some."""
+    node = group.main
+    assert node is not None
+    x, *names = node.inputs
+    dims = steps.shape(x)
+    given = resize_inputs(node, tuple(steps.value(name).data if name != NOTHING else None for name in names))
+    outputs, factors = resized(node, dims, *given)
+    if tuple(outputs[:2]) != dims[:2] or not 3 <= len(dims) <= 5:
+        raise Refused(f"dims {dims} become {tuple(outputs)}: only spatial axes are resized")
+    is_old = node.op == "Upsample" or node.opset < NEW_RULES
+    mode = "asymmetric" if is_old else node.get("coordinate_transformation_mode", "half_pixel")
+    rounding = "floor" if is_old else node.get("nearest_mode", "round_prefer_floor")
+    algorithm = node.get("mode", "nearest")
+    if mode not in COORDINATES or algorithm not in ALGORITHMS:
+        raise Refused(f"mode {algorithm}, {mode} has no kernel; {', '.join(COORDINATES)} have")
+    if node.get("antialias", 0) or node.get("exclude_outside", 0) or node.get("cubic_coeff_a", -0.75) != -0.75:
+        raise Refused("antialias, exclude_outside and cubic_coeff_a have no kernel")
+    source = steps.place(x)
+    desc = ResamplingForward(
+        ALGORITHM[algorithm],
+        source.desc,
+        any_format(tuple(outputs)),
+        tuple(factors[2:]),
+        COORDINATES[mode],
+        ROUNDINGS[rounding],
+    )
+    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
+
+
+LOWERINGS = {"Resize": lower_resize, "Upsample": lower_resize}

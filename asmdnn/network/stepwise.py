@@ -1,0 +1,61 @@
+"""A native segment step by step, each value in memory of its own: for looking at values and times."""
+
+from collections.abc import Callable, Iterator, Mapping
+from time import perf_counter
+
+import numpy as np
+
+from asmdnn.memory import Memory
+from asmdnn.network.compiled import Compiled, packed, pages
+from asmdnn.network.graph import Array
+from asmdnn.network.steps import Step, row_major
+from asmdnn.planning.phase import View
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.reordering import reorder
+from asmdnn.runtime.execution import program_of
+
+
+class Stepwise:
+    """The steps as calls of their own; `feeds` are arrays for the segment's inputs."""
+
+    def __init__(self, segment: Compiled, engine: Engine, feeds: Mapping[str, Array]) -> None:
+        self.segment, self.engine = segment, engine
+        plan, layout = segment.joined.plan, segment.layout
+        self.memory = {name: pages(size) for name, size in plan.scratch_bytes.items()}
+        blob = packed(segment)
+        for name, desc in plan.tensors.items():
+            start = layout.weights.get(name)
+            self.memory[name] = pages(desc.size_bytes) if start is None else blob[start : start + desc.size_bytes]
+        for name in segment.graph.inputs:
+            self.memory[name][:] = np.ascontiguousarray(feeds[name], np.float32).reshape(-1).view(np.uint8)
+        self.calls = [
+            self.call(step, views) for step, views in zip(segment.steps, segment.joined.arguments, strict=True)
+        ]
+
+    def call(self, step: Step, views: Mapping[str, View]) -> Callable[[], None]:
+        """The primitive of a step on its buffers."""
+        call = program_of(step.pd.plan, self.engine.threads)[0].prepare()
+        at = {name: self.memory[view.buffer].ctypes.data + view.offset_bytes for name, view in views.items()}
+        call.bind([at[name] for name in step.pd.plan.tensors], self.memory)
+        return call
+
+    def results(self) -> Iterator[tuple[Step, Array]]:
+        """Run all steps; (step, its result as a plain array) for each that computes operators."""
+        for step, views, call in zip(self.segment.steps, self.segment.joined.arguments, self.calls, strict=True):
+            call()
+            if step.nodes:
+                output = step.pd.plan.outputs[0]
+                desc, view = step.pd.plan.tensors[output], views[output]
+                stored = self.memory[view.buffer][view.offset_bytes :]
+                plain = reorder(Memory(desc, stored, padding_is_zero=True), row_major(desc.dims), self.engine)
+                yield step, np.array(plain.view())
+
+    def times(self, repeats: int) -> list[float]:
+        """The least time of each step in seconds, of so many passes over all of them."""
+        least = [float("inf")] * len(self.calls)
+        for _ in range(repeats + 1):  # the first one warms up
+            for i, call in enumerate(self.calls):
+                start = perf_counter()
+                call()
+                least[i] = min(least[i], perf_counter() - start)
+        return least

@@ -1,0 +1,100 @@
+"""Each fused group against its operators in double precision, on the very operands that it got."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.operators.definition import listed
+from asmdnn.network.operators.table import operator_of
+from asmdnn.network.static import StaticGraph
+from asmdnn.network.stepwise import Stepwise
+
+UNIT_ROUNDOFF = 2.0**-24
+FUNCTIONS = 64  # roundings that maps, and transformed convolutions, may add
+SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The largest difference of a group's result, the bound that it must keep, and the largest value behind both."""
+
+    label: str
+    implementation: str
+    difference: float
+    bound: float
+    largest: float
+
+    @property
+    def fits(self) -> bool:
+        return self.difference <= self.bound
+
+    def __str__(self) -> str:
+        words = f"{self.label} ({self.implementation})"
+        return f"{words}: differs by {self.difference:.2e} of {self.largest:.2e}, bound {self.bound:.2e}"
+
+
+def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -> list[Difference]:
+    """Of every group of a segment, in order."""
+    known: dict[str, Array] = {name: np.asarray(array, np.float64) for name, array in feeds.items()}
+    for name, value in graph.values.items():
+        if value.data is not None:
+            known[name] = value.data.astype(np.float64) if value.dtype == np.float32 else value.data
+    made = {step.result: (step, array) for step, array in run.results()}
+    found = []
+    for group in run.segment.segment.groups:
+        inner = evaluated(group, known)
+        if group.result in made:
+            step, array = made[group.result]
+            exact = inner[group.result]
+            largest = max(magnitude(group, known), *(float(np.abs(x).max(initial=0)) for x in inner.values()))
+            bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
+            if array.size == exact.size and not is_permuted(group):
+                native = array.reshape(exact.shape).astype(np.float64)
+                worst = float(np.abs(native - exact).max(initial=0))
+                found.append(Difference(group.label, step.pd.implementation, worst, bound, largest))
+                inner[group.result] = native
+        known |= inner
+    return found
+
+
+def evaluated(group: Group, known: Mapping[str, Array]) -> dict[str, Array]:
+    """All values of a group by its operators' definitions."""
+    values: dict[str, Array] = {}
+    for node in group.nodes:
+        operator = operator_of(node)
+        assert operator is not None
+        inputs = [None if x == NOTHING else values.get(x, known.get(x)) for x in node.inputs]
+        with np.errstate(all="ignore"):
+            results = listed(operator.evaluate(node, *inputs))
+        values |= {name: x for name, x in zip(node.outputs, results, strict=False) if name != NOTHING}
+    return values
+
+
+def magnitude(group: Group, known: Mapping[str, Array]) -> float:
+    """What the products of the main node add up to at most, without their signs."""
+    node = group.main
+    if node is None or node.op not in SUMS:
+        return 0.0
+    operator = operator_of(node)
+    assert operator is not None
+    inputs = (None if x == NOTHING else np.abs(known[x]) for x in node.inputs)
+    return float(max(np.abs(x).max(initial=0) for x in listed(operator.evaluate(node, *inputs))))
+
+
+def terms(graph: StaticGraph, group: Group) -> int:
+    """How many products an element is the sum of."""
+    node = group.main
+    if node is None or node.op not in SUMS:
+        return prod(graph.shape(node.inputs[0])[1:]) if node is not None else 1
+    weights = graph.shape(node.inputs[1])
+    return prod(weights[1:]) if node.op == "Conv" else prod(weights[:1]) * prod(weights[2:])
+
+
+def is_permuted(group: Group) -> bool:
+    """Whether the primitive's result has its elements in another order than the operator's."""
+    node: Node | None = group.main
+    return node is not None and node.get("direction") == "bidirectional"

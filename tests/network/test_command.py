@@ -1,0 +1,69 @@
+"""`asmdnn run`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from asmdnn.cli.main import main
+from tests.network import wire
+from tests.network.nets import random
+
+pytestmark = pytest.mark.isa("avx2")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    nodes = [
+        wire.node("Conv", ["x", "w"], ["c"], "first", pads=[1, 1, 1, 1]),
+        wire.node("Relu", ["c"], ["r"]),
+        wire.node("Mul", ["r", "s"], ["y"]),
+    ]
+    body = wire.graph(nodes, {"x": (1, 3, "h", "w"), "s": ()}, ["y"], {"w": random(8, 3, 3, 3)})
+    path = tmp_path / "model.onnx"
+    path.write_bytes(wire.model(body))
+    return str(path)
+
+
+def test_a_model_is_run(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "x.npy", random(1, 3, 6, 7))
+    words = ["--shape=x:1x3x6x7", "--constant=s:2", "--threads=1", f"--input=x:{tmp_path}/x.npy"]
+    more = ["--check", "--verify", "--profile", f"--output={tmp_path}/out.npz"]
+    assert main(["run", *words, *more, model]) == 0
+    printed = capsys.readouterr().out
+    for text in ("proved", "y float32 1x8x6x7 from", "within its bound", "Conv 'first' + Relu, Mul", "ms, the least"):
+        assert text in printed
+    assert np.load(tmp_path / "out.npz")["y"].shape == (1, 8, 6, 7)
+
+
+def test_a_model_is_explained_for_any_level(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--shape=x:1x3x6x7", "--constant=s:2", "--isa=avx512_core", "--explain", model]) == 0
+    assert "direct:avx512_core" in capsys.readouterr().out
+
+
+def test_beside_a_peer(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
+    nodes = [wire.node("MatMul", ["x", "w"], ["p"]), wire.node("Relu", ["p"], ["y"])]
+    body = wire.graph(nodes, {"x": (4, 8)}, ["y"], {"w": random(8, 5)})
+    path = Path(model).with_name("product.onnx")
+    path.write_bytes(wire.model(body))
+    assert main(["run", "--threads=1", "--peer=onnxruntime", str(path)]) == 0
+    assert "onnxruntime differs by" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--nonsense"],
+        ["--shape=x:3y"],
+        ["--constant=s:z"],
+        ["--threads=many"],
+        ["--input=x:nothing.npy"],
+        ["--peer=z"],
+    ],
+)
+def test_mistakes(model: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    good = ["--shape=x:1x3x6x7", "--constant=s:2"] if words else []
+    assert main(["run", *good, *words, model]) == 2
+    assert "asmdnn" in capsys.readouterr().err
