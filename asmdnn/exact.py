@@ -21,7 +21,7 @@ def exact(cls: Class) -> Class:
     values = attrgetter(*names) if len(names) > 1 else lambda self: (getattr(self, names[0]),)
 
     def key(self: Any) -> tuple[Any, ...]:
-        return tuple([_bits(value) if type(value) is float else value for value in values(self)])
+        return tuple([_exactly(value) if type(value) in (float, tuple) else value for value in values(self)])
 
     def equal(self: Any, other: object) -> bool:
         return self is other or (key(self) == key(other) if type(other) is cls else NotImplemented)
@@ -31,6 +31,13 @@ def exact(cls: Class) -> Class:
 
     cls.__eq__, cls.__hash__ = equal, hashed  # type: ignore[assignment, method-assign]
     return cls
+
+
+def _exactly(value: float | tuple[Any, ...]) -> Any:
+    """Bits, also of the floats in a tuple."""
+    if type(value) is float:
+        return _bits(value)
+    return tuple([_bits(x) if type(x) is float else x for x in value])  # type: ignore[union-attr]  # a tuple
 
 
 def is_exact(cls: type) -> bool:

@@ -62,7 +62,8 @@ IsaName = Literal[
 ConvolutionAlgorithm = Literal["auto", "direct", "winograd"]  # Algorithm without its first word
 EltwiseAlgorithm = Literal[
     "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",
-    "gelu_tanh", "gelu_erf", "swish", "log", "pow", "round", "mish", "hardswish", "hardsigmoid"
+    "gelu_tanh", "gelu_erf", "swish", "log", "pow", "round", "mish", "hardswish", "hardsigmoid", "erf", "reciprocal",
+    "rsqrt", "sign"
 ]  # fmt: skip
 EltwiseBackwardAlgorithm = Literal[
     "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",

@@ -72,10 +72,21 @@ def test_no_cache_has_a_bare_float_as_its_key() -> None:
     assert "asmdnn.generators.functions.chain.compose" in names, "the walk sees caches"
 
 
-def test_no_class_with_floats_hides_them_in_a_tuple() -> None:
-    """`exact` looks at fields, not into tuples."""
+def test_no_class_with_floats_hides_them_deeper_than_in_a_tuple() -> None:
+    """`exact` looks at fields, and into tuples of floats."""
     for cls in filter(is_exact, classes()):
-        assert set(floats_of(cls).values()) <= {float, "float"}, cls
+        assert set(floats_of(cls).values()) <= {float, "float", tuple[float, ...]}, cls
+
+
+def test_tuples_of_floats_compare_their_bits() -> None:
+    @exact
+    @dataclass(frozen=True)
+    class Several:
+        values: tuple[float, ...]
+
+    assert Several((1.0, 0.0)) != Several((1.0, -0.0))
+    assert Several((float("nan"),)) == Several((float("nan"),))
+    assert len({Several((0.0,)), Several((-0.0,)), Several((0.0,))}) == 2
 
 
 PAIRS = [

@@ -13,6 +13,7 @@ from asmdnn.memory.tags import _LOGICAL_ORDERS
 from asmdnn.primitives.attributes.attr import SCRATCHPAD_MODES
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS
 
+CONVOLUTION = "convolution_"
 TAGS = get_args(types.UsualTag)
 
 
@@ -23,7 +24,8 @@ TAGS = get_args(types.UsualTag)
         (types.EltwiseAlgorithm, ALGORITHMS),
         (types.EltwiseBackwardAlgorithm, BACKWARD_ALGS),
         (types.BinaryAlgorithm, BINARY),
-        (types.ConvolutionAlgorithm, [kind.value.removeprefix("convolution_") for kind in types.Algorithm]),
+        (types.ConvolutionAlgorithm, [kind.value.removeprefix(CONVOLUTION) for kind in types.Algorithm
+                                      if kind.value.startswith(CONVOLUTION)]),
         (types.ScratchpadMode, SCRATCHPAD_MODES),
     ],
 )  # fmt: skip

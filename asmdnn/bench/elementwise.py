@@ -19,6 +19,8 @@ Function = Callable[[Any, float, float], Any]
 
 _normal = np.vectorize(lambda x: 0.5 * math.erfc(-x / math.sqrt(2)), otypes=[float])
 
+_erf = np.vectorize(math.erf, otypes=[float])
+
 
 def _logistic(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
@@ -61,6 +63,10 @@ FORWARD: dict[str, Function] = {
     "mish": lambda x, a, b: x * np.tanh(np.log1p(np.exp(x))),
     "hardswish": lambda x, a, b: x * _clip(a * x + b, 0, 1),
     "hardsigmoid": lambda x, a, b: _clip(a * x + b, 0, 1),
+    "erf": lambda x, a, b: _erf(x.real),
+    "reciprocal": lambda x, a, b: 1 / x,
+    "rsqrt": lambda x, a, b: 1 / np.sqrt(x),
+    "sign": lambda x, a, b: np.sign(x.real),
 }
 SLOPE_OF_DST: dict[str, Function] = {
     "relu": lambda y, a, b: np.where(y > 0, 1, a),

@@ -41,7 +41,8 @@ def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
         pixel = 4 * elements
         loops = (Loop(2, 14 * pixel, 3 * pixel), Loop(2, 2 * pixel, pixel))
         window = (Taps(1, 0), Taps(3, 7 * pixel), Taps(2, pixel))
-        yield PoolIndicesSpec(isa, loops, window, (14, 2), (0, 7, 1), elements, 2)
+        yield PoolIndicesSpec(isa, loops, window, (14, 2), (0, 7, 1), elements, 1, 2)
+        yield PoolIndicesSpec(isa, (Loop(5, pixel, pixel),), window, (1,), (0, 7, 1), elements, 2, 2)
 
 
 def rows(isa: str) -> Iterator[PoolRowsSpec]:

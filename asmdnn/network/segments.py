@@ -8,6 +8,7 @@ import numpy as np
 from asmdnn.errors import Unimplemented
 from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.maps import Group, groups_of
+from asmdnn.network.fusion.recognition import recognised
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.table import lower
 from asmdnn.network.static import StaticGraph
@@ -30,7 +31,7 @@ class Segment:
 
 def fused(graph: StaticGraph) -> StaticGraph:
     """All rewrites that keep ONNX's operators."""
-    return fold_affine(graph)
+    return fold_affine(recognised(graph))
 
 
 def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tuple[list[Segment], dict[str, str]]:

@@ -1,7 +1,6 @@
 """Convolutions of arrays."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -212,6 +211,6 @@ def weights_desc(
         kernel, channels = plain.dims[-kind.axes :], window.groups * plain.dims[-kind.axes - 1]
         pixels = [(USUAL_PIXELS - 1) * s + (k - 1) * d + 1 for s, k, d in zip(strides, kernel, dilations, strict=True)]
         image = (1, channels, *pixels)
-        window = replace(window, padding=0)
+        window = window._replace(padding=0)
     desc = description(kind, image, any_format(plain), None, window)
     return primitive_desc(desc, engine=engine).plan.tensors["weights"]

@@ -8,13 +8,11 @@ stand where they are used.  Sizes are elements unless the name says bytes; a sha
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from math import gcd
 from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
-
-L1_SETS_BYTES: Final = 4096  # addresses that differ by a multiple share a set of L1, on x86-64 CPUs of today
+from asmdnn.planning.product_tuning import ByDistance, ProductTuning
 
 
 @exact
@@ -30,77 +28,6 @@ class PhaseTuning:
     inline_cycles: int = 12_000  # below, a team costs more than it saves: a fork-join is 3,000 cycles when all is warm
     written_out: int = 1 << 14  # records of loops that are all written out; more are rounds, which plan in less time
     round_records: int = 1 << 9  # of a round
-
-
-@dataclass(frozen=True, slots=True)
-class ByDistance:
-    """A number for rows of weights by what their distance has in common with that of lines in one set of L1: a column
-    of them then has 64 sets (`apart`), 4 (`quarter`: a multiple of 1 KiB) or 1 (`whole`: of 4 KiB)."""
-
-    apart: int
-    quarter: int
-    whole: int
-
-    def of(self, row_bytes: int) -> int:
-        common = gcd(row_bytes, L1_SETS_BYTES)
-        return self.whole if common == L1_SETS_BYTES else self.quarter if common % 1024 == 0 else self.apart
-
-
-@dataclass(frozen=True, slots=True)
-class ProductTuning:
-    """Of matrix products; see the modules of `primitives/products` for what each is good for."""
-
-    panel_share: int = 5  # of L2, for the rows of a panel that are summed at a time
-    most_ranges: int = 1024  # of k, as a plan has a phase for each
-    many_ranges: int = 64  # of k, whose records are written out once for all equal ones
-    call_target_cycles: int = 4000  # small matrices of a batch share a call that takes about so long
-    small_tile_cycles: int = 1000  # a tile that takes longer has a call of its own
-    near_bytes: int = 6 << 10  # of several matrices that all tiles pass over in turn, which then find them in L1
-    few_tiles: int = 16  # fewer, and the sum over k is split, so that more threads have work
-    split_cycles: int = 60_000  # and what all tiles must take for that
-    least_split: int = 128  # steps of k in a part of a split sum
-    # From so many tiles of rows on plain weights are packed: 20 rows times 3072x768 run 1.35x faster unpacked, 16 rows
-    # times 1024x1024 1.15x faster packed.
-    pack_tiles: ByDistance = ByDistance(16, 5, 3)
-    plain_depth: ByDistance = ByDistance(256, 64, 64)  # steps of k of plain weights that stay in L1 and L2
-    # Weights whose rows share sets of L1 share few of L2, too.  Where few tiles of rows read them, packing takes
-    # longest: a pass takes so many steps of k that the lines beside its own, which it prefetches, stay in half of
-    # L2's ways.
-    l2_sets_bytes: int = 1 << 16  # addresses that differ by a multiple share a set of L2
-    l2_lines: int = 4  # of a set
-    least_packed: int = 16  # steps of k
-    pack_elements: int = 64 * 64  # so few weights stay in L1, and are not worth packing
-    group_l2: int = 4  # weights are packed a group at a time that fills so many L2s; twice that for few tiles of rows
-    few_row_tiles: int = 4  # of rows read each weight from behind L2 a few times only: they prefetch next columns
-    columns_depth: int = 128  # steps of k at a time then, whose lines fit into L1 beside the prefetched ones
-    far_elements: int = 1 << 16  # fewer weights stay in L2
-    weights_share: int = 8  # of L2: weights that stay there whatever the order of tiles
-    stream_bytes: int = 1024  # panels that a single row of dst reads are prefetched so far ahead
-    stream_rows: int = 16  # and weights that are not packed so many rows ahead
-    most_stream_bytes: int = 1 << 24  # but not further
-    few_weights: int = 64 * 64  # which stay in L1 and need no prefetch
-    apart_depth: int = 8  # more steps of k whose elements of src lie apart are copied,
-    apart_columns: int = 64  # if so many columns read them
-    alias_rows: int = 16  # of src, all in the same sets of L1, are copied: 2 to 7% faster,
-    alias_columns: int = 512  # if so many columns read them,
-    alias_copy_bytes: int = 64 << 20  # and they are no more; more memory is not worth the gain
-    vector_rows: int = 32  # of weights that a vector is multiplied with at a time
-    vector_columns: int = 128  # fewer are left to tiles
-    vector_near: int = 4096  # columns whose sums stay in L1
-    dot_vectors: int = 8  # of a row that are worth adding up lanes
-    dot_rows: int = 8  # and so many rows
-    dot_elements: int = 1 << 15  # of src that a call reads
-    many_dots: int = 1 << 9  # records that are written out
-    outer_depth: int = 8  # with more steps of k there is more to multiply than to store, and tiles are as fast,
-    streamed_depth: int = 16  # with more also if dst is written past the caches
-    outer_bytes: int = 16 << 10  # of weights, which each row of dst reads from L1 again
-    set_lines: int = 6  # lines of weights in a set of L1, which has 8 and takes dst besides
-    few_rows: int = 16  # read aliasing operands of outer products so seldom that no copy pays
-    outer_cycles: int = 20_000  # of a call
-    many_blocks: int = 1 << 5  # written out
-    streaming_bytes: int = 16 << 20  # a larger dst is written past the caches (24 GB/s instead of 14; 32 MiB of L3)
-    written_out: int = 1 << 14  # records that are all written out
-    round_records: int = 1 << 12  # of more, those of a round: enough that the caches' first fill does not show
 
 
 @exact
@@ -244,7 +171,7 @@ class PoolingTuning:
     few_vectors: int = 2  # of channels, where neighbouring results share columns: a line of 64 bytes with AVX2
     most_vectors: int = 8  # where they do not: long stretches of every pixel; 4 are 4% slower from L3
     walked_vectors: int = 4  # of a window in loops
-    indexed_vectors: int = 2  # with indices
+    indexed_vectors: int = 4  # of results with indices, of one pixel or of several
     most_pixels: int = 8  # that share columns
     few_calls: int = 16  # fewer, and channels are shared out, too,
     fewest_elements: int = 128  # so many at a time: whole lines, and their neighbours that a CPU fetches with them

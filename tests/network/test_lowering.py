@@ -176,3 +176,38 @@ def test_moves(number: int) -> None:
     net = built(MOVES[number], (2, 3, 9, 8))
     net.check()
     check_values(net, {"x": random(2, 3, 9, 8)})
+
+
+def erf_spelt(g: dnn.Graph, x: Any, half: bool) -> Any:
+    """Gelu in two orders of its factors."""
+    bell = g.apply("Erf", x / float(np.sqrt(2))) + 1.0
+    return (0.5 * x) * bell if half else (x * bell) * 0.5
+
+
+def norm_spelt(g: dnn.Graph, x: Any) -> Any:
+    """Layer normalisation with scale and shift."""
+    d = x - g.apply("ReduceMean", x, np.array([-1]))
+    v = g.apply("ReduceMean", g.apply("Pow", d, 2.0), np.array([-1]))
+    return d / g.apply("Sqrt", v + 1e-5) * random(12) + random(12)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(
+    ("make", "wanted"),
+    [
+        (lambda g, x: erf_spelt(g, x, True), ["eltwise"]),
+        (lambda g, x: erf_spelt(g, x, False), ["eltwise"]),
+        (lambda g, x: erf_spelt(g, x @ random(12, 12), False), ["tiles"]),
+        (norm_spelt, ["layer_norm"]),
+    ],
+)
+def test_spellings_are_recognised(make: Make, wanted: list[str]) -> None:
+    net = built(make, (2, 5, 12))
+    net.check()
+    assert implementations(net) == wanted
+    check_values(net, {"x": random(2, 5, 12)})
+
+
+def test_what_is_nearly_gelu_is_not() -> None:
+    with pytest.raises(dnn.Unimplemented, match="Erf"):
+        built(lambda g, x: (x * (g.apply("Erf", x / 1.4) + 1.0)) * 0.5, (2, 5, 12))

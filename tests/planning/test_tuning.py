@@ -15,7 +15,8 @@ from asmdnn.planning.codec import encode_plan
 from asmdnn.planning.host import as_machine
 from asmdnn.planning.machine import MACHINES, machine_of
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.tuning import DEFAULT, L1_SETS_BYTES, ByDistance, Tuning
+from asmdnn.planning.product_tuning import L1_SETS_BYTES, ByDistance
+from asmdnn.planning.tuning import DEFAULT, Tuning
 from tests.support.tuning import tuned, with_numbers
 
 PACKAGE = Path(dnn.__file__).parent

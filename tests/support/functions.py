@@ -50,6 +50,10 @@ FORWARD: dict[str, Callable[[Doubles, float, float], Doubles]] = {
     "mish": lambda x, a, b: limited(x, lambda s: np.tanh(np.logaddexp(0, s))),
     "hardswish": lambda x, a, b: x * np.clip(a * x + b, 0, 1),
     "hardsigmoid": lambda x, a, b: np.clip(a * x + b, 0, 1),
+    "erf": lambda x, a, b: special.erf(x),
+    "reciprocal": lambda x, a, b: 1 / x,
+    "rsqrt": lambda x, a, b: 1 / np.sqrt(x),
+    "sign": lambda x, a, b: np.where(x == 0, x, np.sign(x)),
 }
 BINARY: dict[str, Callable[[Doubles, Doubles], Doubles]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PROP_KINDS = {"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference}
 OF_DST = "_dst"  # benchdnn's ending of use_dst_for_bwd
 WORDS = (*FORWARD_ALGS, *(alg.replace(USE_DST, OF_DST) for alg in BACKWARD_ALGS if alg.endswith(USE_DST)))
-OF_POSITIVE = ("log", "pow", "sqrt")
+OF_POSITIVE = ("log", "pow", "sqrt", "reciprocal", "rsqrt")
 LARGEST_VALUE, LEAST_POSITIVE = 4.0, 0.125
 # Numbers of oneDNN's C interface.
 FORWARD = {"FWD_D": 64, "FWD_I": 96, "BWD_D": 64}
@@ -113,6 +113,8 @@ class EltwiseWork(Work[TensorData]):
         from asmdnn.bench.peers.onednn_attributes import attributes
 
         settings, descs = self.settings, [peer.descs[name] for name in self.names]
+        if settings.alg not in ELTWISE:
+            raise Unimplemented(f"onednn: there is no function {settings.alg}")
         alg, numbers = ELTWISE[settings.alg], (settings.alpha, settings.beta)
         forward = peer.describe(
             peer.lib.dnnl_eltwise_forward_primitive_desc_create,

@@ -12,12 +12,11 @@ import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import desc_of
-from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
+from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.pool_problem import PoolProblem, parse_problem
 from asmdnn.bench.values import poison, random_values
 from asmdnn.bench.words import Option, data_type, direction, number, one_of, tag
-from asmdnn.errors import Unimplemented
 from asmdnn.types import PoolingAlgorithm
 
 if TYPE_CHECKING:
@@ -32,8 +31,8 @@ LARGEST_VALUE = 1 << 10  # sums of a window of such integers are exact
 UNIT_ROUNDOFF = 2.0**-24
 # Numbers of oneDNN's C interface.
 OF_ONEDNN = {"max": 0x1FF, "avg_p": 0x2FF, "avg_np": 0x3FF}
-FORWARD_INFERENCE = 96
-SRC, DST = 1, 17
+FORWARD_TRAINING, FORWARD_INFERENCE = 64, 96
+SRC, DST, WORKSPACE = 1, 17, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +128,11 @@ class PoolWork(Work[TensorData]):
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
         from asmdnn.bench.peers.onednn_attributes import tensors_of
 
-        if self.has_indices:
-            raise Unimplemented("oneDNN's places of maxima are in a form of its own")
         tensors = {"src": Tensor(SRC, self.src), "dst": Tensor(DST, self.dst), **tensors_of(self.attr)}
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
+        if not self.has_indices:
+            return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
+        tensors["indices"] = Tensor(WORKSPACE, desc_of(self.dst.dims, "s32", "any"))
+        return TrainingPeer(OnednnPrimitive(self._of_onednn, tensors, isa, threads), self)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
         from asmdnn.bench.peers.onednn_attributes import attributes
@@ -141,10 +141,29 @@ class PoolWork(Work[TensorData]):
         sizes = (problem.strides, problem.kernel, problem.dilations, problem.padding_l, problem.padding_r)
         return peer.describe(
             peer.lib.dnnl_pooling_forward_primitive_desc_create,
-            *(FORWARD_INFERENCE, OF_ONEDNN[self.settings.alg], peer.descs["src"], peer.descs["dst"]),
+            *(
+                FORWARD_TRAINING if self.has_indices else FORWARD_INFERENCE,
+                OF_ONEDNN[self.settings.alg],
+                peer.descs["src"],
+                peer.descs["dst"],
+            ),
             *map(peer.dims, sizes),
             attributes(peer, self.attr, ("eltwise", "binary")),
         )
+
+
+class TrainingPeer:
+    """oneDNN's forward pass of training; its places of maxima, in a form of its own, are taken from the answer."""
+
+    def __init__(self, peer: "OnednnPrimitive", work: PoolWork) -> None:
+        self._peer, self._work = peer, work
+        self.implementation, self.run = peer.implementation, peer.run
+        self.write, self.close = peer.write, peer.close
+
+    def compute(self, data: Data) -> Array:
+        places = self._work.answer(TensorData(data.arrays, data.exact)).values
+        values = self._peer.compute(data)
+        return np.concatenate([values.ravel(), np.ravel(places)[values.size :]])
 
 
 def _completed(settings: PoolSettings, problem: PoolProblem) -> tuple[PoolSettings, PoolProblem]:

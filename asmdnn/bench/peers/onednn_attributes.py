@@ -78,6 +78,8 @@ def _append(peer: OnednnPrimitive, chain: Any, i: int, op: AnyPostOp) -> int:
             raise Unimplemented(f"onednn: zero points are integers, not {op.zero_point:g}")
         return int(lib.dnnl_post_ops_append_sum(chain, op.scale, int(op.zero_point), UNDEFINED_TYPE))
     if isinstance(op, dnn.Eltwise):
+        if op.alg not in ELTWISE:
+            raise Unimplemented(f"onednn: there is no function {op.alg}")
         status = int(lib.dnnl_post_ops_append_eltwise(chain, ELTWISE[op.alg], op.alpha, op.beta))
         if status or op.scale == 1:
             return status

@@ -35,6 +35,7 @@ INDICES, FIRST = 2, 3
 class PoolIndicesSpec:
     """Everything that the bytes of the kernel depend on; loops and window as in pixels.py.
 
+    pixels, vectors: results of the last loop, and vectors of channels, in registers at a time: they share the counting.
     loop_numbers, window_numbers: how much the number of a position grows with a step of each loop and axis.
     """
 
@@ -44,12 +45,13 @@ class PoolIndicesSpec:
     loop_numbers: tuple[int, ...]
     window_numbers: tuple[int, ...]
     elements: int
+    pixels: int
     vectors: int
 
     @property
     def name(self) -> str:
         sizes = "x".join(str(taps.positions) for taps in self.window)
-        return f"maxpool_indices_f32_{sizes}_1x{self.vectors}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"maxpool_indices_f32_{sizes}_{self.pixels}x{self.vectors}_{crc32(repr(self).encode()):08x}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -83,7 +85,8 @@ class IndicesCode:
         self.src, self.number = self.pointers[SRC], self.pointers[FIRST]
         asm.MOV(self.number, mem(self.number, size=8))
         self.reduction = Reduction(v, "max")
-        self.best, self.place = v.registers.take("result", spec.vectors), v.registers.take("index", spec.vectors)
+        self.best = v.registers.take("result", spec.pixels, spec.vectors)
+        self.place = v.registers.take("index", spec.pixels, spec.vectors)
         self.now, self.spare = v.registers.take("position's number"), v.registers.take("condition")
 
     def steps(self, src: int, dst: int, number: int) -> list[tuple[Register, int]]:
@@ -97,32 +100,44 @@ class IndicesCode:
             inner = self.spec.loops[level + 1]
             src, dst = src - inner.times * inner.src_bytes, dst - inner.times * inner.dst_bytes
             number -= inner.times * self.spec.loop_numbers[level + 1]
-        with repeated(self.asm, loop.times, f"loop {level}", self.steps(src, dst, number)):
-            if level < len(self.spec.loops) - 1:
+            with repeated(self.asm, loop.times, f"loop {level}", self.steps(src, dst, number)):
                 self.loop(level + 1, parts)
-                return
-            for first in range(0, len(parts), self.spec.vectors):
-                self.block(first * self.v.bytes, parts[first : first + self.spec.vectors])
+            return
+        pixels = self.spec.pixels
+        for times, width in ((loop.times // pixels, pixels), (1, loop.times % pixels)):
+            if times and width:
+                steps = self.steps(width * src, width * dst, width * number)
+                with repeated(self.asm, times, "pixels", steps):
+                    for first in range(0, len(parts), self.spec.vectors):
+                        self.block(width, first * self.v.bytes, parts[first : first + self.spec.vectors])
 
-    def block(self, at: int, parts: Sequence[Lanes]) -> None:
-        """One window, some vectors of channels from a place in the pixel on."""
+    def block(self, pixels: int, at: int, parts: Sequence[Lanes]) -> None:
+        """Some windows, some vectors of channels from a place in the pixel on; numbers count from 0."""
         self.asm.role("start")
-        self.asm.VMOVD(self.now.xmm, low32(self.number))
-        self.asm.VPBROADCASTD(self.now, self.now.xmm)
-        for best, place, _ in zip(self.best, self.place, parts, strict=False):
-            self.reduction.start(best)
-            self.v.move(place, self.now)
+        self.v.zero(self.now)
+        for p in range(pixels):
+            for best, place, _ in zip(self.best[p], self.place[p], parts, strict=False):
+                self.reduction.start(best)
+                self.v.zero(place)
         tap = self.asm.gp.take("position")
         self.asm.MOV(tap, self.src)
         self.asm.role("window")
-        self.axis(tap, at, 0, parts)
+        self.axis(tap, pixels, at, 0, parts)
         self.asm.gp.free(tap)
         self.asm.role("result")
-        for argument, values in ((DST, self.best), (INDICES, self.place)):
-            for j, (value, part) in enumerate(zip(values, parts, strict=False)):
-                part.store(mem(self.pointers[argument], at + j * self.v.bytes, size=self.v.bytes), value)
+        first, number = self.now, self.spec.loop_numbers[-1]
+        self.asm.VMOVD(first.xmm, low32(self.number))
+        self.asm.VPBROADCASTD(first, first.xmm)
+        for p in range(pixels):
+            for j, part in enumerate(parts):
+                self.asm.VPADDD(self.place[p][j], self.place[p][j], first)
+                to = at + p * self.spec.loops[-1].dst_bytes + j * self.v.bytes
+                part.store(mem(self.pointers[DST], to, size=self.v.bytes), self.best[p][j])
+                part.store(mem(self.pointers[INDICES], to, size=self.v.bytes), self.place[p][j])
+            if p < pixels - 1 and number:
+                self.asm.VPADDD(first, first, self.constant(number))
 
-    def axis(self, tap: Register, at: int, level: int, parts: Sequence[Lanes]) -> None:
+    def axis(self, tap: Register, pixels: int, at: int, level: int, parts: Sequence[Lanes]) -> None:
         """The positions from this axis on."""
         taps, number = self.spec.window[level], self.spec.window_numbers[level]
         step = taps.bytes
@@ -132,21 +147,23 @@ class IndicesCode:
             number -= inner.positions * self.spec.window_numbers[level + 1]
         with repeated(self.asm, taps.positions, f"axis {level}", ((tap, step),)):
             if level < len(self.spec.window) - 1:
-                self.axis(tap, at, level + 1, parts)
+                self.axis(tap, pixels, at, level + 1, parts)
             else:
-                self.compare(tap, at, parts)
+                self.compare(tap, pixels, at, parts)
             if number:
                 self.asm.VPADDD(self.now, self.now, self.constant(number))
 
-    def compare(self, tap: Register, at: int, parts: Sequence[Lanes]) -> None:
-        """A position of the window, all vectors: a larger number takes the place of the one before."""
-        for j, (best, place, part) in enumerate(zip(self.best, self.place, parts, strict=False)):
-            loaded = self.reduction.load(mem(tap, at + j * self.v.bytes, size=self.v.bytes), part)
-            condition = self.v.condition(lambda: self.spare)
-            self.v.compare(condition, loaded, best, Predicate.greater)
-            self.v.asm.VMAXPS(best, loaded, best)
-            self.v.select(place, condition, self.now, place)
-            self.v.end_condition(condition)
+    def compare(self, tap: Register, pixels: int, at: int, parts: Sequence[Lanes]) -> None:
+        """A position of the windows, all vectors: a larger number takes the place of the one before."""
+        for p in range(pixels):
+            start = at + p * self.spec.loops[-1].src_bytes
+            for j, (best, place, part) in enumerate(zip(self.best[p], self.place[p], parts, strict=False)):
+                loaded = self.reduction.load(mem(tap, start + j * self.v.bytes, size=self.v.bytes), part)
+                condition = self.v.condition(lambda: self.spare)
+                self.v.compare(condition, loaded, best, Predicate.greater)
+                self.v.asm.VMAXPS(best, loaded, best)
+                self.v.select(place, condition, self.now, place)
+                self.v.end_condition(condition)
 
     def constant(self, number: int) -> Any:
         return self.v.splat(int.from_bytes(pack("<i", number), "little"))

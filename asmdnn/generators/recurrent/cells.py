@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import log
 
+from asmdnn.exact import exact
 from asmdnn.generators.functions.eltwise import exponential, simple
 from asmdnn.generators.functions.expression import Builder, Value
 from asmdnn.generators.functions.program import Program
@@ -34,6 +35,7 @@ MOST_TANH = 10.0
 Place = tuple[str, int]  # an operand's name, and which part of it
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Cell:
     """algorithm: see the module.  has_state: else the state is zero, and not read.  has_bias: b' of a LBR GRU.

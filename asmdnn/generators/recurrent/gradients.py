@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from zlib import crc32
 
+from asmdnn.exact import exact
 from asmdnn.generators.functions.elementwise import DST, SRC, Result, SeveralResultsSpec
 from asmdnn.generators.functions.eltwise import exponential, gradients
 from asmdnn.generators.functions.expression import Builder, Value
@@ -34,6 +35,7 @@ from asmdnn.generators.recurrent.cells import Place
 MOST_INPUTS = 16
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class CellGradient:
     """algorithm: see the module.  activation, alpha: of a vanilla RNN."""

@@ -219,7 +219,6 @@ class ChannelPlan:
         return schedule(Request("norm", ("src", self.src), ("dst", self.dst), others, main), self.attr, self.engine)
 
 
-@lru_cache
 def inverse_root(epsilon: float, scales: bool) -> Program:
     """1 / sqrt(x + epsilon), or scale / sqrt(x + epsilon)."""
     build = Builder(1 + scales)

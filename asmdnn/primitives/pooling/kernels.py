@@ -124,9 +124,11 @@ def index_calls(maker: Maker) -> Iterator[Call]:
             def make(
                 piece: Piece, loops: tuple[Loop, ...], numbers: tuple[int, ...], elements: int = elements
             ) -> PoolIndicesSpec:
-                vectors = min(maker.tuning.pooling.indexed_vectors, lanes_in(elements, maker.isa))
+                together = maker.tuning.pooling.indexed_vectors
+                vectors = min(together, lanes_in(elements, maker.isa))
+                pixels = min(together // vectors, loops[-1].times)
                 window = piece.window, numbers, piece.window_numbers
-                return PoolIndicesSpec(maker.isa, loops, *window, elements, vectors)
+                return PoolIndicesSpec(maker.isa, loops, *window, elements, pixels, vectors)
 
             positions = prod(taps.positions for taps in piece.window)
             yield from calls_of(

@@ -9,7 +9,7 @@ from math import gcd
 
 from asmdnn.generators.dot.matmul_shape import BLOCKS
 from asmdnn.planning.cuts import balanced, ranges_of, runs_of
-from asmdnn.planning.tuning import L1_SETS_BYTES, ProductTuning
+from asmdnn.planning.product_tuning import L1_SETS_BYTES, ProductTuning
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.target import Target
 

@@ -13,8 +13,8 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, views
+from asmdnn.planning.product_tuning import L1_SETS_BYTES
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import L1_SETS_BYTES
 from asmdnn.primitives.products.product import Panels, Product
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.target import Target

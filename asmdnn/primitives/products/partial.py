@@ -16,8 +16,8 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, merged, records_of, views
+from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import ProductTuning
 from asmdnn.primitives.products.blocks import DEPTH_STEP, depths_of
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of

@@ -6,8 +6,8 @@ from math import prod
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.product_tuning import L1_SETS_BYTES, ProductTuning
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import L1_SETS_BYTES, ProductTuning
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices_desc
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder

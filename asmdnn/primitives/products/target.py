@@ -8,7 +8,8 @@ from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
-from asmdnn.planning.tuning import ProductTuning, Tuning
+from asmdnn.planning.product_tuning import ProductTuning
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.chain import NO_CHAIN, Chain
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.products.product import Matrix

@@ -21,6 +21,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.recurrent.description import (
     GRUForward,
@@ -95,6 +96,7 @@ class RecurrentBackward:
         return f"{self.FORWARD.NAME} backward {self.direction} of {tensors}"
 
 
+@exact
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VanillaRNNBackward(RecurrentBackward):
     """See the module.  activation: relu with a slope alpha of 0 or more below zero, tanh or logistic."""

@@ -35,6 +35,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar, get_args
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, check_lengths, check_tensors, sizes_of
@@ -106,6 +107,7 @@ class Recurrent:
         return f"{self.NAME} {self.prop_kind.value} {self.direction} of {tensors}"
 
 
+@exact
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VanillaRNNForward(Recurrent):
     """See the module.  activation: relu (alpha is the slope below zero), tanh or logistic."""

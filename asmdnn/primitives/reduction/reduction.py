@@ -119,7 +119,6 @@ def add_reduction(assembly: Assembly, desc: ReductionForward, isa: str, source: 
     Tree(assembly, Reductions(isa, op, before(desc.alg, desc.p), after(desc, count)), elements).grow(source)
 
 
-@lru_cache
 def before(alg: str, p: float) -> Program | None:
     """|x|^p for norms."""
     if not alg.startswith(NORM):

@@ -47,6 +47,10 @@ ALGORITHMS: dict[str, Algorithm] = {
     "mish": Algorithm(lambda b, x, *_: exponential.mish(b, x), "x tanh(log(1 + e^x))"),
     "hardswish": Algorithm(simple.hardswish, "x times (alpha x + beta between 0 and 1)", "alpha beta"),
     "hardsigmoid": Algorithm(simple.hardsigmoid, "alpha x + beta between 0 and 1", "alpha beta"),
+    "erf": Algorithm(lambda b, x, *_: gauss.erf(b, x), "2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x"),
+    "reciprocal": Algorithm(lambda b, x, *_: simple.reciprocal(b, x), "1 / x"),
+    "rsqrt": Algorithm(lambda b, x, *_: simple.rsqrt(b, x), "1 / square root of x"),
+    "sign": Algorithm(lambda b, x, *_: simple.sign(b, x), "1 where x > 0, -1 where x < 0, else x"),
 }
 
 

@@ -1,11 +1,11 @@
-"""gelu_erf: x times the normal distribution function.
+"""gelu_erf: x times the normal distribution function; and erf.
 
 The distribution function of -z is e^(-z^2 / 2) g(z), g(z) = erfcx(z / sqrt 2) / 2 being smooth: a quotient of
 polynomials with positive coefficients (minimax for the relative error, 2^-26.7).  z^2 is kept in two numbers, since an
 error of the exponent is one of the result; so the lower tail has as many correct bits as the rest.
 """
 
-from asmdnn.generators.functions.eltwise.exponential import LOWERED, lifted_exp
+from asmdnn.generators.functions.eltwise.exponential import LOWERED, SIGN, lifted_exp
 from asmdnn.generators.functions.expression import Builder, Value
 
 NUMERATOR = (0.9376141428947449, 0.8219072222709656, 0.34361085295677185, 0.07619764655828476, 0.007719178218394518)
@@ -14,6 +14,13 @@ DENOMINATOR = (
     0.019348885864019394,
 )  # fmt: skip
 FURTHEST = 14.5  # the tail is 0 from here on
+# erf x = x + x p(x^2) for |x| < SMALL_ERF: p interpolates at Chebyshev's points, relative error of erf 2^-26.
+SMALL_ERF = 0.8125
+ERF = (
+    0.12837916612625122, -0.37612637877464294, 0.11283763498067856, -0.02686360850930214,
+    0.005212734453380108, -0.0008292290149256587, 9.086333739105612e-05,
+)  # fmt: skip
+SQRT_2 = 2.0**0.5
 
 
 def smooth_part(build: Builder, z: Value) -> Value:
@@ -32,3 +39,12 @@ def gelu_erf(build: Builder, x: Value) -> Value:
     """x / 2 (1 + erf(x / sqrt 2)): for z = |x| and the tail t(z), -z t(z) below 0, and z - z t(z) above."""
     z = build.op("min", FURTHEST, abs(x))
     return build.fnma(bell(build, z, smooth_part(build, z) * z), LOWERED, build.op("max", 0.0, x))
+
+
+def erf(build: Builder, x: Value) -> Value:
+    """The polynomial near 0, else 1 less twice the tail of sqrt(2) |x|, with the sign of x."""
+    z = build.op("min", FURTHEST, abs(x) * SQRT_2)
+    size = build.fnma(bell(build, z, smooth_part(build, z)), 2.0 * LOWERED, 1.0)
+    signed = build.op("or", size, build.op("and", x, build.bits(SIGN)))
+    near = build.fma(x, build.horner(x * x, ERF), x)
+    return build.where(abs(x) < SMALL_ERF, near, signed)

@@ -23,6 +23,20 @@ def sqrt(build: Builder, x: Value) -> Value:
     return build.op("sqrt", x)
 
 
+def reciprocal(build: Builder, x: Value) -> Value:
+    return 1.0 / x
+
+
+def rsqrt(build: Builder, x: Value) -> Value:
+    """Rounded twice; the instruction that approximates it would need as long to be made exact."""
+    return 1.0 / build.op("sqrt", x)
+
+
+def sign(build: Builder, x: Value) -> Value:
+    """Zeros keep their sign; NaN stays."""
+    return build.where(x > 0.0, 1.0, build.where(x < 0.0, -1.0, x))
+
+
 def linear(build: Builder, x: Value, alpha: float, beta: float) -> Value:
     """alpha x + beta, rounded once."""
     return build.fma(x, alpha, beta)
