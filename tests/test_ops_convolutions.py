@@ -133,7 +133,7 @@ X, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
         (lambda: ops.conv2d(X, W, groups=3), "the first must be a multiple of groups, 3"),
         (lambda: ops.conv2d(X, W), "weights has 4 input channels, src has 8"),
         (lambda: ops.conv2d(X, W, groups=4), "weights has 16 input channels in 4 groups, src has 8"),
-        (lambda: ops.conv2d(X, W, groups=0), "groups must be an integer of at least 1, not 0"),
+        (lambda: ops.conv2d(X, W, groups=0), "groups must be an integer of at least 1, below .*, not 0"),
         (lambda: ops.conv2d(X, W, groups=2.0), "groups must be an integer"),  # type: ignore[arg-type]
         (lambda: ops.conv2d(X, ops.pack_conv_weights(W, groups=2)), "groups is 1, w was packed for 2"),
         (lambda: ops.conv1d(X, W), "x has 4 dims, 3 are needed"),

@@ -12,7 +12,7 @@ from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output,
 from asmdnn.ops.calls import ArrayCall, Packer, calls
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
+from asmdnn.primitives.convolution.description import MAX_SIZE, ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
 from asmdnn.primitives.primitive import Primitive
@@ -48,8 +48,8 @@ class Window(NamedTuple):
         Raises InvalidArguments.
         """
         axes, (stride, dilation, more) = kind.axes, (self.stride, self.dilation, self.output_padding)
-        if type(self.groups) is not int or self.groups < 1:
-            raise InvalidArguments(f"groups must be an integer of at least 1, not {shown(self.groups)}")
+        if type(self.groups) is not int or not 1 <= self.groups <= MAX_SIZE:
+            raise InvalidArguments(f"groups must be an integer of at least 1, below 2**31, not {shown(self.groups)}")
         return (
             stride if type(stride) is int else per_axis("stride", stride, axes, 1),
             self.padding if type(self.padding) is int else pads(self.padding, axes),

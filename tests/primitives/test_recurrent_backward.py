@@ -87,7 +87,7 @@ def test_rows_of_many_units() -> None:
 @pytest.mark.slow
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("kind", CELLS)
-@pytest.mark.parametrize(("number", "hidden"), enumerate([*range(1, 74, 9), 530]))
+@pytest.mark.parametrize(("number", "hidden"), list(enumerate([*range(1, 74, 9), 530])))
 def test_a_sweep_of_sizes(kind: type, number: int, hidden: int) -> None:
     """Forward training and backward: steps to 50, sequences to 64, layers to 3, any units."""
     random = np.random.default_rng(hidden)
@@ -171,6 +171,28 @@ def test_weights_are_packed_once_for_all_steps() -> None:
     """A training step packs both weights for this pass: by the caller, or in the call, but never step by step."""
     assert packed_in_calls(50, "any") == []
     assert packed_in_calls(50, "ldigo") == packed_in_calls(1, "ldigo") == ["weights_layer", "weights_iter"]
+
+
+@pytest.mark.isa("avx2")
+def test_training_packs_twice_per_update(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the verbose lines count: a reorder of each weights tensor for each pass, whatever the number of steps."""
+    monkeypatch.setenv("ASMDNN_VERBOSE", "exec")
+    forward = describe(dnn.GRUForward, (7, 3, 16, 24), prop_kind=TRAINING)
+    passes = [dnn.Primitive(dnn.primitive_desc(desc, engine=AVX2)) for desc in (forward, backward(forward))]
+    weights = {
+        name: dnn.Memory(f32(forward.tensors()[name].dims, "ldigo")) for name in ("weights_layer", "weights_iter")
+    }
+    memories: dict[str, dnn.Memory] = {}
+    for primitive in passes:
+        memories |= {name: dnn.Memory(x) for name, x in primitive.pd.plan.tensors.items() if name not in memories}
+    for _ in range(3):
+        for primitive in passes:
+            tensors = primitive.pd.plan.tensors
+            packed = {name: dnn.reorder(memory, tensors[name], engine=AVX2) for name, memory in weights.items()}
+            primitive.execute(**{name: memories[name] for name in tensors} | packed)
+    lines = [line.split(",") for line in capsys.readouterr().out.splitlines() if ",exec," in line]
+    assert [line[5] for line in lines].count("reorder") == 3 * 2 * 2
+    assert [line[5] for line in lines].count("rnn") == 3 * 2
 
 
 @pytest.mark.isa("avx2")
