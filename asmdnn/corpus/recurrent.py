@@ -79,7 +79,7 @@ def blocks(isa: str) -> Iterator[RecurrentTileSpec]:
         yield tile(isa, cell, rows - 1, vectors * lanes - 1, 2)
     width = 4 * lanes  # gates that lie apart, as a GRU's
     apart = {"weights_row_bytes": width, "gate_bytes": 20 * width, "panel_bytes": 7 * width}
-    yield tile(isa, Cell("gru_gates", keeps=True), 2, 2 * lanes, 4, **apart)
+    yield tile(isa, Cell("gru_gates", keeps=True), 2, 2 * lanes, 9, **apart, ahead_lines=2)
 
 
 def depths(isa: str) -> Iterator[RecurrentTileSpec]:

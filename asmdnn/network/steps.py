@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -195,7 +194,3 @@ def any_format(dims: tuple[int, ...]) -> MemoryDesc:
 
 def layout_of(desc: MemoryDesc) -> str:
     return str(desc.alias or desc.tag or desc)
-
-
-def elements(shape: tuple[int, ...]) -> int:
-    return prod(shape)

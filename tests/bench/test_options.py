@@ -104,7 +104,7 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("--attr-denormals=on",), "--attr-denormals=on: must be one of default, flush, keep"),
         (("--attr-deterministic=2",), "--attr-deterministic=2: must be one of true, false"),
         (("--attr-points=src:common:1",), "no such option; did you mean --attr-post-ops="),
-        (("--frobnicate=1",), "no such option; options are --mode"),
+        (("--zzyzx=1",), "no such option; options are --mode"),
         (("--lstm",), "--lstm: no such option"),
         (("--mode",), "--mode: an option is written --mode=VALUE"),
         (("-w1",), "-w1: no such option"),
@@ -139,7 +139,7 @@ def test_batch_file(tmp_path: Path) -> None:
     ("text", "says"),
     [
         (b"\nic3oc4\n", "bad:2: problem 'ic3oc4': a spatial size is missing"),
-        (b"--dir=FWD_I\n--frobnicate=1\n", "bad:2: --frobnicate=1: no such option"),
+        (b"--dir=FWD_I\n--zzyzx=1\n", "bad:2: --zzyzx=1: no such option"),
         (b'ic3ih8oc4kh3n"open\n', "bad:1: a quote is not closed"),
         (b"--dir=FWD_I \\\n", "bad:1: the last line ends in a backslash"),
         (b"\xff\xfe\n", "bad: 'utf-8' codec can't decode"),

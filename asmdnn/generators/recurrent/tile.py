@@ -113,7 +113,8 @@ class TileCode:
         for k in range(count):
             self.asm.role(f"step {k}")
             for line in range(k, spec.ahead_lines, count):
-                self.asm.PREFETCHT1(mem(self.pointers[len(spec.frame) - 1], line * LINE_BYTES))
+                for start in spec.streams:
+                    self.asm.PREFETCHT1(mem(self.pointers[len(spec.frame) - 1], start + line * LINE_BYTES))
             row = [mem(self.pointers[WEIGHTS], at, size=v.bytes) for at in self.row_of_weights(k)]
             column = [mem(self.pointers[SRC], r * spec.src_row_bytes + 4 * k, size=4) for r in range(spec.rows)]
             acc = self.acc[k % spec.sums]

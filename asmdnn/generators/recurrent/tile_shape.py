@@ -35,8 +35,8 @@ class RecurrentTile:
 
     rows, units: of the tile; depth: of the product.  weights_row_bytes, gate_bytes, panel_bytes: from a step of depth,
     a gate, a vector of units to the next in the weights.  operands: the cell's, in the order of `Form.names`.
-    ahead_lines: cache lines to prefetch for every UNROLL steps of depth.  sums: independent ones of each gate, over
-    every so many steps of depth.  together: vectors of units whose cells are computed in turn.
+    ahead_lines: cache lines of each stream to prefetch for every UNROLL steps of depth.  sums: independent ones of each
+    gate, over every so many steps of depth.  together: vectors of units whose cells are computed in turn.
     """
 
     isa: str
@@ -75,6 +75,12 @@ class RecurrentTile:
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
         return ("src", "weights", *(operand.name for operand in self.operands), "ahead")
+
+    @property
+    def streams(self) -> tuple[int, ...]:
+        """Where the runs of bytes begin that a panel of weights consists of: one, or one for each gate."""
+        side_by_side = self.gate_bytes == 4 * lanes_of(self.isa)
+        return (0,) if side_by_side else tuple(g * self.gate_bytes for g in range(self.form.gates))
 
     def operand(self, name: str) -> tuple[int, Operand]:
         """The argument's number, and the operand."""

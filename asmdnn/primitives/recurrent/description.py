@@ -31,17 +31,18 @@ Names are oneDNN's (vanilla_rnn_forward, lstm_forward, gru_forward, lbr_gru_forw
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar, get_args
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
-from asmdnn.primitives.recurrent.sizes import Sizes, check_lengths, check_tensors, sizes_of
+from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, check_lengths, check_tensors, sizes_of
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
 ACTIVATIONS: tuple[str, ...] = get_args(RNNActivation)
+NEEDED = ("src_layer", "weights_layer", "weights_iter", "dst_layer")
 DIRECTIONS: tuple[str, ...] = get_args(RNNDirection)
 
 Description = TypeVar("Description", bound="Recurrent")
@@ -87,13 +88,13 @@ class Recurrent:
     def tensors(self) -> dict[str, MemoryDesc]:
         """The descriptors by argument name, without those that are absent.  Raises InvalidArguments."""
         found = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if "MemoryDesc" not in str(field.type) or (value is None and "None" in str(field.type)):
+        for name in NDIMS:
+            value = getattr(self, name, None)
+            if value is None and name not in NEEDED:
                 continue
             if not isinstance(value, MemoryDesc):
-                raise InvalidArguments(f"{field.name} must be a MemoryDesc, not {shown(value)}")
-            found[field.name] = value
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(value)}")
+            found[name] = value
         return found
 
     def with_formats(self: Description, tensors: Mapping[str, MemoryDesc]) -> Description:

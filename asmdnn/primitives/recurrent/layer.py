@@ -11,7 +11,7 @@ from asmdnn.primitives.products.product import Panels as ProductPanels
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.recurrent.description import LSTMForward, RecurrentForward
 from asmdnn.primitives.recurrent.rows import Rows, Time, Turn
-from asmdnn.primitives.recurrent.stages import Multiplied
+from asmdnn.primitives.recurrent.stages import Multiplied, stages_of
 from asmdnn.primitives.recurrent.steps import Field, Panels, Stage
 
 GATES = "gates"  # scratch: x W + b of all steps
@@ -43,13 +43,13 @@ class Layer:
     @property
     def padded(self) -> int:
         """Hidden channels with those that the panels of weights_layer have as padding."""
-        width = self.target.lanes * (1 + self.desc.sizes.gates % 2)
-        return -(-self.desc.sizes.hidden // width) * width
+        width = self.target.lanes * (1 + self.time.sizes.gates % 2)
+        return -(-self.time.sizes.hidden // width) * width
 
     @property
     def gates(self) -> Field:
         """x W + b: for a vector of units all gates, or where these are odd for two vectors, as in packed weights."""
-        gates, width = self.desc.sizes.gates, 4 * self.target.lanes
+        gates, width = self.time.sizes.gates, 4 * self.target.lanes
         rows = self.time.dense(GATES, 4 * gates * self.padded)
         if gates % 2:
             return Field(rows, width, 2 * width, whole=True, pair_bytes=2 * gates * width)
@@ -57,7 +57,7 @@ class Layer:
 
     def product(self) -> Product:
         """gates = x W + b, for all steps."""
-        s, x, gates = self.desc.sizes, self.x, self.gates.rows
+        s, x, gates = self.time.sizes, self.x, self.gates.rows
         weights, width = self.tensors["weights_layer"], 8 * self.target.lanes  # bytes of a row of a panel
         batch, count = (1, s.rows) if s.concatenated else (s.steps, s.sequences)
         step = x.starts[1] - x.starts[0] if batch > 1 else 0
@@ -77,7 +77,7 @@ class Layer:
         """The bias in the order of a product's columns."""
         if "bias" not in self.tensors:
             return None
-        s = self.desc.sizes
+        s = self.time.sizes
         row = 4 * s.gates * self.padded
         return Matrix(BIAS, row * (self.number * s.directions + self.direction), (0,), 0, 4)
 
@@ -97,48 +97,50 @@ class Layer:
         rows = Rows(name, (self.start_of(desc) + 4 * row * desc.strides[2],), 0)
         return Field(rows, 4 * self.target.lanes, 4 * desc.strides[2])
 
-    def before(self, turn: Turn) -> tuple[Rows, int]:
-        """h before a step: its rows, and of which step."""
-        return (self.state("src_iter"), 0) if turn.before is None else (self.h, turn.before)
+    def before(self, starts: bool) -> Rows:
+        """h before a step, a sequence's first or a later one."""
+        return self.state("src_iter") if starts else self.h
 
-    def field(self, name: str, cell: Cell, turn: Turn) -> tuple[Field, int]:
-        """An operand of a cell, and of which step."""
-        width, step = 4 * self.target.lanes, turn.step
+    def field(self, name: str, cell: Cell, starts: bool) -> Field:
+        """An operand of a cell; the "state" is that of the step before."""
+        width = 4 * self.target.lanes
         match name:
             case "gates":
-                return self.gates, step
+                return self.gates
             case "bias":
-                return self.vector("bias", self.desc.sizes.gates), 0
+                return self.vector("bias", self.time.sizes.gates)
             case "peephole":
-                return self.vector("weights_peephole"), 0
+                return self.vector("weights_peephole")
             case "state" if isinstance(self.desc, LSTMForward):
-                rows, at = (self.state("src_iter_c"), 0) if turn.before is None else (self.c, turn.before)
-                return Field(rows, width), at
+                return Field(self.state("src_iter_c") if starts else self.c, width)
             case "state":
-                rows, at = self.before(turn)
-                return Field(rows, width), at
+                return Field(self.before(starts), width)
             case "new_state":
-                return Field(self.c, width), step
+                return Field(self.c, width)
             case "dst" if "unprojected" not in self.fields or cell.algorithm == "projection":
-                return Field(self.h, width), step
+                return Field(self.h, width)
             case "dst":
-                return self.fields["unprojected"], step
-        return self.fields[name], step
+                return self.fields["unprojected"]
+        return self.fields[name]
 
-    def stage(self, multiplied: Multiplied, turn: Turn) -> tuple[Stage, View, dict[str, View]]:
-        """A stage of a step, where its src lies, and where its operands lie."""
-        cell, weights = multiplied.cell, multiplied.weights
-        found = {name: self.field(name, cell, turn) for name in form_of(cell).names}
-        operands = tuple(field.operand(name) for name, (field, _) in found.items())
-        units = self.desc.sizes.out if cell.algorithm == "projection" else self.desc.sizes.hidden
-        if multiplied.src:
-            src, step = self.before(turn) if multiplied.src == "h" else (self.fields[multiplied.src].rows, turn.step)
-            panels, view, row = self.panels(weights, multiplied.gate), src.view(step), src.row_bytes
-        else:
-            panels, view, row = Panels(weights, 0, 0, 0, 0, 0), View(""), 0
-        pairs = tuple(field.pair for field, _ in found.values())
+    def stages(self, starts: bool) -> list["Placed"]:
+        """The stages of a step, a sequence's first or a later one."""
+        return [self.placed(multiplied, starts) for multiplied in stages_of(self.desc, starts)]
+
+    def placed(self, multiplied: Multiplied, starts: bool) -> "Placed":
+        """A stage, and where its src and its operands lie."""
+        cell, weights, src = multiplied.cell, multiplied.weights, multiplied.src
+        found = {name: self.field(name, cell, starts) for name in form_of(cell).names}
+        operands = tuple(field.operand(name) for name, field in found.items())
+        pairs = tuple(field.pair for field in found.values())
+        units = self.time.sizes.out if cell.algorithm == "projection" else self.time.sizes.hidden
+        rows = {name: field.rows for name, field in found.items()}
+        panels, row = Panels(weights, 0, 0, 0, 0, 0), 0
+        if src:
+            rows["src"] = self.before(starts) if src == "h" else self.fields[src].rows
+            panels, row = self.panels(weights, multiplied.gate), rows["src"].row_bytes
         stage = Stage(self.target.isa, cell, units, panels, row, operands, pairs)
-        return stage, view, {name: field.rows.view(step) for name, (field, step) in found.items()}
+        return Placed(stage, rows, frozenset({"state", "src"} if src == "h" else {"state"}))
 
     def panels(self, name: str, gate: int) -> Panels:
         """weights_iter or weights_projection, from a gate on."""
@@ -147,6 +149,20 @@ class Layer:
         if name == "weights_projection":
             return Panels(name, start, s[2], 0, s[3], desc.dims[2])
         return Panels(name, start + gate * s[3], s[2], s[3], s[4], desc.dims[2])
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A stage, and the rows of its arguments by name; those in `old` are read of the step before."""
+
+    stage: Stage
+    rows: Mapping[str, Rows]
+    old: frozenset[str]
+
+    def views(self, turn: Turn) -> dict[str, View]:
+        """Where the arguments lie in a step."""
+        before = turn.before or 0
+        return {name: rows.view(before if name in self.old else turn.step) for name, rows in self.rows.items()}
 
 
 def gates_field(rows: Rows, gates: int, lanes: int) -> Field:

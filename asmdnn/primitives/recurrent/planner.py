@@ -26,10 +26,9 @@ from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, RecurrentForward
-from asmdnn.primitives.recurrent.formats import kernel_formats, passed_formats
+from asmdnn.primitives.recurrent.formats import MAX_OFFSET, kernel_formats, passed_formats
 from asmdnn.primitives.recurrent.layer import BIAS, GATES, Layer
 from asmdnn.primitives.recurrent.rows import Rows, Time, runs_of
-from asmdnn.primitives.recurrent.stages import stages_of
 from asmdnn.primitives.recurrent.steps import Field, Steps
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
@@ -45,6 +44,8 @@ def plan(desc: RecurrentForward, attr: Attr, engine: Engine) -> Plan:
     """Plan a recurrent layer.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
+    if isinstance(desc, GRUForward) and 4 * desc.sizes.out * desc.sizes.hidden > MAX_OFFSET:
+        raise Refused(f"{desc.sizes.hidden} hidden channels put the gates of weights_iter more than 2 GiB apart")
     if desc.is_training and desc.lengths and len(set(desc.lengths)) > 1 and not desc.sizes.concatenated:
         raise Refused("forward_training takes sequences of different lengths concatenated only: src_layer of two dims")
     passed = passed_formats(desc, lanes_of(f32_dot_level(engine.isa)))
@@ -120,10 +121,10 @@ class Planner:
         )
         self.assembly.scratch[GATES] = self.sizes.rows * layer.gates.rows.row_bytes
         multiply(self.assembly, layer.product(), self.target)
+        stages = {starts: layer.stages(starts) for starts in (True, False)}
         for i, turn in enumerate(self.time.turns(backwards)):
-            for multiplied in stages_of(self.desc, turn.before is None):
-                stage, src, places = layer.stage(multiplied, turn)
-                self.assembly.add([self.steps.phase(stage, turn.runs, src, places, backwards=i % 2 == 1)])
+            for placed in stages[turn.before is None]:
+                self.assembly.add([self.steps.phase(placed.stage, turn, placed.views(turn), backwards=i % 2 == 1)])
         if not self.time.is_even and not self.sizes.concatenated:
             self.add_zeros(h, self.sizes.out)
         self.keep_final(layer, "dst_iter", h)

@@ -1,7 +1,7 @@
 """Where the rows of a recurrent layer lie, step by step, and which of them a step works on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, groupby, pairwise
 
 from asmdnn.memory import MemoryDesc
@@ -50,33 +50,34 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """When each sequence has steps.  lengths: its number of steps; batches: the sequences of each step, if these are
-    concatenated."""
+    """When each sequence has steps.  lengths: its number of steps; first_rows: the row, of all, at which each step of a
+    row-major src_layer starts."""
 
     sizes: Sizes
     lengths: tuple[int, ...]
+    first_rows: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        s = self.sizes
+        counts = [s.sequences] * s.steps
+        if s.concatenated:
+            counts = [sum(n > t for n in self.lengths) for t in range(s.steps)]
+        object.__setattr__(self, "first_rows", tuple(accumulate(counts[:-1], initial=0)))
 
     @property
     def is_even(self) -> bool:
         """Whether all sequences have all steps."""
         return min(self.lengths) == self.sizes.steps
 
-    def first_rows(self) -> list[int]:
-        """The row, of all, at which each step of a row-major src_layer starts."""
-        if not self.sizes.concatenated:
-            return [t * self.sizes.sequences for t in range(self.sizes.steps)]
-        counts = [sum(n > t for n in self.lengths) for t in range(self.sizes.steps)]
-        return list(accumulate(counts[:-1], initial=0))
-
     def dense(self, buffer: str, row_bytes: int, start_bytes: int = 0) -> Rows:
         """A row-major matrix of all rows."""
-        return Rows(buffer, tuple(start_bytes + row * row_bytes for row in self.first_rows()), row_bytes)
+        return Rows(buffer, tuple(start_bytes + row * row_bytes for row in self.first_rows), row_bytes)
 
     def layer(self, name: str, desc: MemoryDesc) -> Rows:
         """src_layer or dst_layer."""
         start, strides = 4 * desc.offset0, [4 * stride for stride in desc.strides]
         if self.sizes.concatenated:
-            return Rows(name, tuple(start + row * strides[0] for row in self.first_rows()), strides[0])
+            return Rows(name, tuple(start + row * strides[0] for row in self.first_rows), strides[0])
         row = strides[1] if self.sizes.sequences > 1 else 4 * desc.dims[2]  # a single one has no distance
         return Rows(name, tuple(start + t * strides[0] for t in range(self.sizes.steps)), row)
 

@@ -14,7 +14,7 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, View, records_of, views
 from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.recurrent.rows import Rows, Runs
+from asmdnn.primitives.recurrent.rows import Rows, Runs, Turn
 
 LATENCY_SUMS = 8  # independent sums hide the latency of a multiply
 MOST_VECTORS = {"avx2": 8, "avx512_core": 4}  # of weights that one row reads at a time: so many streams
@@ -99,14 +99,13 @@ class Steps:
         self.tuning = tuning
         self.known: dict[tuple[Stage, Runs, bool], Phase] = {}
 
-    def phase(self, stage: Stage, runs: Runs, src: View, places: Mapping[str, View], backwards: bool) -> Phase:
-        """The phase of a stage for some rows; places: where step and operands lie."""
-        key = stage, runs, backwards
+    def phase(self, stage: Stage, turn: Turn, places: Mapping[str, View], backwards: bool) -> Phase:
+        """The phase of a stage for the rows of a step; places: where its src and its operands lie."""
+        key = stage, turn.runs, backwards
         if key not in self.known:
             self.known[key] = template(*key, self.tuning)
         names = {f"{name} of step": view for name, view in places.items()}
-        weights = stage.weights.view
-        return self.known[key].on({**names, "src of step": src, "weights of step": weights})
+        return self.known[key].on({**names, "weights of step": stage.weights.view})
 
 
 def template(stage: Stage, runs: Runs, backwards: bool, tuning: Tuning) -> Phase:
@@ -131,6 +130,8 @@ def template(stage: Stage, runs: Runs, backwards: bool, tuning: Tuning) -> Phase
     records = records_of(names, {name: offset.ravel() for name, offset in offsets.items()}, kernel.ravel())
     cycles = np.array([cycles_of(spec, tuning) for spec in specs], np.int32)[kernel.ravel()]
     buffers = [f"{name} of step" for name in names[:-1]] + ["weights of step" if lines else ""]
+    if not stage.weights.depth:
+        buffers[:2] = ["", ""]
     alone = int(cycles.sum()) < tuning.recurrent.alone_cycles
     return Phase(specs, views(buffers), records, cycles, alone=alone, backwards=backwards)
 
@@ -195,10 +196,13 @@ def tile(stage: Stage, rows: int, units: int, columns: int, lines: int) -> Recur
 
 
 def ahead_lines(stage: Stage, columns: int, tiles: int) -> int:
-    """A share of the next panel that each of several tiles prefetches, for every UNROLL steps of depth."""
+    """A share of the next panel that each of several tiles prefetches, for every UNROLL steps of depth; where gates lie
+    apart, of each gate's."""
     if tiles == 1:
         return 0
-    return -(-UNROLL * columns * stage.lanes * 4 // LINE_BYTES // tiles)
+    side_by_side = stage.weights.gate_bytes in (0, 4 * stage.lanes)
+    streams = 1 if side_by_side else form_of(stage.cell).gates
+    return -(-UNROLL * columns * stage.lanes * 4 // LINE_BYTES // (tiles * streams))
 
 
 def cycles_of(spec: RecurrentTileSpec, tuning: Tuning) -> int:
