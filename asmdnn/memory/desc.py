@@ -203,7 +203,7 @@ class MemoryDesc:
         """What lies in memory: these very elements, but for a format that transforms them (memory/winograd.py)."""
         return self
 
-    def stored(self, array: NDArray[Any]) -> NDArray[Any]:
+    def _stored(self, array: NDArray[Any]) -> NDArray[Any]:
         """What `storage` holds of a tensor: `array` itself, unless the format transforms it."""
         return array
 

@@ -99,7 +99,7 @@ class Memory:
         memory = cls(desc)
         storage = desc.storage
         padded = np.zeros(storage.padded_dims, memory.array.dtype)
-        padded[tuple(map(slice, storage.dims))] = desc.stored(array.view(memory.array.dtype))
+        padded[tuple(map(slice, storage.dims))] = desc._stored(array.view(memory.array.dtype))
         view = blocked_view(storage, memory.array)
         view[...] = padded.reshape(view.shape)
         return memory

@@ -69,7 +69,7 @@ class WinogradDesc(MemoryDesc):
     def is_dense(self) -> bool:
         return False
 
-    def stored(self, array: NDArray[Any]) -> NDArray[Any]:
+    def _stored(self, array: NDArray[Any]) -> NDArray[Any]:
         """What `storage` holds of weights `array`: computed in float64, rounded once."""
         g = weights_matrix(self.m)
         transformed: NDArray[np.float64] = np.einsum("ai,koij,bj->koab", g, np.asarray(array, np.float64), g)

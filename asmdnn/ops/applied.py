@@ -34,11 +34,15 @@ def apply(
     """Compute into `out`, or into a new array; returns it.
 
     key: the function and all its arguments that are no arrays.  inputs: by the primitive's names, the label of the
-    function's argument and its array; those that are None are left out.  describe: the description from the inputs'
+    function's argument and its array; those that are None are left out, but for the first.  describe: the description from the inputs'
     descriptors and the result's.  `out` may be the first input where the primitive works in place.
     Raises InvalidArguments, Unimplemented.
     """
-    given = {name: (label, as_f32(label, value)) for name, (label, value) in inputs.items() if value is not None}
+    given = {
+        name: (label, as_f32(label, value))
+        for i, (name, (label, value)) in enumerate(inputs.items())
+        if value is not None or not i
+    }
     arrays: list[AnyArray] = [array for _, array in given.values()]
     target = None if out is None else output("out", out)
     chain = chain_of(post_ops)
@@ -47,7 +51,7 @@ def apply(
     full_key = (*key, shapes, where, chain, engine_key(engine))
     try:
         call = find(full_key)
-    except TypeError:  # a post-op that cannot be hashed is none
+    except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
         call = None
     if call is None:
         call = calls.put(full_key, prepare(given, describe, result_dims, target, Attr(chain), engine))
@@ -100,6 +104,8 @@ def widened(array: Any, label: str, ndim: int, axis: int | None = None) -> Any:
     if array is None:
         return None
     found = as_f32(label, array)
+    if not ndim:
+        raise InvalidArguments("x is a scalar, it must have dims")
     if axis is not None and found.ndim == 1:
         return found.reshape([-1 if dim == axis % ndim else 1 for dim in range(ndim)])
     if found.ndim > ndim:

@@ -97,7 +97,7 @@ def integers(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
     """One integer, or a sequence of them, as a tuple."""
     try:
         numbers = tuple(value) if isinstance(value, Sequence) else (value,)
-        if not any(isinstance(n, bool) for n in numbers):
+        if not isinstance(value, bytes | bytearray) and not any(isinstance(n, bool) for n in numbers):
             return tuple(index(n) for n in numbers)  # numpy's integers too
     except Exception:  # whatever the caller's object does
         pass

@@ -6,6 +6,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.ops.applied import apply, widened
 from asmdnn.ops.arguments import Array, as_f32
 from asmdnn.primitives.attention.description import NDIMS, AttentionForward
+from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.engine import Engine
 from asmdnn.types import PropKind
 
@@ -28,6 +29,7 @@ def attention(
     -infinity hides a key.  causal: row i sees keys up to i + keys - rows.  scale: 1 / sqrt(d) for None.
     Raises InvalidArguments, Unimplemented.
     """
+    check_flag("causal", causal)
     for name, array in (("query", query), ("key", key), ("value", value)):
         if as_f32(name, array).ndim != NDIMS:
             raise InvalidArguments(f"{name} has {as_f32(name, array).ndim} dims, attention is of {NDIMS}")
@@ -38,7 +40,7 @@ def attention(
         inputs,
         lambda descs, dst: AttentionForward(
             PropKind.forward_inference, descs["query"], descs["key"], descs["value"], dst, descs.get("mask"),
-            scale or 0.0, causal,
+            0.0 if scale is None else scale, causal,
         ),
         lambda descs: (*descs["query"].dims[:3], descs["value"].dims[3]),
         (),

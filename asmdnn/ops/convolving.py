@@ -50,6 +50,8 @@ class Window(NamedTuple):
         axes, (stride, dilation, more) = kind.axes, (self.stride, self.dilation, self.output_padding)
         if type(self.groups) is not int or not 1 <= self.groups <= MAX_SIZE:
             raise InvalidArguments(f"groups must be an integer of at least 1, below 2**31, not {shown(self.groups)}")
+        if type(self.algorithm) is not str:
+            algorithm_of(kind, self.algorithm)
         return (
             stride if type(stride) is int else per_axis("stride", stride, axes, 1),
             self.padding if type(self.padding) is int else pads(self.padding, axes),
@@ -82,7 +84,7 @@ def convolve(
     key = (kind.name, image.shape, image.strides, second, third, where, numbers, chain, engine_key(engine))
     try:
         call = find(key)
-    except TypeError:  # a post-op that cannot be hashed is none
+    except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
         call = None
     if call is None:
         labels = ("x", "w", "b")[: len(arrays)]

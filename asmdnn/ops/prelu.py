@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from asmdnn.ops.applied import apply, same_dims, widened
-from asmdnn.ops.arguments import Array
+from asmdnn.ops.arguments import Array, as_f32
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.elementwise.prelu import PReLUForward
 from asmdnn.primitives.engine import Engine
@@ -27,11 +25,11 @@ def prelu(
     that exports memory of x's dims; x itself, for a dense x.  post_ops run in order on the result.
     Raises InvalidArguments, Unimplemented.
     """
-    ndim = np.ndim(x)
-    vector = widened(weights, "weights", ndim, axis=min(1, ndim - 1))
+    array = as_f32("x", x)
+    vector = widened(as_f32("weights", weights), "weights", array.ndim, axis=min(1, array.ndim - 1))
     return apply(
         ("prelu",),
-        {"src": ("x", x), "weights": ("weights", vector)},
+        {"src": ("x", array), "weights": ("weights", vector)},
         lambda descs, dst: PReLUForward(PropKind.forward_inference, descs["src"], descs["weights"], dst),
         same_dims("src"),
         post_ops,

@@ -11,10 +11,12 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, packed_or_plain
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed import pack
+from asmdnn.primitives.attributes.numbers import check_alg, check_flag
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.recurrent.description import (
+    DIRECTIONS,
     GRUForward,
     LBRGRUForward,
     LSTMForward,
@@ -62,6 +64,7 @@ def gru(
     engine: Engine | None = None,
 ) -> tuple[Array, Array]:
     """A GRU layer: (dst_layer, dst_iter).  See `lstm`; torch's GRU is one with linear_before_reset."""
+    check_flag("linear_before_reset", linear_before_reset)
     cell = "lbr_gru" if linear_before_reset else "gru"
     arguments = {"src_layer": src, **weights_of(cell, weights), "src_iter": src_iter}
     dst, h = run(cell, arguments, direction, lengths, engine, {})
@@ -100,7 +103,7 @@ def weights_of(cell: str, weights: Mapping[str, Any]) -> dict[str, Any]:
         if name not in known:
             raise InvalidArguments(f"weights has {shown(name)}, of {cell} it may have {', '.join(known)}")
     for name in NEEDED:
-        if name not in weights:
+        if weights.get(name) is None:
             raise InvalidArguments(f"weights has no {name}, it must have {' and '.join(NEEDED)}")
     return dict(weights)
 
@@ -114,17 +117,21 @@ def run(
     more: Mapping[str, Any],
 ) -> list[Array]:
     """dst_layer and the last states, of arguments that may be None.  Raises InvalidArguments."""
-    given = {name: packed_or_plain(name, value) for name, value in arguments.items() if value is not None}
+    given = {
+        name: packed_or_plain(name, value)
+        for name, value in arguments.items()
+        if value is not None or name == "src_layer"
+    }
     arrays: list[AnyArray] = [array for array, _ in given.values()]
     try:
         steps = tuple(lengths)
-    except TypeError:
+    except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"lengths must be a sequence of integers, not {shown(lengths)}") from None
     layouts = tuple((name, layout) for name, (_, layout) in given.items())
     key = (cell, layouts, direction, steps, tuple(more.items()), engine_key(engine))
     try:
         call = find(key)
-    except TypeError:  # something that cannot be hashed, which the description will name
+    except Exception:  # something that cannot be hashed or compared, which the description will name
         call = None
     if not isinstance(call, RecurrentCall):
         call = prepare(KINDS[cell], arguments, given, {"direction": direction, "lengths": steps, **more}, engine)
@@ -150,6 +157,7 @@ def prepare(
     engine: Engine | None,
 ) -> RecurrentCall:
     """The call for arguments of these shapes and strides.  Raises InvalidArguments, Unimplemented."""
+    check_alg("direction", more["direction"], DIRECTIONS)
     descs, copied = dict[str, MemoryDesc](), []
     for i, (name, (array, _)) in enumerate(given.items()):
         value = arguments[name]

@@ -9,6 +9,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.ops.applied import apply
 from asmdnn.ops.arguments import Array, as_f32, integers
 from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
 
@@ -30,6 +31,7 @@ def reduce(
     keepdims: reduced dims stay, as 1.  out: memory of the result's dims, with reduced dims as 1.  post_ops run in order
     on the result with dims of 1.  Raises InvalidArguments, Unimplemented.
     """
+    check_flag("keepdims", keepdims)
     array = as_f32("x", x)
     axes = checked_axes(axis, array.ndim)
     result = apply(

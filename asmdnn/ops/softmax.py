@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from asmdnn.ops.applied import apply, same_dims, widened
-from asmdnn.ops.arguments import Array
+from asmdnn.ops.arguments import Array, as_f32
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm, SoftmaxForward
@@ -55,7 +53,8 @@ def _softmax(
     out: Any,
     engine: Engine | None,
 ) -> Array:
-    inputs = {"src": ("x", x), "mask": ("mask", widened(mask, "mask", np.ndim(x)))}
+    array = as_f32("x", x)
+    inputs = {"src": ("x", array), "mask": ("mask", widened(mask, "mask", array.ndim))}
     return apply(
         ("softmax", alg, axis, scale),
         inputs,

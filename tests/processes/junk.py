@@ -1,7 +1,7 @@
 """Junk: values of every kind that a caller could pass by mistake, some hostile; and valid calls of everything."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 import asmdnn as dnn
+from asmdnn.errors import LONGEST_MESSAGE
 
 f32 = dnn.f32
 ENGINE = dnn.Engine(isa="avx2", threads=1)
@@ -125,6 +126,20 @@ def matmul_memories() -> dict[str, Any]:
 
 Arguments = dict[str, Any]
 Call = tuple[Callable[..., Any], Callable[[], Arguments]]
+
+
+def failures(call: Callable[..., Any], valid: Callable[[], Arguments]) -> Iterator[str]:
+    """What is raised beyond the library's errors, a line for each; every argument in turn, with every junk."""
+    for argument in valid():
+        for name in JUNK:
+            arguments = {**valid(), argument: fresh(name)}
+            try:
+                call(**arguments)
+            except (dnn.AsmdnnError, BufferError) as error:
+                if len(str(error)) > LONGEST_MESSAGE:
+                    yield f"{argument}={name}: a message of {len(str(error))} characters"
+            except Exception as error:
+                yield f"{argument}={name}: {type(error).__name__}: {str(error)[:100]}"
 
 
 def descriptions() -> dict[str, Call]:
@@ -309,14 +324,14 @@ def functions() -> dict[str, Call]:
             lambda: {"x": array(1, 2, 3, 4), "factor": 2, "mode": "linear", "coordinates": "half_pixel",
                      "rounding": "floor", "out": array(1, 2, 6, 8), "engine": ENGINE},
         ),
-        "ops.conv2d": (dnn.ops.conv2d, lambda: {**conv, "groups": 1}),
+        "ops.conv2d": (dnn.ops.conv2d, lambda: {**conv, "groups": 1, "algorithm": "auto"}),
         "ops.conv_transpose2d": (dnn.ops.conv_transpose2d, lambda: {**transposed, "groups": 1, "output_padding": 0}),
         "ops.matmul": (dnn.ops.matmul, lambda: {**product, "engine": ENGINE}),
         "ops.pack_weights": (dnn.ops.pack_weights, lambda: {"b": array(3, 4), "engine": ENGINE}),
         "ops.pack_conv_weights": (
             dnn.ops.pack_conv_weights,
             lambda: {"w": array(3, 2, 3, 3), "image": (1, 2, 5, 5), "stride": 1, "padding": 1, "dilation": 1,
-                     "engine": ENGINE},
+                     "groups": 1, "algorithm": "auto", "engine": ENGINE},
         ),
         "sgemm": (
             dnn.sgemm,

@@ -5,15 +5,12 @@ The message has a bounded length, whatever was passed.  BufferError is documente
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import asmdnn as dnn
-from asmdnn.errors import LONGEST_MESSAGE
-from tests.processes import junk
+from tests.processes import junk, junk_layers
 
 # Not called with junk: constants and types, numpy's functions under another name, and what is made by others.
 NO_ENTRY = {
@@ -30,27 +27,17 @@ UNBOUNDED = {"MatMulRows.primitive_desc"}  # any number of rows is legal, and a 
 def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, junk.Call]:
     directory = tmp_path_factory.mktemp("packs")
     dnn.write_pack(directory / "valid.pack", [junk.matmul_pd()])
-    return {**junk.descriptions(), **junk.values(), **junk.primitives(directory), **junk.functions()}
-
-
-def failures(call: Callable[..., Any], valid: Callable[[], junk.Arguments]) -> Iterator[str]:
-    """What is raised beyond the library's errors, a line for each; every argument in turn, with every junk."""
-    for argument in valid():
-        for name in junk.JUNK:
-            arguments = {**valid(), argument: junk.fresh(name)}
-            try:
-                call(**arguments)
-            except (dnn.AsmdnnError, BufferError) as error:
-                if len(str(error)) > LONGEST_MESSAGE:
-                    yield f"{argument}={name}: a message of {len(str(error))} characters"
-            except Exception as error:
-                yield f"{argument}={name}: {type(error).__name__}: {str(error)[:100]}"
+    described, called = (
+        {**junk.descriptions(), **junk_layers.described()},
+        {**junk.functions(), **junk_layers.called()},
+    )
+    return {**described, **junk.values(), **junk.primitives(directory), **called}
 
 
 NAMES = (
-    *junk.descriptions(), *junk.values(), "primitive_desc", "implementations", "Primitive", "Primitive.execute",
+    *junk.descriptions(), *junk_layers.described(), *junk.values(), "primitive_desc", "implementations", "Primitive", "Primitive.execute",
     "Primitive.execute with scratchpad", "Primitive.bind", "MatMulRows", "MatMulRows.execute",
-    "load_pack", "write_pack", *junk.functions(),
+    "load_pack", "write_pack", *junk.functions(), *junk_layers.called(),
 )  # fmt: skip
 
 
@@ -62,7 +49,7 @@ def test_junk(name: str, calls: dict[str, junk.Call], tmp_path: Path, monkeypatc
     call(**valid())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = list(failures(call, valid))
+        found = list(junk.failures(call, valid))
     assert found == [], f"{len(found)} of {len(valid()) * len(junk.JUNK)}"
 
 

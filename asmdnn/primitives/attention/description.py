@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind, finite
+from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind, finite
 from asmdnn.primitives.normalization.affine import check_tensor
 from asmdnn.types import PropKind
 
@@ -35,6 +35,7 @@ class AttentionForward:
 
     def __post_init__(self) -> None:
         check_prop_kind(self.prop_kind, FORWARD)
+        check_flag("AttentionForward.causal", self.causal)
         for name in ("query", "key", "value", "dst", *["mask"] * (self.mask is not None)):
             check_tensor(name, getattr(self, name))
             if getattr(self, name).ndims != NDIMS:

@@ -19,6 +19,12 @@ def finite(name: str, value: float) -> float:
     return float(value)
 
 
+def check_flag(name: str, value: object) -> None:
+    """Raise InvalidArguments unless it is True or False."""
+    if not isinstance(value, bool):
+        raise InvalidArguments(f"{name} must be True or False, not {shown(value)}")
+
+
 def check_alg(name: str, alg: str, known: Collection[str]) -> str:
     if not isinstance(alg, str) or alg not in known:
         raise InvalidArguments(f"{name} must be one of {', '.join(known)}, not {shown(alg)}")

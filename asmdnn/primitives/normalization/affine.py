@@ -7,7 +7,7 @@ from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attributes.numbers import finite
+from asmdnn.primitives.attributes.numbers import check_flag, finite
 
 
 def affine(scale: Operand | None, shift: Operand | None) -> tuple[PostOp, ...]:
@@ -42,6 +42,7 @@ def checked_epsilon(owner: str, epsilon: float) -> float:
 
 def check_statistics(owner: str, given: bool, mean: object, variance: object, needs_mean: bool = True) -> None:
     """Both or none, and both if they are given.  Raises InvalidArguments."""
+    check_flag(f"{owner}.use_global_stats", given)
     if needs_mean and (mean is None) != (variance is None):
         missing = "mean" if mean is None else "variance"
         raise InvalidArguments(f"{owner} lacks {missing}: give mean and variance, or none of them")

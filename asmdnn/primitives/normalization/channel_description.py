@@ -70,7 +70,9 @@ class GroupNormForward:
             raise InvalidArguments(f"groups must be a whole number from 1 on, not {shown(self.groups)}")
         object.__setattr__(self, "groups", int(self.groups))
         if self.src.ndims > 1 and self.src.dims[1] % self.groups:
-            raise InvalidArguments(f"groups is {self.groups}, it must divide the {self.src.dims[1]} channels of src")
+            raise InvalidArguments(
+                f"groups is {shown(self.groups)}, it must divide the {self.src.dims[1]} channels of src"
+            )
         check_channel_norm(self)
 
     @property

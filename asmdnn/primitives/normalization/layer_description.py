@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
+from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind
 from asmdnn.primitives.normalization.affine import check_statistics, check_tensor, checked_epsilon
 from asmdnn.types import PropKind
 
@@ -35,6 +35,7 @@ class LayerNormForward:
 
     def __post_init__(self) -> None:
         check_prop_kind(self.prop_kind, FORWARD)
+        check_flag("LayerNormForward.rms", self.rms)
         object.__setattr__(self, "epsilon", checked_epsilon("LayerNormForward", self.epsilon))
         check_tensor("src", self.src)
         check_tensor("dst", self.dst, self.src.dims)

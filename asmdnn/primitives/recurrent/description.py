@@ -37,7 +37,7 @@ from typing import Any, ClassVar, TypeVar, get_args
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
+from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
 from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, check_lengths, check_tensors, sizes_of
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
@@ -70,8 +70,7 @@ class Recurrent:
 
     def __post_init__(self) -> None:
         check_prop_kind(self.prop_kind, FORWARD)
-        if self.direction not in DIRECTIONS:
-            raise InvalidArguments(f"direction must be one of {', '.join(DIRECTIONS)}, not {shown(self.direction)}")
+        check_alg("direction", self.direction, DIRECTIONS)
         check_lengths(self.lengths, self.src_layer)
         check_tensors(self.tensors(), self.sizes, self.BIAS_ROWS)
 
@@ -117,10 +116,8 @@ class VanillaRNNForward(Recurrent):
     alpha: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.activation not in ACTIVATIONS:
-            raise InvalidArguments(f"activation must be one of {', '.join(ACTIVATIONS)}, not {shown(self.activation)}")
-        if isinstance(self.alpha, bool) or not isinstance(self.alpha, int | float):
-            raise InvalidArguments(f"alpha must be a number, not {shown(self.alpha)}")
+        check_alg("activation", self.activation, ACTIVATIONS)
+        finite("alpha", self.alpha)
         Recurrent.__post_init__(self)
 
 

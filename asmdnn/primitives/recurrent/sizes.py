@@ -39,7 +39,9 @@ def check_lengths(lengths: object, src_layer: object) -> None:
         raise InvalidArguments(f"src_layer must be a MemoryDesc, not {shown(src_layer)}")
     short = [n for n in lengths if n < 1]
     if short:
-        raise InvalidArguments(f"lengths has a {short[0]}, every sequence has at least one step: leave empty ones out")
+        raise InvalidArguments(
+            f"lengths has a {shown(short[0])}, every sequence has at least one step: leave empty ones out"
+        )
     if src_layer.ndims == 2:
         check_concatenated(lengths, src_layer.dims[0])
     elif lengths and src_layer.ndims == 3:
@@ -47,7 +49,9 @@ def check_lengths(lengths: object, src_layer: object) -> None:
         if len(lengths) != sequences:
             raise InvalidArguments(f"lengths has {len(lengths)} numbers, src_layer has {sequences} sequences")
         if max(lengths) > steps:
-            raise InvalidArguments(f"lengths has a {max(lengths)}, src_layer has {steps} steps: none can be longer")
+            raise InvalidArguments(
+                f"lengths has a {shown(max(lengths))}, src_layer has {steps} steps: none can be longer"
+            )
 
 
 def check_concatenated(lengths: tuple[int, ...], rows: int) -> None:
@@ -57,10 +61,10 @@ def check_concatenated(lengths: tuple[int, ...], rows: int) -> None:
     for i, (before, after) in enumerate(pairwise(lengths), 1):
         if after > before:
             raise InvalidArguments(
-                f"lengths[{i}] is {after}, lengths[{i - 1}] {before}: sort concatenated sequences, the longest first"
+                f"lengths[{i}] is {shown(after)}, lengths[{i - 1}] {shown(before)}: sort concatenated sequences, the longest first"
             )
     if sum(lengths) != rows:
-        raise InvalidArguments(f"lengths make {sum(lengths)} rows together, src_layer has {rows}")
+        raise InvalidArguments(f"lengths make {shown(sum(lengths))} rows together, src_layer has {rows}")
 
 
 def sizes_of(tensors: Mapping[str, MemoryDesc], gates: int, direction: str, lengths: tuple[int, ...]) -> Sizes:
