@@ -6,19 +6,34 @@ y = graph.apply("Relu", graph.apply("Conv", x, weights, pads=(1, 1, 1, 1)) + bia
 net = graph.compile(y=y)
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType
+from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
 from asmdnn.network.operators.table import operators
 from asmdnn.primitives.engine import Engine
 
 OPSET = 22  # the operator set whose meaning nodes have
 MOST_RESULTS = 4096
+
+
+def declared(name: str, shape: Any, dtype: Any) -> TensorType:
+    """The type of an input.  Raises InvalidArguments."""
+    try:
+        dims = tuple(n if n is None or isinstance(n, str) else index(n) for n in shape)
+        found = np.dtype(dtype)
+    except Exception:  # whatever the caller's objects do
+        raise InvalidArguments(
+            f"input {shown(name)} needs dims and a numpy type, not {shown(shape)}, {shown(dtype)}"
+        ) from None
+    if not all(0 <= n <= LARGEST_DIM for n in dims if isinstance(n, int)):
+        raise InvalidArguments(f"input {shown(name)} has dims {shown(dims)}, they must be from 0 to 2**63 - 1")
+    return TensorType(found, dims)
 
 
 class Symbol:
@@ -74,12 +89,7 @@ class Graph:
         """What a caller passes; dims that are no integers are said when the graph is compiled."""
         if not isinstance(name, str) or not name or name in self._inputs:
             raise InvalidArguments(f"name must be a name that no other input has, not {shown(name)}")
-        try:
-            self._inputs[name] = TensorType(np.dtype(dtype), tuple(shape))
-        except TypeError:
-            raise InvalidArguments(
-                f"input {name} needs dims and a numpy type, not {shown(shape)}, {shown(dtype)}"
-            ) from None
+        self._inputs[name] = declared(name, shape, dtype)
         return Symbol(self, name)
 
     def apply(self, op: str, *operands: Any, results: int = 1, name: str = "", **attributes: Any) -> Any:
@@ -94,6 +104,11 @@ class Graph:
             raise InvalidArguments(f"results must be an integer from 1 to {MOST_RESULTS}, not {shown(results)}")
         if not isinstance(name, str):
             raise InvalidArguments(f"name must be a text, not {shown(name)}")
+        for key, value in attributes.items():
+            if isinstance(value, Iterator):
+                raise InvalidArguments(
+                    f"{shown(key)} must be an attribute of ONNX, not {shown(value)}: make it a tuple"
+                )
         inputs = tuple(self._operand(operand) for operand in operands)
         outputs = tuple(f"{op} {len(self._nodes)}" + (f".{i}" if i else "") for i in range(results))
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}

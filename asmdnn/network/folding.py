@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, OutOfMemory, Unimplemented, shown
-from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType
+from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.onnx.tensors import ELEMENTS
 from asmdnn.network.operators.definition import Operator, Type, Value, listed
 from asmdnn.network.operators.table import operator_of
@@ -56,13 +56,13 @@ def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
         return tuple(n for n in known if isinstance(n, int))
     try:
         dims = tuple(int(n) for n in given)
-    except (TypeError, ValueError):
+    except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"shapes[{name!r}] must be integers, not {shown(given)}") from None
     fits = known is None or (
         len(dims) == len(known) and all(not isinstance(n, int) or n == m for n, m in zip(known, dims, strict=True))
     )
-    if not fits or any(n < 0 for n in dims):
-        raise InvalidArguments(f"shapes[{name!r}] is {dims}, which does not fit the model's {declared}")
+    if not fits or not all(0 <= n <= LARGEST_DIM for n in dims):
+        raise InvalidArguments(f"shapes[{name!r}] is {shown(dims)}, which does not fit the model's {declared}")
     return dims
 
 

@@ -13,6 +13,7 @@ from asmdnn.errors import InvalidArguments, shown
 
 Array = npt.NDArray[Any]
 Attribute = Any  # int, float, str, Array, Body, or a tuple of one of these
+LARGEST_DIM = 2**63 - 1
 NOTHING = ""  # in the place of an input that is left out
 
 

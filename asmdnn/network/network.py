@@ -20,6 +20,8 @@ from asmdnn.network.verification import Difference, differences
 from asmdnn.planning.host import require_executable
 from asmdnn.primitives.engine import Engine, engine_or_default
 
+MOST_REPEATS = 100_000
+
 
 class Network:
     """A model for inputs of fixed shapes, planned as a whole; `load_onnx` and `Graph.compile` make it.
@@ -99,8 +101,10 @@ class Network:
         return explanation(self.graph, self.segments, self.refused)
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
-        """A line for each primitive of a native network: its least time of `repeats` runs, in microseconds, and its
-        share.  Each is a call of its own here, so that the sum is a little more than what run() takes."""
+        """A line for each primitive of a native network: its least time of `repeats` runs (1 to 100000), in
+        microseconds, and its share.  Each is a call of its own here: the sum is a little more than what run() takes."""
+        if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
+            raise InvalidArguments(f"repeats must be an integer from 1 to {MOST_REPEATS}, not {shown(repeats)}")
         run = Stepwise(self._only_native("profiled"), self.engine, self._checked(feeds))
         return profile(run.segment.steps, run.times(repeats))
 

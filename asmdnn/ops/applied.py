@@ -34,8 +34,8 @@ def apply(
     """Compute into `out`, or into a new array; returns it.
 
     key: the function and all its arguments that are no arrays.  inputs: by the primitive's names, the label of the
-    function's argument and its array; those that are None are left out, but for the first.  describe: the description from the inputs'
-    descriptors and the result's.  `out` may be the first input where the primitive works in place.
+    function's argument and its array; those that are None are left out, but for the first.  describe: the description
+    from the inputs' descriptors and the result's.  `out` may be the first input where the primitive works in place.
     Raises InvalidArguments, Unimplemented.
     """
     given = {

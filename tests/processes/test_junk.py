@@ -35,9 +35,10 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, junk.Call]:
 
 
 NAMES = (
-    *junk.descriptions(), *junk_layers.described(), *junk.values(), "primitive_desc", "implementations", "Primitive", "Primitive.execute",
-    "Primitive.execute with scratchpad", "Primitive.bind", "MatMulRows", "MatMulRows.execute",
-    "load_pack", "write_pack", *junk.functions(), *junk_layers.called(),
+    *junk.descriptions(), *junk_layers.described(), *junk.values(),
+    "primitive_desc", "implementations", "Primitive", "Primitive.execute", "Primitive.execute with scratchpad",
+    "Primitive.bind", "MatMulRows", "MatMulRows.execute", "load_pack", "write_pack",
+    *junk.functions(), *junk_layers.called(),
 )  # fmt: skip
 
 

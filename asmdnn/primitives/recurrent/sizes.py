@@ -61,7 +61,8 @@ def check_concatenated(lengths: tuple[int, ...], rows: int) -> None:
     for i, (before, after) in enumerate(pairwise(lengths), 1):
         if after > before:
             raise InvalidArguments(
-                f"lengths[{i}] is {shown(after)}, lengths[{i - 1}] {shown(before)}: sort concatenated sequences, the longest first"
+                f"lengths[{i}] is {shown(after)}, lengths[{i - 1}] {shown(before)}: "
+                "sort concatenated sequences, the longest first"
             )
     if sum(lengths) != rows:
         raise InvalidArguments(f"lengths make {shown(sum(lengths))} rows together, src_layer has {rows}")

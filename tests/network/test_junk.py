@@ -1,0 +1,95 @@
+"""Networks with junk in the place of every argument: they work, or raise one of the library's errors."""
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.network import wire
+from tests.processes import junk
+from tests.processes.junk import ENGINE, Arguments, Call, array
+
+MODEL = wire.small()
+
+
+def one_relu(**arguments: Any) -> dnn.Network:
+    """A network of one node, whose input has these arguments."""
+    graph = dnn.Graph()
+    x = graph.input(**arguments)
+    return graph.compile(y=graph.apply("Relu", x), engine=ENGINE)
+
+
+def applied(**arguments: Any) -> dnn.Network:
+    """A network of one node with these arguments."""
+    graph = dnn.Graph()
+    x = graph.input("x", (2, 3))
+    y = graph.apply(arguments.pop("op"), x, arguments.pop("operand"), **arguments)
+    return graph.compile(y=y, engine=ENGINE)
+
+
+def normalized(**arguments: Any) -> dnn.Network:
+    """A network whose node has attributes."""
+    graph = dnn.Graph()
+    x = graph.input("x", (1, 2, 5, 5))
+    return graph.compile(y=graph.apply("Conv", x, array(3, 2, 3, 3), **arguments), engine=ENGINE)
+
+
+def compiled(**arguments: Any) -> dnn.Network:
+    graph = dnn.Graph()
+    y = graph.apply("Relu", graph.input("x", (2, "n")))
+    return graph.compile(**{"y": y, **arguments})
+
+
+def calls(directory: Path) -> dict[str, Call]:
+    path = directory / "valid.onnx"
+    path.write_bytes(MODEL)
+    net = one_relu(name="x", shape=(2, 3))
+    loaded: Arguments = {"shapes": {"x": (1, 3, 4, 8)}, "constants": {}, "engine": ENGINE, "fallback": "numpy"}
+    x = array(2, 3)
+    return {
+        "load_onnx": (dnn.load_onnx, lambda: {"path": path, **loaded}),
+        "load_onnx by dims": (
+            lambda **shapes: dnn.load_onnx(MODEL, shapes, engine=ENGINE, fallback="numpy"), lambda: {"x": (1, 3, 4, 8)}
+        ),
+        "Graph": (dnn.Graph, lambda: {"name": "graph"}),
+        "Graph.input": (one_relu, lambda: {"name": "x", "shape": (2, 3), "dtype": np.float32}),
+        "Graph.apply": (applied, lambda: {"op": "Add", "operand": array(3), "results": 1, "name": "sum"}),
+        "Graph.apply with attributes": (
+            normalized,
+            lambda: {"pads": (1, 1, 1, 1), "strides": (1, 1), "dilations": (1, 1), "group": 1, "auto_pad": "NOTSET"},
+        ),
+        "Graph.compile": (compiled, lambda: {"shapes": {"x": (2, 3)}, "engine": ENGINE, "fallback": None}),
+        "Network": (net, lambda: {"x": x}),
+        "Network.run": (net.run, lambda: {"feeds": {"x": x}}),
+        "Network.run by name": (lambda **feeds: net.run(feeds), lambda: {"x": x}),
+        "Network.bind": (net.bind, lambda: {"x": x, "y": array(2, 3)}),
+        "Network.profile": (net.profile, lambda: {"feeds": {"x": x}, "repeats": 1}),
+        "Network.verify": (net.verify, lambda: {"feeds": {"x": x}}),
+    }  # fmt: skip
+
+
+NAMES = (
+    "load_onnx", "load_onnx by dims", "Graph", "Graph.input", "Graph.apply", "Graph.apply with attributes",
+    "Graph.compile", "Network", "Network.run", "Network.run by name", "Network.bind", "Network.profile",
+    "Network.verify",
+)  # fmt: skip
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("name", NAMES)
+def test_junk(name: str, tmp_path: Path) -> None:
+    call: Callable[..., Any]
+    call, valid = calls(tmp_path)[name]
+    call(**valid())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = list(junk.failures(call, valid))
+    assert found == [], f"{len(found)} of {len(valid()) * len(junk.JUNK)}"
+
+
+def test_every_call_is_tested(tmp_path: Path) -> None:
+    assert set(calls(tmp_path)) == set(NAMES)
