@@ -105,6 +105,11 @@ def everything() -> dict[str, str]:
     return dict(sorted(os.environ.items()))
 
 
+def tell_others(name: str, value: str) -> None:
+    """Set a variable that another library reads when it is loaded into this process."""
+    os.environ[name] = value
+
+
 @cache
 def _warn_of_unknown_names() -> None:
     for name in everything():

@@ -10,6 +10,7 @@ from asmdnn.jit import packs
 from asmdnn.primitives.packing import read_pack
 
 PROBLEM = "mb1ic8ih6oc16oh6kh3ph1"
+UNTAKEN = ("--alg=wino", "mb1ic8ih6oc16oh3kh3sh2ph1")  # only stride 1 is
 
 
 @pytest.fixture(autouse=True)
@@ -43,9 +44,10 @@ def test_sets_and_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert read_pack("y.pack").facts["problems"][0].startswith("--conv mb1ic3ih224")
 
 
-def test_what_no_implementation_takes_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pack", "--dir=FWD_I", PROBLEM, "g2mb1ic8ih6oc16oh6kh3ph1", "-o", "x.pack"]) == 0
-    assert "skipped g2mb1ic8" in capsys.readouterr().out
+def test_what_is_no_problem_is_skipped(capsys: pytest.CaptureFixture[str]) -> None:
+    no_layer = "l1t2mb1sic24slc40dhc40"  # the state that it takes is not as wide as the one that it makes
+    assert main(["pack", "--dir=FWD_I", PROBLEM, "--rnn", no_layer, "-o", "x.pack"]) == 0
+    assert f"skipped {no_layer}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_what_no_implementation_takes_is_skipped(capsys: pytest.CaptureFixture[s
         ([PROBLEM, "-o", "x.pack", "--l2-bytes=much"], "--l2-bytes=much"),
         ([PROBLEM, "-o", "none/x.pack"], "cannot be written"),
         ([PROBLEM, "-o", "."], "cannot be written"),
-        (["g2mb1ic8ih6oc16oh6kh3ph1", "-o", "x.pack"], "grouped"),
+        ([*UNTAKEN, "-o", "x.pack"], "stride"),
         (["--list"], "--list needs a value"),
         (["--list", "x.pack", PROBLEM], "takes one file"),
         (["--list", "missing.pack"], "cannot be read"),

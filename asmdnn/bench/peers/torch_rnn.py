@@ -1,6 +1,5 @@
 """Recurrent layers of torch.nn as calls to measure and compare with."""
 
-import os
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn import environment
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.recurrent.data import Sizes, Words
 from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT
@@ -31,9 +31,9 @@ def cap_torch(isa: str) -> None:
             "use one process for each ISA"
         )
     if not _held:
-        os.environ["ATEN_CPU_CAPABILITY"] = CAPABILITIES[level]
-        os.environ["ONEDNN_MAX_CPU_ISA"] = level.upper()
-        os.environ["MKL_ENABLE_INSTRUCTIONS"] = MKL_LEVELS[level]
+        environment.tell_others("ATEN_CPU_CAPABILITY", CAPABILITIES[level])
+        environment.tell_others("ONEDNN_MAX_CPU_ISA", level.upper())
+        environment.tell_others("MKL_ENABLE_INSTRUCTIONS", MKL_LEVELS[level])
         _held.append(level)
     load_torch()
 
