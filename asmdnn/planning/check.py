@@ -14,7 +14,7 @@
 7. Own scratch: of a buffer that every part has for itself, a group reads only what it has written.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,10 +24,9 @@ from asmdnn.planning.coverage import Coverage, PlanError, Runs, count, cover, el
 from asmdnn.planning.groups import check_groups, merged_by_group
 from asmdnn.planning.phase import Int64, Phase, waits
 from asmdnn.planning.schedule import Schedule
-from asmdnn.planning.touches import Calls, Extent, calls_of, in_chunks
+from asmdnn.planning.touches import Calls, Extent, calls_of, element_sizes, in_chunks
 
 __all__ = ["PlanError", "check_plan"]
-SCRATCH_ELEMENT_BYTES = 4  # what kernels keep between phases is f32
 
 
 def check_plan(plan: Schedule) -> None:
@@ -54,6 +53,7 @@ class Proof:
     partial: dict[str, tuple[str, Coverage]] = field(default_factory=dict)
     since_reads: list[Extent] = field(default_factory=list)
     since_writes: list[Extent] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
     periods: dict[str, int] = field(default_factory=dict)
     wholes: dict[str, Coverage] = field(default_factory=dict)
     calls: list[list[Calls]] = field(default_factory=list)
@@ -61,7 +61,8 @@ class Proof:
     def __post_init__(self) -> None:
         self.ready = set(self.plan.tensors) | set(self.plan.constants)
         self.calls = [calls_of(phase) for phase in self.plan.phases]
-        self.periods = periods_of(self.plan, self.calls)
+        self.sizes = element_sizes(self.plan, (one for of_phase in self.calls for one in of_phase))
+        self.periods = periods_of(self.plan, self.calls, self.sizes)
 
     def phase(self, index: int, meets: bool) -> None:
         """Check the phase, and know what it does."""
@@ -200,8 +201,7 @@ class Proof:
         return -(-self.plan.buffer_bytes(name) // self.element_bytes(name))
 
     def element_bytes(self, name: str) -> int:
-        plan = self.plan
-        return plan.tensors[name].dtype.size_bytes if name in plan.tensors else SCRATCH_ELEMENT_BYTES
+        return self.sizes.get(name, 1)
 
     def end(self) -> None:
         """All outputs are written, and nothing else."""
@@ -226,7 +226,7 @@ def loops_of(one: Calls, argument: int, size: int) -> tuple[tuple[int, int], ...
     return tuple((times, stride // size) for times, stride in one.repeats(argument))
 
 
-def periods_of(plan: Schedule, calls: Sequence[Sequence[Calls]]) -> dict[str, int]:
+def periods_of(plan: Schedule, calls: Sequence[Sequence[Calls]], sizes: Mapping[str, int]) -> dict[str, int]:
     """By which period buffers are folded, in elements: those that rounds write."""
     strides: dict[str, list[int]] = {}
     for one in (one for of_phase in calls for one in of_phase if one.phase.repeats):
@@ -236,6 +236,6 @@ def periods_of(plan: Schedule, calls: Sequence[Sequence[Calls]]) -> dict[str, in
                 strides.setdefault(one.view(argument).buffer, []).append(fold[1])
     found = {}
     for name, steps in strides.items():
-        size = plan.tensors[name].dtype.size_bytes if name in plan.tensors else SCRATCH_ELEMENT_BYTES
+        size = sizes[name]
         found[name] = period_of([max(1, step // size) for step in steps], -(-plan.buffer_bytes(name) // size))
     return found

@@ -1,6 +1,6 @@
 """What a phase touches, kernel by kernel: the bytes of buffers that its records reach, without writing rounds out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from asmdnn.generators.contract import KernelSpec, TapList
 from asmdnn.planning.accesses import Accesses, Spans
 from asmdnn.planning.phase import Int64, Phase, Repeat, View
+from asmdnn.planning.schedule import Schedule
 
 CHUNK = 1 << 20  # accesses that are looked at together, at least: more cost memory, fewer cost time
 
@@ -101,6 +102,26 @@ class Calls:
 def calls_of(phase: Phase) -> list[Calls]:
     """Of every kernel of a phase."""
     return [Calls(phase, spec, numbers, Accesses.of(spec.footprint())) for spec, numbers in phase.by_kernel()]
+
+
+def element_sizes(plan: Schedule, calls: Iterable[Calls]) -> dict[str, int]:
+    """Bytes of an element of each buffer that is written.
+
+    Scratch has no type: its elements are of 4 bytes, or of 2 or 1 where writes are not made of 4.
+    """
+    sizes = {name: desc.dtype.size_bytes for name, desc in plan.tensors.items()}
+    places: dict[str, int] = {}
+    for one in calls:
+        for argument, spans in one.accesses.writes.items():
+            view = one.view(argument)
+            if view.buffer not in plan.tensors:
+                bits = places.get(view.buffer, 0) | view.offset_bytes
+                for numbers in (spans.begins, spans.ends, one.offsets[:, argument]):
+                    bits |= int(np.bitwise_or.reduce(numbers, initial=0))
+                for _, step in one.repeats(argument):
+                    bits |= step
+                places[view.buffer] = bits
+    return sizes | {name: next(size for size in (4, 2, 1) if bits % size == 0) for name, bits in places.items()}
 
 
 def reach_of(repeats: Sequence[Repeat], argument: int) -> tuple[int, int]:
