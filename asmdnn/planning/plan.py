@@ -26,7 +26,8 @@ class Plan:
     read-only from here on; scratch_bytes: buffers that live during a call, 64-byte aligned.  `outputs` names the
     tensors that are written; `in_place` the inputs that may be the same memory as an output of the same descriptor;
     `per_part` the scratch of which every part of a phase has its own, that size each.
-    specs: the kernels of all phases, each once.  cycles: the expected cost of one call on one thread.
+    specs: the kernels of all phases, each once.  cycles: the expected cost of one call on one thread;
+    shared_cycles: of what threads share, all phases but those that one runs alone.
     """
 
     implementation: str
@@ -39,6 +40,7 @@ class Plan:
     per_part: tuple[str, ...] = ()
     specs: tuple[KernelSpec, ...] = field(init=False)
     cycles: int = field(init=False)
+    shared_cycles: int = field(init=False)
 
     def __post_init__(self) -> None:
         for name in ("tensors", "constants", "scratch_bytes"):
@@ -48,7 +50,9 @@ class Plan:
         tables = {id(phase.kernels): phase.kernels for phase in self.phases}
         specs = tuple(dict.fromkeys(spec for kernels in tables.values() for spec in kernels))
         object.__setattr__(self, "specs", specs)
-        object.__setattr__(self, "cycles", sum(phase.total_cycles for phase in self.phases))
+        costs = [(phase.total_cycles, phase.alone) for phase in self.phases]
+        object.__setattr__(self, "cycles", sum(cost for cost, _ in costs))
+        object.__setattr__(self, "shared_cycles", sum(cost for cost, alone in costs if not alone))
 
     @property
     def arguments(self) -> int:
@@ -76,11 +80,6 @@ class Plan:
         """Bytes of the schedule: records, their costs, and constants."""
         arrays = [array for phase in self.phases for array in (phase.records, phase.cycles)]
         return sum({id(array): array.nbytes for array in (*arrays, *self.constants.values())}.values())
-
-    @property
-    def shared_cycles(self) -> int:
-        """The expected cost of what threads share: of all phases but those that one runs alone."""
-        return sum(phase.total_cycles for phase in self.phases if not phase.alone)
 
     def parts(self, threads: int) -> int:
         """In how many parts so many threads share the work."""
