@@ -42,7 +42,7 @@ def test_a_model_is_explained_for_any_level(model: str, capsys: pytest.CaptureFi
 
 
 def test_beside_a_peer(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
     nodes = [wire.node("MatMul", ["x", "w"], ["p"]), wire.node("Relu", ["p"], ["y"])]
     body = wire.graph(nodes, {"x": (4, 8)}, ["y"], {"w": random(8, 5)})
     path = Path(model).with_name("product.onnx")

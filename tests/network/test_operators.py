@@ -10,7 +10,7 @@ from asmdnn.network.onnx.reader import OPSETS, read_model
 from asmdnn.network.operators.definition import Value, listed
 from asmdnn.network.operators.table import operator_of
 
-onnx = pytest.importorskip("onnx")
+onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 
 COUNTED_FOR = "1.23.2"  # the version of the package whose tests are counted
 COUNTS = {"passed": 656, "newer operator set": 407, "not read": 39, "no definition": 275, "refused": 27}

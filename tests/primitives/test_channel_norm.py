@@ -175,7 +175,7 @@ def test_bad_input() -> None:
 
 
 def test_torch(isa: str) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
     x, scale, shift = numbers(4, 6, 50), numbers(6, seed=1), numbers(6, seed=2)
     tensors = [torch.from_numpy(array) for array in (x, scale, shift)]
     found = dnn.ops.group_norm(x, 3, scale, shift, engine=dnn.Engine(isa=isa))
