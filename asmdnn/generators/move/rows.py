@@ -122,7 +122,7 @@ class RowsSpec:
                     store(asm, where, x, size)
 
 
-def cover(start: int, count: int, vector_bytes: int) -> Iterator[tuple[int, int]]:
+def cover(start: int, count: int, vector_bytes: int = 32) -> Iterator[tuple[int, int]]:
     """(offset, size) of moves that cover [start, start + count); some may reach back, as far as 0."""
     sizes = [size for size in SIZES if size <= vector_bytes]
     at, end = start, start + count
