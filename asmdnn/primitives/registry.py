@@ -20,6 +20,7 @@ FOLDERS = (
     "sum",
     "normalization",
     "reduction",
+    "topk",
     "attention",
 )
 KINDS: dict[type, Kind] = {
