@@ -38,6 +38,7 @@ from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.elementwise.prelu import PReLUForward
 from asmdnn.primitives.engine import Engine, Stream
+from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.packing import write_pack
@@ -64,6 +65,7 @@ from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.sum.sum import SumForward
+from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
@@ -86,6 +88,7 @@ __all__ = [
     "Engine",
     "GRUBackward",
     "GRUForward",
+    "Gather",
     "Graph",
     "GroupNormForward",
     "InnerProductBackwardData",
@@ -121,6 +124,7 @@ __all__ = [
     "Stream",
     "Sum",
     "SumForward",
+    "TopKForward",
     "Unimplemented",
     "VanillaRNNBackward",
     "VanillaRNNForward",

@@ -75,7 +75,7 @@ class Network:
         return result
 
     def bind(self, **arrays: Array) -> Callable[[], None]:
-        """A call on fixed arrays, dense f32 ones, one for each input and output: `run = net.bind(x=x, y=y)`, `run()`.
+        """A call on fixed arrays, dense ones, one for each input and output: `run = net.bind(x=x, y=y)`, `run()`.
 
         For networks that are native throughout.  Bind once per thread that calls it.  Raises InvalidArguments.
         """
@@ -86,7 +86,7 @@ class Network:
         for name, (shape, dtype) in wanted.items():
             check_bound(name, arrays[name], shape, dtype, name in self.outputs)
         made = {result: arrays[name] for name, result in results.items() if isinstance(result, str)}
-        if len(made) < len(results) or made.keys() != part.makes.keys():
+        if len(made) < len(results) or made.keys() != part.ends.makes.keys():
             raise InvalidArguments("two outputs are one value, or one is an input or a constant: use run()")
         return part.bind({name: arrays[name] for name in self.inputs}, made)
 

@@ -1,6 +1,6 @@
 """A network with everything that planning found out: the graph, its segments, their steps."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from asmdnn.network.graph import NOTHING, Array, Model
 from asmdnn.network.operators.definition import Value, listed
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.report import explanation
-from asmdnn.network.running import NativePart, Part, Runnable
+from asmdnn.network.running import Ends, NativePart, Part, Runnable
 from asmdnn.network.segments import Segment, fused, segments_of
 from asmdnn.network.static import StaticGraph
 from asmdnn.primitives.engine import Engine
@@ -79,8 +79,9 @@ def part_of(graph: StaticGraph, segment: Segment | Compiled, engine: Engine) -> 
     if not isinstance(segment, Compiled):
         return NumpyPart(graph.values, segment)
     makes = {name: graph.shape(name) for name in segment.segment.makes}
-    make: Callable[[], Any] = partial(runner_of, segment, engine)
-    return NativePart(engine.isa, segment.graph.inputs, makes, make)
+    return NativePart(
+        engine.isa, Ends(segment.graph.inputs, makes, segment.limits), partial(runner_of, segment, engine)
+    )
 
 
 class NumpyPart:

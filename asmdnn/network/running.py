@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from asmdnn.forking import importing
 from asmdnn.network.graph import Array
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
@@ -21,6 +22,11 @@ PAGE_BYTES = 4096
 def result_name(value: str) -> str:
     """The tensor that a value is delivered in."""
     return f"result {value}"
+
+
+def native_array(array: Array) -> Array:
+    """An input as kernels read it, dense and aligned: f32, or integers as they are; no copy if it is that."""
+    return np.require(array, None if array.dtype.kind == "i" else np.float32, ("C", "A"))
 
 
 class Runner:
@@ -53,17 +59,28 @@ class Part(Protocol):
     def run(self, values: dict[str, Array]) -> None: ...
 
 
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """What a native part takes and gives.  reads: values, f32 or indices; makes: dims of values, f32; limits: of reads
+    that are indices, how many elements they choose from, and along which axis."""
+
+    reads: tuple[str, ...]
+    makes: Mapping[str, tuple[int, ...]]
+    limits: Mapping[str, tuple[int, int]]
+
+
 class NativePart:
-    """One native call.  reads: values that it takes; makes: dims of those that it gives; all f32.
+    """One native call.  make: loads kernels and packs weights, at the first use; isa: the level that it needs then."""
 
-    make: loads kernels and packs weights, at the first use.  isa: the level that the CPU must have then.
-    """
-
-    def __init__(
-        self, isa: str, reads: tuple[str, ...], makes: Mapping[str, tuple[int, ...]], make: Callable[[], Runner]
-    ) -> None:
-        self.isa, self.reads, self.makes, self._make = isa, reads, makes, make
+    def __init__(self, isa: str, ends: Ends, make: Callable[[], Runner]) -> None:
+        self.isa, self.ends, self._make = isa, ends, make
         self._runner: Runner | None = None
+        self._check_indices: Callable[[str, Array, int, int], None] | None = None
+        if ends.limits:
+            with importing():
+                from asmdnn.primitives.gather.indices import check_indices
+
+            self._check_indices = check_indices
 
     @property
     def runner(self) -> Runner:
@@ -74,8 +91,9 @@ class NativePart:
         return self._runner
 
     def run(self, values: dict[str, Array]) -> None:
-        results = {name: np.empty(dims, np.float32) for name, dims in self.makes.items()}
-        taken = {name: np.require(values[name], np.float32, ("C", "A")) for name in self.reads}
+        self.check_indices(values)
+        results = {name: np.empty(dims, np.float32) for name, dims in self.ends.makes.items()}
+        taken = {name: native_array(values[name]) for name in self.ends.reads}
         addresses = {name: array.ctypes.data for name, array in taken.items()}
         addresses |= {result_name(name): array.ctypes.data for name, array in results.items()}
         self.runner.run(addresses)
@@ -85,7 +103,21 @@ class NativePart:
         """A call on arrays for the values that it reads and makes."""
         addresses = {name: array.ctypes.data for name, array in inputs.items()}
         addresses |= {result_name(name): array.ctypes.data for name, array in results.items()}
-        return self.runner.bind(addresses, (inputs, results))
+        call = self.runner.bind(addresses, (inputs, results))
+        if not self.ends.limits:
+            return call
+
+        def checked() -> None:
+            self.check_indices(inputs)
+            call()
+
+        return checked
+
+    def check_indices(self, values: Mapping[str, Array]) -> None:
+        """Raise InvalidArguments unless all indices among the inputs are in range."""
+        for name, (limit, axis) in self.ends.limits.items():
+            assert self._check_indices is not None, "made with limits"
+            self._check_indices(name, values[name], limit, axis)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,13 +23,13 @@ from asmdnn.jit.kernels import Fetched, digest_of, mapped
 from asmdnn.network.arena import Layout, check_layout, lives_of, placed_plan
 from asmdnn.network.graph import Array
 from asmdnn.network.joined import Joined
-from asmdnn.network.running import WEIGHTS, NativePart, Runnable, Runner, result_name
+from asmdnn.network.running import WEIGHTS, Ends, NativePart, Runnable, Runner, result_name
 from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.runtime.execution import Program
-from asmdnn.types import f32
+from asmdnn.types import f32, s32
 from asmdnn.version import __version__
 
 LARGEST_SCRATCH_BYTES = 1 << 36
@@ -152,20 +152,22 @@ def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any
     """Inputs, outputs and the one part, which agree with the plan's tensors."""
     inputs, outputs = declared(text["inputs"]), declared(text["outputs"])
     makes = {name: dims_of(dims) for name, dims in text["makes"].items()}
-    reads = tuple(text["reads"])
-    passed = {**{name: inputs[name] for name in reads}, **{result_name(x): (makes[x], F32) for x in makes}}
+    limits = {name: tuple(dims_of(limit)) for name, limit in text["limits"].items()}
+    ends = Ends(tuple(text["reads"]), makes, {name: (limit, axis) for name, (limit, axis) in limits.items()})
+    passed = {**{name: inputs[name] for name in ends.reads}, **{result_name(x): (makes[x], F32) for x in makes}}
     require(plan.tensors.keys() - {WEIGHTS} == passed.keys(), "tensors that nobody passes")
     for name, (dims, dtype) in passed.items():
-        desc = plan.tensors[name]
-        fits = desc.dims == (dims or (1,)) and desc.dtype is f32 and dtype == F32 and not desc.inner_blocks
-        require(fits and desc.size_bytes == 4 * prod(dims), f"{name} is not what is passed")
+        desc, is_index = plan.tensors[name], name in limits
+        fits = desc.dims == (dims or (1,)) and desc.dtype is (s32 if is_index else f32) and not desc.inner_blocks
+        fits = fits and (dtype.kind == "i" if is_index else dtype == F32)
+        require(fits and desc.size_bytes <= dtype.itemsize * prod(dims), f"{name} is not what is passed")
     results = {name: x if isinstance(x, str) else arrays[x] for name, x in text["results"].items()}
     for name, result in results.items():
         dims = makes.get(result, inputs.get(result, ((),))[0]) if isinstance(result, str) else result.shape
         known = not isinstance(result, str) or result in makes or result in inputs
         require(known and dims == outputs[name][0], f"output {name} is not made")
     require(results.keys() == outputs.keys() and type(text["title"]) is str, "no results")
-    part = NativePart(text["isa"], reads, makes, make)
+    part = NativePart(text["isa"], ends, make)
     return Runnable(text["title"], text["isa"], inputs, outputs, results, (part,))
 
 

@@ -156,6 +156,22 @@ def test_outputs_that_are_inputs_or_constants(tmp_path: Path) -> None:
 
 
 @pytest.mark.isa("avx2")
+def test_indices_are_checked_as_ever(tmp_path: Path) -> None:
+    g = dnn.Graph()
+    x = g.input("x", (2, 5), np.int64)
+    g.compile(engine=engine(), y=g.apply("Gather", random(9, 12), x)).save(tmp_path / "n.pack")
+    net, indices = loaded(tmp_path / "n.pack"), np.random.default_rng(0).integers(-9, 9, (2, 5))
+    y = np.empty((2, 5, 12), np.float32)
+    run = net.bind(x=indices, y=y)
+    run()
+    np.testing.assert_array_equal(y, net(indices))
+    indices[1, 2] = 9
+    for call in (run, lambda: net(indices)):
+        with pytest.raises(InvalidArguments, match=r"x\[1, 2\] is 9"):
+            call()
+
+
+@pytest.mark.isa("avx2")
 def test_saved_again_it_is_the_same_file(file: Path, tmp_path: Path) -> None:
     loaded(file).save(tmp_path / "copy.pack")
     assert (tmp_path / "copy.pack").read_bytes() == file.read_bytes()
@@ -247,6 +263,7 @@ CHANGES: list[Callable[[dict[str, Any]], Any]] = [
     lambda t: t["results"].pop("y"),
     lambda t: t["makes"].clear(),
     lambda t: t.update(reads=[]),
+    lambda t: t.update(limits={"x": [9, 0]}),
     lambda t: t["layout"].update(arena_bytes=1 << 60),
     lambda t: t["layout"].update(arena_bytes=64),
     lambda t: t["layout"]["arena"].popitem(),
