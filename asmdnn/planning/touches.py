@@ -99,9 +99,13 @@ class Calls:
         return ((argument, self.extent(argument, spans)) for argument, spans in self.accesses.writes.items())
 
 
-def calls_of(phase: Phase) -> list[Calls]:
-    """Of every kernel of a phase."""
-    return [Calls(phase, spec, numbers, Accesses.of(spec.footprint())) for spec, numbers in phase.by_kernel()]
+def calls_of(phase: Phase, known: dict[KernelSpec, Accesses]) -> list[Calls]:
+    """Of every kernel of a phase.  known: footprints of kernels; new ones are added."""
+    found = list(phase.by_kernel())
+    for spec, _ in found:
+        if spec not in known:
+            known[spec] = Accesses.of(spec.footprint())
+    return [Calls(phase, spec, numbers, known[spec]) for spec, numbers in found]
 
 
 def element_sizes(plan: Schedule, calls: Iterable[Calls]) -> dict[str, int]:
