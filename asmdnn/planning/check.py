@@ -7,7 +7,7 @@
    group may, in their order.
 4. Complete: every element of an output tensor, zero padding included, is written, and of a scratch buffer every
    element that is read, before it is.  Phases may each write a part; an element is written again only after all have
-   been, or of scratch, behind a barrier: it may have gaps, such as between rows that would share the sets of L1.
+   been, or of scratch, by a phase behind a barrier: it may have gaps, such as between rows that would share sets of L1.
 5. Continued: a phase that continues goes on, record by record, with what the phase before has written.
 6. Apart: what else a phase without a barrier in front writes is no part of what phases since the last barrier have
    touched, and it reads nothing that they have written.
@@ -19,14 +19,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning import bounds
-from asmdnn.planning.accesses import Accesses
 from asmdnn.planning.coverage import PlanError, Runs, cover, elements_of, longest, period_of
 from asmdnn.planning.groups import check_groups, merged_by_group
 from asmdnn.planning.phase import Int64, Phase, waits
 from asmdnn.planning.schedule import Schedule
-from asmdnn.planning.touches import Calls, Extent, calls_of, element_sizes, in_chunks
+from asmdnn.planning.touches import Calls, Extent, Footprints, element_sizes, in_chunks
 from asmdnn.planning.written import Bools, Flat, Folded, Written, counted
 
 __all__ = ["PlanError", "check_plan"]
@@ -63,8 +61,8 @@ class Proof:
 
     def __post_init__(self) -> None:
         self.ready = set(self.plan.tensors) | set(self.plan.constants)
-        known: dict[KernelSpec, Accesses] = {}
-        self.calls = [calls_of(phase, known) for phase in self.plan.phases]
+        footprints = Footprints()
+        self.calls = [footprints.calls_of(phase) for phase in self.plan.phases]
         self.sizes = element_sizes(self.plan, (one for of_phase in self.calls for one in of_phase))
         self.periods = periods_of(self.plan, self.calls, self.sizes)
 
@@ -75,20 +73,22 @@ class Proof:
             self.since_reads, self.since_writes = [], []
         calls = self.calls[index]
         for one in calls:
-            bounds.check_calls(plan, one, f"{where}, kernel {one.spec.name}")
+            bounds.check_calls(plan, one, where)
         grouped = phase.groups is not None or any(view.buffer in plan.per_part for view in phase.arguments)
         if grouped:
             check_groups(plan, phase, calls, self.ready, where)
         self.check_reads(phase, calls, where, grouped)
         kept = bounds.continued(plan, index, *self.calls[max(0, index - 1) : index + 1]) if phase.continues else set()
-        writes = [(one, a, extent) for one in calls for a, extent in one.writes() if not self.is_own(extent)]
+        writes = [(one, a, extent) for one in calls for a, extent in one.writes if not self.is_own(extent)]
         if phase.continues or phase.apart:
             self.check_unsynchronised(calls, [extent for _, _, extent in writes if extent.buffer not in kept], where)
         names = dict.fromkeys(extent.buffer for _, _, extent in writes)
         for name in names:
             own = [(one, a) for one, a, extent in writes if extent.buffer == name]
-            self.note(name, self.runs(name, own, phase, where), where, name in kept, meets)
-        self.since_reads += [extent for one in calls for _, extent in one.reads_of_others()]
+            self.note(
+                name, self.runs(name, own, phase, where), where, name in kept, not (phase.continues or phase.apart)
+            )
+        self.since_reads += [extent for one in calls for _, extent in one.reads_of_others]
         self.since_writes += [extent for _, _, extent in writes]
         self.written |= names.keys()
         self.ready |= names.keys()
@@ -98,14 +98,13 @@ class Proof:
 
     def check_reads(self, phase: Phase, calls: list[Calls], where: str, grouped: bool) -> None:
         """What is read has been written, and no record of the phase writes what another one reads."""
-        writes = [extent for one in calls for _, extent in one.writes()]
+        writes = [extent for one in calls for _, extent in one.writes]
         for one in calls:
-            of_kernel = f"{where}, kernel {one.spec.name}"
             for argument in sorted({*one.accesses.reads, *one.moved}):
                 name = one.view(argument).buffer
                 if name not in self.ready and not grouped:
-                    raise PlanError(f"{of_kernel}: {name} is read before any phase has written it")
-            for argument, extent in one.reads_of_others():
+                    raise PlanError(f"{one.where(where)}: {name} is read before any phase has written it")
+            for argument, extent in one.reads_of_others:
                 if self.is_own(extent) or (grouped and phase.groups is not None and extent.buffer not in self.ready):
                     continue  # proved in order, by check_groups
                 if extent.meets(writes):
@@ -135,7 +134,7 @@ class Proof:
     def check_unsynchronised(self, calls: list[Calls], writes: list[Extent], where: str) -> None:
         """A phase without a barrier in front reads nothing that phases since the last one have written, and writes
         nothing that they have touched; buffers that are written in part are counted element by element."""
-        reads = [extent for one in calls for _, extent in one.reads_of_others() if not self.is_own(extent)]
+        reads = [extent for one in calls for _, extent in one.reads_of_others if not self.is_own(extent)]
         late = [x.buffer for x in reads if x.meets(self.since_writes)]
         late += [x.buffer for x in writes if x.meets(self.since_reads)]
         late += [x.buffer for x in writes if x.buffer not in self.partial and x.meets(self.since_writes)]
@@ -156,11 +155,11 @@ class Proof:
             return merged_by_group(pieces, phase.groups, where)
         return [Runs(begins, ends, loop) for _, begins, ends, loop in pieces]
 
-    def note(self, name: str, runs: Sequence[Runs], where: str, is_kept: bool, meets: bool) -> None:
-        """A phase has written a buffer.  Scratch with gaps is never complete, and may be written again behind a
-        meeting of the threads."""
+    def note(self, name: str, runs: Sequence[Runs], where: str, is_kept: bool, in_order: bool) -> None:
+        """A phase has written a buffer.  Scratch with gaps is never complete, and may be written again by a phase that
+        runs behind all before it."""
         written = self.partial[name][1] if name in self.partial and not is_kept else self.nothing(name)
-        written.add(runs, meets and name in self.plan.scratch_bytes, where)
+        written.add(runs, in_order and name in self.plan.scratch_bytes, where)
         if is_kept:
             return
         if written.is_complete:
