@@ -64,6 +64,7 @@ from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.sum.sum import SumForward
+from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
@@ -122,6 +123,7 @@ __all__ = [
     "Stream",
     "Sum",
     "SumForward",
+    "TopKForward",
     "Unimplemented",
     "VanillaRNNBackward",
     "VanillaRNNForward",

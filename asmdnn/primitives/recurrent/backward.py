@@ -43,7 +43,7 @@ def plan(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Plan:
             raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
         if tensor.may_overlap and (name.startswith((f"{DIFF}src", f"{DIFF}weights", f"{DIFF}bias"))):
             raise Refused(f"{name} has elements that share a place")
-    return between_reorders(planned(BackwardContext(desc, formats, engine)), passed, engine.tuning)
+    return between_reorders(planned(BackwardContext(desc, formats, engine)), passed, engine.tuning, isa=engine.isa)
 
 
 def kernel_format(name: str, tensor: MemoryDesc, engine: Engine) -> MemoryDesc:

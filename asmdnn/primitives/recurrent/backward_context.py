@@ -24,7 +24,7 @@ class BackwardContext:
         workspace = workspace_desc(self.forward)
         self.tensors = tensors if workspace is None else {**tensors, "workspace": workspace}
         self.regions = regions_of(self.forward)
-        self.assembly, self.maps = Assembly(engine.tuning), Maps(self.target.isa, engine.tuning)
+        self.assembly, self.maps = Assembly(engine.tuning, engine.isa), Maps(self.target.isa, engine.tuning)
         self.products = StepProducts(self.assembly, self.tensors, self.target)
 
     def scratch(self, name: str, columns: int) -> Rows:

@@ -50,7 +50,7 @@ def plan(desc: RecurrentForward, attr: Attr, engine: Engine) -> Plan:
         if tensor.may_overlap and name.startswith("dst"):
             raise Refused(f"{name} has elements that share a place")
     formats = kernel_formats(desc, passed, target_of(engine).lanes)
-    return between_reorders(Planner(desc, formats, engine).plan(), passed, engine.tuning)
+    return between_reorders(Planner(desc, formats, engine).plan(), passed, engine.tuning, isa=engine.isa)
 
 
 class Planner:
@@ -60,7 +60,7 @@ class Planner:
         self.desc, self.tensors, self.engine, self.target = desc, tensors, engine, target_of(engine)
         self.sizes = s = desc.sizes
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
-        self.assembly, self.steps = Assembly(engine.tuning), Steps(engine.tuning)
+        self.assembly, self.steps = Assembly(engine.tuning, engine.isa), Steps(engine.tuning)
         self.regions = regions_of(desc) if desc.is_training else {}
 
     def plan(self) -> Plan:
