@@ -51,7 +51,8 @@ MAY_IMPORT = {
     "setup": {"isa"},
     "ops": {"types", "memory", "jit", "runtime", "primitives"},
     "network": {
-        "types", "version", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "recurrent",
+        "types", "version", "environment", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives",
+        "recurrent",
     },
     "recurrent": set(),
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
