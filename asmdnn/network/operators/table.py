@@ -6,10 +6,11 @@ from importlib import import_module
 
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Operator
+from asmdnn.network.operators.own import MAP, function_of
 
 MODULES = (
     "arithmetic", "activations", "logic", "moves", "indexing", "sources", "reductions", "products", "windows",
-    "normalisation", "recurrent",
+    "normalisation", "recurrent", "own",
 )  # fmt: skip
 
 
@@ -24,4 +25,6 @@ def operators() -> Mapping[str, Operator]:
 
 def operator_of(node: Node) -> Operator | None:
     """None for one that is not known."""
-    return None if node.domain else operators().get(node.op)
+    if node.domain or (node.op == MAP and function_of(node) is None):
+        return None
+    return operators().get(node.op)
