@@ -15,7 +15,7 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Step, Steps, Weight
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.engine import Engine
-from asmdnn.runtime.execution import Program, program_of
+from asmdnn.runtime.execution import Call, Program, program_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +70,9 @@ class Runner:
     def __init__(self, segment: Compiled, engine: Engine, blob: Array | None = None) -> None:
         self.segment, self.blob = segment, packed(segment) if blob is None else blob
         self.program: Program = program_of(segment.plan, engine.threads)[0]
+        tensors = list(segment.plan.tensors)
+        self._moving = tuple(place for place in self.program.places if tensors[place[1]] != WEIGHTS)
+        self._idle: list[Call] = []  # whose weights are placed
 
     def bind(self, addresses: Mapping[str, int], keep: object) -> Callable[[], None]:
         """A call on tensors at these addresses, one for each input and result."""
@@ -79,10 +82,14 @@ class Runner:
 
     def run(self, addresses: Mapping[str, int]) -> None:
         """Run on tensors at these addresses."""
-        call = self.program.take()
-        call.place(self.in_order(addresses), self.program.places)
+        try:
+            call = self._idle.pop()  # atomic: another thread may take the last one
+        except IndexError:
+            call = self.program.prepare()
+            call.bind(self.in_order(addresses), self.blob)
+        call.place([addresses.get(name, 0) for name in self.segment.plan.tensors], self._moving)
         call()
-        self.program.give(call)
+        self._idle.append(call)
 
     def in_order(self, addresses: Mapping[str, int]) -> list[int]:
         own = {WEIGHTS: self.blob.ctypes.data}
