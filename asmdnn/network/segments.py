@@ -9,6 +9,7 @@ from asmdnn.errors import Unimplemented
 from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.maps import Group, groups_of
 from asmdnn.network.fusion.recognition import recognised
+from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.table import lower
 from asmdnn.network.static import StaticGraph
@@ -31,7 +32,7 @@ class Segment:
 
 def fused(graph: StaticGraph) -> StaticGraph:
     """All rewrites that keep ONNX's operators."""
-    return fold_affine(recognised(graph))
+    return fold_affine(shuffled(recognised(graph)))
 
 
 def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tuple[list[Segment], dict[str, str]]:

@@ -6,6 +6,8 @@ from importlib import import_module
 
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Operator
+from asmdnn.network.operators.own import OPERATORS as OWN_OPERATORS
+from asmdnn.network.operators.own import OWN
 
 MODULES = (
     "arithmetic", "activations", "logic", "moves", "indexing", "sources", "reductions", "products", "windows",
@@ -24,4 +26,6 @@ def operators() -> Mapping[str, Operator]:
 
 def operator_of(node: Node) -> Operator | None:
     """None for one that is not known."""
+    if node.domain == OWN:
+        return OWN_OPERATORS.get(node.op)
     return None if node.domain else operators().get(node.op)
