@@ -11,7 +11,18 @@ from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 
-MODULES = ("convolutions", "products", "views", "pooling", "rows", "recurrent", "padding", "resizing")
+MODULES = (
+    "convolutions",
+    "products",
+    "views",
+    "pooling",
+    "rows",
+    "recurrent",
+    "padding",
+    "resizing",
+    "attention",
+    "channels",
+)
 Lowering = Callable[[Steps, Group], None]
 
 

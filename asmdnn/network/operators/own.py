@@ -14,4 +14,11 @@ def channel_shuffle(node: Node, x: Array) -> Array:
     return np.reshape(np.reshape(x, (x.shape[0], groups, -1, *x.shape[2:])).swapaxes(1, 2), x.shape)
 
 
-OPERATORS = {"ChannelShuffle": Operator(channel_shuffle, same_as_first)}
+def attention(node: Node, query: Array, key: Array, value: Array, mask: Array | None = None) -> Array:
+    """softmax(query key^T scale + mask) value for every head."""
+    scores = query @ key.swapaxes(-1, -2) * node.get("scale") + (0 if mask is None else mask)
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return np.asarray(e / e.sum(-1, keepdims=True) @ value)
+
+
+OPERATORS = {"ChannelShuffle": Operator(channel_shuffle, same_as_first), "Attention": Operator(attention)}
