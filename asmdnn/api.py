@@ -37,6 +37,7 @@ from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.elementwise.prelu import PReLUForward
 from asmdnn.primitives.engine import Engine, Stream
+from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.packing import load_pack, write_pack
@@ -85,6 +86,7 @@ __all__ = [
     "Engine",
     "GRUBackward",
     "GRUForward",
+    "Gather",
     "Graph",
     "GroupNormForward",
     "InnerProductBackwardData",

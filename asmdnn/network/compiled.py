@@ -15,12 +15,14 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Step, Steps, Weight
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.gather.indices import check_indices
 from asmdnn.runtime.execution import Call, Program, program_of
 
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """steps: primitives in order; joined: their plan, a buffer for each value; plan: the one that runs, in an arena."""
+    """steps: primitives in order; joined: their plan, a buffer for each value; plan: the one that runs, in an arena.
+    limits: for inputs that are indices, how many elements they choose from, and along which axis."""
 
     segment: Segment
     graph: StaticGraph
@@ -29,6 +31,12 @@ class Compiled:
     joined: Joined
     layout: Layout
     plan: Plan
+    limits: Mapping[str, tuple[int, int]]
+
+    def check_indices(self, values: Mapping[str, Array]) -> None:
+        """Raise InvalidArguments unless all indices among the inputs are in range."""
+        for name, (limit, axis) in self.limits.items():
+            check_indices(name, values[name], limit, axis)
 
     def check(self) -> None:
         """Prove bounds, order, completeness, and that no value is overwritten before its last reader: PlanError."""
@@ -44,7 +52,13 @@ def compiled(graph: StaticGraph, segment: Segment, engine: Engine) -> Compiled:
         lower(steps, group)
     joined = join(steps, own.outputs)
     layout = layout_of(joined)
-    return Compiled(segment, own, tuple(steps.steps), steps.weights, joined, layout, placed_plan(joined, layout))
+    plan = placed_plan(joined, layout)
+    return Compiled(segment, own, tuple(steps.steps), steps.weights, joined, layout, plan, steps.limits)
+
+
+def native_array(array: Array) -> Array:
+    """An input as kernels read it, dense and aligned: f32, or integers as they are; no copy if it is that."""
+    return np.require(array, None if array.dtype.kind == "i" else np.float32, ("C", "A"))
 
 
 def pages(size: int) -> Array:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.network.steps import Place, Steps, input_desc, row_major
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View, of_one_width
 from asmdnn.planning.plan import Plan
@@ -70,7 +70,7 @@ def known(view: View, renamed: Mapping[str, str]) -> View:
 
 def tensors_of(steps: Steps, outputs: Mapping[str, str]) -> dict[str, MemoryDesc]:
     """What is passed: inputs, outputs, weights."""
-    inputs = {name: row_major(steps.shape(name)) for name in steps.graph.inputs}
+    inputs = {name: input_desc(steps.value(name)) for name in steps.graph.inputs}
     weights = {name: weight.desc for name, weight in steps.weights.items()}
     return {**inputs, **weights, **{name: row_major(steps.shape(value)) for name, value in outputs.items()}}
 

@@ -1,13 +1,14 @@
 """Networks: what users load, run, look at and check."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.network.compiled import Compiled, Runner, compiled
+from asmdnn.network.compiled import Compiled, Runner, compiled, native_array
 from asmdnn.network.folding import specialise
 from asmdnn.network.graph import NOTHING, Array, Model
 from asmdnn.network.onnx.reader import read_model
@@ -19,6 +20,7 @@ from asmdnn.network.stepwise import Stepwise
 from asmdnn.network.verification import Difference, differences
 from asmdnn.planning.host import require_executable
 from asmdnn.primitives.engine import Engine, engine_or_default
+from asmdnn.primitives.primitive import guarded
 
 MOST_REPEATS = 100_000
 
@@ -73,7 +75,7 @@ class Network:
         return result
 
     def bind(self, **arrays: Array) -> Callable[[], None]:
-        """A call on fixed arrays, dense f32 ones, one for each input and output: `run = net.bind(x=x, y=y)`, `run()`.
+        """A call on fixed arrays, dense ones, one for each input and output: `run = net.bind(x=x, y=y)`, `run()`.
 
         For networks that are native throughout.  Bind once per thread that calls it.  Raises InvalidArguments.
         """
@@ -87,7 +89,8 @@ class Network:
         addresses = {
             result_name(values[name]) if name in values else name: array.ctypes.data for name, array in arrays.items()
         }
-        return self._runner(0, segment).bind(addresses, arrays)
+        call = self._runner(0, segment).bind(addresses, arrays)
+        return guarded(call, partial(segment.check_indices, arrays)) if segment.limits else call
 
     def check(self) -> None:
         """Prove, without running anything, that no step leaves its buffers, that everything that is read has been
@@ -129,7 +132,8 @@ class Network:
 
     def _run_native(self, number: int, segment: Compiled, values: dict[str, Array]) -> None:
         results = {name: np.empty(self.graph.shape(name), np.float32) for name in segment.segment.makes}
-        taken = {name: np.require(values[name], np.float32, ("C", "A")) for name in segment.graph.inputs}
+        segment.check_indices(values)
+        taken = {name: native_array(values[name]) for name in segment.graph.inputs}
         addresses = {name: array.ctypes.data for name, array in taken.items()}
         addresses |= {result_name(name): array.ctypes.data for name, array in results.items()}
         self._runner(number, segment).run(addresses)

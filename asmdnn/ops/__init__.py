@@ -11,6 +11,7 @@ from asmdnn.ops.conv import (
     pack_conv_transpose_weights,
     pack_conv_weights,
 )
+from asmdnn.ops.gather import embedding, gather
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.moves import concat, expand, pad, slice, split
 from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, rms_norm
@@ -35,7 +36,9 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "embedding",
     "expand",
+    "gather",
     "group_norm",
     "gru",
     "layer_norm",

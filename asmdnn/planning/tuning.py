@@ -100,6 +100,18 @@ class MoveTuning:
 
 
 @dataclass(frozen=True, slots=True)
+class GatherTuning:
+    """Of gathers."""
+
+    call_cycles: int = 20  # of a kernel
+    row_cycles: int = 4  # of a row: its index, bounded and multiplied
+    bytes_per_cycle: int = 8  # copied
+    record_bytes: int = 16 << 10  # of dst: threads get equal shares
+    row_bytes: int = 64 << 10  # of a row that is copied in one piece
+    most_rows: int = 1 << 10  # of a record: where rows lie apart, its footprint is listed row by row
+
+
+@dataclass(frozen=True, slots=True)
 class ElementwiseTuning:
     """Of element-wise functions."""
 
@@ -195,6 +207,7 @@ class Tuning:
     convolution: ConvolutionTuning = field(default_factory=ConvolutionTuning)
     winograd: WinogradTuning = field(default_factory=WinogradTuning)
     moves: MoveTuning = field(default_factory=MoveTuning)
+    gather: GatherTuning = field(default_factory=GatherTuning)
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
     normalization: NormalizationTuning = field(default_factory=NormalizationTuning)

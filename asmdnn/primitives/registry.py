@@ -16,6 +16,7 @@ FOLDERS = (
     "softmax",
     "pooling",
     "concat",
+    "gather",
     "resampling",
     "sum",
     "normalization",
