@@ -50,7 +50,9 @@ MAY_IMPORT = {
     "bench": {"", "types", "environment", "memory", "isa", "planning", "runtime", "primitives"},
     "setup": {"isa"},
     "ops": {"types", "memory", "jit", "runtime", "primitives"},
-    "network": {"types", "memory", "generators", "planning", "runtime", "primitives", "recurrent"},
+    "network": {
+        "types", "version", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "recurrent",
+    },
     "recurrent": set(),
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
     "memory_use": {"jit", "runtime", "primitives", "ops"},

@@ -81,6 +81,7 @@ class MoveTuning:
 
     call_cycles: int = 20  # of a kernel
     bytes_per_cycle: int = 8  # moved
+    wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: what Intel says of ports; not measured
     record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares
     row_bytes: int = 8 << 10  # of a row that is copied or converted in a piece
     strided_bytes: int = 128 << 10  # of rows that share lines of dst with other records: the lines wait in L2
@@ -156,6 +157,17 @@ class ReductionTuning:
 
 
 @dataclass(frozen=True, slots=True)
+class TopKTuning:
+    """Of the k best along an axis; `elementwise` says how many rows a record has."""
+
+    call_cycles: int = 30  # of a kernel
+    vector_cycles: int = 4  # of a vector
+    level_cycles: int = 2  # of a vector, for each of several results
+    result_cycles: int = 40  # of a result of a row: the latency of two reductions
+    lanes: int = 64  # of a record of rows apart, at least: four lines of each row
+
+
+@dataclass(frozen=True, slots=True)
 class AttentionTuning:
     """Of attention."""
 
@@ -212,6 +224,7 @@ class Tuning:
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
     normalization: NormalizationTuning = field(default_factory=NormalizationTuning)
     reduction: ReductionTuning = field(default_factory=ReductionTuning)
+    topk: TopKTuning = field(default_factory=TopKTuning)
     attention: AttentionTuning = field(default_factory=AttentionTuning)
     recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
     pooling: PoolingTuning = field(default_factory=PoolingTuning)

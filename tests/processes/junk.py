@@ -285,7 +285,7 @@ def primitives(directory: Path) -> dict[str, Call]:
             dnn.MatMulRows, lambda: {"weights": desc(3, 4), "bias": desc(1, 4), "attr": dnn.Attr(), "engine": ENGINE}
         ),
         "MatMulRows.execute": (rows.execute, lambda: {"stream": dnn.Stream(ENGINE), **matmul_memories()}),
-        "load_pack": (dnn.load_pack, lambda: {"path": directory / "valid.pack"}),
+        "load_pack": (dnn.load_pack, lambda: {"path": directory / "valid.pack", "threads": 1}),
         "write_pack": (
             dnn.write_pack, lambda: {"path": directory / "other.pack", "descs": [pd], "facts": {"of": "tests"}}
         ),

@@ -1,5 +1,7 @@
 """Attention as the primitive, which reads heads wherever they are."""
 
+from typing import Any
+
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.operators.moves import permutation
 from asmdnn.network.steps import Place, Steps, row_major
@@ -18,7 +20,7 @@ def lower_attention(steps: Steps, group: Group) -> None:
     dst = row_major((n, heads, rows, size))
     if is_turned(steps, group.result):
         dst = row_major((n, rows, heads, size)).permute_axes(ROWS_FIRST)
-    descs = {name: place.desc for name, place in places.items()}
+    descs: dict[str, Any] = {name: place.desc for name, place in places.items()}
     desc = AttentionForward(PropKind.forward_inference, dst=dst, scale=node.get("scale"), **descs)
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result})
 
