@@ -15,7 +15,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
-from asmdnn.network.operators.own import MAP
+from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
 from asmdnn.network.planned import plan
 from asmdnn.primitives.attributes.user_post_op import trace

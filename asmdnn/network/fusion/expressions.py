@@ -13,7 +13,7 @@ from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.expression import TraceError
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
-from asmdnn.network.operators.own import MAP
+from asmdnn.network.operators.mapped import MAP
 from asmdnn.primitives.attributes import functions as f
 
 Expression = Callable[..., Any]  # (node, *values), None for an input that is left out
