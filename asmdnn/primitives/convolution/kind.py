@@ -3,6 +3,7 @@
 from asmdnn.primitives.convolution import direct, grouped, pointwise, reordered
 from asmdnn.primitives.convolution.candidates import candidates
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
+from asmdnn.primitives.convolution.pairs import plan as pairs
 from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.kind import Kind, Words
 
@@ -26,5 +27,5 @@ def words(desc: ConvolutionForward) -> Words:
 
 
 DIRECT = (grouped.plans, direct.plan, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
-PLANNERS = (*winograd.PLANNERS, *map(winograd.unless_demanded, DIRECT))
+PLANNERS = pairs.planners_of((*winograd.PLANNERS, *map(winograd.unless_demanded, DIRECT)))
 KINDS = (Kind(ConvolutionForward, PLANNERS, words, transformed=("weights",), candidates=candidates),)
