@@ -12,7 +12,6 @@ from tests.generators.case import Case, Reference
 from tests.generators.references.grouped import grouped_case
 from tests.generators.references.softmax import softmax_case
 
-
 CASES = {SoftmaxSpec: softmax_case, GroupedRowsSpec: grouped_case}
 
 

@@ -17,7 +17,7 @@ from asmdnn.primitives.convolution.pairs.cost import best_height, heights, phase
 from asmdnn.primitives.convolution.pairs.pair import Pair, is_pair, pair_of
 from asmdnn.primitives.convolution.pairs.parts import ROWS, Parts
 from asmdnn.primitives.convolution.pairs.phases import tensors_of
-from asmdnn.primitives.convolution.pairs.strips import NAME, planned_strips, simple
+from asmdnn.primitives.convolution.pairs.strips import NAME, planned_strips
 from asmdnn.primitives.convolution.pointwise import check_pointwise
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Answer, Planner
@@ -89,8 +89,8 @@ def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Prepared:
     if 0 in pair.second.dst.dims or 0 in desc.src.dims:
         raise Refused("src or dst has no elements")
     middle = MemoryDesc(desc.dst.dims, f32, f"aBx{lanes}b")
-    first = simple(direct.planned(replace(pair.first, dst=middle), pair.first_attr, engine))
-    second = simple(grouped.planned(replace(pair.second, src=middle), pair.second_attr, engine))
+    first = direct.planned(replace(pair.first, dst=middle), pair.first_attr, engine)
+    second = grouped.planned(replace(pair.second, src=middle), pair.second_attr, engine)
     panel = first.tensors["weights"].blocks[0]
     for tensor in (*first.tensors.values(), *second.tensors.values()):
         if tensor.ndims == 4 and panel % tensor.blocks[1] and tensor.dims[1] == desc.dst.dims[1]:
