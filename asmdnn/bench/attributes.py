@@ -58,12 +58,14 @@ class Scales:
     """What `--attr-scales` says of a case.
 
     arrays: the arguments, flat.  factor, divisor: of the sums and of results, as arrays that broadcast to dst.
+    source: of src, where channels that are summed over have scales, as an array that broadcasts to it.
     """
 
     masks: Mapping[str, int] = field(default_factory=dict)
     arrays: Mapping[str, Floats] = field(default_factory=dict)
     factor: Doubles | float = 1.0
     divisor: Doubles | float = 1.0
+    source: Doubles | float = 1.0
 
 
 UNSCALED = Scales()
@@ -85,8 +87,9 @@ def scales_of(found: Sequence[Quantity], dims: Mapping[str, tuple[int, ...]], ch
         if set(values.shape[len(dims["dst"]) :]) == {1}:  # height and width, of which dst has none
             values = values.reshape(values.shape[: len(dims["dst"])])
         factors[name] = values.astype(np.float64)
+    source = factors.pop("src") if masks.get("src", 0) >> channels["src"] & 1 else 1.0
     factor = factors.get("src", 1.0) * factors.get("weights", 1.0)
-    return Scales(masks, arrays, factor, factors.get("dst", 1.0))
+    return Scales(masks, arrays, factor, factors.get("dst", 1.0), source)
 
 
 def options(example: str) -> dict[str, Option]:

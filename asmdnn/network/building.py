@@ -16,7 +16,8 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
 from asmdnn.network.operators.table import operators
-from asmdnn.primitives.engine import Engine
+from asmdnn.network.planned import plan
+from asmdnn.primitives.engine import Engine, engine_or_default
 
 OPSET = 22  # the operator set whose meaning nodes have
 MOST_RESULTS = 4096
@@ -140,7 +141,8 @@ class Graph:
             raise InvalidArguments(f"{min(taken)} is an input or inner value, call the output something else")
         ends = [Node("Identity", (symbol.name,), (name,), {}, "", "", OPSET) for name, symbol in outputs.items()]
         body = Body(self.name, self._inputs, tuple(outputs), (*self._nodes, *ends), self._constants)
-        return Network(Model(body, {"": OPSET}), shapes, None, engine, fallback)
+        engine = engine_or_default(engine)
+        return Network(engine, plan(Model(body, {"": OPSET}), shapes, None, engine, fallback))
 
     def _operand(self, operand: Any) -> str:
         if operand is None:

@@ -11,6 +11,7 @@ from asmdnn.network.fusion.maps import Group, groups_of
 from asmdnn.network.fusion.recognition import recognised
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.table import lower
+from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
@@ -93,8 +94,3 @@ def subgraph(graph: StaticGraph, some: Segment) -> StaticGraph:
     nodes = tuple(node for group in some.groups for node in group.nodes)
     outputs = {result_name(name): name for name in some.makes}
     return StaticGraph(some.reads, outputs, nodes, graph.values)
-
-
-def result_name(value: str) -> str:
-    """The tensor that a value is delivered in."""
-    return f"result {value}"

@@ -92,6 +92,7 @@ class MoveTuning:
 
     call_cycles: int = 20  # of a kernel
     bytes_per_cycle: int = 8  # moved
+    wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: what Intel says of ports; not measured
     record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares
     row_bytes: int = 8 << 10  # of a row that is copied or converted in a piece
     strided_bytes: int = 128 << 10  # of rows that share lines of dst with other records: the lines wait in L2
@@ -108,6 +109,18 @@ class MoveTuning:
     shuffle_streaming_bytes: int = 8 << 20  # a dst so large will not be read from cache (of 12 MiB, 32 MiB of L3)
     many_positions: int = 1 << 16  # of a shuffle, whose records are written out
     round_positions: int = 1 << 12  # of more, those of a round
+
+
+@dataclass(frozen=True, slots=True)
+class GatherTuning:
+    """Of gathers."""
+
+    call_cycles: int = 20  # of a kernel
+    row_cycles: int = 4  # of a row: its index, bounded and multiplied
+    bytes_per_cycle: int = 8  # copied
+    record_bytes: int = 16 << 10  # of dst: threads get equal shares
+    row_bytes: int = 64 << 10  # of a row that is copied in one piece
+    most_rows: int = 1 << 10  # of a record: where rows lie apart, its footprint is listed row by row
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +165,17 @@ class ReductionTuning:
     chunk_elements: int = 16384  # of a chunk of rows apart
     lanes: int = 512  # of the rows of such a chunk
     merged: int = 64  # results that a level of the tree makes one of: longer chains round more
+
+
+@dataclass(frozen=True, slots=True)
+class TopKTuning:
+    """Of the k best along an axis; `elementwise` says how many rows a record has."""
+
+    call_cycles: int = 30  # of a kernel
+    vector_cycles: int = 4  # of a vector
+    level_cycles: int = 2  # of a vector, for each of several results
+    result_cycles: int = 40  # of a result of a row: the latency of two reductions
+    lanes: int = 64  # of a record of rows apart, at least: four lines of each row
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +231,12 @@ class Tuning:
     winograd: WinogradTuning = field(default_factory=WinogradTuning)
     pairs: PairTuning = field(default_factory=PairTuning)
     moves: MoveTuning = field(default_factory=MoveTuning)
+    gather: GatherTuning = field(default_factory=GatherTuning)
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
     normalization: NormalizationTuning = field(default_factory=NormalizationTuning)
     reduction: ReductionTuning = field(default_factory=ReductionTuning)
+    topk: TopKTuning = field(default_factory=TopKTuning)
     attention: AttentionTuning = field(default_factory=AttentionTuning)
     recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
     pooling: PoolingTuning = field(default_factory=PoolingTuning)

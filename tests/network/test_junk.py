@@ -68,6 +68,7 @@ def calls(directory: Path) -> dict[str, Call]:
         "Network.run by name": (lambda **feeds: net.run(feeds), lambda: {"x": x}),
         "Network.bind": (net.bind, lambda: {"x": x, "y": array(2, 3)}),
         "Network.profile": (net.profile, lambda: {"feeds": {"x": x}, "repeats": 1}),
+        "Network.save": (net.save, lambda: {"path": directory / "saved.pack"}),
         "Network.verify": (net.verify, lambda: {"feeds": {"x": x}}),
     }  # fmt: skip
 
@@ -75,7 +76,7 @@ def calls(directory: Path) -> dict[str, Call]:
 NAMES = (
     "load_onnx", "load_onnx by dims", "Graph", "Graph.input", "Graph.apply", "Graph.apply with attributes",
     "Graph.compile", "Network", "Network.run", "Network.run by name", "Network.bind", "Network.profile",
-    "Network.verify",
+    "Network.save", "Network.verify",
 )  # fmt: skip
 
 

@@ -211,3 +211,30 @@ def test_spellings_are_recognised(make: Make, wanted: list[str]) -> None:
 def test_what_is_nearly_gelu_is_not() -> None:
     with pytest.raises(dnn.Unimplemented, match="Erf"):
         built(lambda g, x: (x * (g.apply("Erf", x / 1.4) + 1.0)) * 0.5, (2, 5, 12))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_gather_by_an_input(dtype: Any) -> None:
+    """Rows of a table by indices that are known when the network runs, and by constants at any distances."""
+    g = dnn.Graph()
+    rows = g.apply("Gather", random(9, 12), g.input("x", (2, 5), dtype))
+    y = g.apply("MatMul", rows, random(12, 4))
+    z = g.apply("Gather", y, np.array([3, 0, 0, -1]), axis=1)
+    net = g.compile(engine=engine(), y=y, z=z)
+    net.check()
+    assert [name for name in implementations(net) if name != "tiles"] == ["gather", "gather"]
+    x = np.random.default_rng(0).integers(-9, 9, (2, 5)).astype(dtype)
+    check_values(net, {"x": x})
+    results = {name: np.empty(shape, np.float32) for name, (shape, _) in net.outputs.items()}
+    run = net.bind(x=x, **results)
+    run()
+    x[1, 2] = 9
+    for call in (run, lambda: net.run({"x": x}), lambda: net.verify({"x": x})):
+        with pytest.raises(dnn.InvalidArguments, match=r"x\[1, 2\] is 9, axis 0 of src has 9: use -9 to 8"):
+            call()
+
+
+def test_constant_indices_out_of_range() -> None:
+    with pytest.raises(dnn.Unimplemented, match="are not all from -5 to 4"):
+        built(lambda g, x: g.apply("Gather", x, np.array([4, 5, 0]), axis=1), (2, 5, 12))

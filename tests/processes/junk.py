@@ -180,6 +180,10 @@ def descriptions() -> dict[str, Call]:
             lambda: {"alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 2, 2), "indices": None},
         ),
         "Concat": (dnn.Concat, lambda: {"srcs": (desc(2, 3), desc(2, 4)), "dst": desc(2, 7), "axis": 1}),
+        "Gather": (
+            dnn.Gather,
+            lambda: {"src": desc(5, 3), "indices": desc(2, dtype=dnn.s32), "dst": desc(2, 3), "axis": 0},
+        ),
         "Pad": (
             dnn.Pad,
             lambda: {"src": desc(2, 3), "dst": desc(3, 5), "before": (1, 1), "mode": "constant", "value": 2.0},
@@ -286,7 +290,7 @@ def primitives(directory: Path) -> dict[str, Call]:
             dnn.MatMulRows, lambda: {"weights": desc(3, 4), "bias": desc(1, 4), "attr": dnn.Attr(), "engine": ENGINE}
         ),
         "MatMulRows.execute": (rows.execute, lambda: {"stream": dnn.Stream(ENGINE), **matmul_memories()}),
-        "load_pack": (dnn.load_pack, lambda: {"path": directory / "valid.pack"}),
+        "load_pack": (dnn.load_pack, lambda: {"path": directory / "valid.pack", "threads": 1}),
         "write_pack": (
             dnn.write_pack, lambda: {"path": directory / "other.pack", "descs": [pd], "facts": {"of": "tests"}}
         ),
@@ -317,6 +321,14 @@ def functions() -> dict[str, Call]:
         "ops.slice": (
             dnn.ops.slice,
             lambda: {"x": array(2, 4), "starts": (0, 1), "stops": (2, 4), "steps": (1, 2), "engine": ENGINE},
+        ),
+        "ops.gather": (
+            dnn.ops.gather,
+            lambda: {"x": array(4, 3), "indices": np.array([1, -1]), "axis": 0, "out": array(2, 3), "engine": ENGINE},
+        ),
+        "ops.embedding": (
+            dnn.ops.embedding,
+            lambda: {"table": array(4, 3), "indices": np.array([1]), "out": array(1, 3), "engine": ENGINE},
         ),
         "ops.pad": (
             dnn.ops.pad,

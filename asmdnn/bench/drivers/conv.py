@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.attributes import ScaledSettings, Scales, scaled_options, scales_of
@@ -112,7 +114,8 @@ class ConvWork(Work[ConvData]):
         self.scales = of_groups(self.problem, scales_of(self.settings.scales, dims, {"src": 1, "weights": 0, "dst": 1}))
         self.attr = self.settings.attr(dims["dst"], scales=self.scales.masks)
         self.may_round = self.settings.alg != "direct"
-        self.exactness = (False,) if self.may_round else chains.exactness(self.attr)
+        rounds = self.may_round or isinstance(self.scales.source, np.ndarray)
+        self.exactness = (False,) if rounds else chains.exactness(self.attr)
         self.peer_slack = chains.peer_slack(self.attr)
         self.flops = case.problem.flops
         if found := depthwise_of(self.settings.post_ops):
@@ -145,7 +148,8 @@ class ConvWork(Work[ConvData]):
         return replace(data, winograd=self.may_round and self.problem.is_dense_3x3)
 
     def answer(self, data: ConvData) -> Answer:
-        return numpy_answer(self.problem, data, self.attr, self.scales)
+        scaled = replace(data, src=data.src * self.scales.source)
+        return numpy_answer(self.problem, scaled, self.attr, self.scales)
 
     def tolerance(self, data: ConvData) -> Array | float:
         if data.exact and chains.is_exact(self.attr):

@@ -7,10 +7,12 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import Array
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
 from asmdnn.network.steps import Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.gather.description import Gather
 from asmdnn.types import f32
 
 
@@ -59,21 +61,41 @@ def lower_split(steps: Steps, group: Group) -> None:
 
 
 def lower_gather(steps: Steps, group: Group) -> None:
-    """Of constant indices at equal distances: a sub-memory."""
+    """Of constant indices at equal distances a sub-memory, else a primitive."""
     node = group.main
     assert node is not None
     x, name = node.inputs
     indices, dims = steps.value(name).data, steps.shape(x)
-    if indices is None:
-        raise Refused(f"its indices {name} are no constant")
     axis = normal(node.get("axis", 0), len(dims))
-    found = np.where(indices < 0, indices + dims[axis], indices).ravel()
-    step = int(found[1] - found[0]) if len(found) > 1 else 1
-    if not len(found) or step < 1 or (np.diff(found) != step).any():
-        raise Refused("its indices are not at equal distances")
-    taken = range(int(found[0]), int(found[-1]) + 1, step)
+    taken = spaced(indices, dims[axis]) if indices is not None else None
+    if taken is None:
+        gather(steps, group, axis)
+        return
     ranges = [taken if i == axis else range(n) for i, n in enumerate(dims)]
     alias(steps, x, group.result, lambda desc: cut(desc, ranges).reshape(steps.shape(group.result) or (1,)))
+
+
+def spaced(indices: Array, limit: int) -> range | None:
+    """The range that indices are, if they are one that rises."""
+    found = np.where(indices < 0, indices + limit, indices).ravel()
+    step = int(found[1] - found[0]) if len(found) > 1 else 1
+    if not len(found) or step < 1 or (np.diff(found) != step).any() or not 0 <= found[0] <= found[-1] < limit:
+        return None
+    return range(int(found[0]), int(found[-1]) + 1, step)
+
+
+def gather(steps: Steps, group: Group, axis: int) -> None:
+    """By indices at any distances, or that are known when the network runs."""
+    node = group.main
+    assert node is not None
+    x, name = node.inputs
+    dims = steps.shape(x)
+    if 0 in steps.shape(group.result):
+        raise Refused("its result has no elements")
+    source, numbers = steps.plain(x), steps.indices(name, dims[axis], axis)
+    made = row_major((*dims[:axis], *numbers.desc.dims, *dims[axis + 1 :]))
+    desc = Gather(source.desc, numbers.desc, made, axis)
+    steps.add(group.nodes, group.label, desc, {"src": source, "indices": numbers}, {"dst": group.result})
 
 
 def lower_expand(steps: Steps, group: Group) -> None:

@@ -50,10 +50,10 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
     check_tensors(passed, "dst")
     name = f"{NAME}:{f32_level(engine.isa)}"
     if 0 in desc.dst.dims:
-        return Assembly(engine.tuning).plan(name, passed, ("dst",))
+        return Assembly(engine.tuning, engine.isa).plan(name, passed, ("dst",))
     tensors = {name: t if is_read(name, t) else row_major(t.dims, t) for name, t in passed.items()}
     made = AttentionPlan(desc, tensors, engine).plan(name)
-    return between_reorders(made, passed, engine.tuning)
+    return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
 
 def is_read(name: str, tensor: MemoryDesc) -> bool:
@@ -84,7 +84,7 @@ class AttentionPlan:
         room = engine.l2_bytes // self.tuning.scores_share // (F32_BYTES * self.score_row)
         self.block = min(self.rows, self.tuning.most_rows, max(room, self.tuning.least_rows))
         self.last_begin = (self.rows - 1) // self.block * self.block
-        self.assembly = Assembly(engine.tuning)
+        self.assembly = Assembly(engine.tuning, engine.isa)
 
     def plan(self, name: str) -> Plan:
         packed = self.packed()

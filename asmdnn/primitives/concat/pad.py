@@ -10,6 +10,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Int64, Phase
@@ -22,7 +23,6 @@ from asmdnn.primitives.convolution.description import MAX_SIZE
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.types import DataType, bf16
@@ -109,7 +109,7 @@ def bits_of(value: float, dtype: DataType) -> Int64:
     return np.frombuffer(data + bytes(8 - len(data)), np.int64).copy()
 
 
-@implementation(NAME, lambda _: KERNEL_ISA)
+@implementation(NAME, f32_level)
 def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
     """Plan a padding.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
@@ -117,7 +117,7 @@ def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
     src, dst = (plain(tensor) for tensor in (desc.src, desc.dst))
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     if desc.mode == CONSTANT:
         assembly.constants[VALUE] = bits_of(desc.value, src.dtype)
     found: list[Phase] = []
@@ -125,10 +125,10 @@ def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
         if all(piece.size for piece in pieces):
             source, buffer = source_of(desc, src, pieces)
             part = dst.submemory([piece.size for piece in pieces], [piece.first for piece in pieces])
-            found += reorder_phases(source, part, (buffer, "dst"), engine.tuning)
+            found += reorder_phases(source, part, (buffer, "dst"), engine.tuning, isa=assembly.isa)
     assembly.add([*found[:1], *apart(found[1:])])
-    whole = assembly.plan(f"{NAME}:{KERNEL_ISA}", {"src": src, "dst": dst}, ("dst",))
-    return between_reorders(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning)
+    whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", {"src": src, "dst": dst}, ("dst",))
+    return between_reorders(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning, isa=assembly.isa)
 
 
 def plain(desc: MemoryDesc) -> MemoryDesc:

@@ -28,6 +28,7 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 NAME = "direct"
+Parts = Callable[[Desc, ImageLayout, ImageLayout], list[ConvGeometry]]
 SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of one group, the group
 
@@ -40,13 +41,19 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """The same, for planners that put more around it."""
-    return planned_parts(desc, attr, engine, lambda *sides: [make_geometry(*sides).flattened()])
+    return planned_parts(desc, attr, engine, one_part)
 
 
-def planned_parts(
-    desc: Desc, attr: Attr, engine: Engine, parts: Callable[[Desc, ImageLayout, ImageLayout], list[ConvGeometry]]
-) -> Plan:
-    """The plan of `parts` of dst, each a convolution of its own with some of the weights, the largest first."""
+def one_part(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
+    """All of a convolution."""
+    return [make_geometry(desc, src, dst).flattened()]
+
+
+def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], weights_of_images: bool = False) -> Plan:
+    """The plan of `parts` of dst, each a convolution of its own with some of the weights, the largest first.
+
+    weights_of_images: every image has weights of its own, of the format in the plan's tensors, one behind the other.
+    """
     engine = replace(engine, isa=dot_level(F32, engine.isa))
     name = f"{NAME}:{engine.isa}"
     lanes = lanes_of(engine.isa)
@@ -73,10 +80,11 @@ def planned_parts(
     tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read)}
     plans = []
     for g in geometries:
+        g = replace(g, weights_image_bytes=weights.size_bytes * weights_of_images)
         operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes, g.axes[-1].all_pixels.step)
         tiling = choose_tiling(g, engine.isa, (vectors,), engine.tuning)
         plans.append(schedule_tiles(name, tensors, operands, g, tiling, chain, engine))
-    return between_reorders(joined(plans), chain.arguments(others), engine.tuning)
+    return between_reorders(joined(plans), chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
 def nothing(desc: ConvolutionDesc, attr: Attr, engine: Engine) -> Plan:

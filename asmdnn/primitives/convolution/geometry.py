@@ -105,6 +105,7 @@ class ConvGeometry:
     dst: ImageLayout
     groups: int = 1
     positions_before: int = 0  # kernel positions that other parts of a deconvolution use before
+    weights_image_bytes: int = 0  # from the weights of an image to those of the next one, if each has its own
 
     @property
     def parts(self) -> int:

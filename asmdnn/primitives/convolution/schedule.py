@@ -29,6 +29,7 @@ from asmdnn.primitives.convolution.tiling import Tiling, ahead_lines, choose_dep
 from asmdnn.primitives.engine import Engine
 
 PREFETCHED = {"ahead": "weights"}  # what the argument points into
+OF_WEIGHTS = ("weights", "ahead")  # what moves with the weights of an image
 Repeats = tuple[Repeat, ...]
 Cycles = npt.NDArray[np.int32]
 
@@ -75,7 +76,8 @@ def schedule_tiles(
             pattern = np.tile(tiles.pattern, end - begin)
             ahead = share[: len(pattern)] + panel_bytes * depth.begin // g.ic
             rows = offsets_of_tiles(g, tiles, placed, begin, end)
-            rows[:, 1 + TAPS], rows[:, 1 + AHEAD] = starts[d, pattern], ahead
+            rows[:, 1 + TAPS] = starts[d, pattern]
+            rows[:, 1 + AHEAD] += ahead
             laid_out = lay_out(rows, panel_offsets, pattern, spec_of, cycles, order.panels_at_once, chunk)
             made.append((for_groups(*laid_out, groups), d > 0, begin > 0 and d == 0, repeats))
     buffers = [PREFETCHED.get(name, name) for name in (*ARGUMENTS, *operands)]
@@ -110,6 +112,7 @@ def rounds_of(images: int, together: int, rounds: int, steps: tuple[int, ...]) -
 def offsets_of_images(g: ConvGeometry, operands: Mapping[str, TileOperand]) -> tuple[int, ...]:
     """How far every argument moves from an image to the next one."""
     moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
+    moves |= dict.fromkeys(OF_WEIGHTS, g.weights_image_bytes)
     moves |= {name: place.layout.image_bytes for name, place in operands.items()}
     return tuple(moves.get(name, 0) for name in (*ARGUMENTS, *operands))
 
@@ -121,6 +124,7 @@ def offsets_of_tiles(g: ConvGeometry, tiles: Tiles, operands: Mapping[str, TileO
     columns = {
         "src": (g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes).ravel(),
         "dst": (g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes).ravel(),
+        **dict.fromkeys(OF_WEIGHTS, (image * g.weights_image_bytes + 0 * tiles.first).ravel()),
         **{name: place.of_pixels(image, pixels) for name, place in operands.items()},
     }
     return records_of((*ARGUMENTS, *operands), columns)
