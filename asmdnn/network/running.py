@@ -13,7 +13,7 @@ from asmdnn.forking import importing
 from asmdnn.network.graph import Array
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
-from asmdnn.runtime.execution import Program
+from asmdnn.runtime.execution import Call, Program
 
 ARENA, WEIGHTS = "arena", "weights"  # the scratch and the tensor that hold everything
 PAGE_BYTES = 4096
@@ -34,6 +34,9 @@ class Runner:
 
     def __init__(self, plan: Plan, weights: Array, program: Program) -> None:
         self.plan, self.weights, self.program = plan, weights, program
+        tensors = list(plan.tensors)
+        self._moving = tuple(place for place in program.places if tensors[place[1]] != WEIGHTS)
+        self._idle: list[Call] = []  # whose weights are placed
 
     def bind(self, addresses: Mapping[str, int], keep: object) -> Callable[[], None]:
         """A call on tensors at these addresses, one for each input and result."""
@@ -43,10 +46,14 @@ class Runner:
 
     def run(self, addresses: Mapping[str, int]) -> None:
         """Run on tensors at these addresses."""
-        call = self.program.take()
-        call.place(self.in_order(addresses), self.program.places)
+        try:
+            call = self._idle.pop()  # atomic: another thread may take the last one
+        except IndexError:
+            call = self.program.prepare()
+            call.bind(self.in_order(addresses), self.weights)
+        call.place([addresses.get(name, 0) for name in self.plan.tensors], self._moving)
         call()
-        self.program.give(call)
+        self._idle.append(call)
 
     def in_order(self, addresses: Mapping[str, int]) -> list[int]:
         own = {WEIGHTS: self.weights.ctypes.data}
