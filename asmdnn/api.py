@@ -12,6 +12,7 @@ from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
+from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.functions import (
     absolute,
     ceil,
@@ -82,6 +83,7 @@ __all__ = [
     "ConvolutionForward",
     "DataType",
     "DeconvolutionForward",
+    "Depthwise",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",
