@@ -7,6 +7,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
 from asmdnn.network.building import Graph
 from asmdnn.network.network import Network, load_onnx
+from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attention.description import AttentionForward
@@ -108,6 +109,7 @@ __all__ = [
     "OutOfMemory",
     "PReLU",
     "PReLUForward",
+    "PackedWeights",
     "Pad",
     "PoolingForward",
     "PostOp",
