@@ -7,7 +7,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
 from asmdnn.network.building import Graph
 from asmdnn.network.loading import load_onnx, load_pack
-from asmdnn.network.network import Network, load_onnx
+from asmdnn.network.network import Network
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
