@@ -1,7 +1,7 @@
 """Padding: a tensor with elements around it, constant, or repeated, or mirrored."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from numbers import Real
 from typing import Literal, NamedTuple
@@ -12,11 +12,10 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import Int64, Phase
+from asmdnn.planning.assembly import Assembly, nothing
+from asmdnn.planning.phase import Int64, Phase, View, merged
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.rounds import apart
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.convolution.description import MAX_SIZE
@@ -126,9 +125,19 @@ def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
             source, buffer = source_of(desc, src, pieces)
             part = dst.submemory([piece.size for piece in pieces], [piece.first for piece in pieces])
             found += reorder_phases(source, part, (buffer, "dst"), engine.tuning, isa=assembly.isa)
-    assembly.add([*found[:1], *apart(found[1:])])
+    first, *rest = joined(found) or [nothing(2)]
+    assembly.add([first, *(replace(phase, apart=True) for phase in rest)])
     whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", {"src": src, "dst": dst}, ("dst",))
     return between_reorders(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning, isa=assembly.isa)
+
+
+def joined(phases: Sequence[Phase]) -> list[Phase]:
+    """As few phases as there can be: the pieces write disjoint parts of dst, and read none of it."""
+    simple: dict[tuple[View, ...], list[Phase]] = {}
+    for phase in phases:
+        if not phase.repeats and phase.groups is None:
+            simple.setdefault(phase.arguments, []).append(phase)
+    return [merged(some) for some in simple.values()] + [x for x in phases if x.repeats or x.groups is not None]
 
 
 def plain(desc: MemoryDesc) -> MemoryDesc:
