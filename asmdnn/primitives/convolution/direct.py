@@ -49,9 +49,7 @@ def one_part(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[
     return [make_geometry(desc, src, dst).flattened()]
 
 
-def planned_parts(
-    desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], weights_of_images: bool = False
-) -> Plan:
+def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], weights_of_images: bool = False) -> Plan:
     """The plan of `parts` of dst, each a convolution of its own with some of the weights, the largest first.
 
     weights_of_images: every image has weights of its own, of the format in the plan's tensors, one behind the other.
