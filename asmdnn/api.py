@@ -6,11 +6,13 @@ from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemen
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
 from asmdnn.network.building import Graph
-from asmdnn.network.network import Network, load_onnx
+from asmdnn.network.loading import load_onnx, load_pack
+from asmdnn.network.network import Network
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
+from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.functions import (
     absolute,
     ceil,
@@ -46,7 +48,7 @@ from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
-from asmdnn.primitives.packing import load_pack, write_pack
+from asmdnn.primitives.packing import write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (
@@ -70,6 +72,7 @@ from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.sum.sum import SumForward
+from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
@@ -86,6 +89,7 @@ __all__ = [
     "ConvolutionForward",
     "DataType",
     "DeconvolutionForward",
+    "Depthwise",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",
@@ -128,6 +132,7 @@ __all__ = [
     "Stream",
     "Sum",
     "SumForward",
+    "TopKForward",
     "Unimplemented",
     "VanillaRNNBackward",
     "VanillaRNNForward",

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from struct import pack
 
-from asmdnn.isa.assembler import Register
+from asmdnn.isa.assembler import Label, Register, low32
 from asmdnn.isa.vector import Combine, Memory, Tail, Vector, spread_in_four
 
 
@@ -47,6 +47,13 @@ class Avx2(Vector):
 
     def end_condition(self, condition: Register) -> bool:
         return False
+
+    def jump_unless_any(self, condition: Register, target: Label) -> None:
+        signs = self.asm.gp.take("lanes where it holds")
+        self.asm.VMOVMSKPS(low32(signs), condition)
+        self.asm.TEST(low32(signs), low32(signs))
+        self.asm.JZ(target)
+        self.asm.gp.free(signs)
 
     def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
         self.asm.VPERMILPS(dst, src, spread_in_four(group, part))

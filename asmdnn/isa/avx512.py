@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from struct import pack
 
-from asmdnn.isa.assembler import Register, mem
+from asmdnn.isa.assembler import Label, Register, mem
 from asmdnn.isa.vector import Combine, Memory, Tail, Vector, spread_in_four
 
 
@@ -51,6 +51,10 @@ class Avx512(Vector):
     def end_condition(self, condition: Register) -> bool:
         self.asm.masks.free(condition)
         return True
+
+    def jump_unless_any(self, condition: Register, target: Label) -> None:
+        self.asm.KORTESTW(condition, condition)
+        self.asm.JZ(target)
 
     def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
         self.asm.VPERMILPS(dst, src, spread_in_four(min(group, 4), part % 4))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
-from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
 
 Memory = Pointer
 Combine = Callable[[Register, Register, Register], None]
@@ -151,6 +151,10 @@ class Vector(Lanes):
 
     def end_condition(self, condition: Register) -> bool:
         """Gives a mask back; False if it is a vector register, which is its taker's."""
+        raise NotImplementedError
+
+    def jump_unless_any(self, condition: Register, target: Label) -> None:
+        """Go to the label if the condition holds in no lane."""
         raise NotImplementedError
 
     def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:

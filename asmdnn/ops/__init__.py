@@ -22,10 +22,13 @@ from asmdnn.ops.reduction import reduce
 from asmdnn.ops.resampling import resize
 from asmdnn.ops.softmax import log_softmax, softmax
 from asmdnn.ops.sum import weighted_sum
+from asmdnn.ops.topk import argmax, argmin, topk
 
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
+    "argmax",
+    "argmin",
     "attention",
     "avg_pool",
     "batch_norm",
@@ -59,5 +62,6 @@ __all__ = [
     "slice",
     "softmax",
     "split",
+    "topk",
     "weighted_sum",
 ]

@@ -21,6 +21,7 @@ FOLDERS = (
     "sum",
     "normalization",
     "reduction",
+    "topk",
     "attention",
 )
 KINDS: dict[type, Kind] = {

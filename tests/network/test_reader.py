@@ -35,6 +35,12 @@ def test_a_model_is_what_its_file_says() -> None:
     np.testing.assert_array_equal(other.nodes[0].get("value"), np.float32([1, 2]))
 
 
+def test_what_an_author_attached() -> None:
+    entries = [(14, wire.message([(1, "character"), (2, "a\nb")])), (14, wire.message([(1, "empty")]))]
+    assert read_model(wire.small() + wire.message(entries)).metadata == {"character": "a\nb", "empty": ""}
+    assert read_model(wire.small()).metadata == {}
+
+
 @pytest.mark.parametrize(
     "array",
     [

@@ -56,7 +56,8 @@ class Reader:
             body = self.body(message["graph"])
         except Malformed as error:
             raise InvalidArguments(f"{self.name} is no intact ONNX model: {error}") from None
-        return Model(body, self.opsets, message.get("producer", ""))
+        metadata = {entry.get("key", ""): entry.get("value", "") for entry in message.get("metadata", ())}
+        return Model(body, self.opsets, message.get("producer", ""), metadata)
 
     def check_opsets(self, message: Message) -> None:
         if self.opset not in OPSETS:

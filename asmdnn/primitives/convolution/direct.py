@@ -84,7 +84,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
         operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes, g.axes[-1].all_pixels.step)
         tiling = choose_tiling(g, engine.isa, (vectors,), engine.tuning)
         plans.append(schedule_tiles(name, tensors, operands, g, tiling, chain, engine))
-    return between_reorders(joined(plans), chain.arguments(others), engine.tuning)
+    return between_reorders(joined(plans), chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
 def nothing(desc: ConvolutionDesc, attr: Attr, engine: Engine) -> Plan:
