@@ -8,6 +8,7 @@ from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_mem
 from asmdnn.network.building import Graph
 from asmdnn.network.loading import load_onnx, load_pack
 from asmdnn.network.network import Network
+from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attention.description import AttentionForward
@@ -117,6 +118,7 @@ __all__ = [
     "OutOfMemory",
     "PReLU",
     "PReLUForward",
+    "PackedWeights",
     "Pad",
     "PoolingForward",
     "PostOp",
