@@ -48,7 +48,7 @@ class BinaryWork(Work[TensorData]):
         settings = self.settings = case.settings
         names = ("src0", "src1", *["src2"] * (settings.alg == SELECT))
         if len(case.problem.tensors) != len(names):
-            raise InvalidArguments(f"{case.problem}: {settings.alg} takes {len(names)} tensors")
+            raise InvalidArguments(f"{case.problem}: {settings.alg} takes {'two' if len(names) == 2 else 'three'} tensors")
         ndims = max(map(len, case.problem.tensors))
         sources = [dims + (1,) * (ndims - len(dims)) for dims in case.problem.tensors]
         tags = settings.stag.split(":")
