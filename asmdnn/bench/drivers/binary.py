@@ -46,9 +46,9 @@ class BinaryWork(Work[TensorData]):
 
     def __init__(self, case: BinaryCase) -> None:
         settings = self.settings = case.settings
-        names = ("src0", "src1", *["src2"] * (settings.alg == SELECT))
+        names, count = (("src0", "src1", "src2"), "three") if settings.alg == SELECT else (("src0", "src1"), "two")
         if len(case.problem.tensors) != len(names):
-            raise InvalidArguments(f"{case.problem}: {settings.alg} takes {'two' if len(names) == 2 else 'three'} tensors")
+            raise InvalidArguments(f"{case.problem}: {settings.alg} takes {count} tensors")
         ndims = max(map(len, case.problem.tensors))
         sources = [dims + (1,) * (ndims - len(dims)) for dims in case.problem.tensors]
         tags = settings.stag.split(":")
