@@ -53,6 +53,7 @@ MAY_IMPORT = {
     "network": {
         "types",
         "version",
+        "environment",
         "memory",
         "isa",
         "jit",
