@@ -12,7 +12,7 @@ from asmdnn.network.onnx.tensors import MOST_DIMS, array_of, element_type, integ
 from asmdnn.network.onnx.wire import Malformed
 
 LARGEST_FILE = 2 << 30  # protocol buffers' own limit; larger models keep their weights in files beside
-OPSETS = range(7, 25)
+OPSETS = range(7, 29)
 DOMAINS = ("", "ai.onnx")  # two names of the default one
 
 

@@ -11,7 +11,7 @@ from asmdnn.network.operators.own import OWN
 
 MODULES = (
     "arithmetic", "activations", "logic", "moves", "indexing", "sources", "reductions", "products", "windows",
-    "normalisation", "recurrent",
+    "normalisation", "recurrent", "attention", "quantisation", "losses", "shapes",
 )  # fmt: skip
 
 
