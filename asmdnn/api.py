@@ -8,10 +8,12 @@ from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_mem
 from asmdnn.network.building import Graph
 from asmdnn.network.loading import load_onnx, load_pack
 from asmdnn.network.network import Network
+from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
+from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.functions import (
     absolute,
     ceil,
@@ -82,6 +84,7 @@ __all__ = [
     "ConvolutionForward",
     "DataType",
     "DeconvolutionForward",
+    "Depthwise",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",
@@ -109,6 +112,7 @@ __all__ = [
     "OutOfMemory",
     "PReLU",
     "PReLUForward",
+    "PackedWeights",
     "Pad",
     "PoolingForward",
     "PostOp",

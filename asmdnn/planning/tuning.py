@@ -75,6 +75,17 @@ class WinogradTuning:
         return {2: self.products2_cycles, 4: self.products4_cycles}[m] * lanes // 8
 
 
+@exact
+@dataclass(frozen=True, slots=True)
+class PairTuning:
+    """Of a convolution and the depthwise one behind it."""
+
+    strip_share: float = 0.5  # of L2, for a strip of what is between them, and of src
+    # Cycles for a KiB that comes from behind L2, or goes there,
+    middle_kib_cycles: int = 24  # of what is between them: 1.13x faster by strips with 16 to 96 channels at 112x112
+    source_kib_cycles: int = 8  # of src, in long runs: 0.97x with 128 channels at 56x56, whose panels each read it
+
+
 @dataclass(frozen=True, slots=True)
 class MoveTuning:
     """Of reorders and shuffles."""
@@ -218,6 +229,7 @@ class Tuning:
     products: ProductTuning = field(default_factory=ProductTuning)
     convolution: ConvolutionTuning = field(default_factory=ConvolutionTuning)
     winograd: WinogradTuning = field(default_factory=WinogradTuning)
+    pairs: PairTuning = field(default_factory=PairTuning)
     moves: MoveTuning = field(default_factory=MoveTuning)
     gather: GatherTuning = field(default_factory=GatherTuning)
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
