@@ -10,7 +10,7 @@ from asmdnn.network.lowering.maps import lower_maps
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 
-MODULES = ("convolutions", "products", "views", "pooling", "rows", "recurrent", "padding", "resizing")
+MODULES = ("convolutions", "products", "views", "pooling", "rows", "recurrent", "padding", "resizing", "along")
 Lowering = Callable[[Steps, Group], None]
 
 
