@@ -6,11 +6,14 @@ from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemen
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
 from asmdnn.network.building import Graph
-from asmdnn.network.network import Network, load_onnx
+from asmdnn.network.loading import load_onnx, load_pack
+from asmdnn.network.network import Network
+from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
+from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.functions import (
     absolute,
     ceil,
@@ -41,7 +44,7 @@ from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
-from asmdnn.primitives.packing import load_pack, write_pack
+from asmdnn.primitives.packing import write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (
@@ -82,6 +85,7 @@ __all__ = [
     "ConvolutionForward",
     "DataType",
     "DeconvolutionForward",
+    "Depthwise",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",
@@ -110,6 +114,7 @@ __all__ = [
     "OutOfMemory",
     "PReLU",
     "PReLUForward",
+    "PackedWeights",
     "Pad",
     "PoolingForward",
     "PostOp",

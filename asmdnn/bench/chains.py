@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from asmdnn.bench import depthwise
 from asmdnn.bench.elementwise import BINARY, forward
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
@@ -66,8 +67,13 @@ def peer_slack(attr: dnn.Attr) -> float:
 def operands(attr: dnn.Attr, exact: bool) -> dict[str, Floats]:
     """Data for the tensors of the chain, by argument name: integers, or numbers of 1/2 to 2; no zeros to divide by."""
     random = np.random.default_rng(SEED)
-    found = {}
+    found: dict[str, Floats] = {}
+    for i, op in enumerate(attr.post_ops):
+        if isinstance(op, dnn.Depthwise):
+            found |= {f"{name}_{i}": values for name, values in depthwise.filters(op).items()}
     for name, desc in attr.tensors().items():
+        if name in found:
+            continue
         size = random.integers(1, LARGEST_INTEGER, desc.dims) if exact else random.uniform(0.5, 2, desc.dims)
         found[name] = (size * random.choice((-1, 1), desc.dims)).astype(np.float32)
     return found
@@ -85,6 +91,11 @@ def apply(
     x, e = np.array(values, np.float64), np.array(np.broadcast_to(error, values.shape), np.float64)
     unknown = np.zeros(x.shape, bool)
     for i, op in enumerate(attr.post_ops):
+        if isinstance(op, dnn.Depthwise):
+            weights, bias = arrays[f"dw_weights_{i}"], arrays.get(f"dw_bias_{i}")
+            unknown = depthwise.sums(op, unknown.astype(np.float64), np.ones(weights.shape)) > 0
+            x, e = depthwise.apply(op, x, e, weights, bias)
+            continue
         with np.errstate(all="ignore"):
             function, size = _function(op, i, arrays)
             y = function(x)

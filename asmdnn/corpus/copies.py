@@ -13,6 +13,7 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec
 
 REORDER_ISA = "avx2"  # serves every level
+WIDE_ISA = "avx512_core"
 TYPES = ("f32", "bf16", "f16", "s32", "s8", "u8")
 
 
@@ -44,6 +45,32 @@ def transpose_specs() -> Iterator[TransposeSpec]:
                 apart = 0 if (rows + columns) % 2 else unit
                 steps = (unit * columns + apart, unit * stored + apart)
                 yield TransposeSpec(REORDER_ISA, unit, rows, columns, *steps, zero_rows=stored - rows)
+
+
+def wide_copy_specs() -> Iterator[RowsSpec]:
+    """What 64 bytes change: rests around them, a block of the loop, zeros, and streaming."""
+    for row_bytes in (8, 33, 63, 64, 65, 96, 127, 130, 508, 512, 516, 576, 1100):
+        yield RowsSpec(WIDE_ISA, 3, row_bytes, row_bytes + 12, row_bytes + 4)
+    for row_bytes in (64, 1100):
+        yield RowsSpec(WIDE_ISA, 2, row_bytes, 0, row_bytes, zero=True)
+    for row_bytes in (64, 576, 1088):
+        yield RowsSpec(WIDE_ISA, 3, row_bytes, row_bytes + 7, row_bytes + 64, streaming=True)
+
+
+def wide_transpose_specs() -> Iterator[TransposeSpec]:
+    """One, two and four quarters stacked, whole and with edges; both sides looped over; zeros; touching and apart."""
+    for unit in UNITS[:-1]:
+        line, tile = LINE_BYTES // unit, 16 // unit
+        short = ((tile, 4 * tile), (tile - 1 or 1, 4 * tile + 1), (2 * tile, 2 * tile + 1), (2 * tile - 1, tile))
+        long = ((line, 2 * line + 3), (line - 1, line), (2 * line + 3, tile + 1), (3 * line + 1, 2 * tile - 1))
+        for i, (rows, columns) in enumerate(dict.fromkeys((*short, *long))):
+            apart = unit * (i % 2)
+            yield TransposeSpec(WIDE_ISA, unit, rows, columns, unit * columns + 3 * apart, unit * rows + apart)
+        for rows, stored in dict.fromkeys(((3, 4), (line - 1, line))):
+            steps = (unit * (line + 1), unit * stored + unit)
+            yield TransposeSpec(WIDE_ISA, unit, rows, line + 1, *steps, zero_rows=stored - rows)
+        yield TransposeSpec(WIDE_ISA, unit, line, line + 1, unit * (line + 1), LINE_BYTES, streaming=True)
+    yield TransposeSpec(WIDE_ISA, UNITS[-1], 3, 5, 160, 96)
 
 
 def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
@@ -123,6 +150,8 @@ def blocks(conversion: Conversion, scales: tuple[int, int]) -> Iterator[ConvertS
 FAMILIES = {
     f"copy-{REORDER_ISA}": copy_specs,
     f"transpose-{REORDER_ISA}": transpose_specs,
+    f"copy-{WIDE_ISA}": wide_copy_specs,
+    f"transpose-{WIDE_ISA}": wide_transpose_specs,
     f"convert-{REORDER_ISA}": conversion_specs,
     f"pixels-{REORDER_ISA}": pixel_specs,
     f"quotient-{REORDER_ISA}": quotient_specs,

@@ -6,24 +6,16 @@ are not alive together share memory.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.joined import Joined
 from asmdnn.network.steps import Place, Steps, input_desc, row_major
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View, of_one_width
 from asmdnn.planning.plan import Plan
 
 ALONE_CYCLES = 1_800  # a step below this costs one thread less than a barrier costs two (0.28 us, and half the work)
-
-
-@dataclass(frozen=True, eq=False)
-class Joined:
-    """The plan; for each step what stands for its arguments; which tensors are weights."""
-
-    plan: Plan
-    arguments: tuple[Mapping[str, View], ...]
-    weights: tuple[str, ...]
 
 
 def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:

@@ -75,12 +75,24 @@ class WinogradTuning:
         return {2: self.products2_cycles, 4: self.products4_cycles}[m] * lanes // 8
 
 
+@exact
+@dataclass(frozen=True, slots=True)
+class PairTuning:
+    """Of a convolution and the depthwise one behind it."""
+
+    strip_share: float = 0.5  # of L2, for a strip of what is between them, and of src
+    # Cycles for a KiB that comes from behind L2, or goes there,
+    middle_kib_cycles: int = 24  # of what is between them: 1.13x faster by strips with 16 to 96 channels at 112x112
+    source_kib_cycles: int = 8  # of src, in long runs: 0.97x with 128 channels at 56x56, whose panels each read it
+
+
 @dataclass(frozen=True, slots=True)
 class MoveTuning:
     """Of reorders and shuffles."""
 
     call_cycles: int = 20  # of a kernel
     bytes_per_cycle: int = 8  # moved
+    wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: what Intel says of ports; not measured
     record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares
     row_bytes: int = 8 << 10  # of a row that is copied or converted in a piece
     strided_bytes: int = 128 << 10  # of rows that share lines of dst with other records: the lines wait in L2
@@ -220,6 +232,7 @@ class Tuning:
     products: ProductTuning = field(default_factory=ProductTuning)
     convolution: ConvolutionTuning = field(default_factory=ConvolutionTuning)
     winograd: WinogradTuning = field(default_factory=WinogradTuning)
+    pairs: PairTuning = field(default_factory=PairTuning)
     moves: MoveTuning = field(default_factory=MoveTuning)
     gather: GatherTuning = field(default_factory=GatherTuning)
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)

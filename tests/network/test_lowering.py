@@ -214,6 +214,38 @@ def test_what_is_nearly_gelu_is_not() -> None:
         built(lambda g, x: (x * (g.apply("Erf", x / 1.4) + 1.0)) * 0.5, (2, 5, 12))
 
 
+def shuffled(g: dnn.Graph, x: Any, groups: int) -> Any:
+    """As ShuffleNet's graphs spell it."""
+    n, c, *sizes = (2, 16, 9, 8)
+    rows = g.apply("Reshape", x, np.array([n, groups, c // groups, *sizes]))
+    turned = g.apply("Transpose", rows, perm=(0, 2, 1, 3, 4))
+    return g.apply("Reshape", turned, np.array([n, c, *sizes]))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("groups", [2, 4])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_a_shuffle_of_channels_is_one_primitive(groups: int, channels_last: bool) -> None:
+    """In blocks, and behind a convolution of groups in the order that it writes."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        first = g.apply("Conv", stem(g, x), random(16, 2, 1, 1), group=8) if channels_last else stem(g, x)
+        return g.apply("Conv", shuffled(g, first, groups), random(16, 1, 3, 3), group=16, pads=(1, 1, 1, 1)) * 2.0
+
+    net = built(make, (2, 3, 9, 8))
+    net.check()
+    assert implementations(net).count("shuffle") == 1
+    check_values(net, {"x": random(2, 3, 9, 8)})
+
+
+def test_a_transpose_of_other_axes_is_no_shuffle() -> None:
+    def make(g: dnn.Graph, x: Any) -> Any:
+        rows = g.apply("Reshape", x, np.array([2, 4, 4, 9, 8]))
+        return g.apply("Reshape", g.apply("Transpose", rows, perm=(0, 2, 1, 4, 3)), np.array([2, 16, 9, 8]))
+
+    assert "shuffle" not in implementations(built(make, (2, 16, 9, 8)))
+
+
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_gather_by_an_input(dtype: Any) -> None:

@@ -231,6 +231,11 @@ def values() -> dict[str, Call]:
         "Eltwise": (dnn.Eltwise, lambda: {"alg": "linear", "alpha": 1.0, "beta": 2.0, "scale": 1.0}),
         "Binary": (dnn.Binary, lambda: {"alg": "mul", "src1": plain}),
         "PReLU": (dnn.PReLU, lambda: {"weights": plain}),
+        "Depthwise": (
+            dnn.Depthwise,
+            lambda: {"weights": desc(4, 1, 1, 3, 3), "bias": desc(4), "strides": (1, 2), "dilations": (0, 0),
+                     "padding_l": (1, 1), "padding_r": (1, 0)},
+        ),
         "PostOp": (dnn.PostOp, lambda: {"function": lambda x, c: x * c, "c": plain}),
         "MemoryDesc": (dnn.MemoryDesc, lambda: {"dims": (2, 3), "dtype": f32, "tag": "ab", "offset0": 1}),
         "MemoryDesc by strides": (
@@ -285,7 +290,7 @@ def primitives(directory: Path) -> dict[str, Call]:
             dnn.MatMulRows, lambda: {"weights": desc(3, 4), "bias": desc(1, 4), "attr": dnn.Attr(), "engine": ENGINE}
         ),
         "MatMulRows.execute": (rows.execute, lambda: {"stream": dnn.Stream(ENGINE), **matmul_memories()}),
-        "load_pack": (dnn.load_pack, lambda: {"path": directory / "valid.pack"}),
+        "load_pack": (dnn.load_pack, lambda: {"path": directory / "valid.pack", "threads": 1}),
         "write_pack": (
             dnn.write_pack, lambda: {"path": directory / "other.pack", "descs": [pd], "facts": {"of": "tests"}}
         ),

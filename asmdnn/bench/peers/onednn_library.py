@@ -42,6 +42,8 @@ int dnnl_post_ops_append_eltwise(handle post_ops, int alg, float alpha, float be
 int dnnl_post_ops_append_sum(handle post_ops, float scale, int32_t zero_point, int dtype);
 int dnnl_post_ops_append_binary(handle post_ops, int alg, handle src1);
 int dnnl_post_ops_append_prelu(handle post_ops, int mask);
+int dnnl_post_ops_append_dw(handle post_ops, int weights_dtype, int bias_dtype, int dst_dtype, dim kernel, dim stride,
+    dim padding_l);
 int dnnl_post_ops_destroy(handle post_ops);
 
 handle dnnl_primitive_desc_query_md(handle desc, int what, int index);

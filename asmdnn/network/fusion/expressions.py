@@ -13,6 +13,7 @@ from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.expression import TraceError
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
+from asmdnn.network.operators.mapped import MAP
 from asmdnn.primitives.attributes import functions as f
 
 Expression = Callable[..., Any]  # (node, *values), None for an input that is left out
@@ -90,4 +91,5 @@ EXPRESSIONS: dict[str, Expression] = {
     "Softplus": lambda node, x: algorithm("soft_relu", x, 1.0),
     "Softsign": lambda node, x: x / (1.0 + abs(x)),
     "Clip": clip,
+    MAP: lambda node, *x: node.get("function")(*x),
 }

@@ -21,7 +21,7 @@ from asmdnn.network.static import StaticGraph
 
 FUSED_INTO = {
     "Conv", "ConvTranspose", "MatMul", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
-    "LayerNormalization", "RMSNormalization",
+    "LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization",
 }  # what has post-ops; and maps themselves  # fmt: skip
 MOST_MAPS = 32  # of a group
 MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take registers

@@ -7,10 +7,23 @@ from importlib import import_module
 from asmdnn.errors import AsmdnnError
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.lowering.maps import lower_maps
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 
-MODULES = ("convolutions", "products", "views", "pooling", "rows", "recurrent", "padding", "resizing", "along")
+MODULES = (
+    "convolutions",
+    "products",
+    "views",
+    "pooling",
+    "rows",
+    "recurrent",
+    "padding",
+    "resizing",
+    "attention",
+    "channels",
+    "along",
+)
 Lowering = Callable[[Steps, Group], None]
 
 
@@ -28,7 +41,7 @@ def lower(steps: Steps, group: Group) -> None:
     if group.main is None:
         lower_maps(steps, group)
         return
-    lowering = None if group.main.domain else lowerings().get(group.main.op)
+    lowering = lowerings().get(group.main.op) if group.main.domain in ("", OWN) else None
     if lowering is None:
         raise Refused("no primitive computes it")
     try:

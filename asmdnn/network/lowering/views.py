@@ -13,6 +13,7 @@ from asmdnn.network.operators.moves import permutation, slices, split_sizes
 from asmdnn.network.steps import Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.description import Gather
+from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.types import f32
 
 
@@ -31,6 +32,17 @@ def lower_transpose(steps: Steps, group: Group) -> None:
     order = permutation(node, len(steps.shape(node.inputs[0])))
     inverse = tuple(order.index(axis) for axis in range(len(order)))
     alias(steps, node.inputs[0], group.result, lambda desc: desc.permute_axes(inverse))
+
+
+def lower_shuffle(steps: Steps, group: Group) -> None:
+    """In the format that is there."""
+    node = group.main
+    assert node is not None
+    source = steps.place(node.inputs[0])
+    tag = source.desc.tag
+    dst = MemoryDesc(source.desc.dims, f32, tag) if tag else row_major(source.desc.dims)
+    desc = Shuffle(source.desc, dst, 1, source.desc.dims[1] // node.get("groups"))
+    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
 
 def lower_slice(steps: Steps, group: Group) -> None:
@@ -174,6 +186,7 @@ def common_format(steps: Steps, names: tuple[str, ...], dims: tuple[int, ...], s
 LOWERINGS = {
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), lower_reshape),
     "Transpose": lower_transpose,
+    "ChannelShuffle": lower_shuffle,
     "Slice": lower_slice,
     "Split": lower_split,
     "Gather": lower_gather,

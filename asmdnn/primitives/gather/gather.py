@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from asmdnn.generators.move.gather import ARGUMENTS, DST, INDEX_BYTES, INDICES, GatherSpec
+from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
@@ -15,10 +16,10 @@ from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.copies import between_reorders
 
 NAME = "gather"
+KERNEL_ISA = AVX2.name  # its kernels serve every level
 MAX_STEP = 2**31 - 1  # bytes: steps in code are 32 bits
 
 
