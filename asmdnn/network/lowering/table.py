@@ -22,6 +22,7 @@ MODULES = (
     "resizing",
     "attention",
     "channels",
+    "along",
 )
 Lowering = Callable[[Steps, Group], None]
 
