@@ -18,7 +18,7 @@ FIRST_TWO_EVEN: Final = 0b1000  # elements 0 and 2, in front
 
 
 class Typed(Lanes):
-    """The lanes that `part` is of a vector, a Vector or a Tail, as elements of type `kind` that touch."""
+    """The lanes that `part` is of a vector, all or the first few, as elements of type `kind` that touch."""
 
     def __init__(self, v: Vector, part: Lanes, kind: str) -> None:
         self.v, self.asm, self.part, self.kind = v, v.asm, part, kind
@@ -27,7 +27,7 @@ class Typed(Lanes):
     @property
     def count(self) -> int:
         """Elements."""
-        return self.part.count if isinstance(self.part, Tail) else self.v.lanes
+        return self.part.lanes.bit_length() if isinstance(self.part, Tail) else self.v.lanes
 
     def load(self, dst: Register, src: Pointer) -> None:
         if isinstance(self.part, Tail):
