@@ -1,7 +1,7 @@
-# PYTHON=python3.12 chooses the interpreter of .venv; ARGS goes to pytest or the demo, e.g. make test ARGS="-k reorder".
+# PYTHON=python3.12 chooses the interpreter of .venv; ARGS goes to pytest or a demo, e.g. make test ARGS="-k reorder".
 # HOST=skylake_sp tests as if on such a machine, whatever this one is; asmdnn/planning/machine.py has the names.
 # Tests run in a process a core (JOBS); their OpenMP threads sleep while they wait, since others need the cores.
-.PHONY: venv demo test test-all check clean
+.PHONY: venv models demo demo-kernels test test-all check clean
 
 python := .venv/bin/python
 JOBS := auto
@@ -10,13 +10,20 @@ pytest := $(if $(HOST),ASMDNN_MACHINE=$(HOST)) OMP_WAIT_POLICY=passive $(python)
 venv:
 	@sh tools/setup.sh
 
-demo: venv
-	$(python) tools/demo.py $(ARGS)
+# Without them their tests are skipped.
+models: venv
+	-@$(python) -m examples.models
 
-test: venv
+demo: venv
+	$(python) -m tools.demo $(ARGS)
+
+demo-kernels: venv
+	$(python) -m tools.demo_kernels $(ARGS)
+
+test: models
 	$(pytest) -m "not slow" $(ARGS)
 
-test-all: venv
+test-all: models
 	$(pytest) $(ARGS)
 
 check: venv

@@ -16,14 +16,20 @@ from asmdnn.version import __version__ as __version__
 if TYPE_CHECKING:
     from asmdnn.api import *  # noqa: F403
 
+# Names of the API that come without the rest: a network from a pack is there before all primitives are imported.
+EARLY = {"load_pack": "network.loading", "load_onnx": "network.loading", "Engine": "primitives.engine"}
+
 
 def __getattr__(name: str) -> Any:
-    """Called for a name that is not here yet (PEP 562): a submodule, or one of the API, which is loaded whole."""
+    """Called for a name that is not here yet (PEP 562): a submodule, one of EARLY, or the API, loaded whole."""
     if name.startswith("__") and name != "__all__":  # asked for by inspect, pickle and the like
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with importing():
         if name.isidentifier() and importlib.util.find_spec(f"{__name__}.{name}"):
             return importlib.import_module(f"{__name__}.{name}")
+        if name in EARLY:
+            early = getattr(importlib.import_module(f"{__name__}.{EARLY[name]}"), name)
+            return globals().setdefault(name, early)
         api = importlib.import_module(f"{__name__}.api")
     names = {public: getattr(api, public) for public in api.__all__}
     globals().update(names, __all__=["__version__", *names])

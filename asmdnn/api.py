@@ -6,26 +6,35 @@ from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemen
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
 from asmdnn.network.building import Graph
-from asmdnn.network.network import Network, load_onnx
+from asmdnn.network.loading import load_onnx, load_pack
+from asmdnn.network.network import Network
+from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
+from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.functions import (
     absolute,
     ceil,
     clip,
+    cos,
     exp,
     floor,
+    fmod,
     log,
     logistic,
     maximum,
     minimum,
+    mod,
     power,
     rint,
+    sign,
+    sin,
     sqrt,
     square,
     tanh,
+    trunc,
     where,
 )
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -37,9 +46,11 @@ from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.elementwise.prelu import PReLUForward
 from asmdnn.primitives.engine import Engine, Stream
+from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
-from asmdnn.primitives.packing import load_pack, write_pack
+from asmdnn.primitives.normalization.lrn_description import LRNForward
+from asmdnn.primitives.packing import write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.products.inner_product import (
@@ -63,6 +74,7 @@ from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.sum.sum import SumForward
+from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
 from asmdnn.types import Algorithm, DataType, PropKind, bf16, f16, f32, s8, s32, u8
 
@@ -79,12 +91,14 @@ __all__ = [
     "ConvolutionForward",
     "DataType",
     "DeconvolutionForward",
+    "Depthwise",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",
     "Engine",
     "GRUBackward",
     "GRUForward",
+    "Gather",
     "Graph",
     "GroupNormForward",
     "InnerProductBackwardData",
@@ -93,6 +107,7 @@ __all__ = [
     "InvalidArguments",
     "LBRGRUBackward",
     "LBRGRUForward",
+    "LRNForward",
     "LSTMBackward",
     "LSTMForward",
     "LayerNormForward",
@@ -105,6 +120,7 @@ __all__ = [
     "OutOfMemory",
     "PReLU",
     "PReLUForward",
+    "PackedWeights",
     "Pad",
     "PoolingForward",
     "PostOp",
@@ -120,6 +136,7 @@ __all__ = [
     "Stream",
     "Sum",
     "SumForward",
+    "TopKForward",
     "Unimplemented",
     "VanillaRNNBackward",
     "VanillaRNNForward",
@@ -128,10 +145,12 @@ __all__ = [
     "ceil",
     "clear_caches",
     "clip",
+    "cos",
     "exp",
     "f16",
     "f32",
     "floor",
+    "fmod",
     "gemm_compute",
     "gemm_pack",
     "gemm_pack_get_size",
@@ -144,6 +163,7 @@ __all__ = [
     "maximum",
     "memory_report",
     "minimum",
+    "mod",
     "ops",
     "power",
     "primitive_desc",
@@ -155,9 +175,12 @@ __all__ = [
     "set_memory_limits",
     "sgemm",
     "show",
+    "sign",
+    "sin",
     "sqrt",
     "square",
     "tanh",
+    "trunc",
     "u8",
     "where",
     "write_pack",

@@ -50,7 +50,19 @@ MAY_IMPORT = {
     "bench": {"", "types", "environment", "memory", "isa", "planning", "runtime", "primitives"},
     "setup": {"isa"},
     "ops": {"types", "memory", "jit", "runtime", "primitives"},
-    "network": {"types", "memory", "generators", "planning", "runtime", "primitives", "recurrent"},
+    "network": {
+        "types",
+        "version",
+        "environment",
+        "memory",
+        "isa",
+        "jit",
+        "generators",
+        "planning",
+        "runtime",
+        "primitives",
+        "recurrent",
+    },
     "recurrent": set(),
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
     "memory_use": {"jit", "runtime", "primitives", "ops"},
@@ -111,7 +123,7 @@ PURE = {
     "zlib",
 }
 DEPENDENCIES = {"numpy", "_cffi_backend", "cffi"}
-OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL", "iced_x86", "onnxruntime", "torch"}  # only inside functions
+OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL", "iced_x86", "onnxruntime", "openvino", "torch"}  # inside functions
 
 
 class Import:

@@ -71,7 +71,7 @@ make_venv() {
 
 install_project() {
     say "installing the project and what tests, bench and demo need"
-    $venv_python -m pip install -qq --editable ".[info,bench,demo,test,dev]"
+    $venv_python -m pip install -qq --editable ".[info,bench,demo,test,networks,dev]"
 }
 
 # An interrupted pip leaves packages that count as installed: those without their list of files, or with files missing.

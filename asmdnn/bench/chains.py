@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from asmdnn.bench import depthwise
 from asmdnn.bench.elementwise import BINARY, forward
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
@@ -28,9 +29,10 @@ Function = Callable[[Doubles], Doubles]
 
 ULP, ULPS, LEAST = 2.0**-23, 8, 2.0**-126
 LARGEST_INTEGER = 8
-EXACT_ELTWISE = ("abs", "round")
+EXACT_ELTWISE = ("abs", "round", "floor", "ceil", "trunc", "not")
 POLES = ("reciprocal", "rsqrt")  # of these at 0
-EXACT_BINARY = ("add", "sub", "max", "min", "ge", "gt", "le", "lt", "eq", "ne")
+ABOUT_ZERO = ("and", "or", "xor", "not")  # ask whether a number is 0
+EXACT_BINARY = ("add", "sub", "max", "min", "ge", "gt", "le", "lt", "eq", "ne", "and", "or", "xor")
 SEED = 4
 # How many times the tolerance oneDNN may be off where it approximates a function, such as log around 1; not for these:
 PEER_SLACK = 10_000.0
@@ -66,8 +68,13 @@ def peer_slack(attr: dnn.Attr) -> float:
 def operands(attr: dnn.Attr, exact: bool) -> dict[str, Floats]:
     """Data for the tensors of the chain, by argument name: integers, or numbers of 1/2 to 2; no zeros to divide by."""
     random = np.random.default_rng(SEED)
-    found = {}
+    found: dict[str, Floats] = {}
+    for i, op in enumerate(attr.post_ops):
+        if isinstance(op, dnn.Depthwise):
+            found |= {f"{name}_{i}": values for name, values in depthwise.filters(op).items()}
     for name, desc in attr.tensors().items():
+        if name in found:
+            continue
         size = random.integers(1, LARGEST_INTEGER, desc.dims) if exact else random.uniform(0.5, 2, desc.dims)
         found[name] = (size * random.choice((-1, 1), desc.dims)).astype(np.float32)
     return found
@@ -85,12 +92,19 @@ def apply(
     x, e = np.array(values, np.float64), np.array(np.broadcast_to(error, values.shape), np.float64)
     unknown = np.zeros(x.shape, bool)
     for i, op in enumerate(attr.post_ops):
+        if isinstance(op, dnn.Depthwise):
+            weights, bias = arrays[f"dw_weights_{i}"], arrays.get(f"dw_bias_{i}")
+            unknown = depthwise.sums(op, unknown.astype(np.float64), np.ones(weights.shape)) > 0
+            x, e = depthwise.apply(op, x, e, weights, bias)
+            continue
         with np.errstate(all="ignore"):
             function, size = _function(op, i, arrays)
             y = function(x)
             moved = np.maximum(np.abs(function(x + e) - y), np.abs(function(x - e) - y))
             if isinstance(op, dnn.Binary) and op.alg in ("eq", "ne"):
                 moved = np.where(np.abs(x - arrays[f"binary_{i}"]) <= e, 1.0, 0.0)
+            if isinstance(op, dnn.Binary | dnn.Eltwise) and op.alg in ABOUT_ZERO:
+                moved = np.where(np.abs(x) <= e, 1.0, 0.0)
             if isinstance(op, dnn.Eltwise) and (op.alg in POLES or (op.alg == "pow" and op.beta < 0)):
                 moved = np.where(np.abs(x) <= e, np.inf, moved)  # a pole, which neither end of the interval shows
             e = moved + ULPS * ULP * (np.abs(y) + moved + size(x)) + LEAST

@@ -4,8 +4,9 @@
     ALG[:ALPHA[:BETA[:SCALE]]]              SCALE * f(x): relu, tanh, linear, ...
     ALG:TYPE[:DIMS[:TAG]]                   add, mul, ... of x and a tensor
     prelu[:DIMS]                            x > 0: x, else weights * x
+    dw:kKERNELsSTRIDEpPADDING               a depthwise convolution with bias, of convolutions alone: dw:k3s1p1
 
-Raises Unimplemented for what oneDNN has beside: dw, select, tensors and sums of other types, functions of its older
+Raises Unimplemented for what oneDNN has beside: select, tensors, sums and dw of other types, functions of its older
 versions.  Those joined post-ops by ; too.
 
 DIMS says which dims of the tensor are dst's, the others are 1: common none, per_oc the channels (of a product the
@@ -36,6 +37,7 @@ CHANNELS = 1
 NAMED = ("common", "per_oc", "per_tensor")
 OF_DST = "_dst"  # benchdnn's ending of functions whose gradient is taken from the result; forward they are the same
 OLD_FUNCTIONS = ("bounded_relu", "brelu", "gelu", "logsigmoid", "soft_relu_v2", "srelu")
+DEPTHWISE = re.compile(r"dw:k(\d{1,4})s(\d{1,4})p(\d{1,4})(?::f32)*")
 UNBUILT = re.compile("(dw|convolution)(_k|:k|_|:).*|select(:.*)?|(" + "|".join(OLD_FUNCTIONS) + ")(:.*)?")
 FORMS = "sum, an element-wise function, a binary operation and prelu"
 _POLICY = re.compile(r"per_dim_(?=[0-3])(0?1?2?3?)")
@@ -73,7 +75,29 @@ class TensorWord:
         return dnn.PReLU(desc) if self.alg == "prelu" else dnn.Binary(cast(BinaryAlgorithm, self.alg), desc)
 
 
-Word = dnn.Sum | dnn.Eltwise | TensorWord
+@dataclass(frozen=True, slots=True)
+class DepthwiseWord:
+    """A depthwise convolution, the same along every axis."""
+
+    kernel: int
+    stride: int
+    padding: int
+
+    def __str__(self) -> str:
+        return f"dw:k{self.kernel}s{self.stride}p{self.padding}"
+
+    def on(self, dims: Sequence[int], channels: int) -> dnn.Depthwise:
+        """The post-op on a result of these dims.  Raises InvalidArguments."""
+        axes = len(dims) - 2
+        if axes < 1 or not self.stride or min(dims[2:]) + 2 * self.padding < self.kernel:
+            raise InvalidArguments(f"post-op {self} does not fit a result of {'x'.join(map(str, dims))}")
+        weights = dnn.MemoryDesc((dims[channels], 1, 1, *[self.kernel] * axes), dnn.f32, "any")
+        bias = dnn.MemoryDesc((dims[channels],), dnn.f32, "a")
+        strides, padding = (self.stride,) * axes, (self.padding,) * axes
+        return dnn.Depthwise(weights, bias, strides, padding_l=padding, padding_r=padding)
+
+
+Word = dnn.Sum | dnn.Eltwise | TensorWord | DepthwiseWord
 
 
 def chain(word: str) -> tuple[Word, ...]:
@@ -86,19 +110,37 @@ def chain(word: str) -> tuple[Word, ...]:
 
 def joined(words: Sequence[Word]) -> str:
     """The canonical text of a chain: benchdnn's short names, defaults at the end left out."""
-    return "+".join(
-        str(word) if isinstance(word, TensorWord) else post_op_word(word).removeprefix("eltwise_") for word in words
-    )
+    return "+".join(map(_text_of, words))
+
+
+def _text_of(word: Word) -> str:
+    if isinstance(word, TensorWord | DepthwiseWord):
+        return str(word)
+    return post_op_word(word).removeprefix("eltwise_")
 
 
 def attr_of(words: Sequence[Word], dims: Sequence[int], channels: int = CHANNELS, **others: Any) -> dnn.Attr:
     """The attributes of a primitive whose result has these dims; `others` are Attr's.  Raises InvalidArguments."""
-    return dnn.Attr([word.on(dims, channels) if isinstance(word, TensorWord) else word for word in words], **others)
+    chain: list[AnyPostOp] = []
+    for word in words:
+        chain.append(word.on(dims, channels) if isinstance(word, TensorWord | DepthwiseWord) else word)
+        dims = dims_behind(chain[-1:], dims)
+    return dnn.Attr(chain, **others)
+
+
+def dims_behind(chain: Sequence[AnyPostOp], dims: Sequence[int]) -> tuple[int, ...]:
+    """Of the result of a chain on a result of these dims."""
+    for op in chain:
+        if isinstance(op, dnn.Depthwise):
+            dims = op.result_dims(tuple(dims))
+    return tuple(dims)
 
 
 def _entry(entry: str) -> Word:
     name, *fields = entry.split(":")
     name = name.lower().removeprefix("eltwise_").removeprefix("binary_")
+    if found := DEPTHWISE.fullmatch(entry.lower()):
+        return DepthwiseWord(*map(int, found.groups()))
     if UNBUILT.fullmatch(":".join((name, *fields))):
         raise Unimplemented(f"has '{entry}', a post-op that is not built yet")
     if name.removesuffix(OF_DST) in FORWARD_ALGS:

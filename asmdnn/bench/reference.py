@@ -24,6 +24,7 @@ import asmdnn as dnn
 from asmdnn.bench import chains, winograd
 from asmdnn.bench.attributes import UNSCALED, Scales
 from asmdnn.bench.judge import Answer
+from asmdnn.bench.post_ops import dims_behind
 from asmdnn.bench.problems import ConvProblem
 from asmdnn.bench.taps import taps_of
 
@@ -63,6 +64,7 @@ def make_data(
 ) -> ConvData:
     """Arguments filled with data.  Without a sum, dst starts as NaN: an element that is not written shows."""
     random = np.random.default_rng(seed)
+    dst_dims = dims_behind(attr.post_ops, problem.dst_dims)
     src_bound = max(1, min(LARGEST_SRC_INTEGER, EXACT_SUM // 2 // problem.reduction))
     bound = max(1, min(LARGEST_INTEGER, EXACT_SUM // 2 // (problem.reduction * src_bound)))
 
@@ -78,7 +80,7 @@ def make_data(
         fill(problem.src_dims, src_bound),
         fill(problem.weights_dims),
         fill((problem.oc,)) if has_bias else None,
-        fill(problem.dst_dims) if attr.reads_dst() else np.full(problem.dst_dims, np.nan, np.float32),
+        fill(dst_dims) if attr.reads_dst() else np.full(dst_dims, np.nan, np.float32),
         exact,
         operands=chains.operands(attr, exact) | dict(scales.arrays),
     )

@@ -10,9 +10,12 @@ from asmdnn.bench import batch_files
 from asmdnn.bench.descriptors import work_or_reason
 from asmdnn.bench.driver import AnyCase, Case
 from asmdnn.bench.options import Reader
+from asmdnn.cli.models import HELP, names_model
+from asmdnn.cli.pack_model import listing_of, pack_model
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import isa_of
+from asmdnn.jit.image_file import is_image
 from asmdnn.jit.pack_file import Entry
 from asmdnn.jit.packs import Pack
 from asmdnn.planning.host import executable_isas
@@ -22,6 +25,7 @@ from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import IsaName
 
 USAGE = """asmdnn pack [OPTION] WHAT ... -o FILE    make a pack
+asmdnn pack [OPTION] MODEL.onnx -o FILE  make one of a network: plan, kernels and packed weights
 asmdnn pack --list FILE                  what is in one
 
 WHAT is a problem set ({sets}), a batch file, or a problem as benchdnn writes it.
@@ -32,6 +36,8 @@ Drivers and options of `asmdnn bench` hold for what comes after them: --matmul, 
   --machine=NAME               the CPU class that will run it, such as sapphire_rapids (default: this machine's)
   --l2-bytes=BYTES             L2 of the machine that will run it (default: that of the machine)
 Every problem brings both forward propagation kinds, and the reorders between plain layouts and those that it chooses.
+Options of a model, for one level alone:
+{model}
 Example: asmdnn pack --mb=1 --dir=FWD_I,FWD_B --attr-post-ops=relu resnet_50 --isa=avx512_core,avx2 -o resnet.pack
 Use:     asmdnn.load_pack("resnet.pack")"""
 
@@ -51,13 +57,16 @@ class Request(NamedTuple):
 def run(arguments: Sequence[str]) -> int:
     """Make or list a pack.  Raises AsmdnnError."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        show_help(USAGE.format(sets=", ".join(batch_files.problem_sets())))
+        show_help(USAGE.format(sets=", ".join(batch_files.problem_sets()), model=HELP))
         return 0
+    if names_model(arguments):
+        return pack_model(arguments)
     own, words = _sorted(arguments)
     if "list" in own:
         if words or len(own) > 1:
             raise InvalidArguments("pack: --list takes one file and nothing else")
-        _list(read_pack(own["list"]))
+        path = Path(own["list"]).absolute()
+        print(listing_of(path)) if is_image(path) else _list(read_pack(path))
         return 0
     if "output" not in own:
         raise InvalidArguments("pack: name the file to write, as in -o resnet.pack")

@@ -1,6 +1,5 @@
 """`asmdnn run`: a network from an ONNX file, its answer, what it consists of, and how long it takes."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -8,62 +7,51 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.bench.peers.models import difference, peer_model
+from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, did_you_mean
-from asmdnn.network.network import Network, load_onnx
-from asmdnn.primitives.engine import Engine
+from asmdnn.network.network import Network
 
 USAGE = """asmdnn run [OPTION ...] MODEL.onnx
 Loads the model, runs it, and prints its outputs and the least time of some runs.
-  --shape=NAME:1x3x48x320  dims of an input, where the model leaves some open; may come several times
-  --constant=NAME:16000    data of an input that never changes, a number; may come several times
+{model}
   --input=NAME:FILE.npy    data of an input; others are random numbers, or zeros if they are integers
   --output=FILE.npz        write the outputs to a file
-  --threads=N  --isa=LEVEL as of asmdnn bench
   --fallback=numpy         nodes without a kernel are computed by numpy instead of being refused
   --explain                print the primitives, their formats and the memory; --isa may be any level then
   --check                  prove the plan before it runs
   --profile                print the time of each primitive
   --verify                 compare each primitive with its operators in double precision
-  --peer=onnxruntime       run the model there too, in turns, and compare
+  --peer=onnxruntime       run the model there too, or in openvino, in turns, and compare
 Example: asmdnn run --shape=x:1x3x48x320 --profile recogniser.onnx"""
 
 REPEATS = 20
+NEAR = 1e-3  # of the largest value: rounding of deep networks, and no more
 FAILED = 1
-_DIMS = re.compile(r"[0-9]{1,9}(x[0-9]{1,9})*")
 
 
 @dataclass(slots=True)
 class Request:
     """What the command line asks for."""
 
-    model: str = ""
-    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    constants: dict[str, Any] = field(default_factory=dict)
+    words: ModelWords
     files: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     flags: set[str] = field(default_factory=set)
 
 
 FLAGS = ("explain", "check", "profile", "verify")
-TEXTS = ("output", "threads", "isa", "fallback", "peer")
-PAIRS = ("shape", "constant", "input")
+OWN_TEXTS = ("output", "fallback", "peer")
 
 
 def run(arguments: Sequence[str]) -> int:
     """The exit status: 1 if a primitive, or the peer, disagrees.  Raises AsmdnnError for what cannot be run."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        show_help(USAGE)
+        show_help(USAGE.format(model=HELP))
         return 0
     request = read(arguments)
-    engine = Engine(isa=request.texts.get("isa", ""), threads=number("threads", request.texts.get("threads", "0")))  # type: ignore[arg-type]
-    net = load_onnx(
-        request.model,
-        request.shapes,
-        constants=request.constants,
-        engine=engine,
-        fallback=request.texts.get("fallback"),
-    )
+    net = request.words.load(request.texts.get("fallback"))
     if "check" in request.flags:
         net.check()
         print("proved: bounds, order, and that no value is overwritten before its last reader")
@@ -99,25 +87,16 @@ def answer(net: Network, request: Request) -> int:
 
 def beside(net: Network, request: Request, feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
     """The model in the peer, in turns; whether the answers are near."""
-    if request.texts["peer"] != "onnxruntime":
-        raise InvalidArguments(f"--peer={request.texts['peer']} is not known, onnxruntime is")
-    try:
-        import onnxruntime
-    except ImportError:
-        raise InvalidArguments("--peer=onnxruntime needs that package: pip install onnxruntime") from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = net.engine.threads
-    session = onnxruntime.InferenceSession(request.model, options)
-    every = {**feeds, **{name: np.asarray(value) for name, value in request.constants.items()}}
-    types = {value.name: value.type for value in session.get_inputs()}
-    every = {name: np.asarray(x, np.int64) if types[name] == "tensor(int64)" else x for name, x in every.items()}
-    theirs = dict(zip(outputs, session.run(list(outputs), every), strict=True))
-    worst = max(float(np.abs(outputs[name] - theirs[name]).max(initial=0)) for name in outputs)
-    largest = max(float(np.abs(array).max(initial=0)) for array in theirs.values())
-    mine, other = least([lambda: net.run(feeds), lambda: session.run(None, every)])
-    print(f"onnxruntime differs by {worst:.2e} of {largest:.2e}")
-    print(f"{mine * 1e3:.3f} ms, onnxruntime {other * 1e3:.3f} ms, {other / mine:.2f} times as long")
-    return worst <= 1e-3 * largest
+    peer, path = request.texts["peer"], request.words.path
+    every = {**feeds, **{name: np.asarray(value) for name, value in request.words.constants.items()}}
+    theirs = peer_model(peer, path, every, net.engine.threads)
+    if theirs is None:
+        raise InvalidArguments(f"--peer={peer} needs that package: pip install {peer}")
+    worst, largest = difference(outputs, theirs())
+    mine, other = least([lambda: net.run(feeds), theirs])
+    print(f"{peer} differs by {worst:.2e} of {largest:.2e}")
+    print(f"{mine * 1e3:.3f} ms, {peer} {other * 1e3:.3f} ms, {other / mine:.2f} times as long")
+    return worst <= NEAR * largest
 
 
 def least(calls: Sequence[Callable[[], Any]]) -> list[float]:
@@ -131,57 +110,19 @@ def least(calls: Sequence[Callable[[], Any]]) -> list[float]:
     return times
 
 
-def data_of(name: str, files: Mapping[str, str], shape: tuple[int, ...], dtype: Any) -> Any:
-    """From its file, or made up."""
-    if name in files:
-        try:
-            return np.load(files[name])
-        except (OSError, ValueError):
-            raise InvalidArguments(
-                f"--input={name}: {files[name]} is no file of an array that numpy.save wrote"
-            ) from None
-    if dtype == np.float32:
-        return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-    return np.zeros(shape, dtype)
-
-
 def read(arguments: Sequence[str]) -> Request:
     """The request.  Raises InvalidArguments for a word that is not known."""
-    request = Request()
-    for word in arguments:
+    request = Request(model_words("run", arguments))
+    for word in request.words.rest:
         name, _, value = word.removeprefix("--").partition("=")
-        if not word.startswith("--"):
-            if request.model:
-                raise InvalidArguments(f"run: there are two models, {request.model} and {word}")
-            request.model = word
-        elif name in FLAGS and not value:
+        if name in FLAGS and not value:
             request.flags.add(name)
-        elif name in TEXTS and value:
+        elif name in OWN_TEXTS and value:
             request.texts[name] = value
-        elif name in PAIRS and ":" in value:
-            pair(request, name, *value.split(":", 1))
+        elif name == "input" and ":" in value:
+            key, _, file = value.partition(":")
+            request.files[key] = file
         else:
-            raise InvalidArguments(f"run: '{word}' is not understood; {did_you_mean(name, (*FLAGS, *TEXTS, *PAIRS))}")
-    if not request.model:
-        raise InvalidArguments("run: no model is given")
+            known = (*FLAGS, *OWN_TEXTS, *TEXTS, "input", "shape", "constant")
+            raise InvalidArguments(f"run: '{word}' is not understood; {did_you_mean(name, known)}")
     return request
-
-
-def pair(request: Request, option: str, name: str, value: str) -> None:
-    if option == "input":
-        request.files[name] = value
-    elif option == "shape":
-        if not _DIMS.fullmatch(value):
-            raise InvalidArguments(f"--shape={name}:{value} has no dims such as 1x3x48x320")
-        request.shapes[name] = tuple(map(int, value.split("x")))
-    else:
-        try:
-            request.constants[name] = np.float64(value)
-        except ValueError:
-            raise InvalidArguments(f"--constant={name}:{value} is no number") from None
-
-
-def number(name: str, text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise InvalidArguments(f"--{name}={text} is no number")
-    return int(text)

@@ -1,18 +1,22 @@
 """The specs of reorders: copies, conversions and transposes around what a vector, a line and the registers hold."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 
 from asmdnn.generators.functions.quotient import QuotientSpec
 from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.generators.move.conversion import SIZE_BYTES, Conversion
 from asmdnn.generators.move.convert import ConvertSpec
+from asmdnn.generators.move.convert_bytes import ConvertBytesSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec
+from asmdnn.isa.vectors import lanes_of
 
 REORDER_ISA = "avx2"  # serves every level
+WIDE_ISA = "avx512_core"
 TYPES = ("f32", "bf16", "f16", "s32", "s8", "u8")
 
 
@@ -46,6 +50,32 @@ def transpose_specs() -> Iterator[TransposeSpec]:
                 yield TransposeSpec(REORDER_ISA, unit, rows, columns, *steps, zero_rows=stored - rows)
 
 
+def wide_copy_specs() -> Iterator[RowsSpec]:
+    """What 64 bytes change: rests around them, a block of the loop, zeros, and streaming."""
+    for row_bytes in (8, 33, 63, 64, 65, 96, 127, 130, 508, 512, 516, 576, 1100):
+        yield RowsSpec(WIDE_ISA, 3, row_bytes, row_bytes + 12, row_bytes + 4)
+    for row_bytes in (64, 1100):
+        yield RowsSpec(WIDE_ISA, 2, row_bytes, 0, row_bytes, zero=True)
+    for row_bytes in (64, 576, 1088):
+        yield RowsSpec(WIDE_ISA, 3, row_bytes, row_bytes + 7, row_bytes + 64, streaming=True)
+
+
+def wide_transpose_specs() -> Iterator[TransposeSpec]:
+    """One, two and four quarters stacked, whole and with edges; both sides looped over; zeros; touching and apart."""
+    for unit in UNITS[:-1]:
+        line, tile = LINE_BYTES // unit, 16 // unit
+        short = ((tile, 4 * tile), (tile - 1 or 1, 4 * tile + 1), (2 * tile, 2 * tile + 1), (2 * tile - 1, tile))
+        long = ((line, 2 * line + 3), (line - 1, line), (2 * line + 3, tile + 1), (3 * line + 1, 2 * tile - 1))
+        for i, (rows, columns) in enumerate(dict.fromkeys((*short, *long))):
+            apart = unit * (i % 2)
+            yield TransposeSpec(WIDE_ISA, unit, rows, columns, unit * columns + 3 * apart, unit * rows + apart)
+        for rows, stored in dict.fromkeys(((3, 4), (line - 1, line))):
+            steps = (unit * (line + 1), unit * stored + unit)
+            yield TransposeSpec(WIDE_ISA, unit, rows, line + 1, *steps, zero_rows=stored - rows)
+        yield TransposeSpec(WIDE_ISA, unit, line, line + 1, unit * (line + 1), LINE_BYTES, streaming=True)
+    yield TransposeSpec(WIDE_ISA, UNITS[-1], 3, 5, 160, 96)
+
+
 def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
     """All pairs of types, with nothing and with everything; dense, short and strided rows; scales by row and column."""
     scale_steps = ((0, 0), (4, 0), (0, 4), (8, 12))
@@ -65,6 +95,21 @@ def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
         size = SIZE_BYTES[bits]
         for count in range(1, 10):
             yield ConvertSpec(REORDER_ISA, Conversion(bits, bits), 2, count, (size, 3 * size), (size, 5 * size))
+
+
+def bytes_specs(isa: str) -> Iterator[ConvertBytesSpec]:
+    """One quad and all numbers of them, rests of rows and columns, both sides looped over; columns that touch; types in
+    turn, with nothing and with everything; scales by row and column, dense and apart."""
+    vector = lanes_of(isa)
+    shapes = [(rows, vector + 1) for rows in range(1, 17)] + [(17, 3), (40, 2), (64, 16), (8, 2 * vector), (4, vector)]
+    for i, (rows, columns) in enumerate(shapes):
+        src, terms = TYPES[i % len(TYPES)], (True, True, True) if i % 3 == 2 else (False, False, False)
+        scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 3 % 4]
+        size, apart = SIZE_BYTES[src], i % 2 if columns > vector or i > 16 else 0
+        steps = (size * (columns + apart), size), (1, rows + 3 * apart)
+        yield ConvertBytesSpec(isa, Conversion(src, ("s8", "u8")[i % 2], *terms), rows, columns, *steps, scales)
+    for rows, columns in ((16, 2 * vector), (8, vector + 3), (37, 5)):
+        yield ConvertBytesSpec(isa, Conversion("f32", "s8"), rows, columns, (4 * columns, 4), (1, rows))
 
 
 def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:
@@ -123,7 +168,11 @@ def blocks(conversion: Conversion, scales: tuple[int, int]) -> Iterator[ConvertS
 FAMILIES = {
     f"copy-{REORDER_ISA}": copy_specs,
     f"transpose-{REORDER_ISA}": transpose_specs,
+    f"copy-{WIDE_ISA}": wide_copy_specs,
+    f"transpose-{WIDE_ISA}": wide_transpose_specs,
     f"convert-{REORDER_ISA}": conversion_specs,
+    f"bytes-{REORDER_ISA}": partial(bytes_specs, REORDER_ISA),
+    f"bytes-{WIDE_ISA}": partial(bytes_specs, WIDE_ISA),
     f"pixels-{REORDER_ISA}": pixel_specs,
     f"quotient-{REORDER_ISA}": quotient_specs,
     f"compensation-{REORDER_ISA}": compensation_specs,

@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 
 from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.corpus.grouped import EDGES, whole
+from asmdnn.corpus.grouped import rows as grouped_rows
+from asmdnn.generators.dot.conv_shape import ARGUMENTS
 from asmdnn.generators.functions.postops import BinaryOp, Operand
 from asmdnn.generators.functions.shifted import ShiftedSpec
 from asmdnn.generators.functions.softmax import SoftmaxSpec
@@ -16,4 +19,11 @@ def rows(isa: str) -> Iterator[ShiftedSpec]:
         yield ShiftedSpec(SoftmaxSpec(isa, 2, elements, row_bytes, row_bytes, mask), first)
 
 
-FAMILIES = of_levels("shifted", rows=rows)
+def grouped(isa: str) -> Iterator[ShiftedSpec]:
+    """Rows of a depthwise convolution with bias and an operand, behind the arguments of a tile of a convolution."""
+    pixel = Operand(4, 4 * LANES[isa], 0, False)
+    spec = grouped_rows(isa, whole(2), bands=EDGES[:2], bias=True, post_ops=(BinaryOp("mul", pixel),))
+    yield ShiftedSpec(spec, len(ARGUMENTS))
+
+
+FAMILIES = of_levels("shifted", rows=rows, grouped=grouped)

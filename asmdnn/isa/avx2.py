@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from struct import pack
 
-from asmdnn.isa.assembler import Register
+from asmdnn.isa.assembler import Label, Register, low32
 from asmdnn.isa.vector import Combine, Memory, Tail, Vector, ordered, spread_in_four
 
 
@@ -15,8 +15,8 @@ class Avx2(Vector):
     def zero(self, dst: Register) -> None:
         self.asm.VXORPS(dst, dst, dst)
 
-    def tail(self, count: int) -> Tail:
-        return Avx2Tail(self, count)
+    def chosen(self, lanes: int) -> Tail:
+        return Avx2Tail(self, lanes)
 
     def splat(self, bits: int) -> Memory:
         return self.asm.const(pack("<I", bits) * self.lanes, self.bytes, size=self.bytes)
@@ -51,16 +51,23 @@ class Avx2(Vector):
     def end_condition(self, condition: Register) -> bool:
         return False
 
+    def jump_unless_any(self, condition: Register, target: Label) -> None:
+        signs = self.asm.gp.take("lanes where it holds")
+        self.asm.VMOVMSKPS(low32(signs), condition)
+        self.asm.TEST(low32(signs), low32(signs))
+        self.asm.JZ(target)
+        self.asm.gp.free(signs)
+
     def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
         self.asm.VPERMILPS(dst, src, spread_in_four(group, part))
 
 
 class Avx2Tail(Tail):
-    def __init__(self, vector: Avx2, count: int) -> None:
-        super().__init__(vector, count)
+    def __init__(self, vector: Avx2, lanes: int) -> None:
+        super().__init__(vector)
         self.mask = vector.registers.take("tail mask")
-        lanes = [-1] * count + [0] * (vector.lanes - count)
-        vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(lanes)}i", *lanes), 32, size=32))
+        words = [-(lanes >> lane & 1) for lane in range(vector.lanes)]
+        vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(words)}i", *words), 32, size=32))
 
     def load(self, dst: Register, src: Memory) -> None:
         self.vector.asm.VMASKMOVPS(dst, self.mask, src)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from struct import pack
 
-from asmdnn.isa.assembler import Register, mem
+from asmdnn.isa.assembler import Label, Register, mem
 from asmdnn.isa.vector import Combine, Memory, Tail, Vector, ordered, spread_in_four
 
 
@@ -15,8 +15,8 @@ class Avx512(Vector):
     def zero(self, dst: Register) -> None:
         self.asm.VPXORD(dst, dst, dst)
 
-    def tail(self, count: int) -> Tail:
-        return Avx512Tail(self, count)
+    def chosen(self, lanes: int) -> Tail:
+        return Avx512Tail(self, lanes)
 
     def splat(self, bits: int) -> Memory:
         return self.asm.const(pack("<I", bits), 4, size=4, broadcast=self.lanes)
@@ -57,6 +57,10 @@ class Avx512(Vector):
         self.asm.masks.free(condition)
         return True
 
+    def jump_unless_any(self, condition: Register, target: Label) -> None:
+        self.asm.KORTESTW(condition, condition)
+        self.asm.JZ(target)
+
     def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
         self.asm.VPERMILPS(dst, src, spread_in_four(min(group, 4), part % 4))
         if group == 8:  # the quarter with the element, of either half
@@ -80,11 +84,11 @@ class Avx512(Vector):
 
 
 class Avx512Tail(Tail):
-    def __init__(self, vector: Avx512, count: int) -> None:
-        super().__init__(vector, count)
+    def __init__(self, vector: Avx512, lanes: int) -> None:
+        super().__init__(vector)
         self.mask = vector.asm.masks.take("tail mask")
         bits = vector.asm.gp.take("tail mask bits")
-        vector.asm.MOV(bits, (1 << count) - 1)
+        vector.asm.MOV(bits, lanes)
         vector.asm.KMOVQ(self.mask, bits)
         vector.asm.gp.free(bits)
 

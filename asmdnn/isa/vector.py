@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
-from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
 
 Memory = Pointer
 Combine = Callable[[Register, Register, Register], None]
@@ -60,6 +60,10 @@ class Vector(Lanes):
 
     def tail(self, count: int) -> "Tail":
         """The first `count` lanes, 0 < count < lanes; `release()` gives back what it occupies."""
+        return self.chosen((1 << count) - 1)
+
+    def chosen(self, lanes: int) -> "Tail":
+        """The lanes whose bits are set, some and not all; as a tail."""
         raise NotImplementedError
 
     def end(self, count: int) -> "End":
@@ -184,6 +188,10 @@ class Vector(Lanes):
         """Gives a mask back; False if it is a vector register, which is its taker's."""
         raise NotImplementedError
 
+    def jump_unless_any(self, condition: Register, target: Label) -> None:
+        """Go to the label if the condition holds in no lane."""
+        raise NotImplementedError
+
     def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
         """dst[j] = src[j // group * group + part]: element `part` of every group in all lanes of the group.
 
@@ -263,10 +271,10 @@ class Broadcast(Lanes):
 
 
 class Tail(Lanes):
-    """The first `count` lanes: loads read no other byte and give zero there, stores write no other byte."""
+    """Some lanes, mostly the first few: loads read no other byte and give zero there, stores write no other byte."""
 
-    def __init__(self, vector: Vector, count: int) -> None:
-        self.vector, self.count = vector, count
+    def __init__(self, vector: Vector) -> None:
+        self.vector = vector
 
     def release(self) -> None:
         raise NotImplementedError

@@ -129,7 +129,7 @@ class KernelCache(Generic[SpecT]):
             found = {text: kernel for text in texts if (kernel := self._loaded.get(text)) is not None}
         new = {text: spec for text, spec in zip(texts, specs, strict=True) if text not in found}
         fetched = [self._fetch(spec) for spec in new.values()]
-        fresh = dict(zip(new, _mapped(fetched), strict=True)) if new else {}
+        fresh = dict(zip(new, mapped(fetched), strict=True)) if new else {}
         origins = [kernel.origin for kernel in fetched]
         counts = CacheCounts(len(texts) - len(new), *map(origins.count, ("disk", "generated", "pack")))
         if self._notice:
@@ -171,7 +171,8 @@ class KernelCache(Generic[SpecT]):
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _mapped(kernels: Sequence[Fetched]) -> list[LoadedKernel]:
+def mapped(kernels: Sequence[Fetched]) -> list[LoadedKernel]:
+    """The kernels in executable memory, in one mapping; profilers are told.  Raises AsmdnnError if that is refused."""
     names = profiling.wanted()
     memory = ExecutableMemory([kernel.code + profiling.tail(names, kernel.code) for kernel in kernels])
     if names:

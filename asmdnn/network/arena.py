@@ -13,14 +13,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.join import Joined
+from asmdnn.network.joined import Joined
+from asmdnn.network.running import ARENA, WEIGHTS
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase, View, waits
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.types import u8
-
-ARENA, WEIGHTS = "arena", "weights"
-PAGE_BYTES = 4096
 
 
 class Life(NamedTuple):

@@ -6,7 +6,7 @@ y = graph.apply("Relu", graph.apply("Conv", x, weights, pads=(1, 1, 1, 1)) + bia
 net = graph.compile(y=y)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from operator import index
 from typing import Any
 
@@ -15,8 +15,11 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
+from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
-from asmdnn.primitives.engine import Engine
+from asmdnn.network.planned import plan
+from asmdnn.primitives.attributes.user_post_op import trace
+from asmdnn.primitives.engine import Engine, engine_or_default
 
 OPSET = 22  # the operator set whose meaning nodes have
 MOST_RESULTS = 4096
@@ -116,6 +119,18 @@ class Graph:
         made = tuple(Symbol(self, output) for output in outputs)
         return made if results > 1 else made[0]
 
+    def map(self, function: Callable[..., Any], *operands: Any, name: str = "") -> Symbol:
+        """A function of your own, element by element, which becomes part of a kernel as a `dnn.PostOp` does.
+
+        function(x, ...) is written with operators and dnn.where, dnn.exp, ...; operands broadcast as numpy's.  Raises
+        InvalidArguments, with the function's file and line, for what cannot be traced.
+        """
+        if not callable(function) or not operands:
+            raise InvalidArguments(f"map needs a function and its operands, not {shown(function)} of {len(operands)}")
+        trace(function, tuple(f"operand {i}" for i in range(1, len(operands))))
+        result: Symbol = self.apply(MAP, *operands, name=name, function=function)
+        return result
+
     def single(self, op: str, *operands: Any) -> Symbol:
         """An operator with one result."""
         result: Symbol = self.apply(op, *operands)
@@ -140,7 +155,8 @@ class Graph:
             raise InvalidArguments(f"{min(taken)} is an input or inner value, call the output something else")
         ends = [Node("Identity", (symbol.name,), (name,), {}, "", "", OPSET) for name, symbol in outputs.items()]
         body = Body(self.name, self._inputs, tuple(outputs), (*self._nodes, *ends), self._constants)
-        return Network(Model(body, {"": OPSET}), shapes, None, engine, fallback)
+        engine = engine_or_default(engine)
+        return Network(engine, plan(Model(body, {"": OPSET}), shapes, None, engine, fallback))
 
     def _operand(self, operand: Any) -> str:
         if operand is None:

@@ -1,26 +1,30 @@
 """A native segment: its steps, the plan that they make together, where values lie, and the call that runs it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from asmdnn.memory import Memory
-from asmdnn.network.arena import PAGE_BYTES, WEIGHTS, Layout, check_layout, layout_of, placed_plan
+from asmdnn.network.arena import Layout, check_layout, layout_of, placed_plan
 from asmdnn.network.graph import Array
-from asmdnn.network.join import Joined, join
+from asmdnn.network.join import join
+from asmdnn.network.joined import Joined
 from asmdnn.network.lowering.table import lower
+from asmdnn.network.running import PAGE_BYTES, Runner
 from asmdnn.network.segments import Segment, subgraph
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Step, Steps, Weight
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.engine import Engine
-from asmdnn.runtime.execution import Program, program_of
+from asmdnn.primitives.gather.indices import check_indices
+from asmdnn.runtime.execution import program_of
 
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """steps: primitives in order; joined: their plan, a buffer for each value; plan: the one that runs, in an arena."""
+    """steps: primitives in order; joined: their plan, a buffer for each value; plan: the one that runs, in an arena.
+    limits: for inputs that are indices, how many elements they choose from, and along which axis."""
 
     segment: Segment
     graph: StaticGraph
@@ -29,6 +33,12 @@ class Compiled:
     joined: Joined
     layout: Layout
     plan: Plan
+    limits: Mapping[str, tuple[int, int]]
+
+    def check_indices(self, values: Mapping[str, Array]) -> None:
+        """Raise InvalidArguments unless all indices among the inputs are in range."""
+        for name, (limit, axis) in self.limits.items():
+            check_indices(name, values[name], limit, axis)
 
     def check(self) -> None:
         """Prove bounds, order, completeness, and that no value is overwritten before its last reader: PlanError."""
@@ -44,7 +54,8 @@ def compiled(graph: StaticGraph, segment: Segment, engine: Engine) -> Compiled:
         lower(steps, group)
     joined = join(steps, own.outputs)
     layout = layout_of(joined)
-    return Compiled(segment, own, tuple(steps.steps), steps.weights, joined, layout, placed_plan(joined, layout))
+    plan = placed_plan(joined, layout)
+    return Compiled(segment, own, tuple(steps.steps), steps.weights, joined, layout, plan, steps.limits)
 
 
 def pages(size: int) -> Array:
@@ -64,26 +75,6 @@ def packed(segment: Compiled) -> Array:
     return blob
 
 
-class Runner:
-    """A compiled segment with its kernels loaded and its weights packed."""
-
-    def __init__(self, segment: Compiled, engine: Engine, blob: Array | None = None) -> None:
-        self.segment, self.blob = segment, packed(segment) if blob is None else blob
-        self.program: Program = program_of(segment.plan, engine.threads)[0]
-
-    def bind(self, addresses: Mapping[str, int], keep: object) -> Callable[[], None]:
-        """A call on tensors at these addresses, one for each input and result."""
-        call = self.program.prepare()
-        call.bind(self.in_order(addresses), (self, keep))
-        return call
-
-    def run(self, addresses: Mapping[str, int]) -> None:
-        """Run on tensors at these addresses."""
-        call = self.program.take()
-        call.place(self.in_order(addresses), self.program.places)
-        call()
-        self.program.give(call)
-
-    def in_order(self, addresses: Mapping[str, int]) -> list[int]:
-        own = {WEIGHTS: self.blob.ctypes.data}
-        return [own[name] if name in own else addresses[name] for name in self.segment.plan.tensors]
+def runner_of(segment: Compiled, engine: Engine) -> Runner:
+    """Load the kernels and pack the weights."""
+    return Runner(segment.plan, packed(segment), program_of(segment.plan, engine.threads)[0])

@@ -1,7 +1,7 @@
 """A network's operators as frozen values: what an ONNX file says, or what was built in Python."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from types import MappingProxyType
 from typing import Any
@@ -75,14 +75,16 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A network as it was given; `opsets` by domain, "" being ONNX's own."""
+    """A network as it was given; `opsets` by domain, "" being ONNX's own; `metadata` is what its author attached."""
 
     body: Body
     opsets: Mapping[str, int]
     producer: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "opsets", MappingProxyType(dict(self.opsets)))
+        object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
 
     def __repr__(self) -> str:
         body = self.body

@@ -6,24 +6,16 @@ are not alive together share memory.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.network.joined import Joined
+from asmdnn.network.steps import Place, Steps, input_desc, row_major
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View, of_one_width
 from asmdnn.planning.plan import Plan
 
 ALONE_CYCLES = 1_800  # a step below this costs one thread less than a barrier costs two (0.28 us, and half the work)
-
-
-@dataclass(frozen=True, eq=False)
-class Joined:
-    """The plan; for each step what stands for its arguments; which tensors are weights."""
-
-    plan: Plan
-    arguments: tuple[Mapping[str, View], ...]
-    weights: tuple[str, ...]
 
 
 def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:
@@ -70,7 +62,7 @@ def known(view: View, renamed: Mapping[str, str]) -> View:
 
 def tensors_of(steps: Steps, outputs: Mapping[str, str]) -> dict[str, MemoryDesc]:
     """What is passed: inputs, outputs, weights."""
-    inputs = {name: row_major(steps.shape(name)) for name in steps.graph.inputs}
+    inputs = {name: input_desc(steps.value(name)) for name in steps.graph.inputs}
     weights = {name: weight.desc for name, weight in steps.weights.items()}
     return {**inputs, **weights, **{name: row_major(steps.shape(value)) for name, value in outputs.items()}}
 

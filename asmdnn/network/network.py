@@ -1,68 +1,70 @@
-"""Networks: what users load, run, look at and check."""
+"""Networks: what users load, run, look at, save and check."""
 
 from collections.abc import Callable, Mapping
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.network.compiled import Compiled, Runner, compiled
-from asmdnn.network.folding import specialise
-from asmdnn.network.graph import NOTHING, Array, Model
-from asmdnn.network.onnx.reader import read_model
-from asmdnn.network.operators.definition import Value, listed
-from asmdnn.network.operators.table import operator_of
-from asmdnn.network.report import explanation, profile
-from asmdnn.network.segments import Segment, fused, result_name, segments_of
-from asmdnn.network.stepwise import Stepwise
-from asmdnn.network.verification import Difference, differences
+from asmdnn.forking import importing
+from asmdnn.network.graph import Array, Model
+from asmdnn.network.running import NativePart, Runnable
 from asmdnn.planning.host import require_executable
-from asmdnn.primitives.engine import Engine, engine_or_default
+from asmdnn.primitives.engine import Engine
+
+if TYPE_CHECKING:  # a network from a pack runs without planners
+    from asmdnn.network.compiled import Compiled
+    from asmdnn.network.planned import Planned
+    from asmdnn.network.saved import Saved
+    from asmdnn.network.segments import Segment
+    from asmdnn.network.static import StaticGraph
+    from asmdnn.network.verification import Difference
 
 MOST_REPEATS = 100_000
 
 
 class Network:
-    """A model for inputs of fixed shapes, planned as a whole; `load_onnx` and `Graph.compile` make it.
+    """A model for inputs of fixed shapes, planned as a whole; `load_onnx`, `Graph.compile` and `load_pack` make it.
 
     Planning is done when it is made; kernels are generated and weights packed with the first run.  Equal bits for every
     number of threads; safe to run from many threads at once.  inputs, outputs: (dims, numpy type) by name.
     """
 
-    def __init__(self, model: Model, shapes: Any, constants: Any, engine: Engine | None, fallback: str | None) -> None:
-        if not (fallback is None or (isinstance(fallback, str) and fallback == "numpy")):
-            raise InvalidArguments(f"fallback must be None or 'numpy', not {shown(fallback)}")
-        self.engine, self.model = engine_or_default(engine), model
-        self.graph = fused(specialise(model, mapping("shapes", shapes), mapping("constants", constants)))
-        segments, self.refused = segments_of(self.graph, self.engine, fallback)
-        self.segments: tuple[Segment | Compiled, ...] = tuple(
-            compiled(self.graph, segment, self.engine) if segment.is_native else segment for segment in segments
-        )
-        self.inputs = {name: (self.graph.shape(name), self.graph.values[name].dtype) for name in self.graph.inputs}
-        self.outputs = {
-            name: (self.graph.shape(value), self.graph.values[value].dtype)
-            for name, value in self.graph.outputs.items()
-        }
-        self._runners: dict[int, Runner] = {}
+    def __init__(self, engine: Engine, source: "Planned | Saved", plan: "Callable[[], Planned] | None" = None) -> None:
+        self.engine, self._source, self._plan = engine, source, plan
+        runnable: Runnable = source.runnable
+        self._runnable, self.inputs, self.outputs = runnable, dict(runnable.inputs), dict(runnable.outputs)
 
     def __repr__(self) -> str:
-        native = [segment for segment in self.segments if isinstance(segment, Compiled)]
-        steps = sum(len(segment.steps) for segment in native)
-        return f"<Network {self.model.body.name!r}: {len(self.model.body.nodes)} nodes, {steps} primitives>"
+        return f"<Network {self._runnable.title}>"
+
+    @property
+    def graph(self) -> "StaticGraph":
+        """What is left of the model for these dims."""
+        return self._planned("looked at").graph
+
+    @property
+    def segments(self) -> "tuple[Segment | Compiled, ...]":
+        """Native parts, with their primitives and plans, and nodes in numpy, in the order in which they run."""
+        return self._planned("looked at").segments
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Why nodes are computed in numpy, by the label of their group."""
+        return self._planned("looked at").refused
+
+    @property
+    def model(self) -> Model:
+        """The model as it was given."""
+        return self._planned("looked at").model
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         """The outputs by name, new arrays, for inputs by name: arrays of the network's dims and types.
 
         Raises InvalidArguments for inputs that are missing, unknown or do not fit.
         """
-        values = self._checked(feeds)
-        for i, segment in enumerate(self.segments):
-            if isinstance(segment, Compiled):
-                self._run_native(i, segment, values)
-            else:
-                computed(self.graph.values, segment, values)
-        return {name: self._result(value, values) for name, value in self.graph.outputs.items()}
+        return self._runnable.run(self._checked(feeds))
 
     def __call__(self, x: Any) -> Array:
         """The output of a network that has a single one, for its single input.  Raises InvalidArguments."""
@@ -73,103 +75,101 @@ class Network:
         return result
 
     def bind(self, **arrays: Array) -> Callable[[], None]:
-        """A call on fixed arrays, dense f32 ones, one for each input and output: `run = net.bind(x=x, y=y)`, `run()`.
+        """A call on fixed arrays, dense ones, one for each input and output: `run = net.bind(x=x, y=y)`, `run()`.
 
         For networks that are native throughout.  Bind once per thread that calls it.  Raises InvalidArguments.
         """
-        segment = self._only_native("bound")
+        part, results = self._native("bound"), self._runnable.results
         wanted = {**self.inputs, **self.outputs}
         if arrays.keys() != wanted.keys():
             raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}")
         for name, (shape, dtype) in wanted.items():
+            if dtype == np.bool_:
+                raise InvalidArguments(f"{name} is bool, which kernels read as f32: use run()")
             check_bound(name, arrays[name], shape, dtype, name in self.outputs)
-        values = self.graph.outputs
-        addresses = {
-            result_name(values[name]) if name in values else name: array.ctypes.data for name, array in arrays.items()
-        }
-        return self._runner(0, segment).bind(addresses, arrays)
+        made = {result: arrays[name] for name, result in results.items() if isinstance(result, str)}
+        if len(made) < len(results) or made.keys() != part.ends.makes.keys():
+            raise InvalidArguments("two outputs are one value, or one is an input or a constant: use run()")
+        return part.bind({name: arrays[name] for name in self.inputs}, made)
 
     def check(self) -> None:
         """Prove, without running anything, that no step leaves its buffers, that everything that is read has been
         written, and that no value is overwritten before its last reader.  Raises PlanError."""
-        for segment in self.segments:
-            if isinstance(segment, Compiled):
-                segment.check()
+        self._source.check()
 
     def explain(self) -> str:
         """Which operators became which primitives and kernels, with layouts, reorders, and memory."""
-        return explanation(self.graph, self.segments, self.refused)
+        return self._source.explain()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write plan, kernels and packed weights to a file, for `load_pack`: a process that loads it needs neither the
+        model nor PeachPy, plans and packs nothing, and maps the weights.  On any machine, whatever the ISA level.
+
+        For networks that are native throughout.  Raises InvalidArguments, also if the file cannot be written.
+        """
+        with importing():
+            from asmdnn.network.saving import write
+
+        self._native("saved")
+        write(path, self._source)
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
         """A line for each primitive of a native network: its least time of `repeats` runs (1 to 100000), in
         microseconds, and its share.  Each is a call of its own here: the sum is a little more than what run() takes."""
         if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
             raise InvalidArguments(f"repeats must be an integer from 1 to {MOST_REPEATS}, not {shown(repeats)}")
-        run = Stepwise(self._only_native("profiled"), self.engine, self._checked(feeds))
+        self._executable("profiled")
+        with importing():
+            from asmdnn.network.report import profile
+            from asmdnn.network.stepwise import Stepwise
+
+        run = Stepwise(self._compiled("profiled"), self.engine, self._checked(feeds))
         return profile(run.segment.steps, run.times(repeats))
 
-    def verify(self, feeds: Mapping[str, Any]) -> list[Difference]:
+    def verify(self, feeds: Mapping[str, Any]) -> "list[Difference]":
         """Compare every primitive of a native network with its operators in double precision, on the operands that it
         got.  Returns the differences in order; those that do not `fit` their bound name what is wrong."""
+        self._executable("verified")
+        with importing():
+            from asmdnn.network.stepwise import Stepwise
+            from asmdnn.network.verification import differences
+
         values = self._checked(feeds)
-        return differences(self.graph, Stepwise(self._only_native("verified"), self.engine, values), values)
+        return differences(self.graph, Stepwise(self._compiled("verified"), self.engine, values), values)
 
-    def _only_native(self, what: str) -> Compiled:
-        """The segment of a network that has no other."""
-        if len(self.segments) != 1 or not isinstance(self.segments[0], Compiled):
+    def _native(self, what: str) -> NativePart:
+        """The part of a network that has no other."""
+        part = self._runnable.native
+        if part is None:
             raise InvalidArguments(f"only a network without nodes in numpy can be {what}, use run()")
+        return part
+
+    def _executable(self, what: str) -> None:
+        """Raise for a network that has nodes in numpy, or that this CPU cannot run."""
+        self._native(what)
         require_executable(self.engine.isa)
-        return self.segments[0]
 
-    def _runner(self, number: int, segment: Compiled) -> Runner:
-        if number not in self._runners:
-            require_executable(self.engine.isa)
-            self._runners[number] = Runner(segment, self.engine)
-        return self._runners[number]
+    def _compiled(self, what: str) -> "Compiled":
+        (segment,) = self._planned(what).segments
+        return segment  # type: ignore[return-value]
 
-    def _run_native(self, number: int, segment: Compiled, values: dict[str, Array]) -> None:
-        results = {name: np.empty(self.graph.shape(name), np.float32) for name in segment.segment.makes}
-        taken = {name: np.require(values[name], np.float32, ("C", "A")) for name in segment.graph.inputs}
-        addresses = {name: array.ctypes.data for name, array in taken.items()}
-        addresses |= {result_name(name): array.ctypes.data for name, array in results.items()}
-        self._runner(number, segment).run(addresses)
-        values |= results
+    def _planned(self, what: str) -> "Planned":
+        """All that planning finds out; it is planned now if the network came from the cache."""
+        with importing():
+            from asmdnn.network.planned import Planned
+
+        if isinstance(self._source, Planned):
+            return self._source
+        if self._plan is None:
+            raise InvalidArguments(f"a network from a pack cannot be {what}: load its model, or make it, for that")
+        self._source = self._plan()
+        return self._source
 
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         if not isinstance(feeds, Mapping) or feeds.keys() != self.inputs.keys():
             given = ", ".join(map(str, feeds)) if isinstance(feeds, Mapping) else shown(feeds)
             raise InvalidArguments(f"feeds must be arrays for {', '.join(self.inputs)}, not {given or 'none'}")
         return {name: as_input(name, feeds[name], *wanted) for name, wanted in self.inputs.items()}
-
-    def _result(self, value: str, values: Mapping[str, Array]) -> Array:
-        known = self.graph.values[value]
-        return np.array(known.data) if known.data is not None else values[value]
-
-
-def load_onnx(
-    path: str | PathLike[str] | bytes,
-    shapes: Mapping[str, Any] | None = None,
-    *,
-    constants: Mapping[str, Any] | None = None,
-    engine: Engine | None = None,
-    fallback: str | None = None,
-) -> Network:
-    """The network in an ONNX file, or in its bytes, of operator sets 7 to 24, for inputs of fixed shapes.
-
-    shapes: dims of inputs by name, needed where the model leaves some open; constants: data of inputs that is always
-    the same, such as a sampling rate; it chooses branches, and is no input any more.  Nodes without a kernel are
-    refused, all at once with their reasons; with fallback="numpy" they are computed by numpy between native parts.
-    Raises InvalidArguments for what is no intact model, or shapes that do not fit it; Unimplemented.
-    """
-    return Network(read_model(path), shapes, constants, engine, fallback)
-
-
-def mapping(name: str, given: Any) -> Mapping[str, Any]:
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise InvalidArguments(f"{name} must map names of inputs to values, not {shown(given)}")
-    return given
 
 
 def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -191,18 +191,3 @@ def check_bound(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[A
     array = as_input(name, array, shape, dtype)
     if not (array.flags.c_contiguous and array.flags.aligned) or (is_output and not array.flags.writeable):
         raise InvalidArguments(f"{name} must be dense, aligned and, if it is an output, writable: use numpy.empty")
-
-
-def computed(known: Mapping[str, Value], segment: Segment, values: dict[str, Array]) -> None:
-    """Nodes without a kernel, by their definitions."""
-    for group in segment.groups:
-        for node in group.nodes:
-            operator = operator_of(node)
-            assert operator is not None, "folding refuses unknown operators"
-            inputs = [
-                None if x == NOTHING else known[x].data if known[x].data is not None else values[x] for x in node.inputs
-            ]
-            with np.errstate(all="ignore"):
-                results = listed(operator.evaluate(node, *inputs))
-            for name, array in zip(node.outputs, results, strict=False):
-                values[name] = np.asarray(array)

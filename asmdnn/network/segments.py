@@ -3,19 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from asmdnn.errors import Unimplemented
 from asmdnn.network.fusion.affine import fold_affine
+from asmdnn.network.fusion.attention import attended
+from asmdnn.network.fusion.depth import unfolded
+from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.maps import Group, groups_of
 from asmdnn.network.fusion.recognition import recognised
+from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.table import lower
+from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.network.steps import NUMBERS, Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.engine import Engine
 
+REWRITES = (unfolded, recognised, grouped_norms, shuffled, attended, fold_affine)
 MOST_NAMED = 4  # refused nodes that an error names; a message has 500 characters
 
 
@@ -31,7 +35,9 @@ class Segment:
 
 def fused(graph: StaticGraph) -> StaticGraph:
     """All rewrites that keep ONNX's operators."""
-    return fold_affine(recognised(graph))
+    for rewrite in REWRITES:
+        graph = rewrite(graph)
+    return graph
 
 
 def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tuple[list[Segment], dict[str, str]]:
@@ -74,7 +80,7 @@ def assume(steps: Steps, group: Group) -> None:
     """The results of a group that numpy computes: plain tensors."""
     for node in group.nodes:
         for name in node.outputs:
-            if name != NOTHING and name in steps.graph.values and steps.value(name).dtype == np.float32:
+            if name != NOTHING and name in steps.graph.values and steps.value(name).dtype in NUMBERS:
                 steps.places[name] = [Place(name, row_major(steps.shape(name)))]
 
 
@@ -93,8 +99,3 @@ def subgraph(graph: StaticGraph, some: Segment) -> StaticGraph:
     nodes = tuple(node for group in some.groups for node in group.nodes)
     outputs = {result_name(name): name for name in some.makes}
     return StaticGraph(some.reads, outputs, nodes, graph.values)
-
-
-def result_name(value: str) -> str:
-    """The tensor that a value is delivered in."""
-    return f"result {value}"

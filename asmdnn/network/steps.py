@@ -20,7 +20,9 @@ from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.kind import Description
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import f32
+from asmdnn.types import f32, s32
+
+NUMBERS = (np.float32, np.bool_)  # types of values that kernels compute with: truths are brought to them as 1 and 0
 
 
 class Place(NamedTuple):
@@ -66,9 +68,10 @@ class Steps:
         self.sizes: dict[str, int] = {}  # of values' buffers, in bytes
         self.parts: dict[str, tuple[str, int]] = {}  # buffers inside others: which, and how many bytes behind its start
         self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
+        self.limits: dict[str, tuple[int, int]] = {}  # of inputs that are indices: of how many elements, of which axis
         for name in graph.inputs:
             value = graph.values[name]
-            if value.dtype == np.float32:
+            if value.dtype in NUMBERS:
                 self.places[name] = [Place(name, row_major(value.shape))]
 
     def value(self, name: str) -> Value:
@@ -84,7 +87,7 @@ class Steps:
         """
         if name not in self.places:
             value = self.value(name)
-            if value.data is None or value.dtype != np.float32:
+            if value.data is None or value.dtype not in NUMBERS:
                 raise Refused(f"{name} is {value.dtype.name}, only f32 is computed with")
             return self.weight(name, value.data, wanted or row_major(value.shape))
         known = self.places[name]
@@ -94,6 +97,22 @@ class Steps:
             if place.desc == wanted:
                 return place
         return self.copied(name, known[0], wanted)
+
+    def indices(self, name: str, limit: int, axis: int) -> Place:
+        """Where integers lie that choose from `limit` elements: an input, which is checked before every run, or a
+        constant.  Raises Refused."""
+        value = self.value(name)
+        if value.data is not None:
+            numbers = np.where(value.data < 0, value.data + limit, value.data)
+            if numbers.size and not 0 <= numbers.min() <= numbers.max() < limit:
+                raise Refused(f"its indices {name} are not all from {-limit} to {limit - 1}")
+            plain = MemoryDesc(value.shape or (1,), s32, LETTERS[: len(value.shape) or 1])
+            return self.weight(f"{name} from {limit}", numbers, plain)
+        if name not in self.graph.inputs or value.dtype.kind != "i":
+            raise Refused(f"its indices {name} are {value.dtype.name} and no input")
+        known = self.limits.get(name, (limit, axis))
+        self.limits[name] = min(known, (limit, axis))
+        return Place(name, input_desc(value))
 
     def plain(self, name: str) -> Place:
         """A value in row-major order, dense or a part of something dense."""
@@ -117,7 +136,7 @@ class Steps:
     def weight(self, name: str, array: Array, desc: MemoryDesc) -> Place:
         """A constant in a format, packed once."""
         key = f"{name} as {layout_of(desc)}"
-        self.weights.setdefault(key, Weight(desc, np.asarray(array, np.float32).reshape(desc.dims)))
+        self.weights.setdefault(key, Weight(desc, np.asarray(array, desc.dtype.numpy).reshape(desc.dims)))
         return Place(key, desc)
 
     def buffer(self, name: str, desc: MemoryDesc) -> str:
@@ -186,6 +205,15 @@ class Steps:
 
 def row_major(dims: tuple[int, ...]) -> MemoryDesc:
     return MemoryDesc(dims or (1,), f32, LETTERS[: len(dims) or 1])
+
+
+def input_desc(value: Value) -> MemoryDesc:
+    """How an input lies in memory: plain f32; of integers the low 32 bits, which are enough for indices."""
+    plain = row_major(value.shape)
+    if value.dtype.kind != "i":
+        return plain
+    words = value.dtype.itemsize // s32.size_bytes or 1
+    return MemoryDesc(plain.dims, s32, strides=tuple(words * stride for stride in plain.strides))
 
 
 def any_format(dims: tuple[int, ...]) -> MemoryDesc:

@@ -8,6 +8,7 @@ import numpy as np
 from asmdnn.memory import Memory
 from asmdnn.network.compiled import Compiled, packed, pages
 from asmdnn.network.graph import Array
+from asmdnn.network.running import native_array
 from asmdnn.network.steps import Step, row_major
 from asmdnn.planning.phase import View
 from asmdnn.primitives.engine import Engine
@@ -26,8 +27,10 @@ class Stepwise:
         for name, desc in plan.tensors.items():
             start = layout.weights.get(name)
             self.memory[name] = pages(desc.size_bytes) if start is None else blob[start : start + desc.size_bytes]
+        segment.check_indices(feeds)
         for name in segment.graph.inputs:
-            self.memory[name][:] = np.ascontiguousarray(feeds[name], np.float32).reshape(-1).view(np.uint8)
+            data, memory = native_array(feeds[name]).reshape(-1).view(np.uint8), self.memory[name]
+            memory[:] = data[: len(memory)]
         self.calls = [
             self.call(step, views) for step, views in zip(segment.steps, segment.joined.arguments, strict=True)
         ]

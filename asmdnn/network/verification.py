@@ -39,10 +39,9 @@ class Difference:
 
 def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -> list[Difference]:
     """Of every group of a segment, in order."""
-    known: dict[str, Array] = {name: np.asarray(array, np.float64) for name, array in feeds.items()}
-    for name, value in graph.values.items():
-        if value.data is not None:
-            known[name] = value.data.astype(np.float64) if value.dtype == np.float32 else value.data
+    known: dict[str, Array] = dict(feeds)
+    known |= {name: value.data for name, value in graph.values.items() if value.data is not None}
+    known = {name: x.astype(np.float64) if x.dtype == np.float32 else x for name, x in known.items()}
     made = {step.result: (step, array) for step, array in run.results()}
     found = []
     for group in run.segment.segment.groups:

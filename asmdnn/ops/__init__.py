@@ -11,9 +11,10 @@ from asmdnn.ops.conv import (
     pack_conv_transpose_weights,
     pack_conv_weights,
 )
+from asmdnn.ops.gather import embedding, gather
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.moves import concat, expand, pad, slice, split
-from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, rms_norm
+from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, lrn, rms_norm
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
 from asmdnn.ops.prelu import prelu
 from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
@@ -21,10 +22,13 @@ from asmdnn.ops.reduction import reduce
 from asmdnn.ops.resampling import resize
 from asmdnn.ops.softmax import log_softmax, softmax
 from asmdnn.ops.sum import weighted_sum
+from asmdnn.ops.topk import argmax, argmin, topk
 
 __all__ = [
     "adaptive_avg_pool",
     "adaptive_max_pool",
+    "argmax",
+    "argmin",
     "attention",
     "avg_pool",
     "batch_norm",
@@ -35,11 +39,14 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "embedding",
     "expand",
+    "gather",
     "group_norm",
     "gru",
     "layer_norm",
     "log_softmax",
+    "lrn",
     "lstm",
     "matmul",
     "max_pool",
@@ -56,5 +63,6 @@ __all__ = [
     "slice",
     "softmax",
     "split",
+    "topk",
     "weighted_sum",
 ]

@@ -19,6 +19,7 @@ from asmdnn.primitives.concat.concat import Concat, axis_of
 from asmdnn.primitives.concat.pad import Pad, PadMode
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.kind import Description
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
 
@@ -163,6 +164,6 @@ def copied(part: MemoryDesc, memory: Memory, engine: Engine | None) -> AnyArray:
     return result.view()
 
 
-def run(desc: Concat | Pad | Reorder, sources: dict[str, Memory], result: Memory, engine: Engine | None) -> None:
+def run(desc: Description, sources: dict[str, Memory], result: Memory, engine: Engine | None) -> None:
     """Plan, which is kept, and execute."""
     Primitive(primitive_desc(desc, engine=engine)).execute(None, **sources, dst=result)

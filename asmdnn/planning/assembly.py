@@ -5,6 +5,7 @@ from itertools import count
 
 import numpy as np
 
+from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, of_one_width, views
 from asmdnn.planning.plan import Plan
@@ -12,10 +13,13 @@ from asmdnn.planning.tuning import Tuning
 
 
 class Assembly:
-    """Phases, scratch and constants; the only thing in planning that changes.  `tuning`: what phases are planned by."""
+    """Phases, scratch and constants; the only thing in planning that changes.
 
-    def __init__(self, tuning: Tuning) -> None:
-        self.tuning = tuning
+    tuning: what phases are planned by.  isa: the level of kernels that move; those of AVX2 serve every one.
+    """
+
+    def __init__(self, tuning: Tuning, isa: str = AVX2.name) -> None:
+        self.tuning, self.isa = tuning, isa
         self.words: list[str] = []
         self.phases: list[Phase] = []
         self.scratch: dict[str, int] = {}
@@ -24,7 +28,7 @@ class Assembly:
 
     def branch(self) -> "Assembly":
         """One that goes on from here by itself."""
-        other = Assembly(self.tuning)
+        other = Assembly(self.tuning, self.isa)
         other.words += self.words
         other.phases += self.phases
         other.scratch |= self.scratch

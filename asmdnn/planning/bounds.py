@@ -53,9 +53,11 @@ def check_calls(plan: Schedule, calls: Calls, where: str) -> None:
     for side in (calls.accesses.reads, calls.accesses.writes):
         for argument, spans in side.items():
             if calls.view(argument) == NOTHING:
-                raise PlanError(f"{where}: its argument {argument} points to nothing")
+                raise PlanError(f"{calls.where(where)}: its argument {argument} points to nothing")
             if (spans.ends < spans.begins).any():
-                raise PlanError(f"{where}: a footprint ends before it begins in {calls.view(argument).buffer}")
+                raise PlanError(
+                    f"{calls.where(where)}: a footprint ends before it begins in {calls.view(argument).buffer}"
+                )
             reach = spans.reach(argument)
             check_bounds(plan, calls, argument, calls.span(argument, reach.begin_bytes, reach.end_bytes), where)
     if calls.taps:
@@ -67,7 +69,7 @@ def check_bounds(plan: Schedule, calls: Calls, argument: int, reach: tuple[int, 
     view, (first, last) = calls.view(argument), reach
     limit = plan.buffer_bytes(view.buffer) - view.offset_bytes if view.size_bytes is None else view.size_bytes
     if first < 0 or last > limit:
-        raise PlanError(f"{where}: bytes [{first}, {last}) of {view} are touched, which has {limit}")
+        raise PlanError(f"{calls.where(where)}: bytes [{first}, {last}) of {view} are touched, which has {limit}")
 
 
 def check_taps(plan: Schedule, calls: Calls, taps: TapList, where: str) -> None:
@@ -75,13 +77,13 @@ def check_taps(plan: Schedule, calls: Calls, taps: TapList, where: str) -> None:
     view = calls.view(taps.argument)
     values = plan.constants[view.buffer]
     if calls.repeats(taps.argument) and any(stride for _, stride in calls.repeats(taps.argument)):
-        raise PlanError(f"{where}: rounds move the tap list")
-    lists = calls.offsets[:, taps.argument]
+        raise PlanError(f"{calls.where(where)}: rounds move the tap list")
+    lists, named = calls.offsets[:, taps.argument], calls.where(where)
     moves = {a: calls.span(a, 0, 0) for a in taps.targets}
     every = calls.offsets
     for start in np.unique(lists):
         users = every[lists == start]
-        for group, offsets in read_tap_list(values, view.offset_bytes + int(start), taps, where):
+        for group, offsets in read_tap_list(values, view.offset_bytes + int(start), taps, named):
             for access in taps.groups[group]:
                 column = taps.targets.index(access.argument)
                 low, high = int(offsets[:, column].min()), int(offsets[:, column].max())

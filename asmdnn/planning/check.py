@@ -7,24 +7,25 @@
    group may, in their order.
 4. Complete: every element of an output tensor, zero padding included, is written, and of a scratch buffer every
    element that is read, before it is.  Phases may each write a part; an element is written again only after all have
-   been.  Scratch may have gaps, such as between rows that would share the sets of L1.
+   been, or of scratch, by a phase behind a barrier: it may have gaps, such as between rows that would share sets of L1.
 5. Continued: a phase that continues goes on, record by record, with what the phase before has written.
 6. Apart: what else a phase without a barrier in front writes is no part of what phases since the last barrier have
    touched, and it reads nothing that they have written.
 7. Own scratch: of a buffer that every part has for itself, a group reads only what it has written.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from asmdnn.planning import bounds
-from asmdnn.planning.coverage import Coverage, PlanError, Runs, count, cover, elements_of, longest, period_of
+from asmdnn.planning.coverage import PlanError, Runs, cover, elements_of, longest, period_of
 from asmdnn.planning.groups import check_groups, merged_by_group
 from asmdnn.planning.phase import Int64, Phase, waits
 from asmdnn.planning.schedule import Schedule
-from asmdnn.planning.touches import Calls, Extent, calls_of, element_sizes, in_chunks
+from asmdnn.planning.touches import Calls, Extent, Footprints, element_sizes, in_chunks
+from asmdnn.planning.written import Bools, Flat, Folded, Written, counted
 
 __all__ = ["PlanError", "check_plan"]
 
@@ -50,17 +51,18 @@ class Proof:
     plan: Schedule
     ready: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
-    partial: dict[str, tuple[str, Coverage]] = field(default_factory=dict)
+    partial: dict[str, tuple[str, Written]] = field(default_factory=dict)
     since_reads: list[Extent] = field(default_factory=list)
     since_writes: list[Extent] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
     periods: dict[str, int] = field(default_factory=dict)
-    wholes: dict[str, Coverage] = field(default_factory=dict)
+    wholes: dict[str, Bools] = field(default_factory=dict)
     calls: list[list[Calls]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.ready = set(self.plan.tensors) | set(self.plan.constants)
-        self.calls = [calls_of(phase) for phase in self.plan.phases]
+        footprints = Footprints()
+        self.calls = [footprints.calls_of(phase) for phase in self.plan.phases]
         self.sizes = element_sizes(self.plan, (one for of_phase in self.calls for one in of_phase))
         self.periods = periods_of(self.plan, self.calls, self.sizes)
 
@@ -71,20 +73,22 @@ class Proof:
             self.since_reads, self.since_writes = [], []
         calls = self.calls[index]
         for one in calls:
-            bounds.check_calls(plan, one, f"{where}, kernel {one.spec.name}")
+            bounds.check_calls(plan, one, where)
         grouped = phase.groups is not None or any(view.buffer in plan.per_part for view in phase.arguments)
         if grouped:
             check_groups(plan, phase, calls, self.ready, where)
         self.check_reads(phase, calls, where, grouped)
         kept = bounds.continued(plan, index, *self.calls[max(0, index - 1) : index + 1]) if phase.continues else set()
-        writes = [(one, a, extent) for one in calls for a, extent in one.writes() if not self.is_own(extent)]
+        writes = [(one, a, extent) for one in calls for a, extent in one.writes if not self.is_own(extent)]
         if phase.continues or phase.apart:
             self.check_unsynchronised(calls, [extent for _, _, extent in writes if extent.buffer not in kept], where)
         names = dict.fromkeys(extent.buffer for _, _, extent in writes)
         for name in names:
             own = [(one, a) for one, a, extent in writes if extent.buffer == name]
-            self.note(name, self.coverage(name, own, phase, where), where, name in kept)
-        self.since_reads += [extent for one in calls for _, extent in one.reads_of_others()]
+            self.note(
+                name, self.runs(name, own, phase, where), where, name in kept, not (phase.continues or phase.apart)
+            )
+        self.since_reads += [extent for one in calls for _, extent in one.reads_of_others]
         self.since_writes += [extent for _, _, extent in writes]
         self.written |= names.keys()
         self.ready |= names.keys()
@@ -94,14 +98,13 @@ class Proof:
 
     def check_reads(self, phase: Phase, calls: list[Calls], where: str, grouped: bool) -> None:
         """What is read has been written, and no record of the phase writes what another one reads."""
-        writes = [extent for one in calls for _, extent in one.writes()]
+        writes = [extent for one in calls for _, extent in one.writes]
         for one in calls:
-            of_kernel = f"{where}, kernel {one.spec.name}"
             for argument in sorted({*one.accesses.reads, *one.moved}):
                 name = one.view(argument).buffer
                 if name not in self.ready and not grouped:
-                    raise PlanError(f"{of_kernel}: {name} is read before any phase has written it")
-            for argument, extent in one.reads_of_others():
+                    raise PlanError(f"{one.where(where)}: {name} is read before any phase has written it")
+            for argument, extent in one.reads_of_others:
                 if self.is_own(extent) or (grouped and phase.groups is not None and extent.buffer not in self.ready):
                     continue  # proved in order, by check_groups
                 if extent.meets(writes):
@@ -116,86 +119,65 @@ class Proof:
         size, view = self.element_bytes(name), one.view(argument)
         if argument in one.moved or spans is None:  # through a tap list: maybe all of its view
             if view.size_bytes is None:
-                raise self.incomplete(name, where, written)
+                raise PlanError(f"{where}: element {written.unwritten} of {name} is never written")
             begin, end = view.offset_bytes // size, -(-(view.offset_bytes + view.size_bytes) // size)
             runs = [Runs(np.array([begin]), np.array([end]), ())]
         else:
             runs = [
-                Runs(begins // size, -(-ends // size), loops_of(one, argument, size))
+                Runs(begins // size, -(-ends // size), tuple(x for x in loops_of(one, argument, size) if x[1]))
                 for _, begins, ends in in_chunks(one, argument, spans, self.elements(name))
             ]
-        read = self.cover(name, runs, 1)
-        missing = np.flatnonzero(((read + nothing_of(written)).times > 0) & ((written + nothing_of(read)).times == 0))
-        if len(missing):
-            element = (read + nothing_of(written)).element(int(missing[0]))
+        element = written.missing(runs)
+        if element is not None:
             raise PlanError(f"{where}: element {element} of {name} is never written")
 
     def check_unsynchronised(self, calls: list[Calls], writes: list[Extent], where: str) -> None:
         """A phase without a barrier in front reads nothing that phases since the last one have written, and writes
         nothing that they have touched; buffers that are written in part are counted element by element."""
-        reads = [extent for one in calls for _, extent in one.reads_of_others() if not self.is_own(extent)]
+        reads = [extent for one in calls for _, extent in one.reads_of_others if not self.is_own(extent)]
         late = [x.buffer for x in reads if x.meets(self.since_writes)]
         late += [x.buffer for x in writes if x.meets(self.since_reads)]
         late += [x.buffer for x in writes if x.buffer not in self.partial and x.meets(self.since_writes)]
         if late:
             raise PlanError(f"{where}: {min(late)} may be what other records touch, without a barrier in between")
 
-    def coverage(self, name: str, own: list[tuple[Calls, int]], phase: Phase, where: str) -> Coverage:
-        """How often the phase writes each element of a buffer."""
-        size, runs, loops = self.element_bytes(name), list[Runs](), 1
+    def runs(self, name: str, own: list[tuple[Calls, int]], phase: Phase, where: str) -> list[Runs]:
+        """The elements of a buffer that the phase writes."""
+        size = self.element_bytes(name)
         pieces = list[tuple[Int64, Int64, Int64, tuple[tuple[int, int], ...]]]()
         for one, argument in own:
             loop = loops_of(one, argument, size)
-            loops = max(loops, 1 + len(loop))
             for numbers, begins, ends in in_chunks(one, argument, one.accesses.writes[argument], self.elements(name)):
                 if (begins % size).any() or (ends % size).any() or any(s % size for _, s in one.repeats(argument)):
                     raise PlanError(f"{where}: a write of {name} is not made of whole elements")
                 pieces.append((numbers, begins // size, ends // size, loop))
         if phase.groups is not None:
-            runs = merged_by_group(pieces, phase.groups, where)
+            return merged_by_group(pieces, phase.groups, where)
+        return [Runs(begins, ends, loop) for _, begins, ends, loop in pieces]
+
+    def note(self, name: str, runs: Sequence[Runs], where: str, is_kept: bool, in_order: bool) -> None:
+        """A phase has written a buffer.  Scratch with gaps is never complete, and may be written again by a phase that
+        runs behind all before it."""
+        written = self.partial[name][1] if name in self.partial and not is_kept else self.nothing(name)
+        written.add(runs, in_order and name in self.plan.scratch_bytes, where)
+        if is_kept:
+            return
+        if written.is_complete:
+            self.partial.pop(name, None)
         else:
-            runs = [Runs(begins, ends, loop) for _, begins, ends, loop in pieces]
-        return self.cover(name, runs, loops)
+            self.partial[name] = (where, written)
 
-    def note(self, name: str, times: Coverage, where: str, is_kept: bool) -> None:
-        """A phase has written a buffer."""
-        if not is_kept and name in self.partial:
-            times = times + self.partial.pop(name)[1]
-        if not self.check_written(name, times, where) and not is_kept:
-            self.partial[name] = (where, times)
-
-    def check_written(self, name: str, times: Coverage, where: str) -> bool:
-        """No element twice, and nothing between the elements; whether all that belong to the buffer are written."""
-        if times.times.max(initial=0) > 1:
-            worst = int(times.times.argmax())
-            raise PlanError(
-                f"{where}: element {times.element(worst)} of {name} is written {int(times.times.ravel()[worst])} times"
-            )
-        whole = self.whole(name)
-        both, wanted = times + nothing_of(whole), whole + nothing_of(times)
-        if (both.times > wanted.times).any():
-            raise PlanError(f"{where}: bytes between the elements of {name} are written")
-        return bool((both.times == wanted.times).all())
-
-    def whole(self, name: str) -> Coverage:
-        """1 for every element that belongs to the buffer, its zero padding included."""
+    def nothing(self, name: str) -> Written:
+        """A buffer that nobody has written."""
+        tensor, elements = self.plan.tensors.get(name), self.elements(name)
+        runs = Runs(np.zeros(1, np.int64), np.full(1, elements), ()) if tensor is None else elements_of(tensor)
+        if name in self.periods:
+            return Folded(name, self.periods[name], cover([runs], self.periods[name]), cover([], self.periods[name]))
         if name not in self.wholes:
-            tensor, elements = self.plan.tensors.get(name), self.elements(name)
-            runs = Runs(np.zeros(1, np.int64), np.full(1, elements), ()) if tensor is None else elements_of(tensor)
-            self.wholes[name] = self.cover(name, [runs], 2)
-        return self.wholes[name]
-
-    def cover(self, name: str, runs: Iterable[Runs], loops: int) -> Coverage:
-        """How often runs with so many kinds of loops touch each element."""
-        if loops == 1 and name not in self.periods:
-            return count(runs, self.elements(name))
-        return cover(runs, self.periods.get(name, self.elements(name)) or 1)
-
-    def incomplete(self, name: str, where: str, times: Coverage) -> PlanError:
-        whole = self.whole(name)
-        missing = (whole + nothing_of(times)).times > (times + nothing_of(whole)).times
-        element = (whole + nothing_of(times)).element(int(np.flatnonzero(missing)[0]))
-        return PlanError(f"{where}: element {element} of {name} is never written")
+            self.wholes[name] = np.zeros(elements, np.bool_)
+            first, times = counted([runs])
+            self.wholes[name][first : first + len(times)] = times > 0
+        return Flat.of(name, self.wholes[name])
 
     def elements(self, name: str) -> int:
         return -(-self.plan.buffer_bytes(name) // self.element_bytes(name))
@@ -207,18 +189,14 @@ class Proof:
         """All outputs are written, and nothing else."""
         plan = self.plan
         for name in sorted(self.partial.keys() - plan.scratch_bytes.keys()):  # scratch may have gaps that nobody reads
-            raise self.incomplete(name, *self.partial[name])
+            where, written = self.partial[name]
+            raise PlanError(f"{where}: element {written.unwritten} of {name} is never written")
         scratch = set(plan.scratch_bytes) - set(plan.per_part)
         wanted = {name for name in (*plan.outputs, *scratch) if plan.buffer_bytes(name)}
         for name in sorted(wanted - self.written):
             raise PlanError(f"{name} is never written")
         for name in sorted(self.written - set(plan.outputs) - scratch):
             raise PlanError(f"{name} is written, which is neither an output nor scratch")
-
-
-def nothing_of(coverage: Coverage) -> Coverage:
-    """The same rows, never written: added to another one, it gives it these rows, too."""
-    return Coverage(coverage.cuts, np.zeros((len(coverage.times), 1), np.int64))
 
 
 def loops_of(one: Calls, argument: int, size: int) -> tuple[tuple[int, int], ...]:

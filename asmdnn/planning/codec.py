@@ -11,7 +11,7 @@ import json
 import struct
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.jit.kernels import spec_text
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
@@ -48,30 +49,7 @@ def encode_plan(plan: Plan, extra: Any = None) -> bytes:
         arrays.append(np.ascontiguousarray(array))
         return {"dtype": array.dtype.str, "shape": list(array.shape)}
 
-    number = {spec: i for i, spec in enumerate(plan.specs)}
-    text = {
-        "implementation": plan.implementation,
-        "specs": [_encode(spec) for spec in plan.specs],
-        "phases": [
-            {
-                "kernels": [number[spec] for spec in phase.kernels],
-                "arguments": phase.arguments,
-                "records": shelve(phase.records),
-                "cycles": shelve(phase.cycles),
-                "groups": [] if phase.groups is None else [shelve(phase.groups)],
-                "repeats": phase.repeats,
-                **{name: getattr(phase, name) for name in FLAGS},
-            }
-            for phase in plan.phases
-        ],
-        "tensors": {name: _encode(desc) for name, desc in plan.tensors.items()},
-        "constants": {name: shelve(array) for name, array in plan.constants.items()},
-        "scratch_bytes": dict(plan.scratch_bytes),
-        "outputs": plan.outputs,
-        "in_place": plan.in_place,
-        "per_part": plan.per_part,
-        "extra": extra,
-    }
+    text = {**plan_text(plan, shelve), "specs": [encoded(spec) for spec in plan.specs], "extra": extra}
     head = json.dumps(text).encode()
     parts = [_LENGTH.pack(len(head)), head, bytes(-len(head) % _ALIGNMENT_BYTES)]
     for array in arrays:
@@ -124,7 +102,38 @@ def _decode_plan(data: bytes | memoryview) -> tuple[Plan, Any]:
         at += array.nbytes + -array.nbytes % _ALIGNMENT_BYTES
         return array
 
-    specs = tuple(_decode(spec) for spec in text["specs"])
+    plan = plan_of(text, take, tuple(decoded(spec) for spec in text["specs"]))
+    return plan, text["extra"]
+
+
+def plan_text(plan: Plan, shelve: Callable[[npt.NDArray[Any]], Any]) -> dict[str, Any]:
+    """A plan as JSON, its kernels as their numbers in `plan.specs`, its arrays as what `shelve` says of them."""
+    number = {spec: i for i, spec in enumerate(plan.specs)}
+    return {
+        "implementation": plan.implementation,
+        "phases": [
+            {
+                "kernels": [number[spec] for spec in phase.kernels],
+                "arguments": phase.arguments,
+                "records": shelve(phase.records),
+                "cycles": shelve(phase.cycles),
+                "groups": [] if phase.groups is None else [shelve(phase.groups)],
+                "repeats": phase.repeats,
+                **{name: getattr(phase, name) for name in FLAGS},
+            }
+            for phase in plan.phases
+        ],
+        "tensors": {name: encoded(desc) for name, desc in plan.tensors.items()},
+        "constants": {name: shelve(array) for name, array in plan.constants.items()},
+        "scratch_bytes": dict(plan.scratch_bytes),
+        "outputs": plan.outputs,
+        "in_place": plan.in_place,
+        "per_part": plan.per_part,
+    }
+
+
+def plan_of(text: dict[str, Any], take: Callable[[Any], npt.NDArray[Any]], specs: Sequence[KernelSpec]) -> Plan:
+    """The plan that `plan_text` described; `take` gives the array of what was said of it."""
 
     def phase(p: dict[str, Any]) -> Phase:
         require(all(0 <= k < len(specs) for k in p["kernels"]), "a phase has kernels that do not exist")
@@ -138,20 +147,19 @@ def _decode_plan(data: bytes | memoryview) -> tuple[Plan, Any]:
             **{name: p[name] for name in FLAGS},
         )
 
-    plan = Plan(
+    return Plan(
         implementation=text["implementation"],
         phases=tuple(map(phase, text["phases"])),
-        tensors={name: _decode(desc) for name, desc in text["tensors"].items()},
+        tensors={name: decoded(desc) for name, desc in text["tensors"].items()},
         constants={name: take(array) for name, array in text["constants"].items()},
         scratch_bytes=text["scratch_bytes"],
         outputs=tuple(text["outputs"]),
         in_place=tuple(text["in_place"]),
         per_part=tuple(text["per_part"]),
     )
-    return plan, text["extra"]
 
 
-def _encode(value: Any) -> Any:
+def encoded(value: Any) -> Any:
     """A value as JSON; tuples are lists, everything with a class says which."""
     if value is None or type(value) in (bool, int, float, str):
         return value
@@ -159,27 +167,28 @@ def _encode(value: Any) -> Any:
         return {"desc": _desc_fields(value)}
     name = f"{type(value).__module__}:{type(value).__qualname__}"
     if isinstance(value, Enum):
-        return {"class": name, "value": _encode(value.value)}
+        return {"class": name, "value": encoded(value.value)}
     if is_dataclass(value):
-        return {"class": name, "fields": {f.name: _encode(getattr(value, f.name)) for f in fields(value) if f.init}}
+        return {"class": name, "fields": {f.name: encoded(getattr(value, f.name)) for f in fields(value) if f.init}}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {"class": name, "fields": {key: _encode(item) for key, item in value._asdict().items()}}
+        return {"class": name, "fields": {key: encoded(item) for key, item in value._asdict().items()}}
     if type(value) is tuple:
-        return [_encode(item) for item in value]
+        return [encoded(item) for item in value]
     raise NotPackable(f"a plan holds {value!r}, a {name}, which packs have no word for")
 
 
-def _decode(value: Any) -> Any:
+def decoded(value: Any) -> Any:
+    """The value that `encoded` made this of.  Raises NotPackable for classes that the process does not know."""
     if isinstance(value, list):
-        return tuple(_decode(item) for item in value)
+        return tuple(decoded(item) for item in value)
     if not isinstance(value, dict):
         return value
     if "desc" in value:
         return _desc(value["desc"])
     cls = _class(value["class"])
     if "value" in value:
-        return cls(_decode(value["value"]))
-    return cls(**{name: _decode(item) for name, item in value["fields"].items()})
+        return cls(decoded(value["value"]))
+    return cls(**{name: decoded(item) for name, item in value["fields"].items()})
 
 
 def _class(name: str) -> Any:

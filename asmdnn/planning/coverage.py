@@ -66,15 +66,6 @@ def longest(loops: Sequence[Loop]) -> Loop | None:
     return max((loop for loop in loops if loop[1] > 0), key=lambda loop: loop[0], default=None)
 
 
-def count(runs: Iterable[Runs], elements: int) -> Coverage:
-    """How often runs without loops write each element: 1 more where one begins, 1 less where it ends."""
-    changes = np.zeros(elements + 1, np.int64)
-    for x in runs:
-        changes += np.bincount(x.begins, minlength=len(changes))
-        changes -= np.bincount(x.ends, minlength=len(changes))
-    return Coverage(np.array((0, 1), np.int64), np.cumsum(changes[None, :-1], axis=1))
-
-
 def cover(runs: Iterable[Runs], period: int) -> Coverage:
     """How often all runs together write what, folded."""
     boxes = np.concatenate([np.zeros((0, 4), np.int64), *(box for x in runs for box in folded(x, period))])
@@ -112,11 +103,12 @@ def folded(runs: Runs, period: int) -> Iterable[Int64]:
     yield np.stack((row + whole, row + whole + times, full - full, rest), 1)[rest > 0]
 
 
-def spread(runs: Runs, period: int) -> tuple[Int64, Int64, Int64]:
+def spread(runs: Runs, period: int = 0) -> tuple[Int64, Int64, Int64]:
     """Begins, sizes and how often each comes again every `period` elements: all other loops written out."""
     begins, sizes = runs.begins, runs.ends - runs.begins
     times = np.ones(len(begins), np.int64)
-    fold = next((loop for loop in sorted(runs.loops, reverse=True) if loop[1] > 0 and period % loop[1] == 0), None)
+    folds = [loop for loop in sorted(runs.loops, reverse=True) if loop[1] > 0 and period % loop[1] == 0]
+    fold = folds[0] if folds and period else None
     for loop in runs.loops:
         count, stride = loop
         steps = np.arange(count)

@@ -44,10 +44,10 @@ def cut_evenly(done: Int64, parts: int, rounds: int = 1) -> Int64:
     done[i] is the cost of the first i items of a round, which comes `rounds` times; the cuts count through all.
     """
     cost, items = int(done[-1]), len(done) - 1
-    target = cost * rounds * np.arange(parts + 1) / parts
-    skipped = np.minimum(target // max(cost, 1), rounds - 1).astype(np.int64)
-    target -= cost * skipped.astype(float)
-    above = np.minimum(np.searchsorted(done, target), items)  # a float target may round past the end
+    whole, rest = np.divmod(rounds * np.arange(parts + 1), parts)  # rounds in front of a cut, and parts-ths of the next
+    skipped = np.minimum(whole, rounds - 1)
+    target, done = cost * (rest + parts * (whole - skipped)), parts * done
+    above = np.searchsorted(done, target)
     below = np.maximum(above - 1, 0)
-    cuts: Int64 = np.where(target - done[below] < done[above] - target, below, above).astype(np.int64)
-    return cuts + skipped * items
+    cuts: Int64 = np.where(target - done[below] < done[above] - target, below, above) + skipped * items
+    return cuts

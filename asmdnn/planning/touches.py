@@ -30,19 +30,29 @@ class Calls:
     """The records of one kernel in a phase; `numbers` are theirs in a round.
 
     offsets: int64[records, arguments].  moved: the arguments that are read through a tap list, and the list's own.
+    writes, reads_of_others: (argument, extent) of what is written, and of what is read but for bytes that each record
+    writes itself.
     """
 
     phase: Phase
     spec: KernelSpec
     numbers: Int64
     accesses: Accesses
-    offsets: Int64 = field(init=False)
+    offsets: Int64
     moved: tuple[int, ...] = field(init=False)
+    writes: tuple[tuple[int, Extent], ...] = field(init=False)
+    reads_of_others: tuple[tuple[int, Extent], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         taps = self.accesses.taps
-        object.__setattr__(self, "offsets", self.phase.records[self.numbers, 1:])
         object.__setattr__(self, "moved", (*taps.targets, taps.argument) if taps else ())
+        writes = tuple((argument, self.extent(argument, spans)) for argument, spans in self.accesses.writes.items())
+        object.__setattr__(self, "writes", writes)
+        object.__setattr__(self, "reads_of_others", tuple(self._reads_of_others()))
+
+    def where(self, phase: str) -> str:
+        """What errors say about a phase and this kernel."""
+        return f"{phase}, kernel {self.spec.name}"
 
     def view(self, argument: int) -> View:
         return self.phase.arguments[argument]
@@ -85,8 +95,7 @@ class Calls:
         equal = (self.offsets[:, one] == self.offsets[:, other] + distance).all()
         return a.buffer == b.buffer and moves and bool(equal)
 
-    def reads_of_others(self) -> Iterator[tuple[int, Extent]]:
-        """(argument, extent) of what is read, but for bytes that each record writes itself."""
+    def _reads_of_others(self) -> Iterator[tuple[int, Extent]]:
         for argument, spans in self.accesses.reads.items():
             if not self.reads_its_own(argument, spans):
                 yield argument, self.extent(argument, spans)
@@ -95,13 +104,27 @@ class Calls:
             end = 1 << 62 if view.size_bytes is None else view.offset_bytes + view.size_bytes
             yield argument, Extent(view.buffer, view.offset_bytes, end)
 
-    def writes(self) -> Iterator[tuple[int, Extent]]:
-        return ((argument, self.extent(argument, spans)) for argument, spans in self.accesses.writes.items())
 
+class Footprints:
+    """What kernels access: made once for a kernel, and where its records lie once for phases that share them."""
 
-def calls_of(phase: Phase) -> list[Calls]:
-    """Of every kernel of a phase."""
-    return [Calls(phase, spec, numbers, Accesses.of(spec.footprint())) for spec, numbers in phase.by_kernel()]
+    def __init__(self) -> None:
+        self.accesses: dict[KernelSpec, Accesses] = {}
+        self.shared: dict[tuple[int, int], list[tuple[KernelSpec, Int64, Accesses, Int64]]] = {}
+
+    def calls_of(self, phase: Phase) -> list[Calls]:
+        """Of every kernel of a phase, which has to live as long as this does."""
+        key = id(phase.kernels), id(phase.records)
+        if key not in self.shared:
+            self.shared[key] = [
+                (spec, numbers, self.of(spec), phase.records[numbers, 1:]) for spec, numbers in phase.by_kernel()
+            ]
+        return [Calls(phase, *shared) for shared in self.shared[key]]
+
+    def of(self, spec: KernelSpec) -> Accesses:
+        if spec not in self.accesses:
+            self.accesses[spec] = Accesses.of(spec.footprint())
+        return self.accesses[spec]
 
 
 def element_sizes(plan: Schedule, calls: Iterable[Calls]) -> dict[str, int]:

@@ -76,12 +76,24 @@ class WinogradTuning:
         return {2: self.products2_cycles, 4: self.products4_cycles}[m] * lanes // 8
 
 
+@exact
+@dataclass(frozen=True, slots=True)
+class PairTuning:
+    """Of a convolution and the depthwise one behind it."""
+
+    strip_share: float = 0.5  # of L2, for a strip of what is between them, and of src
+    # Cycles for a KiB that comes from behind L2, or goes there,
+    middle_kib_cycles: int = 24  # of what is between them: 1.13x faster by strips with 16 to 96 channels at 112x112
+    source_kib_cycles: int = 8  # of src, in long runs: 0.97x with 128 channels at 56x56, whose panels each read it
+
+
 @dataclass(frozen=True, slots=True)
 class MoveTuning:
     """Of reorders and shuffles."""
 
     call_cycles: int = 20  # of a kernel
     bytes_per_cycle: int = 8  # moved
+    wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: what Intel says of ports; not measured
     record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares
     row_bytes: int = 8 << 10  # of a row that is copied or converted in a piece
     strided_bytes: int = 128 << 10  # of rows that share lines of dst with other records: the lines wait in L2
@@ -98,6 +110,18 @@ class MoveTuning:
     shuffle_streaming_bytes: int = 8 << 20  # a dst so large will not be read from cache (of 12 MiB, 32 MiB of L3)
     many_positions: int = 1 << 16  # of a shuffle, whose records are written out
     round_positions: int = 1 << 12  # of more, those of a round
+
+
+@dataclass(frozen=True, slots=True)
+class GatherTuning:
+    """Of gathers."""
+
+    call_cycles: int = 20  # of a kernel
+    row_cycles: int = 4  # of a row: its index, bounded and multiplied
+    bytes_per_cycle: int = 8  # copied
+    record_bytes: int = 16 << 10  # of dst: threads get equal shares
+    row_bytes: int = 64 << 10  # of a row that is copied in one piece
+    most_rows: int = 1 << 10  # of a record: where rows lie apart, its footprint is listed row by row
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +154,9 @@ class NormalizationTuning:
     call_cycles: int = 30  # of a kernel
     row_cycles: int = 50  # of a row, besides its vectors: the latency of two reductions
     vector_cycles: int = 4  # of a vector
+    power_cycles: int = 16  # of a vector of local response normalization, besides its window
+    lrn_row: int = 512  # of pixels with channels apart: some rows of src, and one of dst, stay in L1
+    lrn_record: int = 1 << 14  # elements of a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +169,17 @@ class ReductionTuning:
     chunk_elements: int = 16384  # of a chunk of rows apart
     lanes: int = 512  # of the rows of such a chunk
     merged: int = 64  # results that a level of the tree makes one of: longer chains round more
+
+
+@dataclass(frozen=True, slots=True)
+class TopKTuning:
+    """Of the k best along an axis; `elementwise` says how many rows a record has."""
+
+    call_cycles: int = 30  # of a kernel
+    vector_cycles: int = 4  # of a vector
+    level_cycles: int = 2  # of a vector, for each of several results
+    result_cycles: int = 40  # of a result of a row: the latency of two reductions
+    lanes: int = 64  # of a record of rows apart, at least: four lines of each row
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +233,14 @@ class Tuning:
     products: ProductTuning = field(default_factory=ProductTuning)
     convolution: ConvolutionTuning = field(default_factory=ConvolutionTuning)
     winograd: WinogradTuning = field(default_factory=WinogradTuning)
+    pairs: PairTuning = field(default_factory=PairTuning)
     moves: MoveTuning = field(default_factory=MoveTuning)
+    gather: GatherTuning = field(default_factory=GatherTuning)
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
     normalization: NormalizationTuning = field(default_factory=NormalizationTuning)
     reduction: ReductionTuning = field(default_factory=ReductionTuning)
+    topk: TopKTuning = field(default_factory=TopKTuning)
     attention: AttentionTuning = field(default_factory=AttentionTuning)
     recurrent: RecurrentTuning = field(default_factory=RecurrentTuning)
     pooling: PoolingTuning = field(default_factory=PoolingTuning)

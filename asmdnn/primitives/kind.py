@@ -3,11 +3,11 @@
 Every folder of this package has a kind.py with its KINDS; registry.py collects them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields
 from typing import Any, ClassVar, Protocol
 
-from asmdnn.memory import MemoryDesc
+from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
@@ -35,19 +35,22 @@ class Words:
 
 
 Candidates = Callable[[Any, Attr, Engine], Iterator[tuple[str, Plan]]]
+Guard = Callable[[Any, Mapping[str, Memory]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """description: the class; planners: its implementations, best first; words: of a description, for verbose lines.
     candidates: all plans that planners choose from, and what is special about each; for measurements.
-    transformed: the tensors whose format may be one that transforms elements."""
+    transformed: the tensors whose format may be one that transforms elements.  guard: of a description and the
+    memories of a call, before each: raises InvalidArguments for data that are refused, such as indices out of range."""
 
     description: type[Any]
     planners: tuple[Planner[Any], ...]
     words: Callable[[Any], Words]
     transformed: tuple[str, ...] = ()
     candidates: Candidates | None = None
+    guard: Guard | None = None
 
 
 def asked(desc: Description) -> dict[str, MemoryDesc]:

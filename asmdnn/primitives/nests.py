@@ -84,6 +84,16 @@ def _loops_of(tensors: Sequence[MemoryDesc], dim: int, size: int) -> list[Loop] 
     return None if more else list(piece.loops)
 
 
+def without_axis(desc: MemoryDesc, axis: int) -> MemoryDesc | None:
+    """The tensor at the start of an axis, which has 1 element; None if the axis is in blocks."""
+    if any(dim == axis for dim, _ in desc.inner_blocks):
+        return None
+    dims = tuple(1 if dim == axis else n for dim, n in enumerate(desc.dims))
+    return MemoryDesc(
+        dims, desc.dtype, strides=desc.strides, inner_blocks=desc.inner_blocks, offset0=desc.offset0
+    )  # fmt: skip
+
+
 def with_last(desc: MemoryDesc, dims: Sequence[int]) -> MemoryDesc:
     """A plain format for the tensor with these dims innermost, in their order, the others as they lie."""
     others = sorted(set(range(desc.ndims)) - set(dims), key=lambda dim: (-desc.strides[dim], dim))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from time import perf_counter
 from typing import NoReturn
 
@@ -14,8 +15,9 @@ from asmdnn.planning.plan import ALIGNMENT_BYTES
 from asmdnn.primitives.checking import checked, is_checking
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.primitives.engine import Stream
+from asmdnn.primitives.registry import kind_of
 from asmdnn.primitives.reports import call_report, report_creation
-from asmdnn.runtime.execution import Program, program_of
+from asmdnn.runtime.execution import Program, ReportedProgram, program_of
 
 
 class Primitive:
@@ -44,6 +46,7 @@ class Primitive:
             report_creation(pd, counts, (perf_counter() - start) * 1e3)
         self._tensors, self._sizes, self._outputs = plan.tensors, self._program.sizes, plan.outputs
         self._defaults = pd.attr.data()
+        self._guard = kind_of(pd.desc).guard
         self._is_plain = not (self._checks or self._report or self._takes_scratchpad or self._defaults)
 
     def __repr__(self) -> str:
@@ -63,6 +66,8 @@ class Primitive:
             self._check_stream(stream)
         if self._is_plain and scratchpad is None:
             addresses = self._check(memories)
+            if self._guard is not None:
+                self._guard(self.pd.desc, memories)
             program = self._program
             call = program.take()
             call.place(addresses, program.places)
@@ -96,12 +101,13 @@ class Primitive:
         call.bind(addresses, keep=(self, memories, scratchpad))
         if temporary is not None:
             call.place_scratch(temporary)
-        return checked(call, self.pd.plan, memories) if self._checks else call
+        run = checked(call, self.pd.plan, memories) if self._checks else call
+        return run if self._guard is None else guarded(run, partial(self._guard, self.pd.desc, memories))
 
     @property
-    def program(self) -> Program:
+    def program(self) -> Program | ReportedProgram:
         """What runs: for calls on addresses that the caller has checked."""
-        return self._program
+        return ReportedProgram(self._program, self._report) if self._report else self._program
 
     def _check_scratchpad(self, scratchpad: Memory | None, addresses: Mapping[str, int]) -> int | None:
         """The address of the scratchpad that the user passes, None if none is needed."""
@@ -161,3 +167,13 @@ class Primitive:
                 if address == begin and other in self.pd.plan.in_place:
                     continue
                 raise InvalidArguments(f"{name} overlaps {other}, give it memory of its own")
+
+
+def guarded(call: Callable[[], None], guard: Callable[[], None]) -> Callable[[], None]:
+    """`guard`, which may raise, and then the call."""
+
+    def guard_and_call() -> None:
+        guard()
+        call()
+
+    return guard_and_call

@@ -16,10 +16,12 @@ FOLDERS = (
     "softmax",
     "pooling",
     "concat",
+    "gather",
     "resampling",
     "sum",
     "normalization",
     "reduction",
+    "topk",
     "attention",
 )
 KINDS: dict[type, Kind] = {

@@ -15,7 +15,7 @@ from asmdnn.proof.kernel import Kernel, Step
 from asmdnn.proof.values import Base, Value
 from asmdnn.proof.walk import RULE, Walker, WalkState
 
-KNOWN: Final = ("argument", "moved")
+KNOWN: Final = ("argument", "moved", "indexed")
 Intervals = tuple[list[int], list[int]]  # starts and ends, sorted, none touching the next
 
 
@@ -64,9 +64,30 @@ class Judge(Walker):
             base = base._replace(word=-1)
         if base.kind not in KNOWN:
             self._complain("the address is derived from a value whose meaning is lost where paths meet", step)
+        if base.kind == "indexed":
+            self._check_rows(step, access, where)
+            return
         for is_write in (False, True):
             if access.writes if is_write else access.reads:
                 self._check(state, step, access, Value(base, where.offset), is_write)
+
+    def _check_rows(self, step: Step, access: Access, where: Value) -> None:
+        """A read of a row whose number is data, bounded by a comparison: of each row that it may be."""
+        base, at = where
+        assert base is not None
+        allowed = self._allowed.get((Base("argument", base.number), False))
+        if access.writes or access.mask is not None or at is None or allowed is None:
+            self._complain("where it goes depends on data, which is allowed to plain reads of arguments alone", step)
+            return
+        key = (base, at, at + access.size_bytes, False)
+        if key not in self._approved:
+            last = base.group - 1
+            for row in range(base.group) if len(allowed[0]) > 1 else (0, last):  # of one range the ends are enough
+                begin = at + row * base.word
+                if not contains(allowed, begin, begin + access.size_bytes):
+                    what = f"bytes [{begin}, {begin + access.size_bytes}) of argument {base.number}"
+                    self._complain(f"it reads {what} if an index is {row}, which the footprint does not say", step)
+            self._approved.add(key)
 
     def _check(self, state: WalkState, step: Step, access: Access, where: Value, is_write: bool) -> None:
         assert where.base is not None

@@ -16,6 +16,7 @@ from asmdnn.proof.values import (
     Value,
     add,
     at_entry,
+    below,
     join,
     multiply,
     number,
@@ -31,14 +32,18 @@ Compare = tuple[str, Value, Value]
 
 
 class State:
-    """Values of registers and stack slots, and what the ABI guards.  Changed in place; `copy()` for another path."""
+    """Values of registers and stack slots, and what the ABI guards.  Changed in place; `copy()` for another path.
 
-    __slots__ = ("compare", "direction", "mxcsr", "registers", "slots", "tiles", "upper")
+    compared: the register whose value the flags tell of as long as both are what they were, or NO_REGISTER.
+    """
+
+    __slots__ = ("compare", "compared", "direction", "mxcsr", "registers", "slots", "tiles", "upper")
 
     def __init__(self) -> None:
         self.registers = [at_entry(register) for register in range(16)]
         self.slots: dict[int, Value] = {}  # by offset from STACK, each of 8 bytes
         self.compare: Compare | None = None
+        self.compared = NO_REGISTER
         self.upper = False  # a ymm or zmm register was used since VZEROUPPER
         self.direction = False  # the direction flag may be set
         self.mxcsr = False  # MXCSR may differ from what it was at the call
@@ -47,6 +52,7 @@ class State:
     def copy(self) -> "State":
         other = type(self)()
         other.registers, other.slots, other.compare = self.registers[:], dict(self.slots), self.compare
+        other.compared = self.compared
         other.upper, other.direction, other.mxcsr, other.tiles = self.upper, self.direction, self.mxcsr, self.tiles
         return other
 
@@ -56,6 +62,7 @@ class State:
         self.registers = [join(a, b) for a, b in zip(self.registers, other.registers, strict=True)]
         self.slots = {at: join(self.slots[at], other.slots[at]) for at in self.slots.keys() & other.slots.keys()}
         self.compare = self.compare if self.compare == other.compare else None
+        self.compared = self.compared if self.compared == other.compared else NO_REGISTER
         self.upper |= other.upper
         self.direction |= other.direction
         self.mxcsr |= other.mxcsr
@@ -63,7 +70,8 @@ class State:
         return before != self._all()
 
     def _all(self) -> tuple[object, ...]:
-        return self.registers, self.slots, self.compare, self.upper, self.direction, self.mxcsr, self.tiles
+        abi = self.upper, self.direction, self.mxcsr, self.tiles
+        return self.registers, self.slots, self.compare, self.compared, abi
 
 
 class Machine:
@@ -85,6 +93,8 @@ class Machine:
         else:
             self.write(state, step, self.result(state, fact, step))
             state.direction |= fact.changes_direction
+        if state.compared in fact.gp_written or (fact.changes_flags and fact.mnemonic != "cmp"):
+            state.compared = NO_REGISTER
 
     def address(self, state: State, step: Step, access: Access) -> Value:
         """Where an access goes."""
@@ -135,8 +145,11 @@ class Machine:
             value = NUMBER if values[0].base is None else JUNK
         else:
             value = known(values)
+        if fact.mnemonic == "cmovae":
+            value = bounded(state, fact, values) or value
         if fact.changes_flags:
             state.compare = compared(fact, values, value) if known is not None else None
+            state.compared = fact.operands[0].number if fact.mnemonic == "cmp" and is_word(fact) else NO_REGISTER
         return value
 
     def read(self, state: State, step: Step, operand: Operand) -> Value:
@@ -184,6 +197,22 @@ def compared(fact: Fact, values: Sequence[Value], result: Value) -> Compare | No
     if fact.mnemonic == "imul" or fact.mnemonic in SHIFTS:
         return None  # its zero flag is undefined; or the flags stay when the count is 0
     return "result", narrowed(result, bits), NUMBER
+
+
+def is_word(fact: Fact) -> bool:
+    """Whether the first operand is a whole register."""
+    return fact.operands[0].kind == "gp" and fact.operands[0].bits == 64
+
+
+def bounded(state: State, fact: Fact, values: Sequence[Value]) -> Value | None:
+    """What CMOVAE makes of a number that was just compared with a bound, where it is not below: a smaller one."""
+    _, _, bound = state.compare or ("", NUMBER, NUMBER)
+    known = bound.base is None and bound.offset is not None and bound.offset > 0 and values[1].base is None
+    if not known or not is_word(fact) or state.compared != fact.operands[0].number or values[0].base is not None:
+        return None
+    assert bound.offset is not None
+    other = values[1].offset
+    return below(bound.offset) if other is not None and 0 <= other < bound.offset else None
 
 
 def _push(machine: Machine, state: State, step: Step) -> None:

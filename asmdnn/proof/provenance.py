@@ -37,7 +37,7 @@ def offence(machine: Machine, access: Access, where: Value) -> str:
     if where.base is None:
         return "the address is a number, which no pointer of the frame is part of"
     kind = where.base.kind
-    if kind in ("argument", "stack"):
+    if kind in ("argument", "indexed", "stack"):
         return ""
     if kind == "code":
         return code_offence(machine, access, where)

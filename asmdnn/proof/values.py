@@ -17,6 +17,8 @@ class Base(NamedTuple):
     """kind: frame, stack, code, argument (number), entry (number of the register), junk; and, of tap lists:
 
     list (group; position), count (group), tap (number: the word of the tuple, group), moved (argument, group, word).
+    Of bounded numbers: below (number: the bound n, word: a factor f), which is f times a number from 0 to n - 1; and
+    indexed (argument, group: n, word: f), that many bytes behind an argument.
     """
 
     kind: str
@@ -68,19 +70,29 @@ def join(a: Value, b: Value) -> Value:
 
 def add(a: Value, b: Value) -> Value:
     if a.base is not None and b.base is not None:
-        return moved_by_tap(a, b)
+        return moved(a, b)
     offset = None if a.offset is None or b.offset is None else signed(a.offset + b.offset)
     return Value(a.base or b.base, offset)
 
 
-def moved_by_tap(a: Value, b: Value) -> Value:
-    """An argument plus an offset from a tap list (Base "tap"), in either order; JUNK for all other sums."""
+def moved(a: Value, b: Value) -> Value:
+    """An argument plus an offset from a tap list (Base "tap") or a bounded number ("below"), in either order; JUNK for
+    all other sums."""
     if b.base is not None and b.base.kind == "argument":
         a, b = b, a
     assert a.base is not None and b.base is not None
-    if a.base.kind != "argument" or b.base.kind != "tap" or a.offset is None or b.offset is None:
+    if a.base.kind != "argument" or a.offset is None or b.offset is None:
         return JUNK
-    return Value(Base("moved", a.base.number, b.base.group, b.base.number), a.offset + b.offset)
+    if b.base.kind == "below":
+        return Value(Base("indexed", a.base.number, b.base.number, b.base.word), a.offset + b.offset)
+    if b.base.kind == "tap":
+        return Value(Base("moved", a.base.number, b.base.group, b.base.number), a.offset + b.offset)
+    return JUNK
+
+
+def below(bound: int) -> Value:
+    """A number from 0 to bound - 1."""
+    return Value(Base("below", bound, word=1), 0)
 
 
 def subtract(a: Value, b: Value) -> Value:
@@ -96,6 +108,9 @@ def multiply(a: Value, b: Value) -> Value:
     for one, other in ((a, b), (b, a)):
         if one == Value(None, 1):
             return other
+        if one.base is not None and one.base.kind == "below" and other.base is None and (other.offset or 0) > 0:
+            assert one.offset is not None and other.offset is not None
+            return Value(one.base._replace(word=one.base.word * other.offset), one.offset * other.offset)
     if a.base is not None or b.base is not None:
         return JUNK
     return NUMBER if a.offset is None or b.offset is None else number(a.offset * b.offset)

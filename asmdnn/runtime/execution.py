@@ -60,8 +60,9 @@ def executor_spec(plan: Plan) -> ExecutorSpec:
 class Program:
     """A plan that can run on this machine, for up to `threads` threads; `program_of` keeps those used lately.
 
-    pooled: calls take scratchpads from the process's pool; else each is told where its scratch lies.  counts: where its
-    kernels came from.  kept_bytes: what goes with it; code is counted for the program that loaded it.
+    pooled: calls take scratchpads from the process's pool; else each is told where its scratch lies.  loaded: kernels
+    for plan.specs, and the executor behind them, if they do not come from the kernel cache.  counts: where its kernels
+    came from.  kept_bytes: what goes with it; code is counted for the program that loaded it.
     """
 
     __slots__ = (
@@ -69,11 +70,17 @@ class Program:
         "places", "plan", "pooled", "scratch_places", "scratchpad_bytes", "sizes", "used",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, threads: int, pooled: bool = True) -> None:
+    def __init__(
+        self, plan: Plan, threads: int, pooled: bool = True, loaded: Sequence[LoadedKernel] | None = None
+    ) -> None:
         self.plan, self.pooled, self.used = plan, pooled, False
         self.arguments = plan.arguments
         self.parts = plan.parts(threads)
-        (*kernels, executor), self.counts = kernel_cache().load_counted([*plan.specs, executor_spec(plan)])
+        if loaded is None:
+            loaded, self.counts = kernel_cache().load_counted([*plan.specs, executor_spec(plan)])
+        else:
+            self.counts = CacheCounts(pack_hits=len(loaded))
+        (*kernels, executor) = loaded
         self._kernels: Sequence[LoadedKernel] = (*kernels, executor)  # keeps their memory mapped
         self.again = CacheCounts(memory_hits=len(self._kernels))
         addresses = {spec: kernel.address for spec, kernel in zip(plan.specs, kernels, strict=True)}
@@ -209,6 +216,23 @@ class Call:
                 return
             self._words[Context.THREAD_NUM] = 0  # alone; also in a fork()ed child, for good
         self._entry(self._context)
+
+
+class ReportedProgram:
+    """A program whose calls tell their milliseconds; see Program for the rest."""
+
+    __slots__ = ("_program", "_report", "places", "sizes")
+
+    def __init__(self, program: Program, report: Callable[[float], None]) -> None:
+        self._program, self._report = program, report
+        self.places, self.sizes = program.places, program.sizes
+
+    def take(self) -> "Call":
+        """A call to run and to give back."""
+        return self._program.prepare(self._report)
+
+    def give(self, call: "Call") -> None:
+        """Nothing is kept: whoever listens has time."""
 
 
 class ReportedCall(Call):

@@ -6,9 +6,7 @@ from asmdnn.bench.report import Record, unread
 from asmdnn.bench.tally import SHOWN_FAILURES, Tally
 
 RECORD = Record("mb1ic3ih8oc4oh6kh3ph0", "net:conv", 2, "--conv mb1ic3ih8oc4oh6kh3ph0", "conv", "net:conv")
-TIMED = replace(
-    RECORD, status="passed", ok=True, us=100.0, peer="onednn", peer_us=200.0, speedup=2.0, low_speedup=3.0
-)
+TIMED = replace(RECORD, status="passed", ok=True, us=100.0, peer="onednn", peer_us=200.0, speedup=2.0, low_speedup=3.0)
 COUNTS = "tests:{} passed:{} skipped:{} mistrusted:0 unimplemented:{} invalid_arguments:{} failed:{} listed:{}"
 
 

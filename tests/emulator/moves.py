@@ -109,6 +109,16 @@ def with_integer(ops: Operands) -> Step:
     return step
 
 
+def signs(ops: Operands) -> Step:
+    """VMOVMSKPS: the sign of every lane as a bit."""
+    write, lanes = ops.write_int(0), ops.vector(1, np.int32)
+
+    def step() -> None:
+        write(sum(1 << i for i in (lanes < 0).nonzero()[0].tolist()))
+
+    return step
+
+
 def broadcast(ops: Operands) -> Step:
     """Every piece of operand 0 is the first piece of operand 1."""
     lane_size, piece = BROADCASTS[ops.name]
@@ -168,5 +178,5 @@ def zero_all(ops: Operands) -> Step:
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(WHOLE, whole), **dict.fromkeys(BROADCASTS, broadcast), "VMOVSS": scalar, "VMOVSD": scalar,
     "VMOVD": with_integer, "VMOVQ": with_integer, "VMASKMOVPS": masked_by_vector, "VPMASKMOVD": masked_by_vector,
-    "VZEROUPPER": zero_upper, "VZEROALL": zero_all,
+    "VZEROUPPER": zero_upper, "VZEROALL": zero_all, "VMOVMSKPS": signs,
 }  # fmt: skip

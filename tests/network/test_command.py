@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import asmdnn as dnn
 from asmdnn.cli.main import main
 from tests.network import wire
 from tests.network.nets import random
@@ -67,3 +68,26 @@ def test_mistakes(model: str, words: list[str], capsys: pytest.CaptureFixture[st
     good = ["--shape=x:1x3x6x7", "--constant=s:2"] if words else []
     assert main(["run", *good, *words, model]) == 2
     assert "asmdnn" in capsys.readouterr().err
+
+
+def test_a_model_is_packed_and_listed(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.pack"
+    assert main(["pack", "--shape=x:1x3x6x7", "--constant=s:2", "--threads=1", model, "-o", str(path)]) == 0
+    assert f"{path}: <Network 'small': 3 nodes, 2 primitives> for " in capsys.readouterr().out
+    net, x = dnn.load_pack(path), random(1, 3, 6, 7)
+    assert isinstance(net, dnn.Network)
+    known = dnn.load_onnx(model, {"x": (1, 3, 6, 7)}, constants={"s": 2})
+    np.testing.assert_array_equal(net(x), known(x))
+    assert main(["pack", "--list", str(path)]) == 0
+    listed = capsys.readouterr().out
+    assert "the network 'small'" in listed
+    assert listed.count("\nkernel ") > 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["m.onnx"], ["m.onnx", "-o"], ["m.onnx", "-o", "x", "--nonsense"], ["m.onnx", "n.onnx", "-o", "x"]],
+)
+def test_bad_words_for_packing(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pack", *words]) == 2
+    assert "pack: " in capsys.readouterr().err

@@ -38,6 +38,18 @@ def normalized(**arguments: Any) -> dnn.Network:
     return graph.compile(y=graph.apply("Conv", x, array(3, 2, 3, 3), **arguments), engine=ENGINE)
 
 
+def sum_of(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def mapped(**arguments: Any) -> dnn.Network:
+    """A network with a function of the caller's."""
+    graph = dnn.Graph()
+    x = graph.input("x", (2, 3))
+    y = graph.map(arguments.pop("function"), x, arguments.pop("operand"), **arguments)
+    return graph.compile(y=y, engine=ENGINE)
+
+
 def compiled(**arguments: Any) -> dnn.Network:
     graph = dnn.Graph()
     y = graph.apply("Relu", graph.input("x", (2, "n")))
@@ -62,26 +74,29 @@ def calls(directory: Path) -> dict[str, Call]:
             normalized,
             lambda: {"pads": (1, 1, 1, 1), "strides": (1, 1), "dilations": (1, 1), "group": 1, "auto_pad": "NOTSET"},
         ),
+        "Graph.map": (mapped, lambda: {"function": sum_of, "operand": array(3), "name": "sum"}),
         "Graph.compile": (compiled, lambda: {"shapes": {"x": (2, 3)}, "engine": ENGINE, "fallback": None}),
         "Network": (net, lambda: {"x": x}),
         "Network.run": (net.run, lambda: {"feeds": {"x": x}}),
         "Network.run by name": (lambda **feeds: net.run(feeds), lambda: {"x": x}),
         "Network.bind": (net.bind, lambda: {"x": x, "y": array(2, 3)}),
         "Network.profile": (net.profile, lambda: {"feeds": {"x": x}, "repeats": 1}),
+        "Network.save": (net.save, lambda: {"path": directory / "saved.pack"}),
         "Network.verify": (net.verify, lambda: {"feeds": {"x": x}}),
     }  # fmt: skip
 
 
 NAMES = (
     "load_onnx", "load_onnx by dims", "Graph", "Graph.input", "Graph.apply", "Graph.apply with attributes",
-    "Graph.compile", "Network", "Network.run", "Network.run by name", "Network.bind", "Network.profile",
-    "Network.verify",
+    "Graph.map", "Graph.compile", "Network", "Network.run", "Network.run by name", "Network.bind", "Network.profile",
+    "Network.save", "Network.verify",
 )  # fmt: skip
 
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("name", NAMES)
-def test_junk(name: str, tmp_path: Path) -> None:
+def test_junk(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # a network may be saved under any name
     call: Callable[..., Any]
     call, valid = calls(tmp_path)[name]
     call(**valid())

@@ -43,6 +43,7 @@ WINDOWS: list[tuple[str, Make]] = [
     ("mean", lambda g, x: g.apply("GlobalAveragePool", x) * 2.0 + 1.0),
     ("max", lambda g, x: g.apply("GlobalMaxPool", stem(g, x))),
     ("relu", lambda g, x: g.apply("Relu", g.apply("AveragePool", stem(g, x), kernel_shape=(3, 3)))),
+    ("lrn", lambda g, x: g.apply("LRN", stem(g, x), size=5, alpha=0.5, bias=2.0)),
     ("grouped", lambda g, x: g.apply("Conv", stem(g, x), random(16, 1, 3, 3), random(16), group=16, pads=(1, 1, 1, 1))),
     ("groups", lambda g, x: g.apply("Conv", stem(g, x), random(32, 4, 1, 1), group=4)),
 ]
@@ -208,6 +209,107 @@ def test_spellings_are_recognised(make: Make, wanted: list[str]) -> None:
     check_values(net, {"x": random(2, 5, 12)})
 
 
+@pytest.mark.isa("avx2")
 def test_what_is_nearly_gelu_is_not() -> None:
-    with pytest.raises(dnn.Unimplemented, match="Erf"):
-        built(lambda g, x: (x * (g.apply("Erf", x / 1.4) + 1.0)) * 0.5, (2, 5, 12))
+    net = built(lambda g, x: (x * (g.apply("Erf", x / 1.4) + 1.0)) * 0.5, (2, 5, 12))
+    assert "Erf" in net.explain()
+    check_values(net, {"x": random(2, 5, 12)})
+
+
+def compared(g: dnn.Graph, x: Any) -> Any:
+    """Every comparison, chosen by in the kernel that makes them; two of them join in one group."""
+    z = g.apply("Sin", x * 9.0)
+    both = g.apply("And", g.apply("Less", x, z), g.apply("Not", g.apply("GreaterOrEqual", z, 0.1)))
+    either = g.apply("Xor", both, g.apply("Equal", g.apply("Greater", x, 0.0), g.apply("LessOrEqual", x, z)))
+    return g.apply("Where", g.apply("Or", either, g.apply("IsNaN", x)), g.apply("Cos", z), g.apply("Sign", x))
+
+
+@pytest.mark.isa("avx2")
+def test_logic_stays_in_a_kernel() -> None:
+    net = built(compared, (2, 5, 12))
+    net.check()
+    assert set(implementations(net)) == {"eltwise"}
+    check_values(net, {"x": random(2, 5, 12)})
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("fmod", [0, 1])
+def test_remainders(fmod: int) -> None:
+    net = built(lambda g, x: g.apply("Mod", g.apply("Round", x * 40.0), 3.0, fmod=fmod), (2, 5, 12))
+    check_values(net, {"x": random(2, 5, 12)})
+
+
+@pytest.mark.isa("avx2")
+def test_truths_from_outside() -> None:
+    """An input and a constant of bools choose; a result of bools is left to numpy, and so is binding such an input."""
+    g = dnn.Graph()
+    x, mask = g.input("x", (4, 6)), g.input("mask", (4, 1), np.bool_)
+    chosen = g.apply("Where", mask, x, -1.0)
+    y = g.apply("Where", np.array([True, False] * 3), chosen * 2.0, x)
+    net = g.compile(engine=engine(), y=y)
+    net.check()
+    feeds = {"x": random(4, 6), "mask": np.array([[True], [False], [True], [True]])}
+    check_values(net, feeds)
+    with pytest.raises(dnn.InvalidArguments, match="mask is bool, which kernels read as f32: use run"):
+        net.bind(**feeds, y=np.empty((4, 6), np.float32))
+    with pytest.raises(dnn.Unimplemented, match="truths are computed in a kernel that uses them"):
+        g.compile(engine=engine(), y=g.apply("Less", x, 0.0))
+
+
+def shuffled(g: dnn.Graph, x: Any, groups: int) -> Any:
+    """As ShuffleNet's graphs spell it."""
+    n, c, *sizes = (2, 16, 9, 8)
+    rows = g.apply("Reshape", x, np.array([n, groups, c // groups, *sizes]))
+    turned = g.apply("Transpose", rows, perm=(0, 2, 1, 3, 4))
+    return g.apply("Reshape", turned, np.array([n, c, *sizes]))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("groups", [2, 4])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_a_shuffle_of_channels_is_one_primitive(groups: int, channels_last: bool) -> None:
+    """In blocks, and behind a convolution of groups in the order that it writes."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        first = g.apply("Conv", stem(g, x), random(16, 2, 1, 1), group=8) if channels_last else stem(g, x)
+        return g.apply("Conv", shuffled(g, first, groups), random(16, 1, 3, 3), group=16, pads=(1, 1, 1, 1)) * 2.0
+
+    net = built(make, (2, 3, 9, 8))
+    net.check()
+    assert implementations(net).count("shuffle") == 1
+    check_values(net, {"x": random(2, 3, 9, 8)})
+
+
+def test_a_transpose_of_other_axes_is_no_shuffle() -> None:
+    def make(g: dnn.Graph, x: Any) -> Any:
+        rows = g.apply("Reshape", x, np.array([2, 4, 4, 9, 8]))
+        return g.apply("Reshape", g.apply("Transpose", rows, perm=(0, 2, 1, 4, 3)), np.array([2, 16, 9, 8]))
+
+    assert "shuffle" not in implementations(built(make, (2, 16, 9, 8)))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_gather_by_an_input(dtype: Any) -> None:
+    """Rows of a table by indices that are known when the network runs, and by constants at any distances."""
+    g = dnn.Graph()
+    rows = g.apply("Gather", random(9, 12), g.input("x", (2, 5), dtype))
+    y = g.apply("MatMul", rows, random(12, 4))
+    z = g.apply("Gather", y, np.array([3, 0, 0, -1]), axis=1)
+    net = g.compile(engine=engine(), y=y, z=z)
+    net.check()
+    assert [name for name in implementations(net) if name != "tiles"] == ["gather", "gather"]
+    x = np.random.default_rng(0).integers(-9, 9, (2, 5)).astype(dtype)
+    check_values(net, {"x": x})
+    results = {name: np.empty(shape, np.float32) for name, (shape, _) in net.outputs.items()}
+    run = net.bind(x=x, **results)
+    run()
+    x[1, 2] = 9
+    for call in (run, lambda: net.run({"x": x}), lambda: net.verify({"x": x})):
+        with pytest.raises(dnn.InvalidArguments, match=r"x\[1, 2\] is 9, axis 0 of src has 9: use -9 to 8"):
+            call()
+
+
+def test_constant_indices_out_of_range() -> None:
+    with pytest.raises(dnn.Unimplemented, match="are not all from -5 to 4"):
+        built(lambda g, x: g.apply("Gather", x, np.array([4, 5, 0]), axis=1), (2, 5, 12))

@@ -120,18 +120,18 @@ def test_the_smallest_gap(taken: list[tuple[int, int]], size: int, where: int) -
 def test_nodes_without_a_kernel(fallback: str | None) -> None:
     nodes = [
         wire.node("Relu", ["x"], ["a"], "first"),
-        wire.node("Erf", ["a"], ["b"], "second"),
+        wire.node("Tan", ["a"], ["b"], "second"),
         wire.node("CumSum", ["b", "axis"], ["c"], "third"),
         wire.node("Exp", ["c"], ["y"], "last"),
     ]
     data = wire.model(wire.graph(nodes, {"x": (4, 8)}, ["y"], {"axis": np.array(1)}))
     if fallback is None:
-        with pytest.raises(dnn.Unimplemented, match=r"2 of the nodes .* Erf 'second': .*; CumSum 'third': "):
+        with pytest.raises(dnn.Unimplemented, match=r"2 of the nodes .* Tan 'second': .*; CumSum 'third': "):
             dnn.load_onnx(data, engine=engine())
         return
     net = dnn.load_onnx(data, engine=engine(), fallback="numpy")
     assert [isinstance(segment, Compiled) for segment in net.segments] == [True, False, True]
-    assert "numpy  Erf 'second': no primitive computes it" in net.explain()
+    assert "numpy  Tan 'second': no primitive computes it" in net.explain()
     check_values(net, {"x": random(4, 8)})
     with pytest.raises(dnn.InvalidArguments, match="can be bound"):
         net.bind(x=random(4, 8), y=random(4, 8))
@@ -268,3 +268,43 @@ def test_every_group_is_verified_and_timed() -> None:
     assert len(lines) == 1 + len(segment.steps)
     with pytest.raises(dnn.InvalidArguments):
         net.verify({})
+
+
+def double(x: Any) -> Any:
+    return 2 * x
+
+
+def branching(x: Any) -> Any:
+    return x if x > 0 else 0 * x
+
+
+def test_a_function_of_ones_own() -> None:
+    def bent(x: Any, low: Any, high: Any) -> Any:
+        return dnn.where(x < low, low, dnn.where(x > high, high, dnn.square(x)))
+
+    graph = dnn.Graph()
+    x, low = graph.input("x", (2, 8, 6, 6)), graph.input("low", (1, 8, 1, 1))
+    inner = graph.apply("Conv", x, np.ones((8, 8, 1, 1), np.float32) / 8, name="conv")
+    net = graph.compile(y=graph.map(bent, inner, low, 0.75, name="bent"), engine=dnn.Engine(threads=1))
+    assert "Conv 'conv' + PythonMap" in net.explain()
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.standard_normal((2, 8, 6, 6), np.float32), "low": rng.standard_normal((1, 8, 1, 1), np.float32)}
+    assert all(difference.fits for difference in net.verify(feeds))
+    mean = feeds["x"].mean(axis=1, keepdims=True) + np.zeros((1, 8, 1, 1), np.float32)
+    np.testing.assert_allclose(net.run(feeds)["y"], bent(mean, feeds["low"], 0.75), atol=1e-5)
+
+
+def test_functions_that_cannot_be_mapped() -> None:
+    graph = dnn.Graph()
+    x = graph.input("x", (4,))
+    with pytest.raises(dnn.InvalidArguments, match=r"test_network.py:\d+: "):
+        graph.map(branching, x)
+    with pytest.raises(dnn.InvalidArguments, match="does not depend on operand 1"):
+        graph.map(lambda x, y: 2 * x, x, x)
+    with pytest.raises(dnn.InvalidArguments, match="a function and its operands"):
+        graph.map(double)
+    with pytest.raises(dnn.InvalidArguments, match="a function and its operands"):
+        graph.map("Relu", x)  # type: ignore[arg-type]
+    of_a_file = wire.model(wire.graph([wire.node("PythonMap", ["x"], ["y"], function="double")], {"x": (4,)}, ["y"]))
+    with pytest.raises(dnn.Unimplemented, match="PythonMap"):
+        dnn.load_onnx(of_a_file, engine=dnn.Engine(threads=1))

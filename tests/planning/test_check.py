@@ -291,6 +291,27 @@ def test_kernels_of_one_phase_that_depend_on_each_other() -> None:
         replace(plan, phases=(phase(0, 1),)).check()
 
 
+def test_scratch_is_written_again_behind_a_barrier() -> None:
+    """Two rounds of filling a part of scratch and draining it; without a barrier the second filling is refused."""
+    desc = dnn.MemoryDesc((32,), dnn.f32, "a")
+    fill = MadeUp("fill", Footprint((Range(0, 0, 64),), (Range(1, 0, 64),)))
+    drain = MadeUp("drain", Footprint((Range(1, 0, 64),), (Range(2, 0, 64),)))
+
+    def phase(kernel: int, *offsets: int, apart: bool = False) -> Phase:
+        records = np.array([[kernel, *offsets]], np.int64)
+        return Phase((fill, drain), views(("src", "scratch", "dst")), records, np.ones(1, np.int32), apart=apart)
+
+    phases = (phase(0, 0, 64, 0), phase(1, 0, 64, 0), phase(0, 64, 64, 0), phase(1, 0, 64, 64))
+    plan = Plan("made up", phases, {"src": desc, "dst": desc}, {}, {"scratch": 256}, ("dst",))
+    plan.check()
+    with pytest.raises(PlanError, match="element 0 of scratch is never written"):
+        replace(plan, phases=(*phases[:3], phase(1, 0, 0, 64))).check()
+    with pytest.raises(PlanError, match="element 16 of scratch is written 2 times"):
+        replace(plan, phases=(phases[0], phase(0, 64, 64, 0, apart=True), *phases[1:])).check()
+    with pytest.raises(PlanError, match="element 0 of dst is written 2 times"):
+        replace(plan, phases=(*phases[:2], phases[2], phases[1])).check()
+
+
 def gaps(isa: str) -> Plan:
     """A product that copies src to rows in scratch with gaps between them."""
     descs = [dnn.MemoryDesc(dims, dnn.f32, "ab") for dims in ((64, 1024), (1024, 512), (64, 512))]

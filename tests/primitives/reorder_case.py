@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from asmdnn.isa.vectors import f32_level
 from tests.primitives.guarded import guarded_memory
 from tests.primitives.raw import Bits, bits_of, elements_of, fill
 
@@ -17,8 +18,9 @@ Numbers = Mapping[str, npt.NDArray[np.float32] | npt.NDArray[np.int32]]
 
 
 def prepared(desc: dnn.Reorder, attr: dnn.Attr = NO_ATTR, threads: int = 1) -> dnn.Primitive:
-    pd = dnn.primitive_desc(desc, attr, dnn.Engine(threads=threads))
-    assert pd.implementation == "reorder:avx2"
+    engine = dnn.Engine(threads=threads)
+    pd = dnn.primitive_desc(desc, attr, engine)
+    assert pd.implementation == f"reorder:{f32_level(engine.isa)}"
     pd.plan.check()
     return dnn.Primitive(pd)
 

@@ -66,6 +66,13 @@ def test_any_and_large() -> None:
 
 
 @pytest.mark.isa("avx2")
+def test_pieces_of_a_padding_that_read_src_are_one_phase() -> None:
+    row, wide = (dnn.MemoryDesc((1, n), dnn.f32, "ab") for n in (576, 640))
+    plan = dnn.primitive_desc(dnn.Pad(row, wide, (0, 0), "reflect"), engine=dnn.Engine(isa="avx2", threads=2)).plan
+    plan.check()
+    assert [len(phase.records) for phase in plan.phases] == [1 + 64]
+
+
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
 @pytest.mark.parametrize("tag", TAGS)
 def test_pad(tag: str, mode: Any) -> None:

@@ -12,6 +12,7 @@ from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.recurrent_backward_case import (
     TRAINING,
     backward,
+    check_against,
     check_gradients,
     compute_gradients,
     gradients,
@@ -88,13 +89,12 @@ def test_rows_of_many_units() -> None:
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize(("number", "hidden"), list(enumerate([*range(1, 74, 9), 530])))
 def test_a_sweep_of_sizes(kind: type, number: int, hidden: int) -> None:
-    """Forward training and backward: steps to 50, sequences to 64, layers to 3, any units.  Proofs of so many phases
-    take half a minute each; those of fewer steps are above."""
+    """Forward training and backward: steps to 50, sequences to 64, layers to 3, any units."""
     random = np.random.default_rng(hidden)
     steps, n, src, layers = (int(random.integers(1, most + 1)) for most in (50, 64, 70, 3 if hidden < 100 else 1))
     direction = DIRECTIONS[number % len(DIRECTIONS)]
     forward = describe(kind, (steps, n, src, hidden), layers, direction, states=number % 3 > 0)
-    check_gradients(backward(forward), training_data(forward, data=scaled(forward)), prove=False)
+    check_gradients(backward(forward), training_data(forward, data=scaled(forward)))
 
 
 def scaled(forward: Any) -> Arrays:
@@ -140,6 +140,61 @@ def test_sequences_of_different_lengths(kind: type, direction: str) -> None:
         for name, x in gradients(backward(padded), data | diffs, np.array(lengths)).items():
             value, bound = (rows_of(y, lengths) if name == "diff_src_layer" else y for y in (x.value, x.bound))
             assert (np.abs(found[name] - value) <= bound).all(), name
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_padded_sequences(kind: type, direction: str) -> None:
+    """In any order; what sources hold behind an end counts as nothing, even NaN."""
+    layers, lengths = (1, (1, 4, 2)) if direction in (LEFT2RIGHT, SUM) else (2, (3, 1, 3))
+    states = direction in (LEFT2RIGHT, CONCAT)
+    more: Any = {"peephole": True, "projection": 7} if kind is dnn.LSTMForward and states else {}
+    forward = describe(kind, (4, 3, 6, 11), layers, direction, states, **more)
+    data, live = data_of(forward), np.arange(4)[:, None] < np.array(lengths)
+    random = np.random.default_rng(1)
+    for name, x in forward.tensors().items():
+        if name.startswith("dst"):
+            data[f"diff_{name}"] = random.uniform(-1, 1, x.dims).astype(np.float32)
+    given = {
+        name: np.where(live[:, :, None], array, np.float32(np.nan)) if name.endswith("c_layer") else array
+        for name, array in data.items()
+    } | {"diff_dst_layer": np.where(live[:, :, None], data["diff_dst_layer"], np.float32(np.nan))}
+    padded = replace(forward, lengths=lengths, prop_kind=TRAINING)
+    dnn.primitive_desc(padded, engine=AVX2).plan.check()
+    left, desc = compute(padded, given), backward(padded)
+    assert not left["dst_layer"][~live].any()
+    found = check_against(desc, given | left, gradients(backward(forward), data, np.array(lengths)))
+    assert not found["diff_src_layer"][~live].any()
+    dnn.primitive_desc(desc, engine=AVX512).plan.check()
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", CELLS)
+def test_padded_sequences_are_as_one_at_a_time(kind: type) -> None:
+    """Gradients of weights are those of single sequences, added; all others are equal row by row."""
+    lengths = (2, 4, 1)
+    forward = describe(kind, (4, 3, 6, 19), 1, CONCAT, lengths=lengths)
+    data = training_data(forward)
+    found, total = compute_gradients(backward(forward), data), dict[str, Array]()
+    for n, steps in enumerate(lengths):
+        alone = describe(kind, (steps, 1, 6, 19), 1, CONCAT)
+        own = {
+            name: np.ascontiguousarray(x[:steps, n : n + 1] if name.endswith("_layer") else x[:, :, n : n + 1])
+            for name, x in data.items()
+            if name.startswith(("src", "diff_dst"))
+        }
+        own |= {name: x for name, x in data.items() if name.startswith(("weights", "bias"))}
+        own |= compute(replace(alone, prop_kind=TRAINING), own)
+        for name, x in compute_gradients(backward(alone), own).items():
+            if name == "diff_src_layer":
+                np.testing.assert_allclose(found[name][:steps, n : n + 1], x, atol=2e-6)
+            elif name.startswith("diff_src"):
+                np.testing.assert_allclose(found[name][:, :, n : n + 1], x, atol=2e-6)
+            else:
+                total[name] = total.get(name, np.float32(0)) + x
+    for name, x in total.items():
+        np.testing.assert_allclose(found[name], x, atol=1e-5)
 
 
 @pytest.mark.isa("avx2")
@@ -278,9 +333,10 @@ def test_torch_computes_the_same(name: str, module: str, layers: int, directions
 
 
 @pytest.mark.isa("avx2")
-def test_the_sum_of_gradients_is_a_finite_difference() -> None:
+@pytest.mark.parametrize("lengths", [(), (3, 5)])
+def test_the_sum_of_gradients_is_a_finite_difference(lengths: tuple[int, ...]) -> None:
     """Of this library's own forward pass, as far as f32 shows it."""
-    forward = describe(dnn.LSTMForward, (5, 2, 4, 8))
+    forward = describe(dnn.LSTMForward, (5, 2, 4, 8), lengths=lengths)
     data = training_data(forward)
     found = compute_gradients(backward(forward), data)
     random, step = np.random.default_rng(1), 1e-2
@@ -322,9 +378,6 @@ def test_relu_of_a_negative_slope_has_no_gradient() -> None:
 
 
 def test_refusals() -> None:
-    padded = backward(describe(dnn.GRUForward, (3, 2, 3, 4), lengths=(3, 2)))
-    with pytest.raises(dnn.Unimplemented, match="sequences of different lengths have gradients concatenated only"):
-        dnn.primitive_desc(padded, engine=AVX2)
     desc = backward(describe(dnn.GRUForward, (2, 2, 3, 4)))
     with pytest.raises(dnn.Unimplemented, match="recurrent:avx2: post-ops, scales and zero points"):
         dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]), AVX2)
@@ -357,6 +410,12 @@ def test_steps_share_their_records() -> None:
         per_step = {id(phase.records): len(phase.records) for phase in plan.phases[:-8]}
         sizes[steps] = sum(per_step.values())
     assert sizes[100] < 2 * sizes[10]
+
+
+def test_the_proof_of_rows_with_gaps() -> None:
+    """Rows that would share the sets of L1 lie further apart: their scratch has gaps, and every direction writes it."""
+    desc = backward(describe(dnn.GRUForward, (2, 3, 4, 512), 1, CONCAT))
+    dnn.primitive_desc(desc, engine=AVX2).plan.check()
 
 
 def test_written_gradients() -> None:

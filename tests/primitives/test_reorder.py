@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.isa.vectors import f32_level
 from tests.primitives.tensors import bits, holding, read
 
 # Of 4 dims, whatever they mean: oihw is nchw.
@@ -33,8 +34,9 @@ def reorder_desc(dims: tuple[int, ...], src: str, dst: str) -> dnn.Reorder:
 
 
 def check(desc: dnn.Reorder, threads: int = 1) -> None:
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(threads=threads))
-    assert pd.implementation == "reorder:avx2"
+    engine = dnn.Engine(threads=threads)
+    pd = dnn.primitive_desc(desc, engine=engine)
+    assert pd.implementation == f"reorder:{f32_level(engine.isa)}"
     pd.plan.check()
     values = np.arange(1, 1 + desc.src.nelems(), dtype=np.uint32).view(np.float32).reshape(desc.src.dims)
     values.flat[:1] = np.nan  # bits are copied, whatever they are
@@ -116,7 +118,7 @@ def test_refusals(src: dnn.MemoryDesc, dst: dnn.MemoryDesc, attr: dnn.Attr, reas
     desc = dnn.Reorder(src, dst)
     (refusal,) = dnn.implementations(desc, attr)
     assert isinstance(refusal, dnn.Refusal)
-    assert refusal.implementation == "reorder:avx2"
+    assert refusal.implementation == f"reorder:{f32_level(dnn.Engine().isa)}"
     assert reason in refusal.reason, refusal
     with pytest.raises(dnn.Unimplemented, match=reason):
         dnn.primitive_desc(desc, attr)

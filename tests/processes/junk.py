@@ -180,6 +180,10 @@ def descriptions() -> dict[str, Call]:
             lambda: {"alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 2, 2), "indices": None},
         ),
         "Concat": (dnn.Concat, lambda: {"srcs": (desc(2, 3), desc(2, 4)), "dst": desc(2, 7), "axis": 1}),
+        "Gather": (
+            dnn.Gather,
+            lambda: {"src": desc(5, 3), "indices": desc(2, dtype=dnn.s32), "dst": desc(2, 3), "axis": 0},
+        ),
         "Pad": (
             dnn.Pad,
             lambda: {"src": desc(2, 3), "dst": desc(3, 5), "before": (1, 1), "mode": "constant", "value": 2.0},
@@ -198,7 +202,8 @@ def descriptions() -> dict[str, Call]:
                      "prop_kind": dnn.PropKind.forward_training},
         ),
         "BinaryForward": (
-            dnn.BinaryForward, lambda: {"alg": "add", "src0": desc(2, 2), "src1": desc(1, 2), "dst": desc(2, 2)}
+            dnn.BinaryForward,
+            lambda: {"alg": "select", "src0": desc(2, 2), "src1": desc(1, 2), "dst": desc(2, 2), "src2": desc(2, 2)},
         ),
         "EltwiseForward": (
             dnn.EltwiseForward,
@@ -227,6 +232,11 @@ def values() -> dict[str, Call]:
         "Eltwise": (dnn.Eltwise, lambda: {"alg": "linear", "alpha": 1.0, "beta": 2.0, "scale": 1.0}),
         "Binary": (dnn.Binary, lambda: {"alg": "mul", "src1": plain}),
         "PReLU": (dnn.PReLU, lambda: {"weights": plain}),
+        "Depthwise": (
+            dnn.Depthwise,
+            lambda: {"weights": desc(4, 1, 1, 3, 3), "bias": desc(4), "strides": (1, 2), "dilations": (0, 0),
+                     "padding_l": (1, 1), "padding_r": (1, 0)},
+        ),
         "PostOp": (dnn.PostOp, lambda: {"function": lambda x, c: x * c, "c": plain}),
         "MemoryDesc": (dnn.MemoryDesc, lambda: {"dims": (2, 3), "dtype": f32, "tag": "ab", "offset0": 1}),
         "MemoryDesc by strides": (
@@ -281,7 +291,7 @@ def primitives(directory: Path) -> dict[str, Call]:
             dnn.MatMulRows, lambda: {"weights": desc(3, 4), "bias": desc(1, 4), "attr": dnn.Attr(), "engine": ENGINE}
         ),
         "MatMulRows.execute": (rows.execute, lambda: {"stream": dnn.Stream(ENGINE), **matmul_memories()}),
-        "load_pack": (dnn.load_pack, lambda: {"path": directory / "valid.pack"}),
+        "load_pack": (dnn.load_pack, lambda: {"path": directory / "valid.pack", "threads": 1}),
         "write_pack": (
             dnn.write_pack, lambda: {"path": directory / "other.pack", "descs": [pd], "facts": {"of": "tests"}}
         ),
@@ -312,6 +322,14 @@ def functions() -> dict[str, Call]:
         "ops.slice": (
             dnn.ops.slice,
             lambda: {"x": array(2, 4), "starts": (0, 1), "stops": (2, 4), "steps": (1, 2), "engine": ENGINE},
+        ),
+        "ops.gather": (
+            dnn.ops.gather,
+            lambda: {"x": array(4, 3), "indices": np.array([1, -1]), "axis": 0, "out": array(2, 3), "engine": ENGINE},
+        ),
+        "ops.embedding": (
+            dnn.ops.embedding,
+            lambda: {"table": array(4, 3), "indices": np.array([1]), "out": array(1, 3), "engine": ENGINE},
         ),
         "ops.pad": (
             dnn.ops.pad,

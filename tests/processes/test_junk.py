@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import asmdnn as dnn
-from tests.processes import junk, junk_layers
+from tests.processes import junk, junk_along, junk_layers
 
 # Not called with junk: constants and types, numpy's functions under another name, and what is made by others.
 NO_ENTRY = {
@@ -28,17 +28,17 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, junk.Call]:
     directory = tmp_path_factory.mktemp("packs")
     dnn.write_pack(directory / "valid.pack", [junk.matmul_pd()])
     described, called = (
-        {**junk.descriptions(), **junk_layers.described()},
-        {**junk.functions(), **junk_layers.called()},
+        {**junk.descriptions(), **junk_layers.described(), **junk_along.described()},
+        {**junk.functions(), **junk_layers.called(), **junk_along.called()},
     )
     return {**described, **junk.values(), **junk.primitives(directory), **called}
 
 
 NAMES = (
-    *junk.descriptions(), *junk_layers.described(), *junk.values(),
+    *junk.descriptions(), *junk_layers.described(), *junk_along.described(), *junk.values(),
     "primitive_desc", "implementations", "Primitive", "Primitive.execute", "Primitive.execute with scratchpad",
     "Primitive.bind", "MatMulRows", "MatMulRows.execute", "load_pack", "write_pack",
-    *junk.functions(), *junk_layers.called(),
+    *junk.functions(), *junk_layers.called(), *junk_along.called(),
 )  # fmt: skip
 
 

@@ -48,11 +48,12 @@ def test_the_demo_in_a_tree_that_cannot_be_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     (tmp_path / "file").touch()  # root ignores permissions, but cannot make a directory below a file either
     script = (
-        "import sys; from pathlib import Path; from tools import demo; sys.argv[1:] = ['--threads', '1'];"
+        "import sys; from pathlib import Path; from tools import demo_kernels as demo;"
+        "sys.argv[1:] = ['--threads', '1'];"
         "demo.SHEET = Path('file/demo/sheet.png'); demo.resnet_job = lambda *a: True; sys.exit(demo.main())"
     )
     done = shell(f'$P -c "{script}" > /dev/null', tmp_path)
     assert done.returncode == 2, done.stderr
-    assert done.stderr.startswith("demo: ")
+    assert done.stderr.startswith("demo-kernels: ")
     assert "Not a directory" in done.stderr
     assert done.stderr.count("\n") == 1

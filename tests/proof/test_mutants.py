@@ -10,18 +10,21 @@ from asmdnn.generators.contract import Spec
 from asmdnn.generators.dot.conv_shape import DST, SRC
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.postops import ReluOp
+from asmdnn.generators.move.gather import GatherSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.assembler import Assembler, mem, register, rsp
 from asmdnn.isa.layout import Line
 from asmdnn.isa.levels import isa_of
 from asmdnn.proof.contracts import kernel_of
 from asmdnn.proof.kernel import Contract, Kernel
+from asmdnn.proof.prove import prove
 from tests.proof.mutants import Edit, find, jump_to, violation_of, with_bytes, with_code
 
 CONV = {isa: blocked(isa, 3, 2) for isa in ("avx2", "avx512_core")}
 TAIL = {isa: plain(isa, 2, 5) for isa in ("avx2", "avx512_core")}
 COPY = RowsSpec("avx2", 3, 52, 64, 64)
 STREAMING = RowsSpec("avx2", 3, 64, 64, 64, streaming=True)
+GATHER = GatherSpec("avx2", 1, 9, 68, 68, 68, 4)
 RBX, RAX, RCX = (register("r64", number) for number in (3, 0, 1))
 NOP3 = bytes.fromhex("0f1f00")
 
@@ -158,6 +161,29 @@ def wrong_step_in_the_taps() -> Kernel:
     return with_bytes(CONV["avx2"], line.offset + len(line.data) - 1, bytes((24,)))
 
 
+def a_row_too_many() -> Kernel:
+    """An index that is compared with one more than there are rows."""
+    line = find(GATHER, "cmp ")
+    return with_bytes(GATHER, line.offset + len(line.data) - 1, bytes((10,)))
+
+
+def rows_too_far_apart() -> Kernel:
+    line = find(GATHER, "imul ")
+    return with_bytes(GATHER, line.offset + len(line.data) - 1, bytes((69,)))
+
+
+def unbounded_index() -> Kernel:
+    """CMOVS where CMOVAE bounds an index."""
+    line = find(GATHER, "cmovae ", "cmovnb ")
+    return with_bytes(GATHER, line.offset + 2, b"\x48")
+
+
+def index_changed_behind_the_comparison() -> Kernel:
+    """The comparison is of another register than the one that CMOVAE bounds."""
+    line = find(GATHER, "cmp ")
+    return with_bytes(GATHER, line.offset + 2, bytes((line.data[2] ^ 1,)))
+
+
 def fall_off_the_end() -> Kernel:
     spec = TAIL["avx2"]
     return with_bytes(spec, find(spec, "ret", last=True).offset, b"\x90")
@@ -254,6 +280,8 @@ WITH_BYTES: dict[str, tuple[Callable[[], Kernel], str, str]] = {
     "a tail too wide": (lambda: more_lanes("avx2"), "footprint", "argument 3"),
     "a tail too wide, avx512": (lambda: more_lanes("avx512_core"), "footprint", "argument 3"),
     "a wrong step in the tap list": (wrong_step_in_the_taps, "footprint", "no word of the list"),
+    "a row too many to choose from": (a_row_too_many, "footprint", "if an index is 9"),
+    "rows too far apart": (rows_too_far_apart, "footprint", "if an index is 8"),
     "a store moved by 4 bytes": (shifted_store, "footprint", "not all written"),
     "a store to the constants": (store_to_constants, "provenance", "own code"),
     "a load beside the constants": (beside_the_constants, "provenance", "beside its constants"),
@@ -271,6 +299,12 @@ def test_other_bytes(name: str) -> None:
     found = violation_of(make())
     assert found is not None
     assert (found.rule, reason in found.reason) == (rule, True), found
+
+
+@pytest.mark.parametrize("make", [unbounded_index, index_changed_behind_the_comparison])
+def test_an_index_without_a_bound_is_told(make: Callable[[], Kernel]) -> None:
+    """Only the argument of its three accesses is proved, where the kernel as it is has bounds."""
+    assert (prove(make()), prove(kernel_of(GATHER))) == (3, 0)
 
 
 def test_a_violation_names_everything() -> None:

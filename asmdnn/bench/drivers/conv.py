@@ -1,7 +1,9 @@
 """`--conv`: forward convolutions in f32, of 1, 2 and 3 spatial axes; and what `--deconv` has in common with it."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -12,6 +14,8 @@ from asmdnn.bench.attributes import ScaledSettings, Scales, scaled_options, scal
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, Work
 from asmdnn.bench.judge import Answer
+from asmdnn.bench.pairs import TwoPrimitives, depthwise_of, second_problem
+from asmdnn.bench.post_ops import dims_behind
 from asmdnn.bench.problems import FLOAT_BYTES, ConvProblem, parse_problem
 from asmdnn.bench.reference import ConvData, make_data, numpy_answer, rounding_tolerance
 from asmdnn.bench.words import (
@@ -22,11 +26,13 @@ from asmdnn.bench.words import (
     data_types,
     direction,
     number,
+    one_of,
     show_strides,
     strides,
     tag,
 )
 from asmdnn.errors import InvalidArguments
+from asmdnn.isa.vectors import f32_level, lanes_of
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
 FORWARD_TRAINING, FORWARD_INFERENCE = 64, 96
 OF_ONEDNN = {"direct": 1, "auto": 3, "wino": 3}  # it has no Winograd convolution for these CPUs since 3.0
 SRC, DST, WEIGHTS, BIAS = 1, 17, 33, 41
+NOTHING: Mapping[str, dnn.Memory] = MappingProxyType({})
 ALGORITHMS = {
     "direct": dnn.Algorithm.convolution_direct,
     "auto": dnn.Algorithm.convolution_auto,
@@ -55,6 +62,7 @@ class ConvSettings(ScaledSettings):
     alg: str = "direct"
     bia_dt: str = "undef"
     strides: Strides = ()
+    peer_dw: str = "two"
 
     @property
     def has_bias(self) -> bool:
@@ -110,6 +118,8 @@ class ConvWork(Work[ConvData]):
         self.exactness = (False,) if rounds else chains.exactness(self.attr)
         self.peer_slack = chains.peer_slack(self.attr)
         self.flops = case.problem.flops
+        if found := depthwise_of(self.settings.post_ops):
+            self.flops += second_problem(self.problem, found[1]).flops
 
     @property
     def argument_bytes(self) -> int:
@@ -148,6 +158,27 @@ class ConvWork(Work[ConvData]):
         return self.answer(data).tolerance if cheap is None else cheap
 
     def peer(self, isa: str, threads: int) -> PeerSide:
+        if depthwise_of(self.settings.post_ops) and self.settings.peer_dw == "two":
+            return self._two(isa, threads)
+        return self._one(isa, threads)
+
+    def _two(self, isa: str, threads: int) -> PeerSide:
+        """The convolution and the depthwise one as two primitives, what is between them in blocks of a vector."""
+        found = depthwise_of(self.settings.post_ops)
+        assert found
+        at, word = found
+        settings, between = replace(self.settings, mb=0), f"aBx{lanes_of(f32_level(isa))}b"
+        before, behind = settings.post_ops[:at], settings.post_ops[at + 1 :]
+        second = second_problem(self.problem, word)
+        first = type(self)(Case(DRIVER, replace(settings, post_ops=before, dtag=between), self.problem))
+        last = replace(settings, post_ops=behind, stag=between, wtag="any", bia_dt="f32", scales=())
+        return TwoPrimitives(
+            first._one(isa, threads),
+            lambda one: type(self)(Case(DRIVER, last, second))._one(isa, threads, {"src": one.storage["dst"]}),
+            at,
+        )
+
+    def _one(self, isa: str, threads: int, shared: Mapping[str, dnn.Memory] = NOTHING) -> "OnednnPrimitive":
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
         from asmdnn.bench.peers.onednn_attributes import quantities_of, tensors_of
 
@@ -155,8 +186,10 @@ class ConvWork(Work[ConvData]):
         tensors = {"src": Tensor(SRC, wanted.src), "weights": Tensor(WEIGHTS, wanted.weights)}
         if wanted.bias:
             tensors["bias"] = Tensor(BIAS, wanted.bias)
-        tensors |= {"dst": Tensor(DST, wanted.dst)} | tensors_of(self.attr) | quantities_of(self.scales.arrays)
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
+        result = desc_of(dims_behind(self.attr.post_ops, wanted.dst.dims), "f32", self.settings.dtag)
+        dst = result if depthwise_of(self.settings.post_ops) else wanted.dst
+        tensors |= {"dst": Tensor(DST, dst)} | tensors_of(self.attr) | quantities_of(self.scales.arrays)
+        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, shared=shared)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
         from asmdnn.bench.peers.onednn_attributes import attributes
@@ -166,7 +199,7 @@ class ConvWork(Work[ConvData]):
             getattr(peer.lib, self.peer_function),
             FORWARD_INFERENCE if self.settings.dir == "FWD_I" else FORWARD_TRAINING,
             self.of_onednn[self.settings.alg],
-            *(descs["src"], descs["weights"], descs.get("bias", peer.null), descs["dst"]),
+            *(descs["src"], descs["weights"], descs.get("bias", peer.null), peer.layout(self.layouts.dst)),
             *map(peer.dims, (problem.strides, problem.dilations, problem.padding_l, problem.padding_r)),
             attributes(peer, self.attr),
         )
@@ -196,6 +229,8 @@ OPTIONS = {
     **scaled_options(),
     "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
     "alg": Option("alg", _alg, "direct (default), wino, or auto: the one that is expected to be faster", True),
+    "peer-dw": Option("peer_dw", one_of("two", "fused"),
+                      "a depthwise post-op of the peer: two primitives (default), or fused, its own", True),
     "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
                       show_strides),
 }  # fmt: skip

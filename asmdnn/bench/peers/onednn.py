@@ -114,6 +114,10 @@ class OnednnPrimitive:
         """The memory of every argument."""
         return self._storage
 
+    def dims_of(self, name: str) -> tuple[int, ...]:
+        """Of an argument, as it was asked for."""
+        return self._tensors[name].desc.dims
+
     def read(self) -> Array:
         """The result as it is, in logical order."""
         return joined([self._result(name) for name in self._results])

@@ -15,8 +15,11 @@ from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.attributes.words import mask_of
 
 ARGUMENTS = {"src": SRC, "weights": 33, "dst": DST}
-MULTIPLE_POST_OP, SRC_1, WEIGHTS = 32768, 2, 33  # DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) is (i + 1) times the first
-EVERY_KIND = ("sum", "eltwise", "binary", "prelu")
+MULTIPLE_POST_OP = 32768  # DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) is (i + 1) times that
+SRC_1, WEIGHTS, BIAS = 2, 33, 41
+DEPTHWISE = 16384  # DNNL_ARG_ATTR_POST_OP_DW, added to the number of its weights and of its bias
+EVERY_KIND = ("sum", "eltwise", "binary", "prelu", "dw")
+F32 = 3  # DATA_TYPES' number
 UNDEFINED_TYPE = 0  # of a sum: dst's own
 
 
@@ -29,6 +32,9 @@ def tensors_of(attr: dnn.Attr) -> dict[str, Tensor]:
         elif isinstance(op, dnn.PReLU):
             weights = desc_of(op.weights.dims, "f32", "axb")
             found[f"prelu_{i}"] = Tensor(MULTIPLE_POST_OP * (number + 1) | WEIGHTS, weights)
+        elif isinstance(op, dnn.Depthwise):
+            numbers = {"dw_weights": WEIGHTS, "dw_bias": BIAS}
+            found |= {f"{name}_{i}": Tensor(DEPTHWISE | numbers[name], desc) for name, desc in op.tensors.items()}
     return found
 
 
@@ -85,7 +91,14 @@ def _append(peer: OnednnPrimitive, chain: Any, i: int, op: AnyPostOp) -> int:
             return status
         return int(lib.dnnl_post_ops_append_eltwise(chain, ELTWISE["linear"], op.scale, 0.0))
     if isinstance(op, dnn.Binary):
+        if op.alg not in BINARY:
+            raise Unimplemented(f"onednn: there is no operation {op.alg}")
         return int(lib.dnnl_post_ops_append_binary(chain, BINARY[op.alg], peer.descs[f"binary_{i}"]))
     if isinstance(op, dnn.PReLU):
         return int(lib.dnnl_post_ops_append_prelu(chain, mask_of(op.weights)))
+    if isinstance(op, dnn.Depthwise):
+        sizes = {(k, s, p) for k, s, p in zip(op.kernel, op.strides, op.padding_l, strict=True)}
+        if len(sizes) > 1 or op.bias is None:
+            raise Unimplemented("onednn: a depthwise post-op is the same along all axes, and has a bias")
+        return int(lib.dnnl_post_ops_append_dw(chain, F32, F32, F32, *sizes.pop()))
     raise AssertionError(op)

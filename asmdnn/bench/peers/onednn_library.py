@@ -42,6 +42,8 @@ int dnnl_post_ops_append_eltwise(handle post_ops, int alg, float alpha, float be
 int dnnl_post_ops_append_sum(handle post_ops, float scale, int32_t zero_point, int dtype);
 int dnnl_post_ops_append_binary(handle post_ops, int alg, handle src1);
 int dnnl_post_ops_append_prelu(handle post_ops, int mask);
+int dnnl_post_ops_append_dw(handle post_ops, int weights_dtype, int bias_dtype, int dst_dtype, dim kernel, dim stride,
+    dim padding_l);
 int dnnl_post_ops_destroy(handle post_ops);
 
 handle dnnl_primitive_desc_query_md(handle desc, int what, int index);
@@ -94,6 +96,8 @@ int dnnl_layer_normalization_forward_primitive_desc_create(handle *desc, handle 
     handle dst, handle statistics, float epsilon, unsigned flags, handle attr);
 int dnnl_batch_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
     handle dst, float epsilon, unsigned flags, handle attr);
+int dnnl_lrn_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src, handle dst,
+    dim local_size, float alpha, float beta, float k, handle attr);
 int dnnl_prelu_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src, handle weights,
     handle dst, handle attr);
 int dnnl_reduction_primitive_desc_create(handle *desc, handle engine, int alg, handle src, handle dst, float p,

@@ -4,8 +4,6 @@
 |---|---|---|
 | src | bytes | what the spec's formula reads, no other byte |
 | dst | bytes | what the spec's formula writes, no other byte; never overlaps src |
-
-Needs AVX2, which every supported level has.
 """
 
 from collections.abc import Iterator
@@ -13,13 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, if_aligned
+from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.isa.vectors import lanes_of, vector_of
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
 UNROLLED_BYTES = 512
-SIZES = (1, 2, 4, 8, 16, 32)
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+ZMM_BYTES = 64  # VMOVDQU does not move a zmm register
 IN_FLIGHT = 8  # vectors loaded before the first of them is stored
 
 
@@ -27,7 +27,7 @@ IN_FLIGHT = 8  # vectors loaded before the first of them is stored
 class RowsSpec:
     """dst[r, 0:row_bytes] = src[r, 0:row_bytes], or 0 when `zero`; row r is r * step bytes from its pointer.
 
-    streaming: stores go past the caches if dst is aligned to 32 bytes, as row_bytes and dst_step then must be.
+    streaming: stores go past the caches if dst is aligned to a vector, as row_bytes and dst_step then must be.
     """
 
     isa: str
@@ -56,20 +56,30 @@ class RowsSpec:
         )
         return Footprint(() if self.zero else reads, writes)
 
+    @property
+    def vector_bytes(self) -> int:
+        return 4 * lanes_of(self.isa)
+
+    @property
+    def operations(self) -> int:
+        """Stores, with as many loads."""
+        whole, rest = divmod(self.row_bytes, UNROLLED_BYTES)
+        return self.rows * (whole * UNROLLED_BYTES // self.vector_bytes + len([*cover(0, rest, self.vector_bytes)]))
+
     def generate(self, asm: Assembler) -> None:
         registers = [asm.gp.take(name) for name in ("src", "dst", "rows left", "offset", "blocks left")]
         src, dst, left = registers[:3]
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
-        data = asm.vectors(VECTOR_BYTES, 16).take("data", IN_FLIGHT)
+        data = vector_of(self.isa, asm).registers.take("data", IN_FLIGHT)
         for x in data if self.zero else ():
-            asm.VPXOR(x, x, x)
+            asm.VPXOR(x.ymm, x.ymm, x.ymm)  # all of it
         if self.streaming:
-            with if_aligned(asm, dst, VECTOR_BYTES, left):
+            with if_aligned(asm, dst, self.vector_bytes, left):
                 self.all_rows(asm, registers, data, asm.VMOVNTDQ)
                 asm.SFENCE()
                 asm.ret()
-        self.all_rows(asm, registers, data, asm.VMOVDQU)
+        self.all_rows(asm, registers, data, None)
         asm.ret()
 
     def all_rows(self, asm: Assembler, registers: list[Any], data: list[Any], store_vector: Any) -> None:
@@ -99,47 +109,53 @@ class RowsSpec:
         store_vector: Any,
     ) -> None:
         """`count` bytes from `start` on; a rest that no vector fits may go back into what is done already."""
-        pieces = list(cover(start, count))
+        pieces = list(cover(start, count, self.vector_bytes))
         for first in range(0, len(pieces), IN_FLIGHT):
             batch = list(zip(data, pieces[first : first + IN_FLIGHT], strict=False))
             for x, (at, size) in () if self.zero else batch:
                 load(asm, x, mem(src[0], at, index=src[1], size=size), size)
             for x, (at, size) in batch:
                 where = mem(dst[0], at, index=dst[1], size=size)
-                if size == VECTOR_BYTES:
+                if store_vector and size == self.vector_bytes:
                     store_vector(where, x)
                 else:
                     store(asm, where, x, size)
 
 
-def cover(start: int, count: int) -> Iterator[tuple[int, int]]:
+def cover(start: int, count: int, vector_bytes: int = 32) -> Iterator[tuple[int, int]]:
     """(offset, size) of moves that cover [start, start + count); some may reach back, as far as 0."""
+    sizes = [size for size in SIZES if size <= vector_bytes]
     at, end = start, start + count
     while at < end:
-        covering = next((size for size in SIZES if size >= end - at), VECTOR_BYTES)
-        if at + VECTOR_BYTES > end >= covering:
+        covering = next((size for size in sizes if size >= end - at), vector_bytes)
+        if at + vector_bytes > end >= covering:
             at = end - covering  # one move; it may overlap the one before it
-        size = next(size for size in reversed(SIZES) if size <= end - at)
+        size = next(size for size in reversed(sizes) if size <= end - at)
         yield at, size
         at += size
 
 
 def load(asm: Assembler, x: Any, where: Any, size: int) -> None:
-    """`size` bytes, a power of two up to 32, into the low end of a ymm register."""
+    """`size` bytes, a power of two up to a vector, into the low end of a register."""
     if size <= 2:
-        asm.VPXOR(x, x, x)  # or the insertion waits for the register's last user
+        asm.VPXOR(x.ymm, x.ymm, x.ymm)  # or the insertion waits for the register's last user
         (asm.VPINSRW if size == 2 else asm.VPINSRB)(x.xmm, x.xmm, where, 0)
     elif size <= 8:
         (asm.VMOVD if size == 4 else asm.VMOVQ)(x.xmm, where)
     else:
-        asm.VMOVDQU(x if size == VECTOR_BYTES else x.xmm, where)
+        (asm.VMOVUPS if size == ZMM_BYTES else asm.VMOVDQU)(view_of(x, size), where)
 
 
 def store(asm: Assembler, where: Any, x: Any, size: int) -> None:
-    """The low `size` bytes of a ymm register."""
+    """The low `size` bytes of a register."""
     if size <= 2:
         (asm.VPEXTRW if size == 2 else asm.VPEXTRB)(where, x.xmm, 0)
     elif size <= 8:
         (asm.VMOVD if size == 4 else asm.VMOVQ)(where, x.xmm)
     else:
-        asm.VMOVDQU(where, x if size == VECTOR_BYTES else x.xmm)
+        (asm.VMOVUPS if size == ZMM_BYTES else asm.VMOVDQU)(where, view_of(x, size))
+
+
+def view_of(x: Any, size: int) -> Any:
+    """The part of a register that has `size` bytes, 16 or more."""
+    return {16: x.xmm, 32: x.ymm, ZMM_BYTES: x.zmm}[size]

@@ -6,7 +6,7 @@
 | dst | bytes[columns, rows, unit] | columns dst_row_bytes apart, rows dense; no other byte is written |
 
 Units of 1 to 32 bytes are single elements, or blocks that are dense on both sides; how tiles of them are transposed is
-in transpose_tiles.py.  Needs AVX2, which every supported level has.
+in transpose_tiles.py.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,10 @@ from typing import Any
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.shuffle_body import if_aligned
-from asmdnn.generators.move.transpose_tiles import VECTOR_BYTES, Tiles
+from asmdnn.generators.move.transpose_tiles import MOVED_BYTES, Tiles, quarters_of
 from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.isa.dense import QUARTER_BYTES
+from asmdnn.isa.vectors import lanes_of
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
@@ -29,7 +31,7 @@ class TransposeSpec:
     """See above.  At most a line of columns, or else of rows: that side is unrolled, the other one looped over.
 
     zero_rows: units of zero behind the rows of every column of dst, which then are the side that is unrolled.
-    streaming: whole vectors go past the caches if dst is aligned to 32 bytes, as dst_row_bytes must be then.
+    streaming: whole vectors go past the caches if dst is aligned to their size, as dst_row_bytes must be then.
     """
 
     isa: str
@@ -74,18 +76,35 @@ class TransposeSpec:
         """How many units of the unrolled side there can be."""
         return across_of(self.unit_bytes)
 
+    @property
+    def vector_bytes(self) -> int:
+        return 4 * lanes_of(self.isa)
+
+    @property
+    def operations(self) -> int:
+        """Vector instructions of all tiles: loads of quarters, interleaves, stores."""
+        if self.unit_bytes == MOVED_BYTES:
+            return 2 * self.columns * self.stored_rows
+        stacked, beside = quarters_of(self, self.vector_bytes)
+        size = QUARTER_BYTES // self.unit_bytes
+        tiles = -(-self.stored_rows // (stacked * size)) * -(-self.columns // (beside * size))
+        loads = self.rows * -(-self.columns // size)
+        stores = self.columns * -(-self.stored_rows // (stacked * size))
+        return loads + tiles * size * (size.bit_length() - 1) + stores
+
     def generate(self, asm: Assembler) -> None:
         src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "blocks left"))
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
         tiles = Tiles(asm, self, src, dst)
         if self.streaming:
-            with if_aligned(asm, dst, VECTOR_BYTES, left):
-                tiles.store_vector = asm.VMOVNTDQ
+            with if_aligned(asm, dst, tiles.vector.bytes, left):
+                tiles.dense.streaming = True
                 self.all_blocks(asm, tiles, src, dst, left)
-                tiles.store_vector = asm.VMOVDQU
+                tiles.dense.streaming = False
                 asm.SFENCE()
                 asm.ret()
+            tiles.dense.forget()
         self.all_blocks(asm, tiles, src, dst, left)
         asm.ret()
 

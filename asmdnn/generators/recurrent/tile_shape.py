@@ -98,9 +98,13 @@ class RecurrentTile:
         return Footprint(joined(reads), joined(writes))
 
     def _weights(self) -> Iterator[tuple[int, int]]:
-        width = 4 * lanes_of(self.isa)
+        """(begin, size) of rows; where they lie behind one another, of all of them."""
+        width, gates = 4 * lanes_of(self.isa), self.form.gates
+        if len(self.streams) == 1 and gates * width == self.weights_row_bytes:
+            yield from ((u * self.panel_bytes, self.depth * self.weights_row_bytes) for u in range(self.vectors))
+            return
         for u in range(self.vectors):
-            for g in range(self.form.gates):
+            for g in range(gates):
                 start = u * self.panel_bytes + g * self.gate_bytes
                 yield from ((start + k * self.weights_row_bytes, width) for k in range(self.depth))
 
@@ -124,7 +128,7 @@ def ranges(argument: int, spans: Iterable[tuple[int, int]]) -> Iterator[Range]:
 def joined(touched: Iterable[Range]) -> tuple[Range, ...]:
     """The same bytes in the fewest ranges."""
     found: list[Range] = []
-    for x in sorted(touched):
+    for x in sorted(touched, key=lambda x: (x.argument, x.begin_bytes, x.end_bytes)):
         last = found[-1] if found else None
         if last and last.argument == x.argument and x.begin_bytes <= last.end_bytes:
             found[-1] = Range(x.argument, last.begin_bytes, max(last.end_bytes, x.end_bytes))

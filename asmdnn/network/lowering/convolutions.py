@@ -8,9 +8,12 @@ from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
-from asmdnn.network.steps import Steps, any_format
+from asmdnn.network.steps import Place, Steps, any_format
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
+from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import Algorithm, f32
 
 Description = ConvolutionForward | DeconvolutionForward
@@ -37,11 +40,21 @@ def lower_conv(steps: Steps, group: Group) -> None:
         desc = convolution(steps, node)
     constants["weights"] = (node.inputs[1], constants["weights"][1].reshape(desc.weights.dims))
     tail, source = Tail(steps, group.maps, group.x), steps.place(node.inputs[0])
-    if not source.desc.inner_blocks:
-        source = steps.place(node.inputs[0], steps.chosen(desc, "src", tail.attr()))
+    source = cheapest(steps, node.inputs[0], source, desc, tail.attr())
     desc = desc.with_formats({"src": source.desc})
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
+
+
+def cheapest(steps: Steps, name: str, source: Place, desc: Description, attr: Attr) -> Place:
+    """The operand as it lies, or in the format that the primitive likes best: what both take together decides."""
+    liked = steps.chosen(desc, "src", attr)
+    if source.desc.inner_blocks or liked == source.desc:
+        return source
+    as_it_is = primitive_desc(desc.with_formats({"src": source.desc}), attr, steps.engine).plan.cycles
+    copied = primitive_desc(desc.with_formats({"src": liked}), attr, steps.engine).plan.cycles
+    copied += primitive_desc(Reorder(source.desc, liked), engine=steps.engine).plan.cycles
+    return source if as_it_is <= copied else steps.place(name, liked)
 
 
 def tensors(steps: Steps, node: Node, weights: tuple[int, ...]) -> dict[str, MemoryDesc | None]:

@@ -7,10 +7,14 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import Array
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.gather.description import Gather
+from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.types import f32
 
 
@@ -29,6 +33,17 @@ def lower_transpose(steps: Steps, group: Group) -> None:
     order = permutation(node, len(steps.shape(node.inputs[0])))
     inverse = tuple(order.index(axis) for axis in range(len(order)))
     alias(steps, node.inputs[0], group.result, lambda desc: desc.permute_axes(inverse))
+
+
+def lower_shuffle(steps: Steps, group: Group) -> None:
+    """In the format that is there."""
+    node = group.main
+    assert node is not None
+    source = steps.place(node.inputs[0])
+    tag = source.desc.tag
+    dst = MemoryDesc(source.desc.dims, f32, tag) if tag else row_major(source.desc.dims)
+    desc = Shuffle(source.desc, dst, 1, source.desc.dims[1] // node.get("groups"))
+    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
 
 def lower_slice(steps: Steps, group: Group) -> None:
@@ -52,6 +67,8 @@ def lower_split(steps: Steps, group: Group) -> None:
     x, dims = node.inputs[0], steps.shape(node.inputs[0])
     axis = normal(node.get("axis", 0), len(dims))
     sizes = split_sizes(node, dims[axis], steps.value(node.inputs[1]).data if len(node.inputs) > 1 else None)
+    if 0 in sizes:
+        raise Refused("a piece without elements has no kernel")
     starts = np.cumsum((0, *sizes)).tolist()
     for name, start, size in zip(node.outputs, starts, sizes, strict=False):
         ranges = [range(n) if i != axis else range(start, start + size) for i, n in enumerate(dims)]
@@ -59,21 +76,41 @@ def lower_split(steps: Steps, group: Group) -> None:
 
 
 def lower_gather(steps: Steps, group: Group) -> None:
-    """Of constant indices at equal distances: a sub-memory."""
+    """Of constant indices at equal distances a sub-memory, else a primitive."""
     node = group.main
     assert node is not None
     x, name = node.inputs
     indices, dims = steps.value(name).data, steps.shape(x)
-    if indices is None:
-        raise Refused(f"its indices {name} are no constant")
     axis = normal(node.get("axis", 0), len(dims))
-    found = np.where(indices < 0, indices + dims[axis], indices).ravel()
-    step = int(found[1] - found[0]) if len(found) > 1 else 1
-    if not len(found) or step < 1 or (np.diff(found) != step).any():
-        raise Refused("its indices are not at equal distances")
-    taken = range(int(found[0]), int(found[-1]) + 1, step)
+    taken = spaced(indices, dims[axis]) if indices is not None else None
+    if taken is None:
+        gather(steps, group, axis)
+        return
     ranges = [taken if i == axis else range(n) for i, n in enumerate(dims)]
     alias(steps, x, group.result, lambda desc: cut(desc, ranges).reshape(steps.shape(group.result) or (1,)))
+
+
+def spaced(indices: Array, limit: int) -> range | None:
+    """The range that indices are, if they are one that rises."""
+    found = np.where(indices < 0, indices + limit, indices).ravel()
+    step = int(found[1] - found[0]) if len(found) > 1 else 1
+    if not len(found) or step < 1 or (np.diff(found) != step).any() or not 0 <= found[0] <= found[-1] < limit:
+        return None
+    return range(int(found[0]), int(found[-1]) + 1, step)
+
+
+def gather(steps: Steps, group: Group, axis: int) -> None:
+    """By indices at any distances, or that are known when the network runs."""
+    node = group.main
+    assert node is not None
+    x, name = node.inputs
+    dims = steps.shape(x)
+    if 0 in steps.shape(group.result):
+        raise Refused("its result has no elements")
+    source, numbers = steps.plain(x), steps.indices(name, dims[axis], axis)
+    made = row_major((*dims[:axis], *numbers.desc.dims, *dims[axis + 1 :]))
+    desc = Gather(source.desc, numbers.desc, made, axis)
+    steps.add(group.nodes, group.label, desc, {"src": source, "indices": numbers}, {"dst": group.result})
 
 
 def lower_expand(steps: Steps, group: Group) -> None:
@@ -152,6 +189,7 @@ def common_format(steps: Steps, names: tuple[str, ...], dims: tuple[int, ...], s
 LOWERINGS = {
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), lower_reshape),
     "Transpose": lower_transpose,
+    f"{OWN}.ChannelShuffle": lower_shuffle,
     "Slice": lower_slice,
     "Split": lower_split,
     "Gather": lower_gather,

@@ -22,6 +22,7 @@ SCHEMA: dict[str, dict[int, Field]] = {
         2: Field("producer", TEXT),
         7: Field("graph", "GraphProto"),
         8: Field("opsets", "OperatorSetIdProto", True),
+        14: Field("metadata", "StringStringEntryProto", True),
         25: Field("functions", "FunctionProto", True),
     },
     "OperatorSetIdProto": {1: Field("domain", TEXT), 2: Field("version", INT)},

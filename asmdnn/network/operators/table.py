@@ -6,10 +6,13 @@ from importlib import import_module
 
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Operator
+from asmdnn.network.operators.mapped import MAP, function_of
+from asmdnn.network.operators.own import OPERATORS as OWN_OPERATORS
+from asmdnn.network.operators.own import OWN
 
 MODULES = (
     "arithmetic", "activations", "logic", "moves", "indexing", "sources", "reductions", "products", "windows",
-    "normalisation", "recurrent",
+    "normalisation", "recurrent", "attention", "quantisation", "losses", "shapes", "mapped",
 )  # fmt: skip
 
 
@@ -24,4 +27,8 @@ def operators() -> Mapping[str, Operator]:
 
 def operator_of(node: Node) -> Operator | None:
     """None for one that is not known."""
-    return None if node.domain else operators().get(node.op)
+    if node.domain == OWN:
+        return OWN_OPERATORS.get(node.op)
+    if node.domain or (node.op == MAP and function_of(node) is None):
+        return None
+    return operators().get(node.op)

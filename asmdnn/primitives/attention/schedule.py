@@ -11,17 +11,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
-from asmdnn.generators.functions.shifted import ShiftedSpec
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat, View
+from asmdnn.planning.phase import Int64, Phase, Repeat, View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import apart
+from asmdnn.planning.steps import Step, group_of, step_of
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.elementwise.schedule import check_tensors
@@ -51,10 +50,10 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
     check_tensors(passed, "dst")
     name = f"{NAME}:{f32_level(engine.isa)}"
     if 0 in desc.dst.dims:
-        return Assembly(engine.tuning).plan(name, passed, ("dst",))
+        return Assembly(engine.tuning, engine.isa).plan(name, passed, ("dst",))
     tensors = {name: t if is_read(name, t) else row_major(t.dims, t) for name, t in passed.items()}
     made = AttentionPlan(desc, tensors, engine).plan(name)
-    return between_reorders(made, passed, engine.tuning)
+    return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
 
 def is_read(name: str, tensor: MemoryDesc) -> bool:
@@ -72,16 +71,6 @@ class Block:
     keys: int
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Records of one kind of kernels in a block: int64[n, 1 + arguments] with offsets into `views`."""
-
-    kernels: tuple[KernelSpec, ...]
-    records: Int64
-    cycles: Int64
-    views: tuple[View, ...]
-
-
 class AttentionPlan:
     """A plan as it comes together; rows of query, dst and the mask are dense."""
 
@@ -95,7 +84,7 @@ class AttentionPlan:
         room = engine.l2_bytes // self.tuning.scores_share // (F32_BYTES * self.score_row)
         self.block = min(self.rows, self.tuning.most_rows, max(room, self.tuning.least_rows))
         self.last_begin = (self.rows - 1) // self.block * self.block
-        self.assembly = Assembly(engine.tuning)
+        self.assembly = Assembly(engine.tuning, engine.isa)
 
     def plan(self, name: str) -> Plan:
         packed = self.packed()
@@ -176,29 +165,17 @@ class AttentionPlan:
         """So many blocks of all heads, from the first one on: one group of records again and again."""
         scores, results = self.scores(block, packed[KEYS]), self.results(block, packed[VALUES])
         steps = (
-            product_step(scores, {"src": "query", "weights": KEYS, "dst": SCORES}),
+            step_of(scores, {"src": "query", "weights": KEYS, "dst": SCORES}),
             self.softmax_step(block),
-            product_step(results, {"src": SCORES, "weights": VALUES, "dst": "dst"}),
+            step_of(results, {"src": SCORES, "weights": VALUES, "dst": "dst"}),
         )
-        views = tuple(view for step in steps for view in step.views)
-        kernels: dict[KernelSpec, int] = {}
-        records, first = [], 0
-        for step in steps:
-            numbers = [kernels.setdefault(shifted(spec, first), len(kernels)) for spec in step.kernels]
-            wide = np.zeros((len(step.records), 1 + len(views)), np.int64)
-            wide[:, 0] = np.array(numbers)[step.records[:, 0]]
-            wide[:, 1 + first : 1 + first + len(step.views)] = step.records[:, 1:]
-            records.append(wide)
-            first += len(step.views)
-        together = np.concatenate(records)
+        group = group_of(steps)
+        views, together = group.arguments, group.records.copy()
         for name in ("query", "dst"):
             move = F32_BYTES * (self.tensors[name].offset0 + block.begin * self.tensors[name].strides[2])
             together[:, [1 + i for i, view in enumerate(views) if view.buffer == name]] += move
-        cycles = np.concatenate([step.cycles for step in steps]).astype(np.int32)
-        groups = np.array([0, len(together)])
-        flushes = scores.phases[0].flushes
         repeats = tuple(self.repeats(views, block.rows, blocks))
-        return Phase(tuple(kernels), views, together, cycles, repeats=repeats, groups=groups, flushes=flushes)
+        return replace(group, records=together, repeats=repeats, flushes=scores.phases[0].flushes)
 
     def softmax_step(self, block: Block) -> Step:
         """The rows of scores in place, in some records."""
@@ -256,20 +233,3 @@ def part_of(packed: MemoryDesc, dims: tuple[int, int]) -> MemoryDesc:
 def stride(tensor: MemoryDesc, dim: int) -> int:
     """0 where a dim is repeated."""
     return tensor.strides[dim] if tensor.dims[dim] > 1 else 0
-
-
-def shifted(spec: KernelSpec, first: int) -> KernelSpec:
-    return ShiftedSpec(spec, first) if first else spec
-
-
-def product_step(plan: Plan, places: Mapping[str, str]) -> Step:
-    """All records of a product in order; `places` says what its tensors are."""
-    phases = [phase.written_out() for phase in plan.phases]
-    kernels = tuple(dict.fromkeys(spec for phase in phases for spec in phase.kernels))
-    records = []
-    for phase in phases:
-        numbered = phase.records.copy()
-        numbered[:, 0] = np.array([kernels.index(spec) for spec in phase.kernels])[numbered[:, 0]]
-        records.append(numbered)
-    views = tuple(View(places[view.buffer]) if view != NOTHING else NOTHING for view in phases[0].arguments)
-    return Step(kernels, np.concatenate(records), np.concatenate([phase.cycles for phase in phases]), views)

@@ -8,6 +8,7 @@ from asmdnn.exact import exact
 from asmdnn.generators.functions import postops
 from asmdnn.generators.functions.postops import EltwiseOp, OffsetSumOp, Operand, PReluOp, ReluOp, SumOp
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm, ScratchpadMode
@@ -107,7 +108,8 @@ class PReLU:
         return PReluOp(operand)
 
 
-AnyPostOp = Sum | Eltwise | Binary | PReLU | PostOp
+ElementwisePostOp = Sum | Eltwise | Binary | PReLU | PostOp
+AnyPostOp = ElementwisePostOp | Depthwise
 
 
 def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -124,7 +126,7 @@ def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Attr:
-    """post_ops: Sum, Eltwise, Binary, PReLU and PostOp values, executed in order of appending; at most 32.
+    """post_ops: Sum, Eltwise, Binary, PReLU, Depthwise and PostOp values, executed in order of appending; at most 32.
 
     The chain is a tuple of frozen values: its length, each one's `kind` and parameters can be read, and what is done to
     the list that it was made from does not change it.
@@ -162,8 +164,8 @@ class Attr:
             chain = (post_ops,)  # type: ignore[assignment]
         for i, op in enumerate(chain):
             if not isinstance(op, AnyPostOp):
-                found = shown(op)
-                raise InvalidArguments(f"post_ops[{i}] must be a Sum, Eltwise, Binary, PReLU or PostOp, not {found}")
+                names = "a Sum, Eltwise, Binary, PReLU, Depthwise or PostOp"
+                raise InvalidArguments(f"post_ops[{i}] must be {names}, not {shown(op)}")
         if len(chain) > MAX_POST_OPS:
             raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
         object.__setattr__(self, "post_ops", chain)

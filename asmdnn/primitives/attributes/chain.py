@@ -15,7 +15,8 @@ from asmdnn.generators.functions.postops import Operand
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Sum
+from asmdnn.primitives.attributes.attr import Attr, Binary, ElementwisePostOp, Sum
+from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.formats import dense_like
 from asmdnn.types import f32
 
@@ -27,7 +28,7 @@ class Link:
     """A post-op, the arguments of the primitive that it reads, and the form in which a caller passes its tensor, where
     that is another one: scales are passed as a vector, and read as a tensor that broadcasts to dst."""
 
-    op: AnyPostOp
+    op: ElementwisePostOp
     names: tuple[str, ...] = ()
     passed: MemoryDesc | None = None
 
@@ -84,8 +85,13 @@ NO_CHAIN = Chain()
 
 
 def post_ops_of(attr: Attr) -> Chain:
-    """The post-ops alone, their tensors named by their numbers."""
-    return Chain(tuple(Link(op, tuple(f"{name}_{i}" for name in op.tensors)) for i, op in enumerate(attr.post_ops)))
+    """The post-ops alone, their tensors named by their numbers.  Raises Refused for a depthwise convolution."""
+    links = []
+    for i, op in enumerate(attr.post_ops):
+        if isinstance(op, Depthwise):
+            raise Refused("a depthwise post-op is implemented behind convolutions only, without scales")
+        links.append(Link(op, tuple(f"{name}_{i}" for name in op.tensors)))
+    return Chain(tuple(links))
 
 
 def chain_of(

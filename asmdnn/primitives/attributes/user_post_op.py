@@ -57,9 +57,10 @@ class PostOp:
                 data[name] = value
                 value = value.desc
             descs[name] = tensor(f"PostOp's {name}", value)
-        program = trace(function, tuple(descs), numbers)
+        names = tuple(descs)
+        program = trace(function, names, lambda x, *t: function(x, **dict(zip(names, t, strict=True)), **numbers))
         fields = {
-            "program": program, "names": tuple(descs), "descs": tuple(descs.values()), "function": function,
+            "program": program, "names": names, "descs": tuple(descs.values()), "function": function,
             "numbers": numbers, "data": data, "_hash": hash((program, *descs.items())),
         }  # fmt: skip
         for name, value in fields.items():
@@ -80,15 +81,18 @@ class PostOp:
         return self.function(x, **self.numbers, **tensors)
 
 
-def trace(function: Callable[..., Any], tensors: tuple[str, ...], numbers: dict[str, float]) -> Program:
-    """The function's expression of x and the tensors.  Raises InvalidArguments, which says where it went wrong."""
+def trace(function: Callable[..., Any], tensors: tuple[str, ...], call: Callable[..., Any] | None = None) -> Program:
+    """The function's expression of x and the tensors; `call` is the function with its arguments in that order.
+
+    Raises InvalidArguments, which says where it went wrong.
+    """
     code = getattr(function, "__code__", None)
     if code is not None:
         check_names(code)
     build = Builder(1 + len(tensors))
     where = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else repr(function)
     try:
-        result = function(build.inputs[0], **dict(zip(tensors, build.inputs[1:], strict=True)), **numbers)
+        result = (call or function)(*build.inputs)
         if not isinstance(result, Value):
             raise TraceError(f"the function returns {shown(result)}, it must return what it computes from x")
         program = build.finish(result)

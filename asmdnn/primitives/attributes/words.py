@@ -5,6 +5,7 @@
     Eltwise        eltwise_ALG:ALPHA:BETA:SCALE
     Binary         binary_ALG:TYPE:MASK:TAG, bit d of the mask says that dim d is not 1
     PReLU          prelu:MASK
+    Depthwise      dw:kKERNELsSTRIDEpPADDING, as k3s1p1; one number an axis where they differ, as k3x5s1x2p1x2
     PostOp         user:CRC, the CRC-32 of its expression in hexadecimal digits; no other library has a word for it
 
 Source: oneDNN 3.5, src/common/verbose.cpp, and benchdnn's doc/knobs_attr.md.
@@ -16,6 +17,7 @@ from zlib import crc32
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.attr import Attr, Binary, Eltwise, PReLU, Sum
+from asmdnn.primitives.attributes.depthwise import Depthwise
 
 
 def attribute_words(attr: Attr) -> str:
@@ -47,7 +49,15 @@ def post_op_word(op: Any) -> str:
         return ":".join((f"binary_{op.alg}", op.src1.dtype.name, str(mask_of(op.src1)), tag, *filter(None, [strides])))
     if isinstance(op, PReLU):
         return f"prelu:{mask_of(op.weights)}"
+    if isinstance(op, Depthwise):
+        sizes = {"k": op.kernel, "s": op.strides, "p": op.padding_l}
+        return "dw:" + "".join(f"{letter}{sizes_word(numbers)}" for letter, numbers in sizes.items())
     return f"user:{crc32(str(op.program).encode()):08x}"
+
+
+def sizes_word(numbers: tuple[int, ...]) -> str:
+    """`3`, or `3x5` where axes differ."""
+    return "x".join(map(str, numbers if len(set(numbers)) > 1 else numbers[:1]))
 
 
 def with_numbers(name: str, numbers: tuple[float, ...], defaults: tuple[float, ...]) -> str:

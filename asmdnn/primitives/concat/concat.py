@@ -6,7 +6,8 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.move.rows import RowsSpec
-from asmdnn.generators.move.transpose_tiles import VECTOR_BYTES
+from asmdnn.isa.levels import AVX2
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase
@@ -17,7 +18,6 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.reorder.schedule import reorder_phases
 
@@ -86,7 +86,7 @@ class Concat:
         return f"concat of {', '.join(map(str, self.srcs))} to {self.dst}, axis {self.axis}"
 
 
-@implementation(NAME, lambda _: KERNEL_ISA)
+@implementation(NAME, f32_level)
 def plan(desc: Concat, attr: Attr, engine: Engine) -> Plan:
     """Plan a concatenation.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
@@ -94,18 +94,19 @@ def plan(desc: Concat, attr: Attr, engine: Engine) -> Plan:
     dst = row_or_same(desc)
     if dst.may_overlap:
         raise Refused("elements of dst overlap")
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     target = dst if can_be_cut(dst, desc) else row_major(dst.dims, dst)
     streams = dst.size_bytes >= engine.tuning.moves.streaming_bytes
+    isa = AVX2.name if streams else assembly.isa  # lines that go past the caches are whole lines with any width
     for k, (src, start) in enumerate(zip(desc.srcs, desc.starts, strict=True)):
         if 0 not in src.dims:
             part = target.submemory(src.dims, along(start, desc.axis, dst.ndims))
-            phases = reorder_phases(src, part, (f"src{k}", "dst"), engine.tuning, streams=streams)
+            phases = reorder_phases(src, part, (f"src{k}", "dst"), engine.tuning, streams=streams, isa=isa)
             phases = [streaming(phase) for phase in phases] if streams else phases
             assembly.add(apart(phases) if assembly.phases else phases)
     tensors = {f"src{k}": src for k, src in enumerate(desc.srcs)} | {"dst": target}
-    whole = assembly.plan(f"{NAME}:{KERNEL_ISA}", tensors, ("dst",))
-    return between_reorders(whole, {**tensors, "dst": dst}, engine.tuning)
+    whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("dst",))
+    return between_reorders(whole, {**tensors, "dst": dst}, engine.tuning, isa=assembly.isa)
 
 
 def streaming(phase: Phase) -> Phase:
@@ -114,8 +115,8 @@ def streaming(phase: Phase) -> Phase:
         replace(spec, streaming=True)
         if isinstance(spec, RowsSpec)
         and spec.row_bytes >= LINES_BYTES
-        and spec.row_bytes % VECTOR_BYTES == 0
-        and spec.dst_step % VECTOR_BYTES == 0
+        and spec.row_bytes % spec.vector_bytes == 0
+        and spec.dst_step % spec.vector_bytes == 0
         else spec
         for spec in phase.kernels
     )

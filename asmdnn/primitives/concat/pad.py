@@ -1,7 +1,7 @@
 """Padding: a tensor with elements around it, constant, or repeated, or mirrored."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from numbers import Real
 from typing import Literal, NamedTuple
@@ -10,19 +10,18 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import Int64, Phase
+from asmdnn.planning.assembly import Assembly, nothing
+from asmdnn.planning.phase import Int64, Phase, View, merged
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.rounds import apart
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.convolution.description import MAX_SIZE
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.types import DataType, bf16
@@ -109,7 +108,7 @@ def bits_of(value: float, dtype: DataType) -> Int64:
     return np.frombuffer(data + bytes(8 - len(data)), np.int64).copy()
 
 
-@implementation(NAME, lambda _: KERNEL_ISA)
+@implementation(NAME, f32_level)
 def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
     """Plan a padding.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
@@ -117,7 +116,7 @@ def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
     src, dst = (plain(tensor) for tensor in (desc.src, desc.dst))
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     if desc.mode == CONSTANT:
         assembly.constants[VALUE] = bits_of(desc.value, src.dtype)
     found: list[Phase] = []
@@ -125,10 +124,20 @@ def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
         if all(piece.size for piece in pieces):
             source, buffer = source_of(desc, src, pieces)
             part = dst.submemory([piece.size for piece in pieces], [piece.first for piece in pieces])
-            found += reorder_phases(source, part, (buffer, "dst"), engine.tuning)
-    assembly.add([*found[:1], *apart(found[1:])])
-    whole = assembly.plan(f"{NAME}:{KERNEL_ISA}", {"src": src, "dst": dst}, ("dst",))
-    return between_reorders(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning)
+            found += reorder_phases(source, part, (buffer, "dst"), engine.tuning, isa=assembly.isa)
+    first, *rest = joined(found) or [nothing(2)]
+    assembly.add([first, *(replace(phase, apart=True) for phase in rest)])
+    whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", {"src": src, "dst": dst}, ("dst",))
+    return between_reorders(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning, isa=assembly.isa)
+
+
+def joined(phases: Sequence[Phase]) -> list[Phase]:
+    """As few phases as there can be: the pieces write disjoint parts of dst, and read none of it."""
+    simple: dict[tuple[View, ...], list[Phase]] = {}
+    for phase in phases:
+        if not phase.repeats and phase.groups is None:
+            simple.setdefault(phase.arguments, []).append(phase)
+    return [merged(some) for some in simple.values()] + [x for x in phases if x.repeats or x.groups is not None]
 
 
 def plain(desc: MemoryDesc) -> MemoryDesc:

@@ -12,6 +12,8 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.pairs.pair import is_pair
+from asmdnn.primitives.convolution.pairs.plan import every_height
 from asmdnn.primitives.convolution.winograd import cut as cuts
 from asmdnn.primitives.convolution.winograd.choice import usable
 from asmdnn.primitives.convolution.winograd.plan import prepared, with_cut
@@ -22,8 +24,12 @@ Candidate = tuple[str, Plan]  # what is special about it
 
 
 def candidates(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:
-    """Direct convolution by panels of every width, if their format is open; every cut of Winograd's, if that may be."""
+    """Direct convolution by panels of every width, if their format is open; every cut of Winograd's, if that may be; of
+    a pair every height of strips."""
     engine = replace(engine, isa=dot_level(F32, engine.isa))
+    if is_pair(attr):
+        yield from every_height(desc, attr, engine)
+        return
     if desc.algorithm != Algorithm.convolution_winograd:
         yield from of_direct(desc, attr, engine)
     if desc.algorithm != Algorithm.convolution_direct:

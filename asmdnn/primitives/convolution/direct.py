@@ -49,9 +49,7 @@ def one_part(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[
     return [make_geometry(desc, src, dst).flattened()]
 
 
-def planned_parts(
-    desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], weights_of_images: bool = False
-) -> Plan:
+def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], weights_of_images: bool = False) -> Plan:
     """The plan of `parts` of dst, each a convolution of its own with some of the weights, the largest first.
 
     weights_of_images: every image has weights of its own, of the format in the plan's tensors, one behind the other.
@@ -86,7 +84,7 @@ def planned_parts(
         operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes, g.axes[-1].all_pixels.step)
         tiling = choose_tiling(g, engine.isa, (vectors,), engine.tuning)
         plans.append(schedule_tiles(name, tensors, operands, g, tiling, chain, engine))
-    return between_reorders(joined(plans), chain.arguments(others), engine.tuning)
+    return between_reorders(joined(plans), chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
 def nothing(desc: ConvolutionDesc, attr: Attr, engine: Engine) -> Plan:

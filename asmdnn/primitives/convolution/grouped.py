@@ -67,7 +67,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
     tensors = {**resolved.tensors(), **chain.arguments(read)}
     plan = schedule_rows(name, tensors, operands, geometry, group, width // lanes, chain, engine)
-    return between_reorders(plan, chain.arguments(others), engine.tuning)
+    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
 def planned_multiplied(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
@@ -92,7 +92,7 @@ def planned_multiplied(desc: ConvolutionForward, attr: Attr, engine: Engine) -> 
     (wide_image, _, *wide_steps) = wide.strides
     once = MemoryDesc(dims, src.dtype, strides=(of_image, of_group, 0, *steps), offset0=src.offset0)
     repeated = MemoryDesc(dims, src.dtype, strides=(wide_image, multiplier, 1, *wide_steps))
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     add_reorder(assembly, Reordering("src", once, "repeated src", repeated))
     assembly.add_plan(inner, {"src": View("repeated src")})
     assembly.scratch["repeated src"] = wide.size_bytes

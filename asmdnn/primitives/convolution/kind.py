@@ -3,6 +3,7 @@
 from asmdnn.primitives.convolution import direct, few, grouped, pointwise, reordered
 from asmdnn.primitives.convolution.candidates import candidates
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
+from asmdnn.primitives.convolution.pairs import plan as pairs
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.kind import Kind, Words
@@ -28,8 +29,9 @@ def words(desc: ConvolutionForward) -> Words:
 
 BETWEEN = (reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
 DIRECT = (grouped.plans, few.plans, direct.plan, *BETWEEN)
-PLANNERS = (
+SINGLE = (
     *map(with_scales, winograd.PLANNERS),
     *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
 )
+PLANNERS = pairs.planners_of(SINGLE)
 KINDS = (Kind(ConvolutionForward, PLANNERS, words, transformed=("weights",), candidates=candidates),)

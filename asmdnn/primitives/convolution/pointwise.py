@@ -48,7 +48,7 @@ def job_of(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Job:
     if chain.adds_bias:
         p = replace(p, bias=None)
     tensors = {**desc.tensors(), **chain.arguments(others)}
-    return Job(Assembly(engine.tuning), p, target_of(engine, Ending(chain)), tensors, tensors)
+    return Job(Assembly(engine.tuning, engine.isa), p, target_of(engine, Ending(chain)), tensors, tensors)
 
 
 def check_pointwise(desc: ConvolutionForward) -> None:

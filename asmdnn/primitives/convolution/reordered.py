@@ -69,7 +69,7 @@ def between_reorders(
     if "weights" in roles and passed.get("weights", inner.tensors["weights"]) == inner.tensors["weights"]:
         raise Refused("weights need not be packed")
     reads = ("dst",) if attr.reads_dst() else ()
-    return replace(copies.between_reorders(inner, passed, engine.tuning, reads), implementation=name)
+    return replace(copies.between_reorders(inner, passed, engine.tuning, reads, isa=engine.isa), implementation=name)
 
 
 def ways(

@@ -70,7 +70,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
     phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases)
     plan = Plan(name, phases, tensors, {}, {}, (request.dst[0],), in_place)
-    return between_reorders(plan, passed, engine.tuning)
+    return between_reorders(plan, passed, engine.tuning, isa=engine.isa)
 
 
 def phases_of(

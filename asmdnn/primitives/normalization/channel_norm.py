@@ -92,7 +92,7 @@ class ChannelPlan:
         self.src = like(desc.dst, desc.src)
         self.dst = like(self.src, desc.dst)
         self.images, self.channels, *_ = self.src.dims
-        self.assembly = Assembly(engine.tuning)
+        self.assembly = Assembly(engine.tuning, engine.isa)
         optional = {name: getattr(desc, name) for name in (*STATISTICS, "scale", "shift")}
         # Of vectors any format is a plain one.
         self.given = {name: row_major(t.dims, t) for name, t in optional.items() if t is not None}

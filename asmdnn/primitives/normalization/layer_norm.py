@@ -61,7 +61,7 @@ def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
     costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
-    return between_reorders(Plan(name, phases, tensors, {}, {}, outputs, in_place), passed, tuning)
+    return between_reorders(Plan(name, phases, tensors, {}, {}, outputs, in_place), passed, tuning, isa=isa)
 
 
 def rows_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> Nest | None:

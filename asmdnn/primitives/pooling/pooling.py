@@ -57,7 +57,7 @@ def plan(desc: Pooling, attr: Attr, engine: Engine) -> Plan:
     if chain.names or (attr.post_ops and (dst.padded_dims != dst.dims or dst.dtype != f32)):
         return with_post_ops(desc, passed, attr, engine)
     reads = ("dst",) if attr.reads_dst() else ()
-    return between_reorders(pooled(desc, passed, attr, engine), passed, engine.tuning, reads)
+    return between_reorders(pooled(desc, passed, attr, engine), passed, engine.tuning, reads, isa=engine.isa)
 
 
 def format_like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
@@ -81,10 +81,10 @@ def with_post_ops(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engi
     if passed["dst"].dtype != f32:
         raise Refused(f"dst is {passed['dst'].dtype}, with post-ops only f32 is implemented")
     tensors = {name: desc for name, desc in passed.items() if name in OWN}
-    first = between_reorders(pooled(desc, tensors, Attr(), engine), tensors, engine.tuning)
+    first = between_reorders(pooled(desc, tensors, Attr(), engine), tensors, engine.tuning, isa=engine.isa)
     request = Request(NAME, ("pooled", passed["dst"]), ("dst", passed["dst"]), {}, lambda _: IDENTITY)
     second = schedule(request, attr, engine)
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     assembly.add_plan(first, {"dst": View("pooled")})
     assembly.add_plan(second, {})
     assembly.scratch["pooled"] = passed["dst"].size_bytes
@@ -98,10 +98,10 @@ def pooled(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Eng
     src, dst = tensors["src"], tensors["dst"]
     outputs = ("dst", "indices") if "indices" in tensors else ("dst",)
     if not prod(dst.dims):
-        return Assembly(engine.tuning).plan(f"{NAME}:{isa}", tensors, outputs)
+        return Assembly(engine.tuning, engine.isa).plan(f"{NAME}:{isa}", tensors, outputs)
     streams = src.size_bytes + dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
     maker = Maker(isa, desc, planes_for(src, dst), post_ops_of(attr).on_registers({}), streams, engine.tuning)
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     if "indices" in tensors:
         phase, assembly.constants = phase_of(list(index_calls(maker)), (*OWN, "first"))
         assembly.add([phase])

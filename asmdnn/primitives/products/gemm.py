@@ -90,7 +90,15 @@ def job_of(desc: Gemm, attr: Attr, engine: Engine) -> Job:
     p = Product((), m, n, k, a, panels_of("b", desc.b) or matrix_of("b", desc.b), c)
     ending = Ending(scaled=desc.scaled, beta=desc.beta)
     reads = ("c",) * ending.reads_dst
-    return Job(Assembly(engine.tuning), p, target_of(engine, ending), desc.tensors(), passed.tensors(), ("c",), reads)
+    return Job(
+        Assembly(engine.tuning, engine.isa),
+        p,
+        target_of(engine, ending),
+        desc.tensors(),
+        passed.tensors(),
+        ("c",),
+        reads,
+    )
 
 
 def packed_desc(identifier: str, rows: int, columns: int, isa: str) -> MemoryDesc:

@@ -56,7 +56,7 @@ def forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Job:
     check_tensors(passed.tensors(), ("dst",))
     others = chain.operands(passed.dst)
     check_tensors(others)
-    assembly, target = Assembly(engine.tuning), target_of(engine, Ending(chain))
+    assembly, target = Assembly(engine.tuning, engine.isa), target_of(engine, Ending(chain))
     src, weights = aligned(assembly, {"src": desc.src, "weights": desc.weights}, target.lanes, panels="weights")
     bias = None
     if desc.bias is not None and not chain.adds_bias:
@@ -86,7 +86,7 @@ def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) ->
         desc = desc.with_formats({"weights": weights})
     passed, desc = desc, with_plain_tensors(desc, "diff_dst")
     check_tensors(passed.tensors(), ("diff_src",))
-    assembly, target = Assembly(engine.tuning), target_of(engine)
+    assembly, target = Assembly(engine.tuning, engine.isa), target_of(engine)
     mb, oc = desc.diff_dst.dims
     is_read = desc.weights.ndims == 2 and is_panels(desc.weights, target.lanes)
     panels = panels_of("weights", desc.weights) if is_read else None
@@ -114,7 +114,7 @@ def backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engi
     passed, desc = desc, with_plain_tensors(desc, "diff_dst", "diff_bias")
     outputs = ("diff_weights",) + ("diff_bias",) * (desc.diff_bias is not None)
     check_tensors(passed.tensors(), outputs)
-    assembly, target = Assembly(engine.tuning), target_of(engine)
+    assembly, target = Assembly(engine.tuning, engine.isa), target_of(engine)
     tensors = {"src": desc.src, "diff_weights": desc.diff_weights}
     src, diff_weights = aligned(assembly, tensors, target.lanes, output="diff_weights")
     mb, oc = desc.diff_dst.dims

@@ -42,7 +42,7 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine) -> Job:
     p = replace(p, others=tuple(matrix_of(*other) for other in read.items()))
     tensors, as_passed = desc.tensors() | chain.arguments(read), passed.tensors() | chain.arguments(others)
     target = target_of(engine, Ending(chain))
-    return Job(Assembly(engine.tuning), p, target, tensors, as_passed, reads=("dst",) * chain.reads_dst)
+    return Job(Assembly(engine.tuning, engine.isa), p, target, tensors, as_passed, reads=("dst",) * chain.reads_dst)
 
 
 def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:

@@ -81,7 +81,7 @@ def finished(job: Job, assembly: Assembly) -> Plan:
         assembly.add([nothing(len(ARGUMENTS))])
     assembly.phases = list(flushing(assembly.phases))
     plan = assembly.plan(f"{assembly.name}:{job.target.isa}", job.tensors, job.outputs)
-    return between_reorders(plan, job.passed, job.target.tuning, job.reads)
+    return between_reorders(plan, job.passed, job.target.tuning, job.reads, isa=job.target.isa)
 
 
 def multiply(assembly: Assembly, p: Product, target: Target) -> None:

@@ -7,6 +7,7 @@ hands them on to the step before.  With X and H the inputs and the states before
     diff_weights_layer = X^T sums    diff_weights_iter = H^T sums    diff_bias = 1^T sums    diff_src = sums W^T
 
 Of a linear-before-reset GRU, H^T and weights_iter take `iterated` for `sums`; a GRU's candidate has (r h) for h.
+Rows behind the end of a padded sequence are zeros in all of them.
 """
 
 from asmdnn.isa.vectors import lanes_of
@@ -35,8 +36,6 @@ def plan(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Plan:
     """Plan the backward pass.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
-    if desc.lengths and len(set(desc.lengths)) > 1 and not desc.sizes.concatenated:
-        raise Refused("sequences of different lengths have gradients concatenated only: src_layer of two dims")
     formats = {name: kernel_format(name, tensor, engine) for name, tensor in desc.tensors().items()}
     passed = {name: formats[name] if tensor.is_any else tensor for name, tensor in desc.tensors().items()}
     for name, tensor in passed.items():
@@ -44,7 +43,7 @@ def plan(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Plan:
             raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
         if tensor.may_overlap and (name.startswith((f"{DIFF}src", f"{DIFF}weights", f"{DIFF}bias"))):
             raise Refused(f"{name} has elements that share a place")
-    return between_reorders(planned(BackwardContext(desc, formats, engine)), passed, engine.tuning)
+    return between_reorders(planned(BackwardContext(desc, formats, engine)), passed, engine.tuning, isa=engine.isa)
 
 
 def kernel_format(name: str, tensor: MemoryDesc, engine: Engine) -> MemoryDesc:

@@ -7,8 +7,11 @@ from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.backward_description import RecurrentBackward
 from asmdnn.primitives.recurrent.backward_products import StepProducts
 from asmdnn.primitives.recurrent.maps import Maps
+from asmdnn.primitives.recurrent.padding import add_copy, add_zeros
 from asmdnn.primitives.recurrent.rows import Rows, Time
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
+
+SOURCE = "src_layer and zeros"
 
 
 class BackwardContext:
@@ -21,7 +24,7 @@ class BackwardContext:
         workspace = workspace_desc(self.forward)
         self.tensors = tensors if workspace is None else {**tensors, "workspace": workspace}
         self.regions = regions_of(self.forward)
-        self.assembly, self.maps = Assembly(engine.tuning), Maps(self.target.isa, engine.tuning)
+        self.assembly, self.maps = Assembly(engine.tuning, engine.isa), Maps(self.target.isa, engine.tuning)
         self.products = StepProducts(self.assembly, self.tensors, self.target)
 
     def scratch(self, name: str, columns: int) -> Rows:
@@ -62,5 +65,14 @@ class BackwardContext:
         return self.kept("layer", number, 0)
 
     def sources(self, number: int) -> Rows:
-        """What a layer reads."""
-        return self.outputs(number - 1) if number else self.time.layer("src_layer", self.tensors["src_layer"])
+        """What a layer reads; behind the end of a sequence there are zeros, whatever src_layer has there."""
+        if number:
+            return self.outputs(number - 1)
+        source = self.time.layer("src_layer", self.tensors["src_layer"])
+        if not self.time.is_padded:
+            return source
+        known, rows = SOURCE in self.assembly.scratch, self.scratch(SOURCE, self.sizes.src)
+        if not known:
+            add_copy(self.assembly, self.time, source, rows, self.sizes.src)
+            add_zeros(self.assembly, self.time, rows, self.sizes.src)
+        return rows

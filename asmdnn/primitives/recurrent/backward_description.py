@@ -11,7 +11,7 @@ Arguments are those of the forward pass and, behind diff_, gradients of the same
 | diff_weights_layer, diff_weights_iter, diff_weights_peephole, diff_weights_projection | written, and not added to |
 | diff_bias       | written, or None |
 
-`lengths` are those of concatenated sequences.  Weights that are `any` are packed for the products of this pass, which
+`lengths` are those of the forward pass.  Weights that are `any` are packed for the products of this pass, which
 need other panels than the forward pass: a training step packs each weights tensor twice.  Names are oneDNN's
 (lstm_backward and so on), whose gradients of weights are added to what they held, unless its flag
 rnn_flags::diff_weights_overwrite is set, as is done here.

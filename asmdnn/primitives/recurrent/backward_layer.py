@@ -15,6 +15,7 @@ from asmdnn.primitives.recurrent.backward_description import (
 )
 from asmdnn.primitives.recurrent.backward_products import BESIDE, RESULT, ROWS, Key
 from asmdnn.primitives.recurrent.maps import Placed
+from asmdnn.primitives.recurrent.padding import add_zeros
 from asmdnn.primitives.recurrent.rows import Piece, Rows
 
 ZEROS = "zeros"  # a constant: a row of what is not there
@@ -75,7 +76,14 @@ class BackwardLayer:
         return Rows(name, (self.start_of(name),), 4 * self.context.tensors[name].dims[3])
 
     def add_steps(self) -> None:
-        """All steps, from the last to the first."""
+        """All steps, from the last to the first; zeros where a sequence has none, in what is summed over all rows."""
+        s, time = self.sizes, self.context.time
+        summed = {"reset": s.hidden, "total": s.out, "peepholes": 3 * s.hidden}
+        over_all = [(self.parts[name], columns) for name, columns in summed.items() if name in self.parts]
+        for rows in dict.fromkeys((self.sums, self.iterated)):
+            over_all.append((rows, s.gates * s.hidden))
+        for rows, columns in over_all:
+            add_zeros(self.context.assembly, time, rows, columns)
         for piece in reversed(self.pieces):
             Step(self, piece).add()
 

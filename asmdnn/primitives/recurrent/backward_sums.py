@@ -13,6 +13,7 @@ from asmdnn.primitives.products.product import Matrix, Product
 from asmdnn.primitives.recurrent.backward_description import GRUBackward, LBRGRUBackward
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_products import adding, panels_from
+from asmdnn.primitives.recurrent.padding import add_zeros
 from asmdnn.primitives.recurrent.rows import Piece, Rows
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.types import f32
@@ -72,6 +73,7 @@ class SumsOverSteps:
         if not self.context.time.is_even:
             for piece in layer.pieces:
                 self.before_piece(rows, piece)
+            add_zeros(self.assembly, self.context.time, rows, s.out)
             return rows
         self.before_piece(rows, layer.pieces[0])
         if s.steps > 1:

@@ -6,21 +6,17 @@ thread's panels of weights_iter backwards, so that they begin with those that ar
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import NOTHING, Phase, View, flushing
+from asmdnn.planning.phase import View, flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.binary import plan as add_plan
-from asmdnn.primitives.elementwise.schedule import ZERO_ISA
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.products.plan import multiply
@@ -28,7 +24,8 @@ from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, RecurrentForward
 from asmdnn.primitives.recurrent.formats import MAX_OFFSET, kernel_formats, passed_formats
 from asmdnn.primitives.recurrent.layer import BIAS, GATES, Layer
-from asmdnn.primitives.recurrent.rows import Rows, Time, runs_of
+from asmdnn.primitives.recurrent.padding import add_zeros
+from asmdnn.primitives.recurrent.rows import Rows, Time
 from asmdnn.primitives.recurrent.steps import Field, Steps
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
@@ -46,8 +43,6 @@ def plan(desc: RecurrentForward, attr: Attr, engine: Engine) -> Plan:
         raise Refused("post-ops, scales and zero points are not implemented")
     if isinstance(desc, GRUForward) and 4 * desc.sizes.out * desc.sizes.hidden > MAX_OFFSET:
         raise Refused(f"{desc.sizes.hidden} hidden channels put the gates of weights_iter more than 2 GiB apart")
-    if desc.is_training and desc.lengths and len(set(desc.lengths)) > 1 and not desc.sizes.concatenated:
-        raise Refused("forward_training takes sequences of different lengths concatenated only: src_layer of two dims")
     passed = passed_formats(desc, lanes_of(f32_dot_level(engine.isa)))
     for name, tensor in passed.items():
         if tensor.dtype != f32:
@@ -55,7 +50,7 @@ def plan(desc: RecurrentForward, attr: Attr, engine: Engine) -> Plan:
         if tensor.may_overlap and name.startswith("dst"):
             raise Refused(f"{name} has elements that share a place")
     formats = kernel_formats(desc, passed, target_of(engine).lanes)
-    return between_reorders(Planner(desc, formats, engine).plan(), passed, engine.tuning)
+    return between_reorders(Planner(desc, formats, engine).plan(), passed, engine.tuning, isa=engine.isa)
 
 
 class Planner:
@@ -65,7 +60,7 @@ class Planner:
         self.desc, self.tensors, self.engine, self.target = desc, tensors, engine, target_of(engine)
         self.sizes = s = desc.sizes
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
-        self.assembly, self.steps = Assembly(engine.tuning), Steps(engine.tuning)
+        self.assembly, self.steps = Assembly(engine.tuning, engine.isa), Steps(engine.tuning)
         self.regions = regions_of(desc) if desc.is_training else {}
 
     def plan(self) -> Plan:
@@ -125,8 +120,8 @@ class Planner:
         for i, turn in enumerate(self.time.turns(backwards)):
             for placed in stages[turn.before is None]:
                 self.assembly.add([self.steps.phase(placed.stage, turn, placed.views(turn), backwards=i % 2 == 1)])
-        if not self.time.is_even and not self.sizes.concatenated:
-            self.add_zeros(h, self.sizes.out)
+        for rows, columns in ((h, self.sizes.out), *self.kept_beside(number, direction)):
+            add_zeros(self.assembly, self.time, rows, columns)
         self.keep_final(layer, "dst_iter", h)
         self.keep_final(layer, "dst_iter_c", c)
 
@@ -159,6 +154,11 @@ class Planner:
         if region is None:
             return None
         return self.time.dense("workspace", 4 * region.columns, region.at(number, direction))
+
+    def kept_beside(self, number: int, direction: int) -> list[tuple[Rows, int]]:
+        """The rows and columns of what the workspace keeps of a layer and direction beside its output."""
+        found = [(self.kept(name, number, direction), name) for name in ("gates", "c", "unprojected")]
+        return [(rows, self.regions[name].columns) for rows, name in found if rows]
 
     def of_step(self, name: str, channels: int) -> Rows:
         """Scratch that is overwritten in every step.  Where sequences end at different ones, every step has its own, in
@@ -202,12 +202,3 @@ class Planner:
             "dst": View("dst_layer") if is_last else out.view(0),
         }
         self.assembly.add_plan(answer, places)
-
-    def add_zeros(self, rows: Rows, channels: int) -> None:
-        """Zeros in the steps behind a sequence's end."""
-        for step in range(self.sizes.steps):
-            for first, count in runs_of([n <= step for n in self.time.lengths]):
-                spec = RowsSpec(ZERO_ISA, count, 4 * channels, 0, rows.row_bytes, zero=True)
-                place = View(rows.buffer, rows.starts[step] + first * rows.row_bytes)
-                records, cycles = np.zeros((1, 3), np.int64), np.full(1, count * channels // 8, np.int32)
-                self.assembly.add([Phase((spec,), (NOTHING, place), records, cycles, alone=True)])

@@ -69,6 +69,11 @@ class Time:
         """Whether all sequences have all steps."""
         return min(self.lengths) == self.sizes.steps
 
+    @property
+    def is_padded(self) -> bool:
+        """Whether there are rows behind the end of a sequence."""
+        return not self.is_even and not self.sizes.concatenated
+
     def dense(self, buffer: str, row_bytes: int, start_bytes: int = 0) -> Rows:
         """A row-major matrix of all rows."""
         return Rows(buffer, tuple(start_bytes + row * row_bytes for row in self.first_rows), row_bytes)

@@ -84,10 +84,10 @@ def plan(desc: ReductionForward, attr: Attr, engine: Engine) -> Plan:
     assert source is not None, "a plain tensor is read"
     if attr.post_ops:
         return with_post_ops(desc, attr, engine, passed)
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     add_reduction(assembly, desc, isa, source, prod(own.dims))
     tensors = {"src": inner, "dst": own}
-    return between_reorders(assembly.plan(f"{NAME}:{isa}", tensors, ("dst",)), passed, engine.tuning)
+    return between_reorders(assembly.plan(f"{NAME}:{isa}", tensors, ("dst",)), passed, engine.tuning, isa=engine.isa)
 
 
 def with_post_ops(desc: ReductionForward, attr: Attr, engine: Engine, passed: dict[str, MemoryDesc]) -> Plan:
@@ -98,7 +98,7 @@ def with_post_ops(desc: ReductionForward, attr: Attr, engine: Engine, passed: di
     assert isinstance(reduction, Plan), "the reduction alone is taken"
     same = EltwiseOp("linear", 1.0, 0.0, 1.0)
     chain = schedule(Request(NAME, ("src", own), ("dst", passed["dst"]), {}, lambda _: same), attr, engine)
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     assembly.scratch[RESULT] = own.size_bytes
     assembly.add_plan(reduction, {"dst": View(RESULT)})
     assembly.add_plan(chain, {"src": View(RESULT)})

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert import ConvertSpec
+from asmdnn.generators.move.convert_bytes import ConvertBytesSpec
 from asmdnn.generators.move.convert_pixels import (
     FEWEST_PLANES,
     MOST_PLANES,
@@ -20,20 +21,22 @@ from asmdnn.generators.move.convert_pixels import (
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec, across_of
-from asmdnn.generators.move.transpose_tiles import VECTOR_BYTES
+from asmdnn.isa.levels import AVX2
+from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.tuning import MoveTuning
 
-KERNEL_ISA = "avx2"  # its kernels serve every level
+VECTOR_BYTES = 32  # of kernels for AVX2, which serve every level
 ROWS_UNROLLED = 64  # of one element; of longer rows fewer
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE, SCALE_BYTES = 2, 4  # the tensor of scales
 SINGLE = Loop(1, (0, 0, 0))
+BYTE_TYPES = ("s8", "u8")
 BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
 
 Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
 Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | Pixels
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | ConvertBytesSpec | Pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,9 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Turns boxes into kernels.  Loops step in bytes here."""
+    """Turns boxes into kernels.  Loops step in bytes here.  isa: the level that kernels may need."""
 
+    isa: str
     conversion: Conversion
     streams: bool  # past the caches, where a kernel writes whole lines
     tuning: MoveTuning
@@ -137,23 +141,23 @@ class Blocks:
         if shape.transposes and self.conversion.is_copy and not pixels:
             unit = dst * shape.inner.extent
             extents = (rows.extent, columns.extent)
-            return self.streaming(
-                TransposeSpec(KERNEL_ISA, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
-            )
+            return self.cheapest(TransposeSpec(AVX2.name, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros))
         if columns is SINGLE:
             columns = Loop(1, (src, dst))
         if box.padding or (self.conversion.is_copy and (columns.src, columns.dst) == (src, dst)):
-            return self.streaming(
-                RowsSpec(KERNEL_ISA, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
+            return self.cheapest(
+                RowsSpec(AVX2.name, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
             )
         steps = ((rows.src, columns.src), (rows.dst, columns.dst), (scale_of(rows), scale_of(columns)))
         if pixels:
             conversion = BYTES if self.conversion.is_copy else self.conversion
-            return pixels(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+            return pixels(AVX2.name, conversion, rows.extent, columns.extent, *steps)
+        if shape.transposes and self.conversion.dst in BYTE_TYPES and not self.conversion.sum:
+            return ConvertBytesSpec(f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps)
         if shape.transposes:
-            return ConvertTransposeSpec(KERNEL_ISA, self.conversion, rows.extent, columns.extent, *steps)
+            return ConvertTransposeSpec(AVX2.name, self.conversion, rows.extent, columns.extent, *steps)
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
-        spec = ConvertSpec(KERNEL_ISA, conversion, rows.extent, columns.extent, *steps)
+        spec = ConvertSpec(AVX2.name, conversion, rows.extent, columns.extent, *steps)
         row_bytes = 4 * columns.extent
         lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
         return replace(spec, streaming=self.streams and dst == 4 and lines and not conversion.sum)
@@ -169,6 +173,15 @@ class Blocks:
             return ConvertDeinterleaveSpec
         return None
 
+    def cheapest(self, spec: Copy) -> Copy:
+        """The same kernel for the level that takes fewest instructions, the lowest of several; streaming goes first."""
+        wide = self.tuning.wide_cost
+        levels = [AVX2.name, *{f32_level(self.isa)} - {AVX2.name}]
+        found = [self.streaming(replace(spec, isa=isa)) for isa in levels]
+        return min(
+            found, key=lambda x: (not x.streaming, x.operations * (wide if x.vector_bytes > VECTOR_BYTES else 1))
+        )
+
     def streaming(self, spec: Copy) -> Copy:
         """The kernel with streaming stores if its vectors follow one another.
 
@@ -179,7 +192,7 @@ class Blocks:
             if isinstance(spec, RowsSpec)
             else (spec.stored_rows * spec.unit_bytes, spec.dst_row_bytes)
         )
-        return replace(spec, streaming=self.streams and width == step and width % VECTOR_BYTES == 0)
+        return replace(spec, streaming=self.streams and width == step and width % spec.vector_bytes == 0)
 
 
 def whole_vectors(count: int) -> int:

@@ -22,13 +22,14 @@ from asmdnn.generators.move.compensation import (
     has_lanes,
 )
 from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, cut_loop, digits, merge, pieces_of, together
 from asmdnn.planning.phase import Int64, views
-from asmdnn.primitives.reorder.blocks import KERNEL_ISA, MAX_OFFSET
+from asmdnn.primitives.reorder.blocks import MAX_OFFSET
 from asmdnn.primitives.reorder.quantization import strides_of
 from asmdnn.types import s32
 
@@ -47,7 +48,7 @@ def add_compensation(assembly: Assembly, dst: MemoryDesc, mask: int) -> None:
     tuning = assembly.tuning
     if 0 in dst.dims:
         size_bytes = compensation_desc(dst, mask).size_bytes
-        zeros = RowsSpec(KERNEL_ISA, 1, size_bytes, 0, size_bytes, zero=True)
+        zeros = RowsSpec(AVX2.name, 1, size_bytes, 0, size_bytes, zero=True)
         made = [Call(zeros, (0, 0), (), tuning.moves.call_cycles)] if size_bytes else []
         assembly.add(phases_of(made, views(("dst", "compensation")), tuning.phases))
         return
@@ -56,7 +57,7 @@ def add_compensation(assembly: Assembly, dst: MemoryDesc, mask: int) -> None:
     steps, taps = taps_of([x for x in summed if x.src != 1], dense, tuning.moves.compensation_vectors)
     made = []
     for box, outputs in calls(dst, mask, dense):
-        spec = CompensationSpec(KERNEL_ISA, outputs.extent, dense, outputs.src, steps.extent, steps.src, outputs.dst)
+        spec = CompensationSpec(AVX2.name, outputs.extent, dense, outputs.src, steps.extent, steps.src, outputs.dst)
         cycles = min(tuning.moves.call_cycles + spec.cycles_a_tap * len(taps), MOST_CYCLES)
         outer = sorted((x for x in box.loops if x is not outputs), key=lambda x: -x.dst)
         made.append(Call(spec, box.starts, tuple(outer), cycles))

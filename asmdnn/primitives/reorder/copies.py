@@ -7,6 +7,7 @@ into the caller's format.
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
+from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
@@ -40,19 +41,24 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
         assembly.words += words
         add_transform(assembly, (step.source, step.src), (step.target, step.dst))
         return
-    assembly.add(reorder_phases(step.src, step.dst, (step.source, step.target), assembly.tuning), *words)
+    assembly.add(
+        reorder_phases(step.src, step.dst, (step.source, step.target), assembly.tuning, isa=assembly.isa), *words
+    )
 
 
-def between_reorders(plan: Plan, passed: Mapping[str, MemoryDesc], tuning: Tuning, reads: Container[str] = ()) -> Plan:
+def between_reorders(
+    plan: Plan, passed: Mapping[str, MemoryDesc], tuning: Tuning, reads: Container[str] = (), isa: str = AVX2.name
+) -> Plan:
     """`plan` for a caller who passes some tensors as `passed` describes them.
 
     A dim of 1 of an input is repeated where the plan has more.  `reads` names the outputs of which the plan reads what
-    they held before.  The plan itself if it takes all tensors as they are passed.
+    they held before.  isa: the level of the reorders' kernels.  The plan itself if it takes all tensors as they are
+    passed.
     """
     apart = {name: desc for name, desc in passed.items() if desc != plan.tensors[name]}
     if not apart:
         return plan
-    assembly, copies = Assembly(tuning), {name: copy_of(name) for name, desc in apart.items() if desc.nelems()}
+    assembly, copies = Assembly(tuning, isa), {name: copy_of(name) for name, desc in apart.items() if desc.nelems()}
     plain: dict[str, int] = {}
     for name, copy in copies.items():
         if name not in plan.outputs or name in reads:

@@ -9,13 +9,13 @@ from asmdnn.generators.functions import quotient
 from asmdnn.generators.functions.quotient import F32_BYTES, QuotientSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert_block import ARGUMENTS
+from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.phase import views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, Sum
-from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.types import f32, s32
 
@@ -58,7 +58,7 @@ def quantization_of(src: MemoryDesc, dst: MemoryDesc, attr: Attr) -> Quantizatio
     count = count_of(src.dims, shared)
     if "dst" in scales and count:
         steps = {name: F32_BYTES if mask else 0 for name, mask in scales.items()}
-        divide = QuotientSpec(KERNEL_ISA, count, steps.get("src"), steps["dst"], total)
+        divide = QuotientSpec(AVX2.name, count, steps.get("src"), steps["dst"], total)
         if total:
             conversion = replace(conversion, sum=1.0, sum_factors=count * F32_BYTES)
     return Quantization(conversion, tensors, strides_of(src.dims, shared) if scales else None, divide)
@@ -102,7 +102,7 @@ def add_quantized(assembly: Assembly, src: MemoryDesc, dst: MemoryDesc, quantiza
         assembly.add(phases_of([once], views(used), tuning.phases))
     streams = src.size_bytes + dst.size_bytes >= tuning.moves.streaming_bytes
     buffers, strides = buffers_of(quantization), quantization.scale_strides
-    assembly.add(reorder_phases(src, dst, buffers, tuning, quantization.conversion, strides, streams))
+    assembly.add(reorder_phases(src, dst, buffers, tuning, quantization.conversion, strides, streams, assembly.isa))
 
 
 def buffers_of(quantization: Quantization) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
@@ -10,7 +11,6 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.compensation import add_compensation, compensation_desc
 from asmdnn.primitives.reorder.quantization import add_quantized, quantization_of
 from asmdnn.types import s8
@@ -67,18 +67,18 @@ class Reorder:
         return f"reorder of {self.src} to {self.dst}{compensation}"
 
 
-@implementation("reorder", lambda _: KERNEL_ISA)
+@implementation("reorder", f32_level)
 def plan(desc: Reorder, attr: Attr, engine: Engine) -> Plan:
     """Plan a reorder.  Raises Refused."""
     if any(tensor.storage is not tensor for tensor in (desc.src, desc.dst)):
         raise Refused(f"elements of {desc.src} or {desc.dst} are transformed")
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
-    quantization, assembly = quantization_of(desc.src, desc.dst, attr), Assembly(engine.tuning)
+    quantization, assembly = quantization_of(desc.src, desc.dst, attr), Assembly(engine.tuning, engine.isa)
     add_quantized(assembly, desc.src, desc.dst, quantization)
     tensors = {"src": desc.src, "dst": desc.dst, **quantization.tensors}
     if desc.compensation is not None:
         add_compensation(assembly, desc.dst, desc.compensation)
         tensors["compensation"] = compensation_desc(desc.dst, desc.compensation)
     outputs = tuple(name for name in ("dst", "compensation") if name in tensors)
-    return assembly.plan(f"reorder:{KERNEL_ISA}", tensors, outputs)
+    return assembly.plan(f"reorder:{f32_level(engine.isa)}", tensors, outputs)

@@ -5,6 +5,7 @@ Two loops of a box run inside the kernel that reorder_blocks.py chooses; the oth
 
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.transpose import across_of
+from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, boxes, merge
@@ -22,14 +23,15 @@ def reorder_phases(
     conversion: Conversion | None = None,
     scales: tuple[int, ...] | None = None,
     streams: bool = False,
+    isa: str = AVX2.name,
 ) -> list[Phase]:
     """Kernels and records that bring buffers[0] into the format of buffers[1].
 
     conversion: what the types say if None.  scales: the stride of each dim in buffers[2].  streams: the result is too
-    large to be found in a cache later.
+    large to be found in a cache later.  isa: the level of the kernels; those of AVX2 serve every one.
     """
     moves = tuning.moves
-    maker = Blocks(conversion or Conversion(src.dtype.name, dst.dtype.name), streams, moves)
+    maker = Blocks(isa, conversion or Conversion(src.dtype.name, dst.dtype.name), streams, moves)
     tensors = [src, dst] if scales is None else [src, dst, MemoryDesc(src.dims, f32, strides=scales)]
     calls = []
     for whole, zeros in with_zeros(maker, [maker.in_bytes(box) for box in boxes(tensors)]):

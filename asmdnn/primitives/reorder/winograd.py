@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from asmdnn.generators.winograd.weights import TAPS, WeightsTransformSpec
+from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
@@ -16,7 +17,6 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Answer
-from asmdnn.primitives.reorder.blocks import KERNEL_ISA
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.types import f32
@@ -33,20 +33,20 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]
     try:
         return planned(desc, desc.dst, attr, engine)
     except Refused as reason:
-        return Refusal(f"{NAME}:{KERNEL_ISA}", str(reason))
+        return Refusal(f"{NAME}:{AVX2.name}", str(reason))
 
 
 def planned(desc: Reorder, dst: WinogradDesc, attr: Attr, engine: Engine) -> Plan:
     """Raises Refused."""
     if desc.src.storage is not desc.src or desc.src.dtype != f32:
         raise Refused(f"src is {desc.src}, only plain and blocked f32 is implemented")
-    if dst.panel % lanes_of(KERNEL_ISA):
-        raise Refused(f"dst has panels of {dst.panel} channels, no multiple of {lanes_of(KERNEL_ISA)}")
+    if dst.panel % lanes_of(AVX2.name):
+        raise Refused(f"dst has panels of {dst.panel} channels, no multiple of {lanes_of(AVX2.name)}")
     if attr.post_ops or attr.quantizes or desc.compensation is not None:
         raise Refused("attributes and compensation are not implemented")
-    assembly = Assembly(engine.tuning)
+    assembly = Assembly(engine.tuning, engine.isa)
     add_transform(assembly, ("src", desc.src), ("dst", dst))
-    return assembly.plan(f"{NAME}:{KERNEL_ISA}", {"src": desc.src, "dst": dst}, ("dst",))
+    return assembly.plan(f"{NAME}:{AVX2.name}", {"src": desc.src, "dst": dst}, ("dst",))
 
 
 def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tuple[str, WinogradDesc]) -> None:
@@ -54,7 +54,7 @@ def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tu
     (src, plain), (dst, transformed) = source, target
     panels = MemoryDesc(plain.dims, f32, transformed.storage.tag)
     if plain != panels:
-        assembly.add(reorder_phases(plain, panels, (src, PANELS), assembly.tuning))
+        assembly.add(reorder_phases(plain, panels, (src, PANELS), assembly.tuning, isa=assembly.isa))
         assembly.scratch[PANELS] = panels.size_bytes
         src = PANELS
     assembly.add([transform_phase(transformed, (src, dst), assembly.tuning)])
@@ -62,12 +62,12 @@ def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tu
 
 def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning) -> Phase:
     """Panels in buffers[0], transformed into buffers[1]."""
-    lanes, (oc, ic) = lanes_of(KERNEL_ISA), desc.dims[:2]
+    lanes, (oc, ic) = lanes_of(AVX2.name), desc.dims[:2]
     storage, vectors = desc.storage, ic * desc.panel // lanes  # of one tap of a panel
     tap_bytes, frequencies = 4 * ic * desc.panel, storage.dims[2] * storage.dims[3]
     first = np.arange(0, vectors, VECTORS)
     sizes, kernel = np.unique(np.minimum(VECTORS, vectors - first), return_inverse=True)
-    specs = tuple(WeightsTransformSpec(KERNEL_ISA, desc.m, int(size), tap_bytes, tap_bytes) for size in sizes)
+    specs = tuple(WeightsTransformSpec(AVX2.name, desc.m, int(size), tap_bytes, tap_bytes) for size in sizes)
     panel = np.arange(-(-oc // desc.panel))[:, None]
     offsets = [(panel * count * tap_bytes + 4 * lanes * first).ravel() for count in (TAPS**2, frequencies)]
     columns = dict(zip(("weights", "transformed"), offsets, strict=True))

@@ -40,13 +40,15 @@ def plan(desc: ResamplingForward, attr: Attr, engine: Engine) -> Plan:
     tensors = {name: of_type(tensor, f32) for name, tensor in passed.items()}
     if not channels_are_dense(tensors["src"], tensors["dst"]):
         tensors = {name: MemoryDesc(tensor.dims, f32, "axb") for name, tensor in passed.items()}
-    return between_reorders(resampled(desc, tensors["src"], tensors["dst"], engine), passed, engine.tuning)
+    return between_reorders(
+        resampled(desc, tensors["src"], tensors["dst"], engine), passed, engine.tuning, isa=engine.isa
+    )
 
 
 def resampled(desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> Plan:
     """For tensors with dense channels."""
     isa = f32_level(engine.isa)
-    name, tensors, assembly = f"{NAME}:{isa}", {"src": src, "dst": dst}, Assembly(engine.tuning)
+    name, tensors, assembly = f"{NAME}:{isa}", {"src": src, "dst": dst}, Assembly(engine.tuning, engine.isa)
     if not prod(dst.dims):
         return assembly.plan(name, tensors, ("dst",))
     axes = [desc.taps(axis) for axis in range(src.ndims - 2)]

@@ -98,4 +98,4 @@ def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan:
         raise Refused("the shuffled axis spans more than 2 GiB")
     phases = schedule(dst, desc.axis, desc.rows, engine.tuning)
     plan = Plan(f"shuffle:{KERNEL_ISA}", tuple(phases), {"src": dst, "dst": dst}, {}, {}, ("dst",))
-    return between_reorders(plan, {"src": desc.src}, engine.tuning)
+    return between_reorders(plan, {"src": desc.src}, engine.tuning, isa=engine.isa)

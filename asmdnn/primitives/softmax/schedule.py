@@ -57,7 +57,7 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     costs = {spec: cost(spec, tuning.softmax) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
-    return between_reorders(Plan(name, phases, tensors, {}, {}, ("dst",), in_place), passed, tuning)
+    return between_reorders(Plan(name, phases, tensors, {}, {}, ("dst",), in_place), passed, tuning, isa=isa)
 
 
 class Request:

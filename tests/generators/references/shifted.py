@@ -1,19 +1,24 @@
 """What kernels compute whose frame begins further on: the same as where it does not."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.functions.shifted import ShiftedSpec
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from tests.generators.case import Case, Reference
+from tests.generators.references.grouped import grouped_case
 from tests.generators.references.softmax import softmax_case
+
+CASES = {SoftmaxSpec: softmax_case, GroupedRowsSpec: grouped_case}
 
 
 def shifted_case(spec: ShiftedSpec, random: np.random.Generator, integers: bool) -> Case:
-    """Those of softmax; nothing else is touched."""
-    assert isinstance(spec.kernel, SoftmaxSpec)
-    found = softmax_case(spec.kernel, random, integers)
+    """Those of the kernel; nothing else is touched."""
+    make: Any = CASES[type(spec.kernel)]
+    found = make(spec.kernel, random, integers)
     others = dict.fromkeys(spec.frame[: spec.first])
     return replace(found, spec=spec, buffers={**others, **found.buffers})
 

@@ -189,7 +189,7 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     name = f"winograd:{engine.isa}"
     per_part = tuple(scratch) if cut.is_fused else ()
     plan = Plan(name, flushing(phases), tensors, {}, scratch, ("dst",), per_part=per_part)
-    return copies.between_reorders(plan, chain.arguments(others), engine.tuning)
+    return copies.between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
 def moves_of_images(job: Job) -> tuple[int, ...]:

@@ -1,0 +1,79 @@
+"""`--gather`: rows of a table, or parts along any axis, by indices.  oneDNN has none; the words are ours."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+import asmdnn as dnn
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.driver import Case, Driver, TensorData, Work
+from asmdnn.bench.judge import Answer
+from asmdnn.bench.values import decoded, poison, random_values
+from asmdnn.bench.words import Option, Settings, data_type, number, tag
+from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.types import DATA_TYPES
+
+LARGEST_VALUE = 100  # integers to this are numbers of all types
+
+
+@dataclass(frozen=True, slots=True)
+class GatherSettings(Settings):
+    dt: str = "f32"
+    stag: str = "abx"
+    axis: int = 0
+
+
+GatherCase = Case[GatherSettings, DimsProblem]
+
+
+class GatherWork(Work[TensorData]):
+    """Elements are moved, so one kind of data is enough."""
+
+    exactness = (True,)
+
+    def __init__(self, case: GatherCase) -> None:
+        settings, (dims, indices) = case.settings, case.problem.tensors
+        axis = settings.axis % len(dims)
+        made = (*dims[:axis], *indices, *dims[axis + 1 :])
+        src, numbers = desc_of(dims, settings.dt, settings.stag), desc_of(indices, "s32", "abx")
+        self.gather = dnn.Gather(src, numbers, desc_of(made, settings.dt, "abx"), settings.axis)
+
+    @property
+    def argument_bytes(self) -> int:
+        tensors = (self.gather.src, self.gather.indices, self.gather.dst)
+        return sum(math.prod(t.padded_dims) * t.dtype.size_bytes for t in tensors)
+
+    def describe(self) -> tuple[dnn.Gather, dnn.Attr]:
+        return self.gather, dnn.Attr()
+
+    def data(self, exact: bool) -> TensorData:
+        random, gather = np.random.default_rng(1), self.gather
+        src = random_values(random, gather.src.dims, gather.src.dtype, LARGEST_VALUE, True)
+        numbers = random.integers(-gather.limit, gather.limit, gather.indices.dims, np.int32)
+        return TensorData({"src": src, "indices": numbers, "dst": poison(gather.dst.dims, gather.dst.dtype)}, True)
+
+    def answer(self, data: TensorData) -> Answer:
+        src = decoded(data.arrays["src"], self.gather.src.dtype).astype(np.float64)
+        return Answer(np.take(src, data.arrays["indices"], self.gather.axis), 0.0, "numpy")
+
+
+def _title(case: GatherCase) -> str:
+    return f"{case.settings.dt} axis {case.settings.axis} {case.problem.name or case.problem}"
+
+
+DRIVER = Driver(
+    "gather",
+    GatherSettings(),
+    {
+        "dt": Option("dt", data_type(), f"data type of src and dst: {', '.join(DATA_TYPES)}", True),
+        "stag": Option("stag", tag, "layout of src: abx (default), axb, nchw, nChw8c, ...", True),
+        "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis of src that indices count along (0)", True),
+    },
+    dims_problem(2),
+    GatherWork,
+    example="--mode=CP --threads=1 30522x768:128",
+    notation="30522x768:128",
+    title=_title,
+    peers=(),
+)

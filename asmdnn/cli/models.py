@@ -1,0 +1,105 @@
+"""The words by which commands name a model: its file, dims of its inputs, and what it is planned for."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.network.loading import load_onnx
+from asmdnn.network.network import Network
+from asmdnn.primitives.engine import Engine
+
+HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves some open; may come several times;
+                           of several at once: --shapes=NAME=1x3x48x320,OTHER=1x5
+  --constant=NAME:16000    data of an input that never changes, a number; may come several times
+  --threads=N  --isa=LEVEL  --machine=CLASS   what it is planned for; default: this machine"""
+
+SUFFIX = ".onnx"
+TEXTS = ("threads", "isa", "machine")
+_DIMS = re.compile(r"[0-9]{1,9}(x[0-9]{1,9})*")
+
+
+@dataclass(slots=True)
+class ModelWords:
+    """A model's file and what was said of it; `rest` are the words that concern a command alone."""
+
+    path: str = ""
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    rest: list[str] = field(default_factory=list)
+
+    @property
+    def engine(self) -> Engine:
+        """Raises InvalidArguments for levels, machines and counts that do not exist."""
+        threads = number("threads", self.texts.get("threads", "0"))
+        return Engine(isa=self.texts.get("isa", ""), threads=threads, machine=self.texts.get("machine", ""))  # type: ignore[arg-type]
+
+    def load(self, fallback: str | None = None) -> Network:
+        """Raises AsmdnnError for what cannot be loaded."""
+        return load_onnx(self.path, self.shapes, constants=self.constants, engine=self.engine, fallback=fallback)
+
+
+def names_model(arguments: Sequence[str]) -> bool:
+    """Whether words name a model instead of a problem."""
+    return any(word.endswith(SUFFIX) and not word.startswith("-") for word in arguments)
+
+
+def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
+    """Separate what concerns the model from the rest.  Raises InvalidArguments."""
+    words = ModelWords()
+    for word in arguments:
+        name, _, value = word.removeprefix("--").partition("=")
+        if not word.startswith("-"):
+            if words.path:
+                raise InvalidArguments(f"{command}: there are two models, {words.path} and {word}")
+            words.path = word
+        elif word.startswith("--") and name in TEXTS and value:
+            words.texts[name] = value
+        elif word.startswith("--") and name in ("shape", "constant") and ":" in value:
+            told(words, name, *value.split(":", 1))
+        elif word.startswith("--") and name == "shapes" and "=" in value:
+            for pair in value.split(","):
+                told(words, "shape", *pair.partition("=")[::2])
+        else:
+            words.rest.append(word)
+    if not words.path:
+        raise InvalidArguments(f"{command}: no model is given")
+    return words
+
+
+def told(words: ModelWords, option: str, name: str, value: str) -> None:
+    """What a --shape or a --constant says."""
+    if option == "shape":
+        if not _DIMS.fullmatch(value):
+            raise InvalidArguments(f"--shape={name}:{value} has no dims such as 1x3x48x320")
+        words.shapes[name] = tuple(map(int, value.split("x")))
+        return
+    try:
+        words.constants[name] = np.float64(value)
+    except ValueError:
+        raise InvalidArguments(f"--constant={name}:{value} is no number") from None
+
+
+def data_of(name: str, files: Mapping[str, str], shape: tuple[int, ...], dtype: Any) -> Any:
+    """From its file, or made up."""
+    if name in files:
+        try:
+            return np.load(files[name])
+        except (OSError, ValueError):
+            raise InvalidArguments(
+                f"--input={name}: {files[name]} is no file of an array that numpy.save wrote"
+            ) from None
+    if dtype == np.float32:
+        return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    return np.zeros(shape, dtype)
+
+
+def number(name: str, text: str) -> int:
+    """Raises InvalidArguments for a text that is none."""
+    if not (text.isascii() and text.isdecimal()) or len(text) > 9:
+        raise InvalidArguments(f"--{name}={text} is no number")
+    return int(text)

@@ -1,0 +1,48 @@
+"""`asmdnn pack MODEL.onnx`: a network in a file that another process maps and runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from asmdnn.cli.models import model_words
+from asmdnn.errors import InvalidArguments
+from asmdnn.jit import image_file
+
+
+def pack_model(arguments: Sequence[str]) -> int:
+    """Plan the model, generate its kernels, write the file.  Raises AsmdnnError."""
+    path, words = output_of(arguments)
+    asked = model_words("pack", words)
+    if asked.rest:
+        raise InvalidArguments(f"pack: '{asked.rest[0]}' is no option of a model, see asmdnn pack --help")
+    net = asked.load()
+    net.save(path)
+    print(f"{path}: {net!r} for {net.engine.isa}, {Path(path).stat().st_size / 1024:.0f} KiB")
+    return 0
+
+
+def output_of(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """What -o or --output says, and the other words.  Raises InvalidArguments."""
+    path, words, rest = "", list[str](), iter(arguments)
+    for word in rest:
+        name, _, value = word.partition("=")
+        if name in ("-o", "--output"):
+            path = value or next(rest, "")
+        else:
+            words.append(word)
+    if not path:
+        raise InvalidArguments("pack: name the file to write, as in -o model.pack")
+    return path, words
+
+
+def listing_of(path: Path) -> str:
+    """What is in the file of a network.  Raises InvalidArguments."""
+    image = image_file.read(path)
+    text, sizes = image.text, {name: len(section) for name, section in image.sections.items()}
+    lines = [f"{path}: the network {text.get('title')}"]
+    lines += [f"  {name:<11} {text.get(name)}" for name in ("asmdnn", "sources", "isa", "machine")]
+    lines += [f"  {name:<11} {size} bytes" for name, size in sizes.items()]
+    lines += [
+        f"kernel {kernel['code'][1]:>8} bytes  {kernel['isa']:<12} {kernel['name']}"
+        for kernel in text.get("kernels", ())
+    ]
+    return "\n".join(lines)

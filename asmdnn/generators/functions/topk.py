@@ -1,0 +1,219 @@
+"""The k largest or smallest numbers, and where they are: of every row, or of every lane down the rows.
+
+    rows:  dst[r, t] = the column of the t-th best of src[r, :];  values[r, t] = that number
+    lanes: dst[t, c] = the row of the t-th best of src[:, c];     values[t, c] = that number
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32[rows, elements] | rows src_row_bytes apart, elements dense; only read |
+| dst     | s32[rows, k] or [k, elements] | rows dst_row_bytes apart, elements dst_step_bytes (lanes: 4); only written |
+| values  | f32, laid out as dst | only written; not there unless the spec says so |
+
+Of equal numbers the one with the lower index comes first, or of k = 1 the last one if `order` says so; -0 and 0 are
+equal, and a value is 0 then.  NaN comes first, or last.
+
+Every lane has a list of its k best; those of a row become one in k reductions across lanes.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+from zlib import crc32
+
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.pointers import RowPointers
+from asmdnn.generators.functions.row_code import DST, OTHER_REGISTERS, SRC, Rows
+from asmdnn.generators.functions.rows import F32_BYTES, Vectors, Walk, rows_touched
+from asmdnn.generators.functions.topk_lists import LEAST, MOST, Lists, Order, Search
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vector import Vector
+from asmdnn.isa.vectors import vector_of
+
+ARGUMENTS: Final = ("src", "dst", "values")
+VALUES: Final = 2
+AT_ONCE: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TopKSpec:
+    """Everything that the bytes of such a kernel depend on.  along: "rows" or "lanes", see above."""
+
+    isa: str
+    along: str
+    k: int
+    rows: int
+    elements: int
+    src_row_bytes: int
+    dst_row_bytes: int
+    dst_step_bytes: int = F32_BYTES
+    order: Order = Order()  # noqa: RUF009 - frozen
+    has_values: bool = False
+
+    @property
+    def name(self) -> str:
+        what = "largest" if self.order.largest else "smallest"
+        size = f"{self.along}{self.rows}x{self.elements}"
+        return f"top{self.k}_{what}_f32_{size}_{crc32(repr(self).encode()):08x}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS if self.has_values else ARGUMENTS[:VALUES]
+
+    def footprint(self) -> Footprint:
+        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
+        writes = [found for argument in range(DST, len(self.frame)) for found in self.written(argument)]
+        return Footprint(src, tuple(writes))
+
+    def written(self, argument: int) -> tuple[Range, ...]:
+        """Of a result."""
+        if self.along == "lanes":
+            return rows_touched(argument, self.k, self.dst_row_bytes, self.elements)
+        if self.dst_step_bytes == F32_BYTES:
+            return rows_touched(argument, self.rows, self.dst_row_bytes, self.k)
+        places = (r * self.dst_row_bytes + t * self.dst_step_bytes for r in range(self.rows) for t in range(self.k))
+        return tuple(Range(argument, at, at + F32_BYTES) for at in places)
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[])."""
+        v = vector_of(self.isa, asm)
+        if self.along == "rows":
+            AlongRows(self, v).all_rows()
+        else:
+            DownRows(self, v).emit()
+        asm.ret()
+
+
+class AlongRows(Rows):
+    """A row at a time: lists of all lanes, which become one."""
+
+    def __init__(self, spec: TopKSpec, v: Vector) -> None:
+        steps = {VALUES: spec.dst_row_bytes} if spec.has_values else {}
+        super().__init__(v, spec.rows, 1, (spec.src_row_bytes, spec.dst_row_bytes), steps)
+        self.spec, self.walk, self.search = spec, Walk(v, spec.elements), Search(v, spec.k, spec.order)
+        self.lists = self.search.new_lists(min(AT_ONCE, len(self.walk.parts)))
+        self.now = v.registers.take("columns")
+
+    def some(self, rows: int) -> None:
+        v, asm = self.v, self.v.asm
+        asm.role("row")
+        self.search.clear(self.lists)
+        lanes = b"".join(lane.to_bytes(4, "little") for lane in range(v.lanes))
+        v.load(self.now, asm.const(lanes, v.bytes, size=v.bytes))
+        self.walk.each(AT_ONCE, "vectors", self.vectors)
+        asm.role("the best of all lanes")
+        self.join()
+        for t in range(self.spec.k):
+            self.best(t)
+
+    def vectors(self, vectors: Vectors) -> None:
+        v = self.v
+        for j, (part, key) in enumerate(zip(vectors.parts, self.search.keys(vectors, self.src), strict=True)):
+            if part is not v:
+                nothing = v.registers.take("nothing")
+                self.search.bits(nothing, LEAST)
+                part.fill_rest(key, nothing)
+                v.registers.free(nothing)
+            self.search.take_in(self.lists[j % len(self.lists)], key, self.now)
+            v.asm.VPADDD(self.now, self.now, v.splat(v.lanes))
+            v.registers.free(key)
+
+    def join(self) -> None:
+        """The lists of several vectors as one, of k = 1."""
+        v, (first, *others) = self.v, self.lists
+        for other in others:
+            (best,), (place,), (key,), (index,) = first.keys, first.indices, other.keys, other.indices
+            limit = v.registers.take("limit")
+            with self.search.condition() as equal:
+                v.asm.VPCMPEQD(equal, best, key)
+                (v.asm.VPMAXSD if self.spec.order.last else v.asm.VPMINSD)(limit, place, index)
+                v.select(limit, equal, limit, place)
+            with self.search.condition() as better:
+                v.asm.VPCMPGTD(better, key, best)
+                v.select(place, better, index, limit)
+            v.asm.VPMAXSD(best, best, key)
+            v.registers.free(limit)
+
+    def best(self, t: int) -> None:
+        """Of the lanes' best the best, with the lowest index, is the t-th result, and leaves its list."""
+        v, asm, spec, one = self.v, self.v.asm, self.spec, self.lists[0]
+        key, index = (self.search.fetch(places[0]) for places in (one.keys, one.indices))
+        most, place, spare = v.registers.take("best of all", 3)
+        v.move(most, key)
+        v.across(most, spare, asm.VPMAXSD)
+        with self.search.condition() as equal:
+            asm.VPCMPEQD(equal, key, most)
+            self.search.bits(spare, LEAST if spec.order.last else MOST)
+            v.select(place, equal, index, spare)
+        v.across(place, spare, asm.VPMAXSD if spec.order.last else asm.VPMINSD)
+        asm.VMOVD(mem(self.dst, t * spec.dst_step_bytes, size=4), place.xmm)
+        if t < spec.k - 1:
+            with self.search.condition() as found:
+                asm.VPCMPEQD(found, index, place)
+                self.pop(found, (key, index), spec.k - 1 - t)
+        v.registers.free(place, spare, key, index)
+        if spec.has_values:
+            most = self.search.number(most)
+            asm.VMOVSS(mem(self.operands.register(VALUES), t * spec.dst_step_bytes, size=4), most.xmm)
+        v.registers.free(most)
+
+    def pop(self, found: Register, first: tuple[Register, Register], levels: int) -> None:
+        """In the lane that was found so many levels move up; `first` is the first one."""
+        v, one = self.v, self.lists[0]
+        for held, places in zip(first, (one.keys, one.indices), strict=True):
+            following = v.registers.take("following")
+            for level in range(levels):
+                v.load(following, places[level + 1])
+                v.select(held, found, following, held)
+                v.store(places[level], held)
+                v.move(held, following)
+            v.registers.free(following)
+
+
+class DownRows:
+    """Some vectors at a time, down all rows; lists on the stack have room for one."""
+
+    def __init__(self, spec: TopKSpec, v: Vector) -> None:
+        self.v, self.spec, self.search = v, spec, Search(v, spec.k, spec.order)
+        self.walk, self.left = Walk(v, spec.elements), v.asm.gp.take("rows left")
+        self.now = v.registers.take("row")
+        self.at_once = AT_ONCE if spec.k == 1 else 1
+        self.lists = self.search.new_lists(1) if spec.k > 1 else []
+
+    def emit(self) -> None:
+        self.walk.each(self.at_once, "lanes", self.some)
+
+    def some(self, vectors: Vectors) -> None:
+        v, asm, spec = self.v, self.v.asm, self.spec
+        asm.role("rows")
+        lists = self.lists or self.search.new_lists(vectors.count)
+        self.search.clear(lists)
+        v.zero(self.now)
+        pointers = RowPointers(asm, {SRC: spec.src_row_bytes}, spec.rows, OTHER_REGISTERS)
+        asm.MOV(self.left, spec.rows)
+        with asm.loop(self.left, "rows"):
+            for one, key in zip(lists, self.search.keys(vectors, pointers.register(SRC)), strict=True):
+                self.search.take_in(one, key, self.now)
+                v.registers.free(key)
+            asm.VPADDD(self.now, self.now, v.splat(1))
+            pointers.next_row()
+        pointers.release()
+        asm.role("results")
+        for j, one in enumerate(lists):
+            self.finish(vectors, j, one)
+        if not self.lists:
+            self.search.release(lists)
+
+    def finish(self, vectors: Vectors, j: int, one: Lists) -> None:
+        """All levels of a vector's lists."""
+        v, spec = self.v, self.spec
+        pointers = RowPointers(v.asm, dict.fromkeys(range(DST, len(spec.frame)), 0), 1, OTHER_REGISTERS)
+        for t in range(spec.k):
+            results = {DST: one.indices[t], **({VALUES: one.keys[t]} if spec.has_values else {})}
+            for argument, source in results.items():
+                result = self.search.fetch(source)
+                if argument == VALUES:
+                    result = self.search.number(result)
+                at = vectors.at(pointers.register(argument), j, t * spec.dst_row_bytes)
+                vectors.parts[j].store(at, result)
+                v.registers.free(result)
+        pointers.release()

@@ -1,0 +1,124 @@
+"""A file that is used where it lies: a text, and sections that start at pages, under one checksum.
+
+    magic 8 | format version u32 | text length u32 | size of the file u64 | sha256 32 | text, JSON | pages of sections
+
+It is mapped read-only and private, nothing is copied, and processes share its memory.  As with a shared library, who
+replaces it must put a new file in its place, as `write` does, and not write into the one that is mapped.  The sha256
+covers every byte but itself; it guards against damage, not against malice.
+"""
+
+import hashlib
+import json
+import mmap
+import os
+import stat
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.files import opened
+
+MAGIC = b"asmdnnNT"
+FORMAT_VERSION = 1
+LARGEST_TEXT_BYTES = 1 << 28
+MAP_FLAGS = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)  # all pages at once: every byte is read for the sum
+
+_PREFIX = struct.Struct("<8sIIQ")
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_HEADER_BYTES = _PREFIX.size + _DIGEST_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A mapped file: its text, its sections by name, all of its bytes; the mapping lives as long as any of them.
+
+    last_used: the file's time, in seconds of the epoch."""
+
+    text: dict[str, Any]
+    sections: Mapping[str, memoryview]
+    whole: memoryview
+    last_used: float
+
+
+def image_of(text: Mapping[str, Any], sections: Mapping[str, Sequence[bytes | memoryview]]) -> bytes:
+    """The bytes of a file; each section is the concatenation of its pieces."""
+    sizes = {name: sum(len(piece) for piece in pieces) for name, pieces in sections.items()}
+    places, end = dict[str, tuple[int, int]](), 0
+    for name, size in sizes.items():
+        places[name] = end, size
+        end += size + -size % mmap.PAGESIZE
+    head = json.dumps({**text, "sections": places}).encode()
+    head += b" " * (-(_HEADER_BYTES + len(head)) % mmap.PAGESIZE)
+    body: list[bytes | memoryview] = [head]
+    for name, pieces in sections.items():
+        body += [*pieces, bytes(-sizes[name] % mmap.PAGESIZE)]
+    prefix = _PREFIX.pack(MAGIC, FORMAT_VERSION, len(head), _HEADER_BYTES + len(head) + end)
+    digest = hashlib.sha256(prefix)
+    for piece in body:
+        digest.update(piece)
+    return b"".join([prefix, digest.digest(), *body])
+
+
+def is_image(path: Path) -> bool:
+    """Whether a file that can be read starts as one of these."""
+    try:  # O_NONBLOCK: a FIFO must not hang the reader
+        with opened(path, os.O_RDONLY | os.O_NONBLOCK) as fd:
+            return stat.S_ISREG(os.fstat(fd).st_mode) and os.read(fd, len(MAGIC)) == MAGIC
+    except (OSError, ValueError):  # ValueError: a null character in the path
+        return False
+
+
+def read(path: Path) -> Image:
+    """Map the file at `path`.  Raises InvalidArguments with the reason if it is not intact."""
+    try:
+        with opened(path, os.O_RDONLY | os.O_NONBLOCK) as fd:
+            return map_image(fd, str(path))
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidArguments):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise refusal(str(path), f"cannot be read ({reason})", "name the file that Network.save has written") from None
+
+
+def map_image(fd: int, name: str) -> Image:
+    """Map an open file, which `name` is for errors.  Raises OSError, and InvalidArguments if it is not intact."""
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode):
+        raise refusal(name, "is not a regular file", "name the file that Network.save has written")
+    if info.st_size < _HEADER_BYTES:
+        raise refusal(name, f"is truncated to {info.st_size} bytes", "copy or make it again")
+    whole = memoryview(mmap.mmap(fd, info.st_size, flags=MAP_FLAGS, prot=mmap.PROT_READ))
+    magic, version, text_bytes, size = _PREFIX.unpack_from(whole)
+    if magic != MAGIC:
+        raise refusal(name, "is no saved network", "make one with Network.save")
+    if version != FORMAT_VERSION:
+        way_out = "make it again with this version of asmdnn"
+        raise refusal(name, f"has the format {version}, this version reads {FORMAT_VERSION}", way_out)
+    if size != info.st_size or text_bytes > min(size - _HEADER_BYTES, LARGEST_TEXT_BYTES):
+        raise refusal(name, f"has {info.st_size} bytes instead of {size}", "copy or make it again")
+    digest = hashlib.sha256(whole[: _PREFIX.size])
+    digest.update(whole[_HEADER_BYTES:])
+    if digest.digest() != whole[_PREFIX.size : _HEADER_BYTES]:
+        raise refusal(name, "is damaged: its checksum does not hold", "copy or make it again")
+    try:
+        text = json.loads(bytes(whole[_HEADER_BYTES : _HEADER_BYTES + text_bytes]))
+        places = dict(text.pop("sections"))
+        sections = {key: section(whole[_HEADER_BYTES + text_bytes :], *place) for key, place in places.items()}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise refusal(name, "has a text that cannot be read", "make it again") from None
+    return Image(text, sections, whole, info.st_mtime)
+
+
+def section(body: memoryview, offset: int, size: int) -> memoryview:
+    """A part of the body.  Raises ValueError where there is none."""
+    if type(offset) is not int or type(size) is not int or not 0 <= offset <= offset + size <= len(body):
+        raise ValueError(offset, size)
+    return body[offset : offset + size]
+
+
+def refusal(name: str, what: str, way_out: str) -> InvalidArguments:
+    """What is raised for a file that cannot be used."""
+    return InvalidArguments(f"the pack {name!r} {what}: {way_out}.")

@@ -1,0 +1,87 @@
+"""Networks and packs from files; imported without planners, which a network from a pack does not need."""
+
+from collections.abc import Mapping
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.forking import importing
+from asmdnn.jit import image_file
+from asmdnn.jit.packs import Pack
+from asmdnn.network.kept import find, keep, key_of
+from asmdnn.network.network import Network
+from asmdnn.primitives.engine import Engine, engine_or_default
+from asmdnn.runtime.threads import check_thread_count, max_threads
+
+if TYPE_CHECKING:
+    from asmdnn.network.planned import Planned
+
+
+def load_onnx(
+    path: str | PathLike[str] | bytes,
+    shapes: Mapping[str, Any] | None = None,
+    *,
+    constants: Mapping[str, Any] | None = None,
+    engine: Engine | None = None,
+    fallback: str | None = None,
+) -> Network:
+    """The network in an ONNX file, or in its bytes, of operator sets 7 to 28, for inputs of fixed shapes.
+
+    shapes: dims of inputs by name, needed where the model leaves some open; constants: data of inputs that is always
+    the same, such as a sampling rate; it chooses branches, and is no input any more.  Nodes without a kernel are
+    refused, all at once with their reasons; with fallback="numpy" they are computed by numpy between native parts.
+    Networks that are native throughout are kept in the cache on disk, beside the kernels; one that is found there is
+    planned again only when it is looked at in a way that needs it.
+    Raises InvalidArguments for what is no intact model, or shapes that do not fit it; Unimplemented.
+    """
+    engine = engine_or_default(engine)
+    key = key_of(path, shapes, constants, engine, fallback)
+    anew = partial(planned_onnx, path, shapes, constants, engine, fallback)
+    if key and (kept := find(key, engine.threads)):
+        return Network(engine, kept, anew)
+    planned = anew()
+    if key:
+        keep(key, planned)
+    return Network(engine, planned)
+
+
+def planned_onnx(
+    path: str | PathLike[str] | bytes, shapes: Any, constants: Any, engine: Engine, fallback: str | None
+) -> "Planned":
+    """A model read and planned."""
+    with importing():
+        from asmdnn.network.onnx.reader import read_model
+        from asmdnn.network.planned import plan
+
+    return plan(read_model(path), shapes, constants, engine, fallback)
+
+
+def load_pack(path: str | PathLike[str], threads: int = 0) -> Pack | Network:
+    """What is in the pack at `path`: a Network that `Network.save` wrote, ready to run; or kernels and plans that
+    `write_pack` or `asmdnn pack` wrote, which are from now on taken before the disk cache and the planners.
+
+    threads: of a network; default the OpenMP runtime's count.
+
+    The file is checked as a whole before any of it is used: its checksum, its format, that this version of the package
+    made it, and that what is in it makes sense.  A network's file is mapped, its weights are used where they lie; who
+    replaces it puts a new file in its place.  Other packs are read, stay loaded, and change nothing when they are
+    loaded again.  Any thread may call this at any time.  Only load packs that you trust: they are code.
+    Raises InvalidArguments with the reason; Unimplemented for a network of an ISA level that cannot be executed here.
+    """
+    try:
+        where = Path(path).absolute()
+    except Exception:  # whatever the caller's object does
+        raise InvalidArguments(f"path must be the path of a pack, not {shown(path)}") from None
+    if image_file.is_image(where):
+        with importing():
+            from asmdnn.network.saved import saved
+
+        count = max_threads() if type(threads) is int and threads == 0 else check_thread_count(threads)
+        found = saved(image_file.read(where), str(where), count)
+        return Network(Engine(isa=found.runnable.isa, threads=count), found)  # type: ignore[arg-type]
+    with importing():
+        from asmdnn.primitives.packing import load_pack as load_kernels
+
+    return load_kernels(where)

@@ -1,0 +1,41 @@
+"""Attention as the primitive, which reads heads wherever they are."""
+
+from typing import Any
+
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.operators.moves import permutation
+from asmdnn.network.operators.own import OWN
+from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.primitives.attention.description import AttentionForward
+from asmdnn.types import PropKind
+
+ROWS_FIRST = (0, 2, 1, 3)  # (n, heads, rows, d) as (n, rows, heads, d), and back
+
+
+def lower_attention(steps: Steps, group: Group) -> None:
+    """The result is written as its reader turns it."""
+    node = group.main
+    assert node is not None
+    places = dict(zip(("query", "key", "value", "mask"), (unblocked(steps, x) for x in node.inputs), strict=False))
+    n, heads, rows, size = steps.shape(group.result)
+    dst = row_major((n, heads, rows, size))
+    if is_turned(steps, group.result):
+        dst = row_major((n, rows, heads, size)).permute_axes(ROWS_FIRST)
+    descs: dict[str, Any] = {name: place.desc for name, place in places.items()}
+    desc = AttentionForward(PropKind.forward_inference, dst=dst, scale=node.get("scale"), **descs)
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result})
+
+
+def unblocked(steps: Steps, name: str) -> Place:
+    """A value as it lies, if it lies in no blocks."""
+    place = steps.place(name)
+    return steps.plain(name) if place.desc.inner_blocks else place
+
+
+def is_turned(steps: Steps, name: str) -> bool:
+    """Whether all that read a value are transposes that put rows in front of heads."""
+    readers = [node for node in steps.graph.nodes if name in node.inputs]
+    return bool(readers) and all(x.op == "Transpose" and permutation(x, len(ROWS_FIRST)) == ROWS_FIRST for x in readers)
+
+
+LOWERINGS = {f"{OWN}.Attention": lower_attention}

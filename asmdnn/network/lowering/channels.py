@@ -1,0 +1,40 @@
+"""Group and instance normalisation as group norms, with maps behind them as post-ops."""
+
+import numpy as np
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.lowering.maps import Tail
+from asmdnn.network.steps import Steps, any_format
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.normalization.channel_description import GroupNormForward
+from asmdnn.types import PropKind, f32
+
+
+def lower_channel_norm(steps: Steps, group: Group) -> None:
+    """In the format that is there; scale and shift are constants of channels, or of groups (operator set 18)."""
+    node = group.main
+    assert node is not None
+    source, channels = steps.place(node.inputs[0]), steps.shape(node.inputs[0])[1]
+    constants = {}
+    for argument, name in zip(("scale", "shift"), node.inputs[1:], strict=True):
+        data = steps.value(name).data
+        if data is None:
+            raise Refused(f"its {argument} {name} is no constant")
+        constants[argument] = (f"{name} of channels", np.repeat(data.ravel(), channels // data.size))
+    vector, tail = MemoryDesc((channels,), f32, "a"), Tail(steps, group.maps, group.x)
+    desc = GroupNormForward(
+        PropKind.forward_inference,
+        source.desc,
+        any_format(source.desc.dims),
+        node.get("num_groups", channels),
+        node.get("epsilon", 1e-5),
+        vector,
+        vector,
+    )
+    steps.add(
+        group.nodes, group.label, desc, {"src": source, **tail.places()}, {"dst": group.result}, constants, tail.attr()
+    )
+
+
+LOWERINGS = dict.fromkeys(("InstanceNormalization", "GroupNormalization"), lower_channel_norm)

@@ -1,0 +1,106 @@
+"""A network with everything that planning found out: the graph, its segments, their steps."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.network.compiled import Compiled, compiled, runner_of
+from asmdnn.network.folding import specialise
+from asmdnn.network.graph import NOTHING, Array, Model
+from asmdnn.network.operators.definition import Value, listed
+from asmdnn.network.operators.table import operator_of
+from asmdnn.network.report import explanation
+from asmdnn.network.running import Ends, NativePart, Part, Runnable
+from asmdnn.network.segments import Segment, fused, segments_of
+from asmdnn.network.static import StaticGraph
+from asmdnn.primitives.engine import Engine
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """model: as it was given; graph: what is left of it for these dims; segments: in the order in which they run;
+    refused: why nodes are computed in numpy, by the label of their group."""
+
+    engine: Engine
+    model: Model
+    graph: StaticGraph
+    segments: tuple[Segment | Compiled, ...]
+    refused: Mapping[str, str]
+    runnable: Runnable
+
+    def check(self) -> None:
+        """Prove all native segments.  Raises PlanError."""
+        for segment in self.segments:
+            if isinstance(segment, Compiled):
+                segment.check()
+
+    def explain(self) -> str:
+        return explanation(self.graph, self.segments, self.refused)
+
+
+def plan(model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None) -> Planned:
+    """Plan a network; nothing is generated or packed.  The arguments are those of `load_onnx`."""
+    if not (fallback is None or (isinstance(fallback, str) and fallback == "numpy")):
+        raise InvalidArguments(f"fallback must be None or 'numpy', not {shown(fallback)}")
+    graph = fused(specialise(model, mapping("shapes", shapes), mapping("constants", constants)))
+    found, refused = segments_of(graph, engine, fallback)
+    segments = tuple(compiled(graph, segment, engine) if segment.is_native else segment for segment in found)
+    return Planned(engine, model, graph, segments, refused, runnable(model, graph, segments, engine))
+
+
+def mapping(name: str, given: Any) -> Mapping[str, Any]:
+    """What was given, or nothing.  Raises InvalidArguments."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InvalidArguments(f"{name} must map names of inputs to values, not {shown(given)}")
+    return given
+
+
+def runnable(model: Model, graph: StaticGraph, segments: tuple[Segment | Compiled, ...], engine: Engine) -> Runnable:
+    """How it runs."""
+    native = [segment for segment in segments if isinstance(segment, Compiled)]
+    steps = sum(len(segment.steps) for segment in native)
+    return Runnable(
+        f"{model.body.name!r}: {len(model.body.nodes)} nodes, {steps} primitives",
+        engine.isa,
+        {name: (graph.shape(name), graph.values[name].dtype) for name in graph.inputs},
+        {name: (graph.shape(value), graph.values[value].dtype) for name, value in graph.outputs.items()},
+        {name: known if (known := graph.values[x].data) is not None else x for name, x in graph.outputs.items()},
+        tuple(part_of(graph, segment, engine) for segment in segments),
+    )
+
+
+def part_of(graph: StaticGraph, segment: Segment | Compiled, engine: Engine) -> Part:
+    if not isinstance(segment, Compiled):
+        return NumpyPart(graph.values, segment)
+    makes = {name: graph.shape(name) for name in segment.segment.makes}
+    return NativePart(
+        engine.isa, Ends(segment.graph.inputs, makes, segment.limits), partial(runner_of, segment, engine)
+    )
+
+
+class NumpyPart:
+    """Nodes without a kernel, by their definitions."""
+
+    def __init__(self, known: Mapping[str, Value], segment: Segment) -> None:
+        self.known, self.segment = known, segment
+
+    def run(self, values: dict[str, Array]) -> None:
+        for group in self.segment.groups:
+            for node in group.nodes:
+                operator = operator_of(node)
+                assert operator is not None, "folding refuses unknown operators"
+                inputs = [None if x == NOTHING else self.value(x, values) for x in node.inputs]
+                with np.errstate(all="ignore"):
+                    results = listed(operator.evaluate(node, *inputs))
+                for name, array in zip(node.outputs, results, strict=False):
+                    values[name] = np.asarray(array)
+
+    def value(self, name: str, values: Mapping[str, Array]) -> Array:
+        data = self.known[name].data
+        return values[name] if data is None else data

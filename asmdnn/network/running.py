@@ -1,0 +1,157 @@
+"""What runs of a network: parts one after another, each of them one native call or nodes that numpy computes.
+
+Imported without planners and primitives, so that a network from a pack is there at once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from asmdnn.forking import importing
+from asmdnn.network.graph import Array
+from asmdnn.planning.host import require_executable
+from asmdnn.planning.plan import Plan
+from asmdnn.runtime.execution import Call, Program
+
+ARENA, WEIGHTS = "arena", "weights"  # the scratch and the tensor that hold everything
+PAGE_BYTES = 4096
+
+
+def result_name(value: str) -> str:
+    """The tensor that a value is delivered in."""
+    return f"result {value}"
+
+
+def native_array(array: Array) -> Array:
+    """An input as kernels read it, dense and aligned: f32, or integers as they are; no copy if it is that."""
+    return np.require(array, None if array.dtype.kind == "i" else np.float32, ("C", "A"))
+
+
+class Runner:
+    """A plan with its kernels loaded, and its weights, u8[weights_bytes]."""
+
+    def __init__(self, plan: Plan, weights: Array, program: Program) -> None:
+        self.plan, self.weights, self.program = plan, weights, program
+        tensors = list(plan.tensors)
+        self._moving = tuple(place for place in program.places if tensors[place[1]] != WEIGHTS)
+        self._idle: list[Call] = []  # whose weights are placed
+
+    def bind(self, addresses: Mapping[str, int], keep: object) -> Callable[[], None]:
+        """A call on tensors at these addresses, one for each input and result."""
+        call = self.program.prepare()
+        call.bind(self.in_order(addresses), (self, keep))
+        return call
+
+    def run(self, addresses: Mapping[str, int]) -> None:
+        """Run on tensors at these addresses."""
+        try:
+            call = self._idle.pop()  # atomic: another thread may take the last one
+        except IndexError:
+            call = self.program.prepare()
+            call.bind(self.in_order(addresses), self.weights)
+        call.place([addresses.get(name, 0) for name in self.plan.tensors], self._moving)
+        call()
+        self._idle.append(call)
+
+    def in_order(self, addresses: Mapping[str, int]) -> list[int]:
+        own = {WEIGHTS: self.weights.ctypes.data}
+        return [own[name] if name in own else addresses[name] for name in self.plan.tensors]
+
+
+class Part(Protocol):
+    """A piece of a network: it takes values by name, and adds those that it makes."""
+
+    def run(self, values: dict[str, Array]) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """What a native part takes and gives.  reads: values, f32 or indices; makes: dims of values, f32; limits: of reads
+    that are indices, how many elements they choose from, and along which axis."""
+
+    reads: tuple[str, ...]
+    makes: Mapping[str, tuple[int, ...]]
+    limits: Mapping[str, tuple[int, int]]
+
+
+class NativePart:
+    """One native call.  make: loads kernels and packs weights, at the first use; isa: the level that it needs then."""
+
+    def __init__(self, isa: str, ends: Ends, make: Callable[[], Runner]) -> None:
+        self.isa, self.ends, self.make = isa, ends, make
+        self._runner: Runner | None = None
+        self._check_indices: Callable[[str, Array, int, int], None] | None = None
+        if ends.limits:
+            with importing():
+                from asmdnn.primitives.gather.indices import check_indices
+
+            self._check_indices = check_indices
+
+    @property
+    def runner(self) -> Runner:
+        """Raises Unimplemented where the CPU lacks the level."""
+        if self._runner is None:
+            require_executable(self.isa)
+            self._runner = self.make()
+        return self._runner
+
+    def run(self, values: dict[str, Array]) -> None:
+        self.check_indices(values)
+        results = {name: np.empty(dims, np.float32) for name, dims in self.ends.makes.items()}
+        taken = {name: native_array(values[name]) for name in self.ends.reads}
+        addresses = {name: array.ctypes.data for name, array in taken.items()}
+        addresses |= {result_name(name): array.ctypes.data for name, array in results.items()}
+        self.runner.run(addresses)
+        values |= results
+
+    def bind(self, inputs: Mapping[str, Array], results: Mapping[str, Array]) -> Callable[[], None]:
+        """A call on arrays for the values that it reads and makes."""
+        addresses = {name: array.ctypes.data for name, array in inputs.items()}
+        addresses |= {result_name(name): array.ctypes.data for name, array in results.items()}
+        call = self.runner.bind(addresses, (inputs, results))
+        if not self.ends.limits:
+            return call
+
+        def checked() -> None:
+            self.check_indices(inputs)
+            call()
+
+        return checked
+
+    def check_indices(self, values: Mapping[str, Array]) -> None:
+        """Raise InvalidArguments unless all indices among the inputs are in range."""
+        for name, (limit, axis) in self.ends.limits.items():
+            assert self._check_indices is not None, "made with limits"
+            self._check_indices(name, values[name], limit, axis)
+
+
+@dataclass(frozen=True, eq=False)
+class Runnable:
+    """A network as it runs.  inputs, outputs: (dims, numpy type) by name; results: the value behind each output, or
+    its data if that is known; title: what it is, in words."""
+
+    title: str
+    isa: str
+    inputs: Mapping[str, tuple[tuple[int, ...], np.dtype[np.generic]]]
+    outputs: Mapping[str, tuple[tuple[int, ...], np.dtype[np.generic]]]
+    results: Mapping[str, str | Array]
+    parts: tuple[Part, ...]
+
+    @property
+    def native(self) -> NativePart | None:
+        """The part of a network that has no other."""
+        part = self.parts[0] if len(self.parts) == 1 else None
+        return part if isinstance(part, NativePart) else None
+
+    def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs for inputs of the right dims and types."""
+        values = dict(feeds)
+        for part in self.parts:
+            part.run(values)
+        own = {name for name in values if name not in feeds}
+        return {
+            name: values[x] if isinstance(x, str) and x in own else np.array(values[x] if isinstance(x, str) else x)
+            for name, x in self.results.items()
+        }

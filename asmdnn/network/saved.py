@@ -1,0 +1,212 @@
+"""A network from a file: plan, kernels and weights where they lie in it, checked before anything runs.
+
+The text has the plan as `codec.plan_text` says it, with kernels and arrays as numbers; sections have the code of the
+kernels, the arrays, and the weights.  A kernel's spec stays text until somebody asks for more than its code.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asmdnn.forking import importing
+from asmdnn.generators.contract import Footprint
+from asmdnn.isa.assembler import Assembler
+from asmdnn.isa.levels import ANY_CPU, isa_of
+from asmdnn.jit.image_file import Image, refusal
+from asmdnn.jit.kernels import Fetched, digest_of, mapped
+from asmdnn.network.arena import Layout, check_layout, lives_of, placed_plan
+from asmdnn.network.graph import Array
+from asmdnn.network.joined import Joined
+from asmdnn.network.running import WEIGHTS, Ends, NativePart, Runnable, Runner, result_name
+from asmdnn.planning.codec import decoded, plan_of
+from asmdnn.planning.decoded import check_decoded, require
+from asmdnn.planning.host import require_executable
+from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
+from asmdnn.runtime.execution import Program
+from asmdnn.types import f32, s32
+from asmdnn.version import __version__
+
+LARGEST_SCRATCH_BYTES = 1 << 36
+F32 = np.dtype(np.float32)
+KINDS = "fiub"  # of numpy types that are plain numbers
+WALKING = (  # the sources that what is in a file depends on beside its own code: who reads it, and what walks the plan
+    "generators/context.py", "generators/executor.py", "network/arena.py", "network/running.py", "network/saved.py",
+    "planning/codec.py", "planning/phase.py", "planning/splitting.py", "runtime/context.py", "runtime/execution.py",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class SavedKernel:
+    """A kernel whose code is there: the contract of generated code, with a spec that is made of `text` when it must."""
+
+    name: str
+    isa: str
+    text: str
+
+    @property
+    def spec(self) -> Any:
+        """Raises NotPackable for a text that is none of ours."""
+        with importing():
+            import asmdnn.primitives.registry  # noqa: F401 - so that all classes of specs are known
+
+        return decoded(json.loads(self.text))
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        frame: tuple[str, ...] = self.spec.frame
+        return frame
+
+    def footprint(self) -> Footprint:
+        footprint: Footprint = self.spec.footprint()
+        return footprint
+
+    def generate(self, asm: Assembler) -> None:
+        self.spec.generate(asm)
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """A network that was planned before; `explanation` is what it said of itself then.  joined, layout, plan: as in
+    Compiled."""
+
+    runnable: Runnable
+    joined: Joined
+    layout: Layout
+    plan: Plan
+    explanation: str
+    image: Image
+
+    def check(self) -> None:
+        """Prove what Compiled.check() proves.  Raises PlanError."""
+        self.joined.plan.check()
+        check_layout(self.joined, self.layout, self.plan)
+
+    def explain(self) -> str:
+        return self.explanation
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What must be equal in the process that saves and the one that loads."""
+    package = Path(__file__).resolve().parents[1]
+    return {"asmdnn": __version__, "sources": digest_of(package / name for name in WALKING)}
+
+
+def saved(image: Image, name: str, threads: int) -> Saved:
+    """The network in an intact image of that name, for so many threads.
+
+    Raises InvalidArguments for another version and for what makes no sense, Unimplemented for a level that this CPU
+    lacks.
+    """
+    text = image.text
+    for key, mine in versions().items():
+        theirs = text.get(key)
+        if theirs != mine:
+            was = f"was made with {key} {str(theirs)[:12]}, this is {mine[:12]}"
+            raise refusal(name, was, "make it again with this version")
+    try:
+        found = read(image, threads)
+    except Exception as error:  # nonsense makes any constructor fail in any way
+        raise refusal(name, f"makes no sense ({type(error).__name__}: {error})", "make it again") from None
+    require_executable(found.runnable.isa)
+    return found
+
+
+def read(image: Image, threads: int) -> Saved:
+    """Raises whatever it likes where the text is nonsense."""
+    text = image.text
+    arrays = [array_at(image.sections["arrays"], *place) for place in text["arrays"]]
+    kernels = [SavedKernel(kernel["name"], kernel["isa"], kernel["spec"]) for kernel in text["kernels"]]
+    require(all(type(x) is str for kernel in kernels for x in (kernel.name, kernel.isa, kernel.text)), "no kernels")
+    features = isa_of(text["isa"]).features
+    levels = {kernel.isa for kernel in kernels} - {ANY_CPU}
+    require(all(isa_of(level).features <= features for level in levels), "kernels of another level")
+    (*specs, _) = kernels
+    own = plan_of(text["plan"], lambda number: integers(arrays[number]), specs)
+    check_decoded(own)
+    joined = Joined(own, (), tuple(text["layout"]["weights"]))
+    layout = layout_read(own, text["layout"], len(image.sections["weights"]))
+    plan = placed_plan(joined, layout)
+    codes = [code_at(image.sections["code"], *kernel["code"]) for kernel in text["kernels"]]
+    known = {spec: i for i, spec in enumerate(specs)}
+    used = [known[spec] for spec in plan.specs]  # type: ignore[index]
+    fetched = [Fetched(kernels[i].name, codes[i], "pack") for i in (*used, -1)]
+    weights = np.frombuffer(image.sections["weights"], np.uint8)
+    runnable = runnable_of(text, plan, arrays, partial(runner, plan, weights, threads, fetched))
+    require(type(text["explanation"]) is str, "no explanation")
+    return Saved(runnable, joined, layout, plan, text["explanation"], image)
+
+
+def runner(plan: Plan, weights: Array, threads: int, fetched: list[Fetched]) -> Runner:
+    """The kernels in executable memory, the weights where they are."""
+    return Runner(plan, weights, Program(plan, threads, loaded=mapped(fetched)))
+
+
+def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any) -> Runnable:
+    """Inputs, outputs and the one part, which agree with the plan's tensors."""
+    inputs, outputs = declared(text["inputs"]), declared(text["outputs"])
+    makes = {name: dims_of(dims) for name, dims in text["makes"].items()}
+    limits = {name: tuple(dims_of(limit)) for name, limit in text["limits"].items()}
+    ends = Ends(tuple(text["reads"]), makes, {name: (limit, axis) for name, (limit, axis) in limits.items()})
+    passed = {**{name: inputs[name] for name in ends.reads}, **{result_name(x): (makes[x], F32) for x in makes}}
+    require(plan.tensors.keys() - {WEIGHTS} == passed.keys(), "tensors that nobody passes")
+    for name, (dims, dtype) in passed.items():
+        desc, is_index = plan.tensors[name], name in limits
+        fits = desc.dims == (dims or (1,)) and desc.dtype is (s32 if is_index else f32) and not desc.inner_blocks
+        fits = fits and (dtype.kind == "i" if is_index else dtype == F32)
+        require(fits and desc.size_bytes <= dtype.itemsize * prod(dims), f"{name} is not what is passed")
+    results = {name: x if isinstance(x, str) else arrays[x] for name, x in text["results"].items()}
+    for name, result in results.items():
+        dims = makes.get(result, inputs.get(result, ((),))[0]) if isinstance(result, str) else result.shape
+        known = not isinstance(result, str) or result in makes or result in inputs
+        require(known and dims == outputs[name][0], f"output {name} is not made")
+    require(results.keys() == outputs.keys() and type(text["title"]) is str, "no results")
+    part = NativePart(text["isa"], ends, make)
+    return Runnable(text["title"], text["isa"], inputs, outputs, results, (part,))
+
+
+def layout_read(plan: Plan, text: dict[str, Any], weights_bytes: int) -> Layout:
+    """Where values and weights lie, inside of what there is."""
+    arena, arena_bytes, weights = dict(text["arena"]), text["arena_bytes"], dict(text["weights"])
+    lives = lives_of(plan)
+    require(arena.keys() == lives.keys() and weights.keys() <= plan.tensors.keys(), "a layout of other values")
+    require(type(arena_bytes) is int and arena_bytes <= LARGEST_SCRATCH_BYTES, "no size of the arena")
+    for places, room in ((arena, arena_bytes), (weights, weights_bytes)):
+        for name, at in places.items():
+            fits = type(at) is int and at >= 0 and at % ALIGNMENT_BYTES == 0 and at + plan.buffer_bytes(name) <= room
+            require(fits, f"{name} lies outside")
+    return Layout(arena, arena_bytes, lives, weights, weights_bytes)
+
+
+def declared(named: Mapping[str, Any]) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+    found = {name: (dims_of(dims), np.dtype(dtype)) for name, (dtype, dims) in named.items()}
+    require(all(dtype.kind in KINDS for _, dtype in found.values()), "tensors that are no numbers")
+    return found
+
+
+def dims_of(dims: Any) -> tuple[int, ...]:
+    require(isinstance(dims, list) and all(type(n) is int and n >= 0 for n in dims), "dims that are none")
+    return tuple(dims)
+
+
+def array_at(section: memoryview, dtype: str, dims: list[int], offset: int) -> Array:
+    """A read-only array in a section."""
+    element, shape = np.dtype(dtype), dims_of(dims)
+    require(element.kind in KINDS and type(offset) is int and offset >= 0, "an array that is none")
+    return np.frombuffer(section[offset:], element, prod(shape)).reshape(shape)
+
+
+def integers(array: Array) -> Array:
+    require(array.dtype in (np.int64, np.int32), "an array that is not of int64 or int32")
+    return array
+
+
+def code_at(section: memoryview, offset: int, size: int) -> bytes:
+    require(type(offset) is int and type(size) is int and 0 <= offset < offset + size <= len(section), "no code")
+    return bytes(section[offset : offset + size])

@@ -1,0 +1,108 @@
+"""The largest and smallest numbers of arrays, and where they are."""
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.ops.applied import Descs, apply
+from asmdnn.ops.arguments import Array, as_f32, integers
+from asmdnn.primitives.attributes.numbers import check_flag
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.topk.description import TopKForward
+from asmdnn.types import s32
+
+Indices = npt.NDArray[np.int64]
+
+
+def topk(
+    x: Any, k: int, axis: int = -1, *, largest: bool = True, engine: Engine | None = None
+) -> tuple[Array, Indices]:
+    """(values, indices) of the k largest or smallest numbers of an f32 array along an axis, the best first.
+
+    As torch.topk: NaN is larger than every number; of equal numbers that with the lowest index comes first.
+    indices: int64.  Raises InvalidArguments, Unimplemented.
+    """
+    check_flag("largest", largest)
+    array = as_f32("x", x)
+    dims = dims_of(array, axis, k)
+    values = np.empty(dims, np.float32)
+    indices = best("max" if largest else "min", array, values, dims, axis, (False, not largest), engine)
+    return values, indices
+
+
+def argmax(
+    x: Any,
+    axis: int = -1,
+    *,
+    keepdims: bool = False,
+    select_last_index: bool = False,
+    engine: Engine | None = None,
+) -> Indices:
+    """Where the largest number of an f32 array is along an axis, int64: as numpy.argmax, the first NaN if there is one.
+
+    select_last_index: of equal numbers the last one, not the first.  keepdims: the axis stays, as 1.
+    Raises InvalidArguments, Unimplemented.
+    """
+    return where("max", x, axis, keepdims, select_last_index, engine)
+
+
+def argmin(
+    x: Any,
+    axis: int = -1,
+    *,
+    keepdims: bool = False,
+    select_last_index: bool = False,
+    engine: Engine | None = None,
+) -> Indices:
+    """Where the smallest number is; see argmax."""
+    return where("min", x, axis, keepdims, select_last_index, engine)
+
+
+def where(
+    alg: Literal["max", "min"], x: Any, axis: int, keepdims: bool, select_last: bool, engine: Engine | None
+) -> Indices:
+    check_flag("keepdims", keepdims)
+    array = as_f32("x", x)
+    found = best(alg, array, None, dims_of(array, axis, 1), axis, (select_last, False), engine)
+    return found if keepdims else np.squeeze(found, axis)
+
+
+def dims_of(x: Array, axis: int, k: int) -> tuple[int, ...]:
+    """Of a result.  Raises InvalidArguments."""
+    ((axis,), (k,)) = (one("axis", axis), one("k", k))
+    if not -x.ndim <= axis < x.ndim:
+        raise InvalidArguments(f"axis is {shown(axis)}, x has {x.ndim} dims: use {-x.ndim} to {x.ndim - 1}")
+    if not 1 <= k <= x.shape[axis]:
+        raise InvalidArguments(f"k is {shown(k)}, x has {x.shape[axis]} elements along axis {axis}: use 1 to that")
+    return tuple(k if dim == axis % x.ndim else n for dim, n in enumerate(x.shape))
+
+
+def one(name: str, value: int) -> tuple[int]:
+    numbers = integers(name, value)
+    if len(numbers) != 1:
+        raise InvalidArguments(f"{name} must be an integer, not {shown(value)}")
+    return numbers
+
+
+def best(
+    alg: Literal["max", "min"],
+    x: Array,
+    values: Array | None,
+    dims: tuple[int, ...],
+    axis: int,
+    flags: tuple[bool, bool],
+    engine: Engine | None,
+) -> Indices:
+    """The indices; values are written into memory that goes in as if it were an input."""
+
+    def described(descs: Descs, dst: MemoryDesc) -> TopKForward:
+        indices = MemoryDesc(dims, s32, LETTERS[: len(dims)])
+        return TopKForward(alg, descs["src"], indices, axis, descs.get("values"), *flags)
+
+    inputs = {"src": ("x", x), "values": ("values", values)}
+    found = apply(("topk", alg, dims, axis, flags), inputs, described, lambda _: dims, (), None, engine)
+    return found.view(np.int32).astype(np.int64)

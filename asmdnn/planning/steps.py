@@ -1,0 +1,58 @@
+"""Several kinds of kernels in one phase: the steps that a group of records goes through, each with views of its own.
+
+A step's arguments lie behind those of the steps before, so its kernels' frames begin further on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.functions.shifted import ShiftedSpec
+from asmdnn.planning.phase import NOTHING, Int64, Phase, View
+from asmdnn.planning.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Records of one kind of kernels: int64[n, 1 + arguments] with offsets into `views`, and what each costs."""
+
+    kernels: tuple[KernelSpec, ...]
+    records: Int64
+    cycles: Int64
+    views: tuple[View, ...]
+
+
+def step_of(plan: Plan, places: Mapping[str, str]) -> Step:
+    """All records of a plan in order; `places` says what its buffers are."""
+    phases = [phase.written_out() for phase in plan.phases]
+    kernels = tuple(dict.fromkeys(spec for phase in phases for spec in phase.kernels))
+    records = []
+    for phase in phases:
+        numbered = phase.records.copy()
+        numbered[:, 0] = np.array([kernels.index(spec) for spec in phase.kernels])[numbered[:, 0]]
+        records.append(numbered)
+    views = tuple(View(places[view.buffer]) if view != NOTHING else NOTHING for view in phases[0].arguments)
+    return Step(kernels, np.concatenate(records), np.concatenate([phase.cycles for phase in phases]), views)
+
+
+def group_of(steps: Sequence[Step]) -> Phase:
+    """One group of the records of all steps in order."""
+    views = tuple(view for step in steps for view in step.views)
+    kernels: dict[KernelSpec, int] = {}
+    records, first = [], 0
+    for step in steps:
+        numbers = [kernels.setdefault(shifted(spec, first), len(kernels)) for spec in step.kernels]
+        wide = np.zeros((len(step.records), 1 + len(views)), np.int64)
+        wide[:, 0] = np.array(numbers)[step.records[:, 0]]
+        wide[:, 1 + first : 1 + first + len(step.views)] = step.records[:, 1:]
+        records.append(wide)
+        first += len(step.views)
+    together = np.concatenate(records)
+    cycles = np.concatenate([step.cycles for step in steps]).astype(np.int32)
+    return Phase(tuple(kernels), views, together, cycles, groups=np.array([0, len(together)]))
+
+
+def shifted(spec: KernelSpec, first: int) -> KernelSpec:
+    return ShiftedSpec(spec, first) if first else spec

@@ -1,0 +1,1 @@
+"""A convolution and the depthwise one behind it as one plan."""

@@ -1,0 +1,67 @@
+"""How many rows a strip has, and whether strips are faster than one convolution after the other, in expected cycles.
+
+Both multiply the same, but for the rows at the edges of strips, which are computed again for every strip.  What differs
+is how far tensors travel: the middle one goes behind L2 and comes back unless it fits, of strips only where a strip of
+it does not fit; src comes again for every panel of channels where a strip of it does not stay in L2 meanwhile.
+"""
+
+from collections.abc import Iterator
+from math import prod
+
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.convolution.pairs.pair import Pair
+from asmdnn.primitives.convolution.pairs.parts import ROWS, strips_of
+from asmdnn.primitives.engine import Engine
+
+KIB = 1024
+FLOAT_BYTES = 4
+MOST_STRIPS = 64
+
+
+def heights(rows: int) -> Iterator[int]:
+    """Of strips, to consider: all rows, and ever smaller shares of them."""
+    strips = 1
+    while strips <= min(rows, MOST_STRIPS):
+        yield -(-rows // strips)
+        strips += max(1, strips // 2)
+
+
+def strips_cycles(pair: Pair, plans: tuple[Plan, Plan], panel: int, rows: int, engine: Engine) -> float:
+    """In strips of so many rows of dst; plans: of both convolutions as they are."""
+    images, channels, src_rows, *across = pair.second.src.dims
+    strips = strips_of(pair.second, rows)
+    row_bytes = FLOAT_BYTES * prod(across)
+    highest = max(strip.src_rows for strip in strips)
+    middle = highest * row_bytes * min(panel, channels)
+    source = highest * row_bytes * pair.first.src.dims[1]
+    computed = sum(strip.src_rows for strip in strips)
+    room = engine.l2_bytes * engine.tuning.pairs.strip_share
+    panels = -(-channels // panel)
+    read = computed * row_bytes * pair.first.src.dims[1] * (1 if middle + source <= room else panels)
+    spilled = 2 * computed * row_bytes * channels if middle > room else 0
+    calls = len(strips) * panels * images * engine.tuning.phases.call_cycles
+    first, second = (plan.cycles for plan in plans)
+    return first * computed / src_rows + second + calls + far_cycles(images * read, images * spilled, engine)
+
+
+def phases_cycles(pair: Pair, plans: tuple[Plan, Plan], engine: Engine) -> float:
+    """One after the other."""
+    images, channels, *pixels = pair.second.src.dims
+    plane = FLOAT_BYTES * images * prod(pixels)
+    room = engine.l2_bytes * engine.tuning.pairs.strip_share
+    spilled = 2 * plane * channels if plane * channels > room else 0
+    return sum(plan.cycles for plan in plans) + far_cycles(plane * pair.first.src.dims[1], spilled, engine)
+
+
+def far_cycles(read: int, spilled: int, engine: Engine) -> float:
+    """For so many bytes of src, and of the middle, from behind L2."""
+    tuning = engine.tuning.pairs
+    return (read * tuning.source_kib_cycles + spilled * tuning.middle_kib_cycles) / KIB
+
+
+def best_height(pair: Pair, plans: tuple[Plan, Plan], panel: int, engine: Engine) -> tuple[int, float]:
+    """The rows of a strip, and what it is expected to cost."""
+    considered = dict.fromkeys(heights(pair.second.dst.dims[ROWS]))
+    cost = {rows: strips_cycles(pair, plans, panel, rows, engine) for rows in considered}
+    best = min(cost, key=lambda rows: cost[rows])
+    return best, cost[best]

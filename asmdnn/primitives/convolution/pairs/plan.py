@@ -1,0 +1,111 @@
+"""Planners of a convolution with a depthwise post-op: by strips where that is expected to be faster, else in phases."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.convolution import direct, grouped
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.pairs import phases
+from asmdnn.primitives.convolution.pairs.cost import best_height, heights, phases_cycles
+from asmdnn.primitives.convolution.pairs.pair import Pair, is_pair, pair_of
+from asmdnn.primitives.convolution.pairs.parts import ROWS, Parts
+from asmdnn.primitives.convolution.pairs.phases import tensors_of
+from asmdnn.primitives.convolution.pairs.strips import NAME, planned_strips
+from asmdnn.primitives.convolution.pointwise import check_pointwise
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import Answer, Planner
+from asmdnn.types import f32
+
+ConvolutionPlanner = Planner[ConvolutionForward]
+
+
+def planners_of(single: Sequence[ConvolutionPlanner]) -> tuple[ConvolutionPlanner, ...]:
+    """Those of a convolution, `single`, and in front of them those of a pair; none answers for what is the others'."""
+
+    def plan_phases(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
+        if not is_pair(attr):
+            return iter(())
+        try:
+            return phases.in_phases(pair_of(desc, attr), engine, single)
+        except Refused as reason:
+            return Refusal(f"phases:{engine.isa}", str(reason))
+
+    def alone(planner: ConvolutionPlanner) -> ConvolutionPlanner:
+        @wraps(planner)
+        def ask(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
+            return iter(()) if is_pair(attr) else planner(desc, attr, engine)
+
+        return ask
+
+    return (plan_strips, plan_phases, *map(alone, single))
+
+
+def plan_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
+    """By strips; refused where phases are expected to be as fast."""
+    if not is_pair(attr):
+        return iter(())
+    try:
+        made = prepared(desc, attr, engine)
+        rows, cost = best_height(made.pair, made.plans, made.panel, made.engine)
+        other = phases_cycles(made.pair, made.plans, made.engine)
+        if other < cost:
+            raise Refused(f"strips of {rows} rows are expected to take {cost:.0f} cycles, phases {other:.0f}")
+        return made.planned(rows)
+    except Refused as reason:
+        return Refusal(f"{NAME}:{dot_level(F32, engine.isa)}", str(reason))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """A pair that strips can do; plans: of both convolutions as they are, with the formats that strips have too."""
+
+    pair: Pair
+    plans: tuple[Plan, Plan]
+    panel: int
+    engine: Engine
+
+    def planned(self, rows: int) -> Plan:
+        """In strips of so many rows.  Raises Refused."""
+        first, second = self.plans
+        tensors = {name: tensor for name, tensor in first.tensors.items() if name != "dst"}
+        parts = Parts(self.pair, {**tensors, **tensors_of(second, self.pair.names)})
+        return planned_strips(parts, self.engine, self.panel, rows)
+
+
+def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Prepared:
+    """Raises Refused."""
+    engine = replace(engine, isa=dot_level(F32, engine.isa))
+    pair, lanes = pair_of(desc, attr), lanes_of(engine.isa)
+    check_pointwise(pair.first)
+    if desc.src.ndims != 4:
+        raise Refused(f"src has {desc.src.ndims - 2} spatial axes, strips have 2")
+    if 0 in pair.second.dst.dims or 0 in desc.src.dims:
+        raise Refused("src or dst has no elements")
+    middle = MemoryDesc(desc.dst.dims, f32, f"aBx{lanes}b")
+    first = direct.planned(replace(pair.first, dst=middle), pair.first_attr, engine)
+    second = grouped.planned(replace(pair.second, src=middle), pair.second_attr, engine)
+    panel = first.tensors["weights"].blocks[0]
+    for tensor in (*first.tensors.values(), *second.tensors.values()):
+        if tensor.ndims == 4 and panel % tensor.blocks[1] and tensor.dims[1] == desc.dst.dims[1]:
+            raise Refused(f"{tensor} has blocks of {tensor.blocks[1]} channels, panels have {panel}")
+    return Prepared(pair, (first, second), panel, engine)
+
+
+def every_height(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[tuple[str, Plan]]:
+    """Candidates: every height of strips."""
+    try:
+        made = prepared(desc, attr, engine)
+    except Refused:
+        return
+    for rows in dict.fromkeys(heights(made.pair.second.dst.dims[ROWS])):
+        try:
+            yield f"strips of {rows} rows", made.planned(rows)
+        except Refused:
+            continue

@@ -1,0 +1,132 @@
+"""A 1x1 convolution and the depthwise one behind it by strips: what is between them stays in L2.
+
+A strip is some rows of dst; for it and a panel of channels, one group of records computes the rows of the first
+convolution that its windows have into scratch of the thread's own, and then the second one.  Rows at the edge of a
+strip are computed again for the next one.  The records are those of the two convolutions' own plans of so many rows
+and channels: strips that only lie elsewhere share them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from asmdnn.generators.dot.conv_shape import TAPS
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.phase import Int64, Phase, Repeat, flushing, merged
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.planning.rounds import apart
+from asmdnn.planning.steps import Step, group_of, step_of
+from asmdnn.primitives.convolution import direct, grouped
+from asmdnn.primitives.convolution.pairs.pair import MIDDLE
+from asmdnn.primitives.convolution.pairs.parts import CHANNELS, ROWS, Parts, Place, Strip, runs_of, strips_of
+from asmdnn.primitives.engine import Engine
+from asmdnn.types import f32
+
+NAME = "strips+direct+depthwise"
+TAP_LISTS = "taps"
+
+
+def planned_strips(parts: Parts, engine: Engine, panel: int, rows: int) -> Plan:
+    """The plan in panels of so many channels and strips of so many rows.  Raises Refused."""
+    strips = Strips(parts, engine, panel)
+    phases = list(strips.phases(strips_of(parts.pair.second, rows)))
+    if sum(phase.count for phase in phases) <= engine.tuning.convolution.written_out:
+        phases = [together(phases)]
+    phases = [phases[0], *(phase for each in phases[1:] for phase in apart([each]))]
+    taps = np.concatenate(strips.taps)
+    scratch = {MIDDLE: strips.middle_bytes}
+    name = f"{NAME}:{engine.isa}"
+    return Plan(name, flushing(phases), parts.tensors, {TAP_LISTS: taps}, scratch, ("dst",), per_part=(MIDDLE,))
+
+
+@dataclass(eq=False)
+class Strips:
+    """The phases as they come together, and with them tap lists, and the largest strip of the middle."""
+
+    parts: Parts
+    engine: Engine
+    panel: int
+    taps: list[Int64] = field(default_factory=list)
+    middle_bytes: int = 0
+
+    def phases(self, strips: list[Strip]) -> Iterator[Phase]:
+        """One for every shape of strips, and of panels, each a group of records again and again."""
+        full, rest = divmod(self.parts.pair.second.dst.dims[CHANNELS], self.panel)
+        panels = [(0, self.panel, full)] * bool(full) + [(full * self.panel, rest, 1)] * bool(rest)
+        for run in runs_of(strips):
+            for channel, channels, times in panels:
+                yield self.phase(run, Place(run[0], channel, channels), times)
+
+    def phase(self, run: Sequence[Strip], at: Place, panels: int) -> Phase:
+        """For all images, strips of a run, and so many panels from `at` on."""
+        group = group_of((self.first_step(at), self.second_step(at)))
+        names = [view.buffer for view in group.arguments]
+        starts = np.array([self.parts.start(name, at) for name in names], np.int64)
+        records = group.records.copy()
+        records[:, 1:] += starts
+        steps = (
+            (self.parts.pair.second.dst.dims[0], replace(at, image=1)),
+            (len(run), replace(at, strip=run[min(1, len(run) - 1)])),
+            (panels, replace(at, channel=at.channel + self.panel)),
+        )
+        repeats = []
+        for times, there in steps:
+            if times > 1:
+                moves = np.array([self.parts.start(name, there) for name in names], np.int64) - starts
+                repeats.append(Repeat(times, tuple(moves.tolist())))
+        return replace(group, records=records, repeats=tuple(repeats))
+
+    def middle(self, at: Place) -> MemoryDesc:
+        dims = (1, at.channels, at.strip.src_rows, *self.parts.pair.second.src.dims[ROWS + 1 :])
+        return MemoryDesc(dims, f32, f"aBx{lanes_of(self.engine.isa)}b")
+
+    def first_step(self, at: Place) -> Step:
+        """The rows of the middle."""
+        pair, parts, middle = self.parts.pair, self.parts, self.middle(at)
+        self.middle_bytes = max(self.middle_bytes, middle.size_bytes)
+        tensors = {name: parts.part(name, at) for name in pair.first.tensors() if name != "dst"}
+        own = {name: name for name in pair.first_attr.tensors()}
+        attr = parts.attr_of(pair.first_attr, own, at)
+        plan = direct.planned(pair.first.with_formats({**tensors, "dst": middle}), attr, self.engine)
+        step = step_of(simple(plan), {**{name: name for name in (*plan.tensors, TAP_LISTS)}, "dst": MIDDLE})
+        records = step.records.copy()
+        records[:, 1 + TAPS] += sum(before.nbytes for before in self.taps)
+        self.taps.append(plan.constants[TAP_LISTS])
+        return replace(step, records=records)
+
+    def second_step(self, at: Place) -> Step:
+        """The strip of dst."""
+        pair, parts, strip = self.parts.pair, self.parts, at.strip
+        desc = replace(
+            pair.second,
+            src=self.middle(at),
+            weights=parts.part(pair.names["weights"], at),
+            bias=parts.part(pair.names["bias"], at) if pair.second.bias else None,
+            dst=parts.part("dst", at),
+            padding_l=(strip.above, *pair.second.padding_l[1:]),
+            padding_r=(strip.below, *pair.second.padding_r[1:]),
+        )
+        plan = grouped.planned(desc, parts.attr_of(pair.second_attr, pair.names, at), self.engine)
+        return step_of(simple(plan), {**{name: name for name in plan.tensors}, **pair.names, "src": MIDDLE})
+
+
+def simple(plan: Plan) -> Plan:
+    """Raises Refused for a plan of more than one phase, which no group can hold."""
+    if len(plan.phases) > 1 or plan.scratch_bytes:
+        phases = len(plan.phases)
+        raise Refused(f"a strip of {plan.implementation} takes {phases} phases, it must be one without scratch")
+    return plan
+
+
+def together(phases: Sequence[Phase]) -> Phase:
+    """All written out as one, so that threads get equal shares of few groups."""
+    written = [phase.written_out() for phase in phases]
+    groups, first = [], 0
+    for phase in written:
+        assert phase.groups is not None
+        groups.append(first + phase.groups[:-1])
+        first += len(phase.records)
+    return replace(merged(written), groups=np.append(np.concatenate(groups), first))

@@ -1,0 +1,1 @@
+"""Parts of a tensor by indices that are data."""

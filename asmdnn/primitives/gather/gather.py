@@ -1,0 +1,87 @@
+"""The plan of a gather: rows that are dense in src and dst, copied by kernels that read the indices."""
+
+from collections.abc import Iterator
+
+from asmdnn.generators.move.gather import ARGUMENTS, DST, INDEX_BYTES, INDICES, GatherSpec
+from asmdnn.isa.levels import AVX2
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.calls import Call, phases_of
+from asmdnn.planning.loops import Box, Loop, cut_loop, merge
+from asmdnn.planning.phase import views
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import row_major
+from asmdnn.primitives.gather.description import Gather
+from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.reorder.copies import between_reorders
+
+NAME = "gather"
+KERNEL_ISA = AVX2.name  # its kernels serve every level
+MAX_STEP = 2**31 - 1  # bytes: steps in code are 32 bits
+
+
+@implementation(NAME, lambda _: KERNEL_ISA)
+def plan(desc: Gather, attr: Attr, engine: Engine) -> Plan:
+    """Plan a gather.  Raises Refused."""
+    if attr.post_ops or attr.quantizes:
+        raise Refused("a gather has no post-ops, scales or zero points")
+    passed = {"src": desc.src, "dst": desc.dst, "indices": desc.indices}
+    if desc.dst.is_any:
+        passed["dst"] = row_major(desc.dst.dims, desc.dst)
+    if passed["dst"].may_overlap:
+        raise Refused("elements of dst overlap")
+    tensors = {name: row_major(x.dims, x) if x.inner_blocks else x for name, x in passed.items()}
+    assembly = Assembly(engine.tuning)
+    if desc.dst.nelems():
+        calls = list(calls_of(desc, tensors, engine))
+        assembly.add(phases_of(calls, views(ARGUMENTS), engine.tuning.phases, along_dst=True))
+    whole = assembly.plan(f"{NAME}:{KERNEL_ISA}", tensors, ("dst",))
+    return between_reorders(whole, passed, engine.tuning)
+
+
+def calls_of(desc: Gather, tensors: dict[str, MemoryDesc], engine: Engine) -> Iterator[Call]:
+    """Of the kernels that take all elements of dst.  Raises Refused."""
+    src, dst, tuning = tensors["src"], tensors["dst"], engine.tuning.gather
+    size = src.dtype.size_bytes
+    box = Box((src.offset0, dst.offset0, tensors["indices"].offset0), tuple(loops_of(desc, tensors)))
+    row = next((x for x in box.loops if x.src == x.dst == 1 and not x.strides[INDICES]), Loop(1, (0, 0, 0)))
+    for piece, some in cut_loop(box, row, tuning.row_bytes // size):
+        by_index = [x for x in piece.loops if x.strides[INDICES]]
+        most = max(1, min(tuning.most_rows, tuning.record_bytes // (some.extent * size)))
+        for part, rows in cut_loop(piece, longest(by_index), most):
+            yield call_of(desc, tensors, (part, some, rows), engine)
+
+
+def call_of(desc: Gather, tensors: dict[str, MemoryDesc], cut: tuple[Box, Loop, Loop], engine: Engine) -> Call:
+    """The kernel of the rows of a box, in its other loops."""
+    (box, row, rows), tuning = cut, engine.tuning.gather
+    size = tensors["src"].dtype.size_bytes
+    sizes = (size, size, INDEX_BYTES)
+    row_bytes, distance = row.extent * size, tensors["src"].strides[desc.axis] * size
+    dst_step, index_step = rows.strides[DST] * size, rows.strides[INDICES] * INDEX_BYTES
+    if max(distance, dst_step, index_step) > MAX_STEP:
+        raise Refused("rows are 2 GiB or more apart")
+    spec = GatherSpec(KERNEL_ISA, rows.extent, desc.limit, row_bytes, distance, dst_step, index_step)
+    outer = Box(box.starts, tuple(x for x in box.loops if x is not row and x is not rows)).in_bytes(sizes)
+    cycles = tuning.call_cycles + rows.extent * (tuning.row_cycles + row_bytes // tuning.bytes_per_cycle)
+    return Call(spec, outer.starts, outer.loops, cycles)
+
+
+def loops_of(desc: Gather, tensors: dict[str, MemoryDesc]) -> list[Loop]:
+    """Those over dst, in elements: what src does along the indices is data."""
+    src, dst, indices = (tensors[name] for name in ARGUMENTS)
+    behind = desc.axis + indices.ndims
+    distances = list[tuple[int, int, int]]()
+    for dim, step in enumerate(dst.strides):
+        if desc.axis <= dim < behind:
+            distances.append((0, step, indices.strides[dim - desc.axis]))
+        else:
+            distances.append((src.strides[dim if dim < desc.axis else dim - indices.ndims + 1], step, 0))
+    return merge(Loop(extent, steps) for extent, steps in zip(dst.dims, distances, strict=True) if extent > 1)
+
+
+def longest(loops: list[Loop]) -> Loop:
+    return max(loops, key=lambda x: x.extent, default=Loop(1, (0, 0, 0)))

@@ -1,0 +1,32 @@
+"""What indices may be, checked before a call that reads by them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import Memory
+from asmdnn.primitives.gather.description import Gather
+
+
+def check_memories(desc: Gather, memories: Mapping[str, Memory]) -> None:
+    """Raise InvalidArguments, which names the first wrong one, unless all indices are in range.
+
+    Two passes of numpy's, 3 us for few indices.  The kernel bounds each number again, so that indices which another
+    thread changes meanwhile may give wrong rows, never a stray access.
+    """
+    memory = memories["indices"]
+    plain = memory.desc.ndims and not memory.desc.inner_blocks
+    check_indices("indices", memory.view() if plain else memory.numpy(), desc.limit, desc.axis)
+
+
+def check_indices(name: str, indices: npt.NDArray[Any], limit: int, axis: int) -> None:
+    """Raise InvalidArguments unless all are from -limit to limit - 1."""
+    if not indices.size or (np.minimum.reduce(indices, None) >= -limit and np.maximum.reduce(indices, None) < limit):
+        return
+    place = np.argwhere((indices < -limit) | (indices >= limit))[0].tolist()
+    raise InvalidArguments(
+        f"{name}{place} is {indices[tuple(place)]}, axis {axis} of src has {limit}: use {-limit} to {limit - 1}"
+    )

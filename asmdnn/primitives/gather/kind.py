@@ -1,0 +1,13 @@
+"""Gathers, as a kind of primitive."""
+
+from asmdnn.primitives.gather import gather
+from asmdnn.primitives.gather.description import Gather
+from asmdnn.primitives.gather.indices import check_memories
+from asmdnn.primitives.kind import Kind, Words, dims_word
+
+
+def words(desc: Gather) -> Words:
+    return Words("gather", f"axis:{desc.axis}", f"{dims_word(desc.src)}:{dims_word(desc.indices)}")
+
+
+KINDS = (Kind(Gather, (gather.plan,), words, guard=check_memories),)

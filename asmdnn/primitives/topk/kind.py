@@ -1,0 +1,13 @@
+"""The k best, as a kind of primitive."""
+
+from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.topk import schedule
+from asmdnn.primitives.topk.description import TopKForward
+
+
+def words(desc: TopKForward) -> Words:
+    flags = " select_last" * desc.select_last + " nan_last" * desc.nan_last
+    return Words("topk", f"alg:{desc.alg} axis:{desc.axis} k:{desc.k}{flags}", dims_word(desc.src))
+
+
+KINDS = (Kind(TopKForward, (schedule.plan,), words),)

@@ -1,0 +1,46 @@
+"""Graphs as exporters write them, natively throughout, against onnxruntime."""
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.network.compiled import Compiled
+from tests.network.nets import engine
+
+pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
+
+from tests.network.exported import GRAPHS  # noqa: E402
+
+RELATIVE = 2e-6  # of the largest output: a dozen layers of some hundred terms
+ATTENTION = {"vit", "bert", "gpt", "whisper"}
+
+
+def feeds_of(session: object) -> dict[str, np.ndarray]:
+    """Random inputs; a mask of tokens hides the last ones."""
+    random = np.random.default_rng(0)
+    found = {x.name: random.standard_normal(x.shape).astype(np.float32) for x in session.get_inputs()}  # type: ignore[attr-defined]
+    if "mask" in found:
+        found["mask"] = (np.arange(found["mask"].size) < 9).astype(np.float32).reshape(found["mask"].shape)
+    return found
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("name", GRAPHS)
+def test_against_onnxruntime(name: str) -> None:
+    data = GRAPHS[name]()
+    net = dnn.load_onnx(data, engine=engine(threads=2))
+    net.check()
+    session = onnxruntime.InferenceSession(data)
+    feeds = feeds_of(session)
+    for found, wanted in zip(net.run(feeds).values(), session.run(None, feeds), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=RELATIVE * np.abs(wanted).max())
+    assert all(difference.fits for difference in net.verify(feeds))
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    assert any(step.label.startswith("Attention") for step in segment.steps) == (name in ATTENTION)
+
+
+@pytest.mark.parametrize("name", sorted(ATTENTION))
+def test_of_the_other_level_plans_are_proved(name: str) -> None:
+    dnn.load_onnx(GRAPHS[name](), engine=engine(isa="avx512_core")).check()

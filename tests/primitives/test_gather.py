@@ -1,0 +1,206 @@
+"""Gathers: every axis, type and layout, indices that count from the end, and indices that name nothing."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import asmdnn as dnn
+from asmdnn.runtime.execution import program_of
+from tests.primitives.guarded import guarded_memory, in_child
+from tests.primitives.tensors import write
+from tests.primitives.test_guard_pages import run_guarded
+
+ISA_LEVELS = ("avx2", "avx512_core")
+
+
+def describe(
+    dims: tuple[int, ...], indices: tuple[int, ...], axis: int, tag: str = "", dtype: dnn.DataType = dnn.f32
+) -> dnn.Gather:
+    letters = "abcdefgh"
+    made = (*dims[:axis], *indices, *dims[axis + 1 :])
+    return dnn.Gather(
+        dnn.MemoryDesc(dims, dtype, tag or letters[: len(dims)]),
+        dnn.MemoryDesc(indices, dnn.s32, letters[: len(indices)]),
+        dnn.MemoryDesc(made, dtype, letters[: len(made)]),
+        axis,
+    )
+
+
+def data_of(desc: dnn.Gather) -> dict[str, Any]:
+    random = np.random.default_rng(3)
+    src = random.integers(0, 100, desc.src.dims).astype(desc.src.dtype.numpy)
+    return {"src": src, "indices": random.integers(-desc.limit, desc.limit, desc.indices.dims, np.int32)}
+
+
+def run(desc: dnn.Gather, arrays: dict[str, Any], threads: int = 1) -> Any:
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", threads=threads))
+    assert pd.implementation.removeprefix("reorder+") == "gather:avx2"
+    memories = {name: dnn.Memory.from_numpy(array, pd.plan.tensors[name]) for name, array in arrays.items()}
+    memories["dst"] = dnn.Memory(pd.plan.tensors["dst"])
+    dnn.Primitive(pd).execute(**memories)
+    return memories["dst"].numpy()
+
+
+CASES = [
+    ((30, 19), (7,), 0), ((30, 19), (2, 3), 0), ((5, 30, 19), (4,), 1), ((5, 30, 19), (3, 2), 2), ((200,), (33,), 0),
+    ((3, 20000), (5,), 0), ((2, 3, 4, 9, 5), (2, 2), 2), ((1, 1), (4,), 0), ((4, 3), (0,), 0), ((4, 0), (2,), 0),
+]  # fmt: skip
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_axes(case: Any) -> None:
+    desc = describe(*case)
+    arrays = data_of(desc)
+    wanted = np.take(arrays["src"], arrays["indices"], desc.axis)
+    assert np.array_equal(run(desc, arrays), wanted)
+    assert np.array_equal(run(desc, arrays, threads=2), wanted)
+
+
+@pytest.mark.parametrize("isa", ISA_LEVELS)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_plans_are_proved(case: Any, isa: Any) -> None:
+    dnn.primitive_desc(describe(*case), engine=dnn.Engine(isa=isa, threads=2)).plan.check()
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dtype", [dnn.f32, dnn.bf16, dnn.f16, dnn.s32, dnn.s8, dnn.u8], ids=str)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_types(dtype: dnn.DataType, axis: int) -> None:
+    desc = describe((6, 5, 7), (4,), axis, dtype=dtype)
+    arrays = data_of(desc)
+    assert np.array_equal(run(desc, arrays), np.take(arrays["src"], arrays["indices"], axis))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("tag", ["abcd", "acdb", "aBcd8b", "cdab"])
+@pytest.mark.parametrize("axis", [0, 1, 3])
+def test_layouts(tag: str, axis: int) -> None:
+    desc = describe((3, 11, 4, 5), (6,), axis, tag)
+    arrays = data_of(desc)
+    dnn.primitive_desc(desc).plan.check()
+    assert np.array_equal(run(desc, arrays), np.take(arrays["src"], arrays["indices"], axis))
+
+
+@pytest.mark.isa("avx2")
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.data())
+def test_any_shape(data: st.DataObject) -> None:
+    sizes = st.integers(1, 12)
+    dims = tuple(data.draw(st.lists(sizes, min_size=1, max_size=4)))
+    indices, axis = tuple(data.draw(st.lists(sizes, min_size=1, max_size=2))), data.draw(st.integers(0, len(dims) - 1))
+    desc = describe(dims, indices, axis, dtype=data.draw(st.sampled_from([dnn.f32, dnn.u8])))
+    arrays = data_of(desc)
+    dnn.primitive_desc(desc).plan.check()
+    assert np.array_equal(run(desc, arrays), np.take(arrays["src"], arrays["indices"], axis))
+
+
+@pytest.mark.isa("avx2")
+def test_guard_pages() -> None:
+    def run_all() -> None:
+        for desc in (describe((9, 37), (5,), 0), describe((4, 9, 3), (5,), 1), describe((300,), (40,), 0)):
+            arrays = data_of(desc)
+            wanted = np.take(arrays["src"], arrays["indices"], desc.axis)
+            primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(threads=1)))
+            for at_end in (True, False):
+                run_guarded(primitive, arrays, wanted, at_end)
+
+    assert not in_child(run_all)
+
+
+@pytest.mark.isa("avx2")
+def test_the_kernels_bound_what_nobody_checked() -> None:
+    """Indices that another thread spoils behind the check: wrong rows, but no byte outside of src."""
+
+    def run_unchecked() -> None:
+        desc = describe((9, 37), (64,), 0)
+        plan = dnn.primitive_desc(desc, engine=dnn.Engine(threads=1)).plan
+        for at_end in (True, False):
+            memories = {name: guarded_memory(tensor, at_end)[0] for name, tensor in plan.tensors.items()}
+            write(memories["src"], data_of(desc)["src"])
+            spoiled = np.random.default_rng(1).integers(-(2**31), 2**31, 64).astype(np.int32)
+            spoiled[:6] = 9, -10, 2**31 - 1, -(2**31), 10, -9
+            write(memories["indices"], spoiled)
+            call = program_of(plan, 1)[0].prepare()
+            call.bind([memories[name].address for name in plan.tensors], memories)
+            call()
+            rows = memories["src"].numpy()
+            assert np.array_equal(memories["dst"].numpy()[:6], rows[[0] * 6])
+
+    assert not in_child(run_unchecked)
+
+
+@pytest.mark.isa("avx2")
+def test_indices_out_of_range() -> None:
+    """An error by execute and by every call of a bound primitive, before dst is touched."""
+    desc = describe((4, 3), (2, 2), 0)
+    primitive = dnn.Primitive(dnn.primitive_desc(desc))
+    indices = np.array([[0, 1], [-4, 3]], np.int32)
+    memories = {"src": dnn.Memory(desc.src), "indices": dnn.Memory.from_array(indices), "dst": dnn.Memory(desc.dst)}
+    bound = primitive.bind(**memories)
+    bound()
+    for wrong in (4, -5, 2**31 - 1, -(2**31)):
+        indices[1, 0] = wrong
+        memories["dst"].array[:] = 7
+        for call in (bound, lambda: primitive.execute(**memories)):
+            with pytest.raises(dnn.InvalidArguments, match=rf"indices\[1, 0\] is {wrong}, axis 0 of src has 4: use -4"):
+                call()
+        assert (memories["dst"].array == 7).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"indices": dnn.MemoryDesc((2,), dnn.f32, "a")}, "indices are f32, they must be s32"),
+        ({"axis": 2}, "axis is 2, the tensors have 2 dims: use -2 to 1"),
+        ({"dst": dnn.MemoryDesc((3, 3), dnn.f32, "ab")}, r"dst has dims \(3, 3\), those of src and indices make it"),
+        ({"dst": dnn.MemoryDesc((2, 3), dnn.s8, "ab")}, "dst is s8, it must have the type of src, f32"),
+        ({"src": dnn.MemoryDesc((0, 3), dnn.f32, "ab")}, "axis 0 of src has no elements"),
+        ({"src": dnn.MemoryDesc((4, 3), dnn.f32, "any")}, "src has the format any"),
+    ],
+)
+def test_bad_descriptions(change: dict[str, Any], message: str) -> None:
+    good = describe((4, 3), (2,), 0)
+    fields = {"src": good.src, "indices": good.indices, "dst": good.dst, "axis": 0}
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        dnn.Gather(**{**fields, **change})
+    if not change.keys() - {"axis"}:
+        return
+    with pytest.raises(dnn.Unimplemented, match="a gather has no post-ops"):
+        dnn.primitive_desc(good, dnn.Attr([dnn.Eltwise("relu")]))
+
+
+@pytest.mark.isa("avx2")
+def test_arrays() -> None:
+    random = np.random.default_rng(2)
+    x = random.standard_normal((5, 6, 7)).astype(np.float32)
+    for axis in (0, 1, -1):
+        for indices in (np.array([[0, -1], [3, 2]]), np.int32([4, 4, 0]), np.int64(2), np.zeros((0, 2), np.int64)):
+            found = dnn.ops.gather(x, indices, axis)
+            assert found.shape == np.take(x, indices, axis).shape
+            assert np.array_equal(found, np.take(x, indices, axis))
+    strided = np.arange(12).reshape(3, 4)[:, ::2] % 5
+    assert np.array_equal(dnn.ops.gather(x[::2, :, 1:], strided, 1), np.take(x[::2, :, 1:], strided, 1))
+    out = np.empty((3, 7), np.float32)
+    assert dnn.ops.embedding(x[0], [1, -1, 0], out=out) is out
+    assert np.array_equal(out, x[0][[1, -1, 0]])
+    assert np.array_equal(dnn.ops.gather(np.arange(9, dtype=np.int8), [8, -9]), np.int8([8, 0]))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dnn.ops.gather(np.zeros((4, 3), np.float32), [1, 2**40]), r"indices\[1\] is 1099511627776, axis 0"),
+        (lambda: dnn.ops.gather(np.zeros((4, 3), np.float32), [-5]), r"indices\[0\] is -5"),
+        (lambda: dnn.ops.gather(np.zeros((4, 3), np.float32), [1.0]), "indices have dtype float64, convert them"),
+        (lambda: dnn.ops.gather(np.zeros((4, 3), np.float32), [True]), "indices have dtype bool"),
+        (lambda: dnn.ops.gather(np.zeros((4, 3), np.float32), [1], 2), "axis is 2"),
+        (lambda: dnn.ops.embedding(np.zeros(4, np.float32), [1]), "table has 1 dims, it must be a matrix"),
+    ],
+)
+def test_bad_arrays(call: Any, message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        call()

@@ -1,0 +1,85 @@
+"""Reorders planned for wide vectors: whole plans on an emulated CPU, and which width the planner takes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.planning.tuning import DEFAULT, MoveTuning
+from tests.primitives.tensors import bits, holding, read
+from tests.support.plans import emulate_plan
+
+WIDE, NARROW = "__avx512_core", "__avx2"
+
+
+def planned(
+    src: str, dst: str, dims: tuple[int, ...], isa: str = "avx512_core", **more: MoveTuning
+) -> dnn.PrimitiveDesc:
+    tuning = replace(DEFAULT, **more)
+    desc = dnn.Reorder(dnn.MemoryDesc(dims, dnn.f32, src), dnn.MemoryDesc(dims, dnn.f32, dst))
+    return dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=1, tuning=tuning))
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(
+    ("src", "dst", "dims"),
+    [
+        ("nchw", "nhwc", (2, 17, 5, 7)), ("nhwc", "nchw", (1, 16, 9, 9)), ("nchw", "nChw16c", (1, 35, 7, 7)),
+        ("nChw16c", "nchw", (1, 35, 7, 7)), ("nchw", "nChw8c", (1, 19, 3, 11)), ("oihw", "OIhw16i16o", (17, 33, 3, 1)),
+    ],
+)  # fmt: skip
+def test_results(src: str, dst: str, dims: tuple[int, ...]) -> None:
+    pd = planned(src, dst, dims)
+    assert pd.implementation == "reorder:avx512_core"
+    assert any(spec.name.endswith(WIDE) for spec in pd.plan.specs)
+    pd.plan.check()
+    values = np.arange(1, 1 + np.prod(dims), dtype=np.uint32).view(np.float32).reshape(dims)
+    memories = {"src": holding(pd.plan.tensors["src"], values), "dst": holding(pd.plan.tensors["dst"], None)}
+    emulate_plan(pd.plan, memories)
+    assert np.array_equal(bits(read(memories["dst"])), bits(values))
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize("channels", [3, 5, 8, 12, 19, 64])
+@pytest.mark.parametrize("dst", ["nhwc", "nChw8c", "nChw16c"])
+def test_bytes(channels: int, dst: str) -> None:
+    dims = (1, channels, 3, 7)
+    desc = dnn.Reorder(dnn.MemoryDesc(dims, dnn.f32, "nchw"), dnn.MemoryDesc(dims, dnn.s8, dst))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1))
+    pd.plan.check()
+    values = np.random.default_rng(channels).uniform(-140, 140, dims).astype(np.float32)
+    memories = {"src": dnn.Memory(desc.src, values), "dst": dnn.Memory(desc.dst)}
+    memories["dst"].array[...] = 99
+    emulate_plan(pd.plan, memories)
+    assert memories["dst"].padding_is_zero()
+    assert np.array_equal(memories["dst"].numpy(), np.clip(np.rint(values), -128, 127).astype(np.int8))
+
+
+def widths(pd: dnn.PrimitiveDesc) -> set[str]:
+    return {spec.name[spec.name.rindex("__") :] for spec in pd.plan.specs}
+
+
+def test_higher_levels_take_the_kernels_of_avx512_core() -> None:
+    assert widths(planned("nchw", "nhwc", (1, 64, 56, 56), "avx512_core_amx")) == {WIDE}
+    assert widths(planned("nchw", "nhwc", (1, 64, 56, 56), "avx2_vnni")) == {NARROW}
+
+
+def test_narrow_vectors_where_wide_ones_save_nothing() -> None:
+    """Rows of 12 bytes; and a CPU class on which a wide instruction costs as much as two narrow ones."""
+    assert widths(planned("nchw", "nchw", (4, 1, 1, 3))) == {NARROW}
+    slow = MoveTuning(wide_cost=2.0)
+    assert widths(planned("nchw", "nhwc", (1, 64, 56, 56), moves=slow)) == {NARROW}
+
+
+def test_streams_lines_of_half_a_vector() -> None:
+    """8 channels of f32 are 32 bytes: kernels for AVX2 write them past the caches, wide ones could not."""
+    pd = planned("nchw", "nChw8c", (64, 8, 128, 128))
+    assert widths(pd) == {NARROW}
+    assert all(spec.streaming for spec in pd.plan.specs)
+
+
+def test_copies_of_long_rows_are_wide() -> None:
+    kernels = planned("nchw", "nchw", (1, 4, 50, 50)).plan.specs
+    assert all(isinstance(spec, RowsSpec) and spec.name.endswith(WIDE) for spec in kernels)

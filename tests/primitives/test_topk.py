@@ -1,0 +1,164 @@
+"""Top-k, arg-max and arg-min: every layout and axis, ties, NaN, threads, guard pages; bad input."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.bench.drivers.topk import order
+from tests.primitives.guarded import in_child
+from tests.primitives.test_guard_pages import run_guarded
+from tests.support.plans import emulate_plan
+
+CASES = [
+    ((5, 7), 1, "ab", 1), ((7, 19), -1, "ba", 3), ((3, 300), 1, "ab", 5), ((70, 3), 0, "ab", 2), ((4, 1), 1, "ab", 1),
+    ((2, 21, 5, 9), 1, "abcd", 1), ((2, 21, 5, 9), 1, "acdb", 4), ((2, 16, 5, 9), 1, "aBcd8b", 2),
+    ((2, 16, 5, 9), 3, "aBcd8b", 1), ((2, 16, 3, 9), 2, "aBcd8b", 3), ((2, 19, 3, 4), 2, "aBcd8b", 1),
+    ((5, 40, 2), 1, "abc", 32), ((6,), 0, "a", 6),
+]  # fmt: skip
+
+
+def integers(*dims: int, seed: int = 0) -> Any:
+    """With many ties."""
+    return np.random.default_rng(seed).integers(-6, 7, dims).astype(np.float32)
+
+
+def descs(dims: tuple[int, ...], axis: int, tag: str, k: int) -> tuple[dnn.MemoryDesc, ...]:
+    """src, indices, values."""
+    results = tuple(k if dim == axis % len(dims) else n for dim, n in enumerate(dims))
+    return (
+        dnn.MemoryDesc(dims, dnn.f32, tag),
+        dnn.MemoryDesc(results, dnn.s32, "any"),
+        dnn.MemoryDesc(results, dnn.f32, "any"),
+    )
+
+
+def wanted(x: Any, axis: int, k: int, alg: str = "max", last: bool = False) -> tuple[Any, Any]:
+    """Indices and numbers."""
+    places = np.take(order(x, axis, alg == "max", last), range(k), axis)
+    return places, np.take_along_axis(x, places, axis)
+
+
+def check(x: Any, axis: int, tag: str, k: int, alg: Any, isa: str, emulated: bool = False) -> None:
+    src, dst, values = descs(x.shape, axis, tag, k)
+    desc = dnn.TopKForward(alg, src, dst, axis, values)
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=1 if emulated else 2))
+    pd.plan.check()
+    assert pd.implementation.removeprefix("reorder+") == f"topk:{isa}"
+    memories = {name: dnn.Memory(pd.plan.tensors[name]) for name in ("dst", "values")}
+    memories["src"] = dnn.Memory.from_numpy(x, src)
+    if emulated:
+        emulate_plan(pd.plan, memories)
+    else:
+        dnn.Primitive(pd).execute(**memories)
+    places, numbers = wanted(x, axis, k, alg)
+    assert np.array_equal(memories["dst"].numpy(), places)
+    assert np.array_equal(memories["values"].numpy(), numbers)
+
+
+@pytest.mark.parametrize("alg", ["max", "min"])
+@pytest.mark.parametrize(("dims", "axis", "tag", "k"), CASES, ids=str)
+def test_layouts(isa: str, dims: tuple[int, ...], axis: int, tag: str, k: int, alg: str) -> None:
+    check(integers(*dims), axis, tag, k, alg, isa)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("dims", "axis", "k"), [((5, 19), 1, 2), ((2, 3, 21), 1, 1), ((2, 100), 1, 3)])
+def test_emulated(dims: tuple[int, ...], axis: int, k: int) -> None:
+    check(integers(*dims), axis, "abc"[: len(dims)], k, "max", "avx512_core", emulated=True)
+
+
+def test_functions(isa: str) -> None:
+    engine = dnn.Engine(isa=isa)
+    x = integers(4, 30, 5)
+    for axis in (0, 1, -1):
+        assert np.array_equal(dnn.ops.argmax(x, axis, engine=engine), x.argmax(axis))
+        assert np.array_equal(dnn.ops.argmin(x, axis, keepdims=True, engine=engine), x.argmin(axis, keepdims=True))
+        last = wanted(x, axis, 1, "min", last=True)[0]
+        found = dnn.ops.argmin(x, axis, keepdims=True, select_last_index=True, engine=engine)
+        assert np.array_equal(found, last)
+        assert found.dtype == np.int64
+    values, indices = dnn.ops.topk(x, 3, 1, largest=False, engine=engine)
+    assert np.array_equal(indices, wanted(x, 1, 3, "min")[0])
+    assert np.array_equal(values, np.sort(x, 1)[:, :3])
+
+
+def test_nan_infinities_and_zeros(isa: str) -> None:
+    """As numpy for one, and as torch for several; -0 ties with 0."""
+    engine, inf = dnn.Engine(isa=isa), np.float32(np.inf)
+    x = np.float32([[1, np.nan, inf, -np.nan], [-inf, -0.0, 0.0, -inf], [-0.0, 0.0, -1, -1], [np.nan] * 4, [inf] * 4])
+    for a, axis in ((x, 1), (np.ascontiguousarray(x.T), 0)):
+        assert np.array_equal(dnn.ops.argmax(a, axis, engine=engine), [1, 1, 0, 0, 0])
+        assert np.array_equal(dnn.ops.argmin(a, axis, engine=engine), [1, 0, 2, 0, 0])
+        largest, at = dnn.ops.topk(a, 3, axis, engine=engine)
+        assert np.array_equal(np.moveaxis(at, axis, 1), [[1, 3, 2], [1, 2, 0], [0, 1, 2], [0, 1, 2], [0, 1, 2]])
+        assert np.isnan(np.moveaxis(largest, axis, 1)[[0, 0, 3], [0, 1, 2]]).all()
+        smallest, at = dnn.ops.topk(a, 3, axis, largest=False, engine=engine)
+        assert np.array_equal(np.moveaxis(at, axis, 1), [[0, 2, 1], [0, 3, 1], [2, 3, 0], [0, 1, 2], [0, 1, 2]])
+        assert np.moveaxis(smallest, axis, 1)[0, 1] == inf
+
+
+def test_extreme_numbers_keep_their_order(isa: str) -> None:
+    """Subnormal ones too, unless they are zeros."""
+    numbers = np.float32([-3e38, -1.5, -1e-38, -1e-45, 0, 1e-45, 1e-38, 1.5, 3e38])
+    src, dst, _ = descs((1, 9), 1, "ab", 9)
+    desc = dnn.TopKForward("min", src, dst, 1)
+    primitive = dnn.Primitive(dnn.primitive_desc(desc, dnn.Attr(denormals="keep"), dnn.Engine(isa=isa)))
+    shuffled = np.random.default_rng(1).permutation(9)
+    places = dnn.Memory(primitive.pd.plan.tensors["dst"])
+    primitive.execute(src=dnn.Memory.from_numpy(numbers[shuffled][None], src), dst=places)
+    assert np.array_equal(numbers[shuffled][places.numpy()[0]], numbers)
+
+
+def test_threads_give_the_same_bits(isa: str) -> None:
+    for axis, x in ((1, integers(301, 130)), (1, integers(3, 21, 500))):
+        results = [dnn.ops.topk(x, 4, axis, engine=dnn.Engine(isa=isa, threads=n)) for n in (1, 2, 3)]
+        for values, indices in results[1:]:
+            assert np.array_equal(values, results[0][0])
+            assert np.array_equal(indices, results[0][1])
+
+
+def test_guard_pages(isa: str) -> None:
+    def run(dims: tuple[int, ...], axis: int) -> None:
+        x = integers(*dims)
+        src, dst, _ = descs(dims, axis, "abcd"[: len(dims)], 2)
+        desc = dnn.TopKForward("max", src, dst, axis)
+        primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)))
+        for at_end in (True, False):
+            run_guarded(primitive, {"src": x}, wanted(x, axis, 2)[0], at_end)
+
+    for dims, axis in (((5, 7), 1), ((2, 101), 1), ((2, 5, 13), 1)):
+        assert not in_child(lambda dims=dims, axis=axis: run(dims, axis))  # type: ignore[misc]
+
+
+def test_no_elements(isa: str) -> None:
+    assert dnn.ops.argmax(np.zeros((0, 5), np.float32), engine=dnn.Engine(isa=isa)).shape == (0,)
+
+
+def test_bad_input() -> None:
+    src, dst, values = descs((2, 40), 1, "ab", 2)
+    for arguments, says in (
+        (("largest", src, dst, 1), "must be one of max, min"),
+        (("max", src, values, 1), "dst is f32, the indices must be s32"),
+        (("max", src, dst, 2), "axis is 2, src has 2 dims"),
+        (("max", src, dst, 0), "dst has dims"),
+        (("max", src, dst, 1, src), "values has dims"),
+        (("max", src, dst, 1, values, True), "select_last is of one result, k is 2"),
+        (("max", src, dst, 1, None, 1), "select_last must be True or False"),
+    ):
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            dnn.TopKForward(*arguments)
+    x = integers(2, 40)
+    for call, says in (
+        (lambda: dnn.ops.topk(x, 41), "k is 41, x has 40 elements along axis -1"),
+        (lambda: dnn.ops.topk(x, 0), "k is 0"),
+        (lambda: dnn.ops.argmax(x, 2), "axis is 2, x has 2 dims"),
+        (lambda: dnn.ops.argmax(np.zeros((2, 0), np.float32)), "k is 1, x has 0 elements"),
+    ):
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            call()
+    with pytest.raises(dnn.Unimplemented, match="k is 33, at most 32 is implemented"):
+        dnn.ops.topk(x, 33)
+    with pytest.raises(dnn.Unimplemented, match="post-ops"):
+        dnn.primitive_desc(dnn.TopKForward("max", src, dst, 1), dnn.Attr([dnn.Sum()]))
