@@ -1,4 +1,4 @@
-"""`asmdnn cache`: the kernels on disk."""
+"""`asmdnn cache`: the kernels and networks on disk."""
 
 import time
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.jit.pruning import parse_size, size_limit
 from asmdnn.jit.store import DiskStore, default_directory, enabled
 
-USAGE = """asmdnn cache list           name, size and time since the last use of every kernel
+USAGE = """asmdnn cache list           name, size and time since the last use of every kernel and network
 asmdnn cache prune [SIZE]   remove those that were not used for longest until SIZE is left, such as 64M;
-                            default: ASMDNN_CACHE_SIZE, else 256M, which is kept to while kernels are written, too
+                            default: ASMDNN_CACHE_SIZE, else 256M, which is kept to while they are written, too
 asmdnn cache clear          remove them, and the measured rates of this machine; both are made again when needed
 The directory is ASMDNN_CACHE_DIR, else XDG_CACHE_HOME/asmdnn, else ~/.cache/asmdnn; ASMDNN_CACHE=0 disables it."""
 
@@ -27,23 +27,26 @@ def run(arguments: Sequence[str]) -> int:
     if command == "clear":
         from asmdnn.runtime.rates import forget  # not above: the other words do not need numpy
 
-        print(f"{store.clear()} kernels{' and the measured rates' * forget()} removed from {store.directory}")
+        print(
+            f"{store.clear()} kernels and networks{' and the measured rates' * forget()} removed from {store.directory}"
+        )
     elif command == "prune":
-        kernels, size = store.prune(parse_size("SIZE", sizes[0]) if sizes else size_limit())
-        print(f"{kernels} kernels, {size / 1024:.1f} KiB removed from {store.directory}")
+        files, size = store.prune(parse_size("SIZE", sizes[0]) if sizes else size_limit())
+        print(f"{files} kernels and networks, {size / 1024:.1f} KiB removed from {store.directory}")
     else:
         _list(store)
     return 0
 
 
 def _list(store: DiskStore) -> None:
-    entries = store.list()
+    kernels, networks = store.list(), store.images()
     now = time.time()
-    for entry in entries:
+    for entry in (*kernels, *networks):
         print(f"{entry.size:>9} bytes  {_age(now - entry.mtime):>8}  {entry.key[:12]}  {entry.name}")
-    total = sum(entry.size for entry in entries)
+    total = sum(entry.size for entry in (*kernels, *networks))
+    also = f" and {len(networks)} networks" if networks else ""
     off = "" if enabled() else ", not in use: ASMDNN_CACHE=0"
-    print(f"{len(entries)} kernels, {total / 1024:.1f} KiB in {store.directory}{off}")
+    print(f"{len(kernels)} kernels{also}, {total / 1024:.1f} KiB in {store.directory}{off}")
 
 
 def _age(seconds: float) -> str:

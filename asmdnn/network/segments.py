@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from asmdnn.errors import Unimplemented
 from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.attention import attended
@@ -17,7 +15,7 @@ from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.table import lower
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.network.steps import NUMBERS, Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.engine import Engine
 
@@ -82,7 +80,7 @@ def assume(steps: Steps, group: Group) -> None:
     """The results of a group that numpy computes: plain tensors."""
     for node in group.nodes:
         for name in node.outputs:
-            if name != NOTHING and name in steps.graph.values and steps.value(name).dtype == np.float32:
+            if name != NOTHING and name in steps.graph.values and steps.value(name).dtype in NUMBERS:
                 steps.places[name] = [Place(name, row_major(steps.shape(name)))]
 
 
