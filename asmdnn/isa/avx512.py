@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from struct import pack
 
 from asmdnn.isa.assembler import Label, Register, mem
-from asmdnn.isa.vector import Combine, Memory, Tail, Vector, spread_in_four
+from asmdnn.isa.vector import Combine, Memory, Tail, Vector, ordered, spread_in_four
 
 
 class Avx512(Vector):
@@ -47,6 +47,11 @@ class Avx512(Vector):
         for order in (0b01001110, 0b10110001):
             self.asm.VSHUFF32X4(spare, x, x, order)
             combine(x, x, spare)
+
+    def quarters(self) -> Sequence[tuple[Combine, Combine]]:
+        shuffle = self.asm.VSHUFF32X4
+        orders = ((0b01000100, 0b11101110), (0b10001000, 0b11011101))
+        return [(ordered(shuffle, low), ordered(shuffle, high)) for low, high in orders]
 
     def end_condition(self, condition: Register) -> bool:
         self.asm.masks.free(condition)
