@@ -64,7 +64,7 @@ class Avx2(Vector):
 
 class Avx2Tail(Tail):
     def __init__(self, vector: Avx2, lanes: int) -> None:
-        super().__init__(vector)
+        super().__init__(vector, lanes)
         self.mask = vector.registers.take("tail mask")
         words = [-(lanes >> lane & 1) for lane in range(vector.lanes)]
         vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(words)}i", *words), 32, size=32))

@@ -85,7 +85,7 @@ class Avx512(Vector):
 
 class Avx512Tail(Tail):
     def __init__(self, vector: Avx512, lanes: int) -> None:
-        super().__init__(vector)
+        super().__init__(vector, lanes)
         self.mask = vector.asm.masks.take("tail mask")
         bits = vector.asm.gp.take("tail mask bits")
         vector.asm.MOV(bits, lanes)

@@ -271,10 +271,13 @@ class Broadcast(Lanes):
 
 
 class Tail(Lanes):
-    """Some lanes, mostly the first few: loads read no other byte and give zero there, stores write no other byte."""
+    """Some lanes, mostly the first few: loads read no other byte and give zero there, stores write no other byte.
 
-    def __init__(self, vector: Vector) -> None:
-        self.vector = vector
+    lanes: a bit for each.
+    """
+
+    def __init__(self, vector: Vector, lanes: int) -> None:
+        self.vector, self.lanes = vector, lanes
 
     def release(self) -> None:
         raise NotImplementedError
