@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from struct import pack
 
 from asmdnn.isa.assembler import Label, Register, mem
-from asmdnn.isa.vector import Combine, Memory, Tail, Vector, spread_in_four
+from asmdnn.isa.vector import Combine, Memory, Tail, Vector, ordered, spread_in_four
 
 
 class Avx512(Vector):
@@ -15,8 +15,8 @@ class Avx512(Vector):
     def zero(self, dst: Register) -> None:
         self.asm.VPXORD(dst, dst, dst)
 
-    def tail(self, count: int) -> Tail:
-        return Avx512Tail(self, count)
+    def chosen(self, lanes: int) -> Tail:
+        return Avx512Tail(self, lanes)
 
     def splat(self, bits: int) -> Memory:
         return self.asm.const(pack("<I", bits), 4, size=4, broadcast=self.lanes)
@@ -47,6 +47,11 @@ class Avx512(Vector):
         for order in (0b01001110, 0b10110001):
             self.asm.VSHUFF32X4(spare, x, x, order)
             combine(x, x, spare)
+
+    def quarters(self) -> Sequence[tuple[Combine, Combine]]:
+        shuffle = self.asm.VSHUFF32X4
+        orders = ((0b01000100, 0b11101110), (0b10001000, 0b11011101))
+        return [(ordered(shuffle, low), ordered(shuffle, high)) for low, high in orders]
 
     def end_condition(self, condition: Register) -> bool:
         self.asm.masks.free(condition)
@@ -79,11 +84,11 @@ class Avx512(Vector):
 
 
 class Avx512Tail(Tail):
-    def __init__(self, vector: Avx512, count: int) -> None:
-        super().__init__(vector, count)
+    def __init__(self, vector: Avx512, lanes: int) -> None:
+        super().__init__(vector, lanes)
         self.mask = vector.asm.masks.take("tail mask")
         bits = vector.asm.gp.take("tail mask bits")
-        vector.asm.MOV(bits, (1 << count) - 1)
+        vector.asm.MOV(bits, lanes)
         vector.asm.KMOVQ(self.mask, bits)
         vector.asm.gp.free(bits)
 
