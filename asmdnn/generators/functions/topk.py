@@ -193,24 +193,12 @@ class AlongRows(Rows):
         if t < spec.k - 1:
             with self.search.condition() as found:
                 asm.VPCMPEQD(found, index, place)
-                self.pop(found, (key, index), spec.k - 1 - t)
+                self.search.pop(one, found, (key, index), spec.k - 1 - t)
         v.registers.free(place, spare, key, index)
         if spec.has_values:
             most = self.search.number(most)
             asm.VMOVSS(mem(self.operands.register(VALUES), t * spec.dst_step_bytes, size=4), most.xmm)
         v.registers.free(most)
-
-    def pop(self, found: Register, first: tuple[Register, Register], levels: int) -> None:
-        """In the lane that was found so many levels move up; `first` is the first one."""
-        v, one = self.v, self.lists[0]
-        for held, places in zip(first, (one.keys, one.indices), strict=True):
-            following = v.registers.take("following")
-            for level in range(levels):
-                v.load(following, places[level + 1])
-                v.select(held, found, following, held)
-                v.store(places[level], held)
-                v.move(held, following)
-            v.registers.free(following)
 
 
 class DownRows:

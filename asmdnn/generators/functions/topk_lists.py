@@ -184,6 +184,18 @@ class Search(Computation):
             asm.bind(passed)
         v.registers.free(moving, moving_index, held, kept)
 
+    def pop(self, one: Lists, found: Register, first: tuple[Register, Register], levels: int) -> None:
+        """In the lane that was found so many levels move up; `first` is a copy of the first one."""
+        v = self.v
+        for held, places in zip(first, (one.keys, one.indices), strict=True):
+            following = v.registers.take("following")
+            for level in range(levels):
+                v.load(following, places[level + 1])
+                v.select(held, found, following, held)
+                v.store(places[level], held)
+                v.move(held, following)
+            v.registers.free(following)
+
     def keys(self, vectors: Vectors, src: Register) -> list[Register]:
         """Of some vectors."""
         return self.apply(key_program(self.order), [vectors.sources(lambda: src)])
