@@ -71,6 +71,17 @@ def algorithms(isa: str) -> Iterator[ElementwiseSpec]:
     yield mapped(isa, (SelectOp(operand(2), operand(3)),), elements=LANES[isa] + 3)
 
 
+def short_rows(isa: str) -> Iterator[ElementwiseSpec]:
+    """Of whole vectors, together and one left: with what is the same in all rows, an element of each, and old sums."""
+    lanes = LANES[isa]
+    same, each = operand(2, lanes, 0), Operand(3, 8, 0, True)
+    chain = (BinaryOp("sub", same), BinaryOp("mul", each), SUM)
+    for rows, vectors in ((INTERLEAVED, 1), (2 * INTERLEAVED + 1, 1), (4, 2)):
+        yield mapped(isa, chain, rows, vectors * lanes, 0)
+    dense = Operand(0, 4 * lanes, 0, False)
+    yield ElementwiseSpec(isa, INTERLEAVED + 2, lanes, dense, 4 * lanes, (BinaryOp("add", same),), streaming=True)
+
+
 def shapes(isa: str) -> Iterator[ElementwiseSpec]:
     """Numbers of elements around a vector and around a turn of the loop; rows apart, touching, repeated; elements."""
     lanes = LANES[isa]
@@ -151,5 +162,5 @@ def chains(isa: str) -> Iterator[ConvTileSpec]:
 
 FAMILIES = {
     **of_levels("conv", chains=chains),
-    **of_levels("map", algorithms=algorithms, shapes=shapes, chains=maps_with_chains, cells=cells),
+    **of_levels("map", algorithms=algorithms, shapes=shapes, short=short_rows, chains=maps_with_chains, cells=cells),
 }

@@ -9,7 +9,7 @@
 | 2, 3 .. | f32[rows, elements] | operands of the chain, each laid out as its Operand says, as src is |
 
 The main loop works on INTERLEAVED vectors at a time, instruction by instruction in turn: polynomials are chains of
-multiplications of which each waits for the one before.
+multiplications of which each waits for the one before.  Rows of few whole vectors are worked on together.
 
 With `streaming`, full vectors go past the caches if dst is aligned to a vector, as dst_row_bytes then must be, and is
 not src itself, whose lines the caches hold.  If its function is LONG, such a kernel asks for what it reads AHEAD_BYTES
@@ -33,14 +33,16 @@ from asmdnn.generators.functions.chain import (
 from asmdnn.generators.functions.code import apply_to_each
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.rows import rows_touched
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
 SRC, DST = range(2)
 Store = Callable[[Any, Any], None]
+Place = tuple[Lanes, int, int]  # of a vector: how it is accessed, its offset in bytes, its row
 INTERLEAVED = 6  # 4 are slower, since too many multiplications wait, and 8 need the stack too often (Zen 3)
 LINE_BYTES = 64
 AHEAD_BYTES = 2048
@@ -96,10 +98,7 @@ class ElementwiseSpec:
         return self.streaming and compose(self.chain).size >= LONG
 
     def footprint(self) -> Footprint:
-        dst, *more = (
-            tuple(Range(x.argument, r * x.row_bytes, r * x.row_bytes + 4 * self.elements) for r in range(self.rows))
-            for x in self.results
-        )
+        dst, *more = (rows_touched(x.argument, self.rows, x.row_bytes, self.elements) for x in self.results)
         operands = dict.fromkeys(operand for result in self.results for operand in operands_read(result.chain))
         reads = [r for operand in (self.src, *operands) for r in self.reads(operand, dst)]
         return Footprint(tuple(dict.fromkeys(reads)), (*dst, *(r for ranges in more for r in ranges)))
@@ -107,9 +106,7 @@ class ElementwiseSpec:
     def reads(self, operand: Operand | None, dst: tuple[Range, ...]) -> tuple[Range, ...]:
         if operand is OLD_DST:
             return dst
-        width = 4 if operand.element else 4 * self.elements
-        starts = (r * operand.row_bytes for r in range(self.rows))
-        return tuple(Range(operand.argument, begin, begin + width) for begin in starts)
+        return rows_touched(operand.argument, self.rows, operand.row_bytes, 1 if operand.element else self.elements)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""
@@ -155,24 +152,38 @@ class MapCode:
         self.steps = {operand.argument: operand.row_bytes for operand in self.operands_read if operand}
         self.program = compose_all(tuple(result.chain for result in spec.results))
         self.at_once = max(1, INTERLEAVED // len(spec.results))
+        vectors, tail = divmod(spec.elements, v.lanes)
+        self.together = max(1, min(spec.rows, self.at_once // vectors)) if vectors and not tail else 1
         self.pointers: dict[int, Register] = {}
         for argument in (SRC, *(result.argument for result in spec.results)):
             self.pointers[argument] = asm.gp.take(f"argument {argument}")
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
-        self.operands = RowPointers(asm, self.steps, spec.rows, OTHER_REGISTERS)
+        moved = {argument: step * self.together for argument, step in self.steps.items()}
+        self.operands = RowPointers(asm, moved, spec.rows, OTHER_REGISTERS)
         self.at = asm.gp.take("bytes into the row")
 
     def pointer(self, argument: int) -> Register:
         return self.pointers[argument] if argument in self.pointers else self.operands.register(argument)
 
     def all_rows(self, left: Register, store: Store) -> None:
-        if self.spec.rows == 1:
+        groups, rest = divmod(self.spec.rows, self.together)
+        if groups == 1 and not rest:
+            self.some_rows(self.together, store)
+            return
+        self.v.asm.MOV(left, groups)
+        with self.v.asm.loop(left, "rows"):
+            self.some_rows(self.together, store)
+            self.next_rows()
+        if rest:
+            self.some_rows(rest, store)
+
+    def some_rows(self, rows: int, store: Store) -> None:
+        """One, or several of few whole vectors, which are computed in turn as those of a row are."""
+        if self.together == 1:
             self.row(store)
-        else:
-            self.v.asm.MOV(left, self.spec.rows)
-            with self.v.asm.loop(left, "rows"):
-                self.row(store)
-                self.next_row()
+            return
+        self.v.asm.role("short rows")
+        self.vectors([self.v] * (self.spec.elements // self.v.lanes), 0, None, store, rows)
 
     def row(self, store: Store) -> None:
         """Full vectors some at a time in a loop, then the rest, then the tail."""
@@ -200,22 +211,28 @@ class MapCode:
             with v.parts(1, tail) as parts:
                 self.vectors(parts, done + rest * v.bytes, None, store)
 
-    def vectors(self, parts: Sequence[Lanes], offset_bytes: int, index: Register | None, store: Store) -> None:
-        """Consecutive vectors from a place in the row on."""
+    def vectors(
+        self, parts: Sequence[Lanes], offset_bytes: int, index: Register | None, store: Store, rows: int = 1
+    ) -> None:
+        """Consecutive vectors from a place in the row on, of several rows."""
         v, spec = self.v, self.spec
         self.operands.forget()
-        at = [offset_bytes + j * v.bytes for j in range(len(parts))]
+        places = [(part, offset_bytes + j * v.bytes, r) for r in range(rows) for j, part in enumerate(parts)]
         registers = v.registers.take("map", v.registers.available)
-        sources = [
-            [self.source(operand, part, start, index) for part, start in zip(parts, at, strict=True)]
-            for operand in (spec.src, *self.operands_read)
-        ]
+        sources = [self.sources(operand, places, index) for operand in (spec.src, *self.operands_read)]
         values = apply_to_each(self.program, v, sources, registers, self.slots)
         for result, of_vectors in zip(spec.results, values, strict=True):
-            for part, start, value in zip(parts, at, of_vectors, strict=True):
-                at_dst = mem(self.pointers[result.argument], start, size=v.bytes, index=index)
+            for (part, start, r), value in zip(places, of_vectors, strict=True):
+                at = start + r * result.row_bytes
+                at_dst = mem(self.pointers[result.argument], at, size=v.bytes, index=index)
                 (store if part is v else part.store)(at_dst, value)
         v.registers.free(*registers)
+
+    def sources(self, operand: Operand | None, places: Sequence[Place], index: Register | None) -> list[Source]:
+        """Of every vector; one for all where it is the same in all rows."""
+        if operand and not operand.row_bytes and len({start for _, start, _ in places}) == 1:
+            return [self.source(operand, *places[0], index)] * len(places)
+        return [self.source(operand, *place, index) for place in places]
 
     def prefetch(self) -> None:
         """What the loop's vectors read, of src and operands, AHEAD_BYTES on."""
@@ -227,18 +244,20 @@ class MapCode:
                 if not operand.element:
                     v.asm.PREFETCHT0(mem(self.pointer(operand.argument), AHEAD_BYTES + line, index=self.at))
 
-    def source(self, operand: Operand | None, part: Lanes, at: int, index: Register | None) -> Source:
+    def source(self, operand: Operand | None, part: Lanes, start: int, row: int, index: Register | None) -> Source:
         v = self.v
         if operand is OLD_DST:
+            at = start + row * self.spec.dst_row_bytes
             return Source(lambda: mem(self.pointers[DST], at, size=v.bytes, index=index), part)
-        argument = operand.argument
+        argument, away = operand.argument, row * operand.row_bytes
         if operand.element:
-            return Source(lambda: mem(self.pointer(argument), size=4), None)
-        return Source(lambda: mem(self.pointer(argument), at, size=v.bytes, index=index), part)
+            lanes = Broadcast(v) if self.together > 1 and operand.row_bytes else None  # rows differ in it
+            return Source(lambda: mem(self.pointer(argument), away, size=4), lanes)
+        return Source(lambda: mem(self.pointer(argument), start + away, size=v.bytes, index=index), part)
 
-    def next_row(self) -> None:
+    def next_rows(self) -> None:
         results = {result.argument: result.row_bytes for result in self.spec.results}
         for argument, step in {SRC: self.spec.src.row_bytes, **results}.items():
             if step:
-                self.v.asm.ADD(self.pointers[argument], step)
+                self.v.asm.ADD(self.pointers[argument], step * self.together)
         self.operands.next_row()

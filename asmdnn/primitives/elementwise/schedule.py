@@ -135,7 +135,9 @@ def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box,
         others = (loop for loop in piece.loops if loop is not row and max(loop.strides) <= MAX_STEP)
         longest = max(others, key=lambda x: x.extent, default=None)
         rows = longest or Loop(1, (0,) * len(row.strides))
-        most = max(1, min(tuning.most_rows, tuning.record_elements // row.extent))
+        most = max(1, tuning.record_elements // row.extent)
+        if any(stride not in (0, row.extent * along) for stride, along in zip(rows.strides, row.strides, strict=True)):
+            most = min(tuning.most_rows, most)  # rows apart, whose footprint is listed row by row
         for part, some in cut_loop(piece, rows, most):
             yield part, row, some
 
