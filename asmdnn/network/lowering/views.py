@@ -10,6 +10,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.description import Gather
@@ -66,6 +67,8 @@ def lower_split(steps: Steps, group: Group) -> None:
     x, dims = node.inputs[0], steps.shape(node.inputs[0])
     axis = normal(node.get("axis", 0), len(dims))
     sizes = split_sizes(node, dims[axis], steps.value(node.inputs[1]).data if len(node.inputs) > 1 else None)
+    if 0 in sizes:
+        raise Refused("a piece without elements has no kernel")
     starts = np.cumsum((0, *sizes)).tolist()
     for name, start, size in zip(node.outputs, starts, sizes, strict=False):
         ranges = [range(n) if i != axis else range(start, start + size) for i, n in enumerate(dims)]
@@ -107,6 +110,20 @@ def gather(steps: Steps, group: Group, axis: int) -> None:
     source, numbers = steps.plain(x), steps.indices(name, dims[axis], axis)
     made = row_major((*dims[:axis], *numbers.desc.dims, *dims[axis + 1 :]))
     desc = Gather(source.desc, numbers.desc, made, axis)
+    steps.add(group.nodes, group.label, desc, {"src": source, "indices": numbers}, {"dst": group.result})
+
+
+def lower_one_hot(steps: Steps, group: Group) -> None:
+    """A table with its last row so often that indices up to twice too large, and as negative ones, choose it."""
+    node = group.main
+    assert node is not None
+    name, table = node.inputs
+    rows = np.asarray(steps.value(table).data)
+    count, size = len(rows) - 1, rows.shape[1]
+    numbers = steps.indices(name, 2 * count, 0)
+    wide = np.concatenate((rows, np.repeat(rows[-1:], 2 * count - 1, 0)))
+    source = steps.weight(f"{table}, wide", wide, row_major(wide.shape))
+    desc = Gather(source.desc, numbers.desc, row_major((*numbers.desc.dims, size)), 0)
     steps.add(group.nodes, group.label, desc, {"src": source, "indices": numbers}, {"dst": group.result})
 
 
@@ -186,10 +203,11 @@ def common_format(steps: Steps, names: tuple[str, ...], dims: tuple[int, ...], s
 LOWERINGS = {
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), lower_reshape),
     "Transpose": lower_transpose,
-    "ChannelShuffle": lower_shuffle,
+    f"{OWN}.ChannelShuffle": lower_shuffle,
     "Slice": lower_slice,
     "Split": lower_split,
     "Gather": lower_gather,
+    f"{OWN}.OneHotRows": lower_one_hot,
     "Expand": lower_expand,
     "Concat": lower_concat,
 }
