@@ -6,8 +6,8 @@ from dataclasses import replace
 from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, of_levels, plain
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
-from asmdnn.generators.functions.elementwise import ElementwiseSpec, Result, SeveralResultsSpec, TypedElementwiseSpec
-from asmdnn.generators.functions.elementwise_code import INTERLEAVED
+from asmdnn.generators.functions.elementwise import ElementwiseSpec, SeveralResultsSpec, TypedElementwiseSpec
+from asmdnn.generators.functions.elementwise_code import INTERLEAVED, Result
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.expression import Builder

@@ -28,7 +28,7 @@ from asmdnn.generators.functions.chain import (
     operands_read,
     words_of,
 )
-from asmdnn.generators.functions.elementwise_code import DST, SRC, MapCode
+from asmdnn.generators.functions.elementwise_code import DST, SRC, MapCode, Result
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.types import SIZE_BYTES, typed_program
@@ -37,15 +37,6 @@ from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vectors import vector_of
 
 LONG = 12  # steps of a function that computes for longer than a vector takes from memory
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a kernel stores: chain(src), in rows of argument number `argument`, row_bytes apart."""
-
-    argument: int
-    row_bytes: int
-    chain: tuple[PostOp, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,18 @@
 """The code of elementwise.py: several vectors of a row, or rows of few vectors, in turn."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.code import apply_to_each
 from asmdnn.generators.functions.pointers import RowPointers
-from asmdnn.generators.functions.postops import OLD_DST, Operand
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.typed import repeated, typed_lanes
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
-
-if TYPE_CHECKING:
-    from asmdnn.generators.functions.elementwise import ElementwiseSpec
 
 SRC, DST = range(2)
 Store = Callable[[Any, Any], None]
@@ -24,13 +23,47 @@ AHEAD_BYTES = 2048
 OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
 
 
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a kernel stores: chain(src), in rows of argument number `argument`, row_bytes apart."""
+
+    argument: int
+    row_bytes: int
+    chain: tuple[PostOp, ...]
+
+
+class Map(Protocol):
+    """What the code is of; see ElementwiseSpec."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def elements(self) -> int: ...
+    @property
+    def src(self) -> Operand: ...
+    @property
+    def dst_row_bytes(self) -> int: ...
+    @property
+    def results(self) -> tuple[Result, ...]: ...
+    @property
+    def together(self) -> tuple[PostOp, ...]: ...
+    @property
+    def frame(self) -> tuple[str, ...]: ...
+    @property
+    def program(self) -> Program: ...
+    @property
+    def prefetches(self) -> bool: ...
+    def type_of(self, argument: int) -> str: ...
+    def size_of(self, argument: int) -> int: ...
+
+
 class MapCode:
     """The emission of a kernel: pointers to src, the results and the operands, and the place in a row.
 
     That counts bytes where all elements have 4, else elements.
     """
 
-    def __init__(self, spec: "ElementwiseSpec", v: Vector) -> None:
+    def __init__(self, spec: Map, v: Vector) -> None:
         asm = v.asm
         self.spec, self.v, self.slots = spec, v, Slots(v)
         self.operands_read = operands_of(spec.together)
