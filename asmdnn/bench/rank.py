@@ -18,6 +18,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.primitives.implementation import plan_with_denormals
 from asmdnn.primitives.kind import Description
 from asmdnn.primitives.registry import kind_of
 
@@ -97,7 +98,8 @@ def every_plan(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterato
         raise InvalidArguments(f"no implementation takes {desc}")
     plans = [(pd.implementation, pd.plan) for pd in answers]
     if kind.candidates is not None:
-        plans += [(f"{plan.implementation} {what}", plan) for what, plan in kind.candidates(desc, attr, engine)]
+        candidates = kind.candidates(desc, attr, engine)
+        plans += [(f"{p.implementation} {what}", plan_with_denormals(p, attr)) for what, p in candidates]
     same = {identity(plan): name for name, plan in plans}  # the last name of a plan says most
     for _, plan in plans:
         if identity(plan) not in seen:

@@ -29,6 +29,7 @@ MAGIC = b"asmdnnKC"
 FORMAT_VERSION = 1
 MAX_FILE_BYTES = 1 << 26  # a kernel has kilobytes; what is larger is not one of ours and not worth reading
 SUFFIX = ".kernel"
+TUNED_FOLDER = "tuned"  # beside the kernels: plans that measurements chose
 LOOKS = 16  # at the whole directory, while as much as its limit is written
 ABANDONED_S = 3600  # a temporary file of this age belongs to nobody any more
 

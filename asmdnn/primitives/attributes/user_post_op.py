@@ -81,9 +81,7 @@ class PostOp:
         return self.function(x, **self.numbers, **tensors)
 
 
-def trace(
-    function: Callable[..., Any], tensors: tuple[str, ...], call: Callable[..., Any] | None = None
-) -> Program:
+def trace(function: Callable[..., Any], tensors: tuple[str, ...], call: Callable[..., Any] | None = None) -> Program:
     """The function's expression of x and the tensors; `call` is the function with its arguments in that order.
 
     Raises InvalidArguments, which says where it went wrong.
