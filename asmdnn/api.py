@@ -8,6 +8,7 @@ from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_mem
 from asmdnn.network.building import Graph
 from asmdnn.network.loading import load_onnx, load_pack
 from asmdnn.network.network import Network
+from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attention.description import AttentionForward
@@ -17,17 +18,23 @@ from asmdnn.primitives.attributes.functions import (
     absolute,
     ceil,
     clip,
+    cos,
     exp,
     floor,
+    fmod,
     log,
     logistic,
     maximum,
     minimum,
+    mod,
     power,
     rint,
+    sign,
+    sin,
     sqrt,
     square,
     tanh,
+    trunc,
     where,
 )
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -42,6 +49,7 @@ from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.packing import write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.primitive import Primitive
@@ -99,6 +107,7 @@ __all__ = [
     "InvalidArguments",
     "LBRGRUBackward",
     "LBRGRUForward",
+    "LRNForward",
     "LSTMBackward",
     "LSTMForward",
     "LayerNormForward",
@@ -111,6 +120,7 @@ __all__ = [
     "OutOfMemory",
     "PReLU",
     "PReLUForward",
+    "PackedWeights",
     "Pad",
     "PoolingForward",
     "PostOp",
@@ -135,10 +145,12 @@ __all__ = [
     "ceil",
     "clear_caches",
     "clip",
+    "cos",
     "exp",
     "f16",
     "f32",
     "floor",
+    "fmod",
     "gemm_compute",
     "gemm_pack",
     "gemm_pack_get_size",
@@ -151,6 +163,7 @@ __all__ = [
     "maximum",
     "memory_report",
     "minimum",
+    "mod",
     "ops",
     "power",
     "primitive_desc",
@@ -162,9 +175,12 @@ __all__ = [
     "set_memory_limits",
     "sgemm",
     "show",
+    "sign",
+    "sin",
     "sqrt",
     "square",
     "tanh",
+    "trunc",
     "u8",
     "where",
     "write_pack",

@@ -63,7 +63,7 @@ ConvolutionAlgorithm = Literal["auto", "direct", "winograd"]  # Algorithm withou
 EltwiseAlgorithm = Literal[
     "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",
     "gelu_tanh", "gelu_erf", "swish", "log", "pow", "round", "mish", "hardswish", "hardsigmoid", "erf", "reciprocal",
-    "rsqrt", "sign"
+    "rsqrt", "sign", "sin", "cos", "floor", "ceil", "trunc", "not"
 ]  # fmt: skip
 EltwiseBackwardAlgorithm = Literal[
     "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",
@@ -71,7 +71,9 @@ EltwiseBackwardAlgorithm = Literal[
     "tanh_use_dst_for_bwd", "elu_use_dst_for_bwd", "sqrt_use_dst_for_bwd", "clip_v2_use_dst_for_bwd",
     "logistic_use_dst_for_bwd", "exp_use_dst_for_bwd"
 ]  # fmt: skip
-BinaryAlgorithm = Literal["add", "sub", "mul", "div", "max", "min", "ge", "gt", "le", "lt", "eq", "ne"]
+BinaryAlgorithm = Literal[
+    "add", "sub", "mul", "div", "max", "min", "ge", "gt", "le", "lt", "eq", "ne", "and", "or", "xor", "fmod", "mod"
+]  # fmt: skip
 PoolingAlgorithm = Literal["max", "avg_include_padding", "avg_exclude_padding"]
 ScratchpadMode = Literal["library", "user"]
 RNNActivation = Literal["relu", "tanh", "logistic"]

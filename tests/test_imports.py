@@ -53,6 +53,7 @@ MAY_IMPORT = {
     "network": {
         "types",
         "version",
+        "environment",
         "memory",
         "isa",
         "jit",
@@ -122,7 +123,7 @@ PURE = {
     "zlib",
 }
 DEPENDENCIES = {"numpy", "_cffi_backend", "cffi"}
-OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL", "iced_x86", "onnxruntime", "torch"}  # only inside functions
+OPTIONAL = {"cpuinfo", "scipy", "matplotlib", "PIL", "iced_x86", "onnxruntime", "openvino", "torch"}  # inside functions
 
 
 class Import:

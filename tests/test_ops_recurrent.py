@@ -50,7 +50,7 @@ def test_packed_weights_can_be_saved(tmp_path: Any) -> None:
     packed = dnn.ops.pack_recurrent("lstm", of_weights(data))
     wanted = dnn.ops.lstm(data["src_layer"], packed)[0]
     for name in ("weights_layer", "weights_iter"):
-        packed[name].array.tofile(tmp_path / name)
+        packed[name].memory.array.tofile(tmp_path / name)
         mapped = np.memmap(tmp_path / name, np.float32, "r")
         packed[name] = dnn.Memory(packed[name].desc, mapped, padding_is_zero=True)
     np.testing.assert_array_equal(dnn.ops.lstm(data["src_layer"], packed)[0], wanted)
@@ -72,6 +72,94 @@ def test_packed_weights_are_not_packed_again() -> None:
         for x in (plan, plain)
     ]  # fmt: skip
     assert moved == [[], ["weights_layer", "weights_iter"]]
+
+
+def said(capsys: Any) -> list[str]:
+    """The primitives that ran, as verbose lines say it."""
+    return [line.split(",")[5] for line in capsys.readouterr().out.splitlines() if ",exec," in line]
+
+
+@pytest.mark.isa("avx2")
+def test_sequences_share_a_packing(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Two reorders, however many sequences of however many steps there are; two more behind an update."""
+    monkeypatch.setenv("ASMDNN_VERBOSE", "exec")
+    dnn.clear_caches()
+    data = data_of(describe(dnn.GRUForward, (7, 3, 5, 13)))
+    weights = of_weights(data)
+    packed = dnn.ops.pack_recurrent("gru", weights)
+    for _ in range(4):
+        dnn.ops.gru(data["src_layer"], packed)
+    assert sorted(said(capsys)) == ["reorder"] * 2 + ["rnn"] * 4
+    weights["weights_iter"] *= 2
+    packed["weights_iter"].repack()
+    packed["weights_layer"].repack()
+    dnn.ops.gru(data["src_layer"], packed)
+    assert said(capsys) == ["reorder", "reorder", "rnn"]
+    dnn.clear_caches()
+
+
+@pytest.mark.isa("avx2")
+def test_weights_that_have_changed_are_packed_again() -> None:
+    data = data_of(describe(dnn.LSTMForward, (2, 3, 5, 11)))
+    weights = of_weights(data)
+    packed = dnn.ops.pack_recurrent("lstm", weights)
+    before = dnn.ops.lstm(data["src_layer"], packed)[0]
+    weights["weights_iter"] += np.float32(0.5)
+    with pytest.raises(dnn.InvalidArguments, match="weights_iter has changed since it was packed: call repack"):
+        dnn.ops.lstm(data["src_layer"], packed)
+    with pytest.raises(dnn.InvalidArguments, match="weights_iter has changed since it was packed"):
+        print(packed["weights_iter"].memory)
+    assert packed["weights_iter"].is_stale()
+    assert not packed["weights_layer"].is_stale()
+    packed["weights_iter"].repack()
+    assert (packed["weights_iter"].version, packed["weights_layer"].version) == (2, 1)
+    after = dnn.ops.lstm(data["src_layer"], packed)[0]
+    np.testing.assert_array_equal(after, dnn.ops.lstm(data["src_layer"], weights)[0])
+    assert np.abs(after - before).max() > 0.01
+
+
+@pytest.mark.isa("avx2")
+def test_a_change_of_one_element(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is found by looking at all of them: on demand, and with ASMDNN_CHECK=1."""
+    source = np.zeros((100, 300), np.float32)
+    packed = dnn.PackedWeights(source, f32(source.shape, "Ba16b"), name="w")
+    source[50, 51] = 1
+    assert packed.memory.desc == packed.desc
+    assert packed.is_stale()
+    monkeypatch.setenv("ASMDNN_CHECK", "1")
+    with pytest.raises(dnn.InvalidArguments, match="w has changed since it was packed"):
+        print(packed.memory)
+    packed.repack()
+    np.testing.assert_array_equal(packed.memory.numpy(), source)
+    assert repr(packed) == f"PackedWeights {packed.desc}, version 2"
+
+
+@pytest.mark.isa("avx2")
+def test_an_array_that_is_gone() -> None:
+    """Nobody can change it; it can not be packed again either.  Slices, and empty arrays, have one, too."""
+    source = np.arange(12, dtype=np.float32).reshape(3, 4)[:, ::2]
+    packed = dnn.PackedWeights(source, f32((3, 2), "ba"))
+    expected = source.copy()
+    del source
+    assert not packed.is_stale()
+    np.testing.assert_array_equal(packed.memory.numpy(), expected)
+    with pytest.raises(dnn.InvalidArguments, match="weights is gone, it cannot be packed again: keep the array"):
+        packed.repack()
+    empty = np.zeros((0, 3), np.float32)
+    assert dnn.PackedWeights(empty, f32((0, 3), "ab")).memory.desc.dims == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("desc", "message"),
+    [
+        (f32((4, 3), "ab"), r"weights has shape \(3, 4\), but desc has dims \(4, 3\)"),
+        (dnn.MemoryDesc((3, 4), dnn.bf16, "ab"), "desc is of bf16, weights are packed as f32"),
+        (None, "desc None is not a MemoryDesc"),
+    ],
+)
+def test_formats_that_do_not_fit(desc: Any, message: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=message):
+        dnn.PackedWeights(np.zeros((3, 4), np.float32), desc)
 
 
 SRC = np.zeros((2, 3, 4), np.float32)

@@ -29,9 +29,10 @@ Function = Callable[[Doubles], Doubles]
 
 ULP, ULPS, LEAST = 2.0**-23, 8, 2.0**-126
 LARGEST_INTEGER = 8
-EXACT_ELTWISE = ("abs", "round")
+EXACT_ELTWISE = ("abs", "round", "floor", "ceil", "trunc", "not")
 POLES = ("reciprocal", "rsqrt")  # of these at 0
-EXACT_BINARY = ("add", "sub", "max", "min", "ge", "gt", "le", "lt", "eq", "ne")
+ABOUT_ZERO = ("and", "or", "xor", "not")  # ask whether a number is 0
+EXACT_BINARY = ("add", "sub", "max", "min", "ge", "gt", "le", "lt", "eq", "ne", "and", "or", "xor")
 SEED = 4
 # How many times the tolerance oneDNN may be off where it approximates a function, such as log around 1; not for these:
 PEER_SLACK = 10_000.0
@@ -102,6 +103,8 @@ def apply(
             moved = np.maximum(np.abs(function(x + e) - y), np.abs(function(x - e) - y))
             if isinstance(op, dnn.Binary) and op.alg in ("eq", "ne"):
                 moved = np.where(np.abs(x - arrays[f"binary_{i}"]) <= e, 1.0, 0.0)
+            if isinstance(op, dnn.Binary | dnn.Eltwise) and op.alg in ABOUT_ZERO:
+                moved = np.where(np.abs(x) <= e, 1.0, 0.0)
             if isinstance(op, dnn.Eltwise) and (op.alg in POLES or (op.alg == "pow" and op.beta < 0)):
                 moved = np.where(np.abs(x) <= e, np.inf, moved)  # a pole, which neither end of the interval shows
             e = moved + ULPS * ULP * (np.abs(y) + moved + size(x)) + LEAST

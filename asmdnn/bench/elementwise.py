@@ -67,6 +67,12 @@ FORWARD: dict[str, Function] = {
     "reciprocal": lambda x, a, b: 1 / x,
     "rsqrt": lambda x, a, b: 1 / np.sqrt(x),
     "sign": lambda x, a, b: np.sign(x.real),
+    "sin": lambda x, a, b: np.sin(x),
+    "cos": lambda x, a, b: np.cos(x),
+    "floor": lambda x, a, b: np.floor(x.real),
+    "ceil": lambda x, a, b: np.ceil(x.real),
+    "trunc": lambda x, a, b: np.trunc(x.real),
+    "not": lambda x, a, b: np.equal(x.real, 0),
 }
 SLOPE_OF_DST: dict[str, Function] = {
     "relu": lambda y, a, b: np.where(y > 0, 1, a),
@@ -80,6 +86,7 @@ SLOPE_OF_DST: dict[str, Function] = {
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
     "ge": np.greater_equal, "gt": np.greater, "le": np.less_equal, "lt": np.less, "eq": np.equal, "ne": np.not_equal,
+    "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "fmod": np.fmod, "mod": np.mod,
 }  # fmt: skip
 
 

@@ -9,12 +9,13 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import asmdnn as dnn
-from asmdnn.bench.driver import AnyCase, Array
+from asmdnn.bench.driver import AnyCase, Array, Work
 from asmdnn.bench.options import Mistake, Reader
 from asmdnn.bench.timing import interleaved
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
@@ -72,12 +73,10 @@ def summary(found: Sequence[Ranked]) -> str:
 
 def rank(case: AnyCase) -> Ranked:
     """Raises AsmdnnError for what cannot be planned or run here."""
-    settings, work = case.settings, case.driver.work(case)
+    settings = case.settings
     engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
     require_executable(engine.isa)
-    if isinstance(work, str):
-        raise InvalidArguments(work)
-    desc, attr = work.describe()
+    desc, attr, work = described(case)
     data = work.data(exact=work.exactness[-1])
     calls = {name: bound(plan, desc, attr, engine, data.arrays) for name, plan in every_plan(desc, attr, engine)}
     names, budget = [*calls], settings.max_ms * 1e-3
@@ -88,6 +87,16 @@ def rank(case: AnyCase) -> Ranked:
     best = min(again, key=lambda name: again[name].low)
     title = case.driver.title(case)
     return Ranked(title, names[0], 1e6 * again[names[0]].low, best, 1e6 * again[best].low)
+
+
+def described(case: AnyCase) -> tuple[Description, dnn.Attr, Work[Any]]:
+    """The description, its attributes, and the work.  Raises AsmdnnError."""
+    if case.settings.unbuilt:
+        raise Unimplemented(str(case.settings.unbuilt[0]))
+    work = case.driver.work(case)
+    if isinstance(work, str):
+        raise InvalidArguments(work)
+    return (*work.describe(), work)
 
 
 def every_plan(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterator[tuple[str, Plan]]:

@@ -8,12 +8,11 @@ least on average, each as a share of the best.  A choice is kept where it beats 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import asmdnn as dnn
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Mistake, Reader
-from asmdnn.bench.rank import FIRST_SHARE, NEAR, bound, every_plan
+from asmdnn.bench.rank import FIRST_SHARE, NEAR, bound, described, every_plan
 from asmdnn.bench.timing import interleaved
 from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.planning.host import require_executable
@@ -78,15 +77,6 @@ def title_of(case: AnyCase) -> str:
 
 def engine_of(case: AnyCase) -> dnn.Engine:
     return dnn.Engine(isa=case.settings.isa, threads=case.settings.threads)
-
-
-def described(case: AnyCase) -> tuple[Any, dnn.Attr, Any]:
-    """The description, its attributes, and the work.  Raises AsmdnnError."""
-    work = case.driver.work(case)
-    if isinstance(work, str):
-        raise InvalidArguments(work)
-    desc, attr = work.describe()
-    return desc, attr, work
 
 
 def key_of(case: AnyCase) -> str:

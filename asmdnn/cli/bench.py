@@ -26,6 +26,10 @@ def run(arguments: Sequence[str]) -> int:
 
     Raises AsmdnnError for arguments that cannot be run.
     """
+    if any(word.partition("=")[0] == "--network" for word in arguments):
+        from asmdnn.cli.bench_network import run_network  # not above: problems need no networks
+
+        return run_network(arguments)
     reader = Reader()
     if not arguments or any(word in ("-h", "--help") for word in arguments):
         reader.read([word for word in arguments if word.removeprefix("--") in driver_names()], Path.cwd())
@@ -58,6 +62,7 @@ Options hold for the problems after them; those with * take a list and run every
 {options}
   --json=FILE              one JSON object a problem, instead of the table when FILE is -
   --rank                   what is chosen for each problem, against the fastest of all that it is chosen from
+  --network                a model instead: asmdnn bench --network --help
   --reset                  options that describe a problem back to their defaults
 Drivers: {", ".join(f"--{name}" for name in driver_names())}, each with its own --help
 Problem sets: {", ".join(batch_files.problem_sets())}

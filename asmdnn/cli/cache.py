@@ -1,17 +1,18 @@
-"""`asmdnn cache`: the kernels on disk, and tuned plans."""
+"""`asmdnn cache`: the kernels, networks and tuned plans on disk."""
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit.pruning import parse_size, size_limit
-from asmdnn.jit.store import TUNED_FOLDER, DiskStore, default_directory, enabled
+from asmdnn.jit.store import DiskStore, default_directory, enabled
+from asmdnn.jit.tuned_folder import tuned_directory
 
-USAGE = """asmdnn cache list           name, size and time since the last use of every kernel; what asmdnn tune has kept
+USAGE = """asmdnn cache list           name, size and time since the last use of every kernel and network, and
+                            what asmdnn tune has kept
 asmdnn cache prune [SIZE]   remove those that were not used for longest until SIZE is left, such as 64M;
-                            default: ASMDNN_CACHE_SIZE, else 256M, which is kept to while kernels are written, too;
+                            default: ASMDNN_CACHE_SIZE, else 256M, which is kept to while they are written, too;
                             and what was tuned with another version of asmdnn
 asmdnn cache clear          remove them, the measured rates of this machine, and what asmdnn tune has kept
 The directory is ASMDNN_CACHE_DIR, else XDG_CACHE_HOME/asmdnn, else ~/.cache/asmdnn; ASMDNN_CACHE=0 disables it."""
@@ -29,34 +30,32 @@ def run(arguments: Sequence[str]) -> int:
     if command == "clear":
         from asmdnn.runtime.rates import forget  # not above: the other words do not need numpy
 
-        plans = _plans(DiskStore(_tuned_directory()).clear())
+        plans = _plans(DiskStore(tuned_directory()).clear())
         rates = " and the measured rates" * forget()
-        print(f"{store.clear()} kernels{plans}{rates} removed from {store.directory}")
+        print(f"{store.clear()} kernels and networks{plans}{rates} removed from {store.directory}")
     elif command == "prune":
-        kernels, size = store.prune(parse_size("SIZE", sizes[0]) if sizes else size_limit())
-        print(f"{kernels} kernels{_plans(_forget_stale())}, {size / 1024:.1f} KiB removed from {store.directory}")
+        files, size = store.prune(parse_size("SIZE", sizes[0]) if sizes else size_limit())
+        plans = _plans(_forget_stale())
+        print(f"{files} kernels and networks{plans}, {size / 1024:.1f} KiB removed from {store.directory}")
     else:
         _list(store)
     return 0
 
 
 def _list(store: DiskStore) -> None:
-    entries = store.list()
+    kernels, networks = store.list(), store.images()
     now = time.time()
-    for entry in entries:
+    for entry in (*kernels, *networks):
         print(f"{entry.size:>9} bytes  {_age(now - entry.mtime):>8}  {entry.key[:12]}  {entry.name}")
-    total = sum(entry.size for entry in entries)
+    total = sum(entry.size for entry in (*kernels, *networks))
+    also = f" and {len(networks)} networks" if networks else ""
     off = "" if enabled() else ", not in use: ASMDNN_CACHE=0"
     _list_tuned()
-    print(f"{len(entries)} kernels, {total / 1024:.1f} KiB in {store.directory}{off}")
-
-
-def _tuned_directory() -> Path:
-    return default_directory() / TUNED_FOLDER
+    print(f"{len(kernels)} kernels{also}, {total / 1024:.1f} KiB in {store.directory}{off}")
 
 
 def _list_tuned() -> None:
-    if not _tuned_directory().is_dir():
+    if not tuned_directory().is_dir():
         return
     from asmdnn.primitives import tuned  # not above: the other words do not need numpy
 
@@ -66,7 +65,7 @@ def _list_tuned() -> None:
 
 def _forget_stale() -> int:
     """Remove what was tuned with another version; how many plans."""
-    if not _tuned_directory().is_dir():
+    if not tuned_directory().is_dir():
         return 0
     from asmdnn.primitives import tuned
     from asmdnn.primitives.implementation import plan_digest

@@ -1,7 +1,7 @@
 """The words by which commands name a model: its file, dims of its inputs, and what it is planned for."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,8 @@ from asmdnn.network.loading import load_onnx
 from asmdnn.network.network import Network
 from asmdnn.primitives.engine import Engine
 
-HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves some open; may come several times
+HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves some open; may come several times;
+                           of several at once: --shapes=NAME=1x3x48x320,OTHER=1x5
   --constant=NAME:16000    data of an input that never changes, a number; may come several times
   --threads=N  --isa=LEVEL  --machine=CLASS   what it is planned for; default: this machine"""
 
@@ -60,6 +61,9 @@ def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
             words.texts[name] = value
         elif word.startswith("--") and name in ("shape", "constant") and ":" in value:
             told(words, name, *value.split(":", 1))
+        elif word.startswith("--") and name == "shapes" and "=" in value:
+            for pair in value.split(","):
+                told(words, "shape", *pair.partition("=")[::2])
         else:
             words.rest.append(word)
     if not words.path:
@@ -78,6 +82,20 @@ def told(words: ModelWords, option: str, name: str, value: str) -> None:
         words.constants[name] = np.float64(value)
     except ValueError:
         raise InvalidArguments(f"--constant={name}:{value} is no number") from None
+
+
+def data_of(name: str, files: Mapping[str, str], shape: tuple[int, ...], dtype: Any) -> Any:
+    """From its file, or made up."""
+    if name in files:
+        try:
+            return np.load(files[name])
+        except (OSError, ValueError):
+            raise InvalidArguments(
+                f"--input={name}: {files[name]} is no file of an array that numpy.save wrote"
+            ) from None
+    if dtype == np.float32:
+        return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    return np.zeros(shape, dtype)
 
 
 def number(name: str, text: str) -> int:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.cli.models import HELP, TEXTS, ModelWords, model_words
+from asmdnn.bench.peers.models import difference, peer_model
+from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, did_you_mean
 from asmdnn.network.network import Network
@@ -22,10 +23,11 @@ Loads the model, runs it, and prints its outputs and the least time of some runs
   --check                  prove the plan before it runs
   --profile                print the time of each primitive
   --verify                 compare each primitive with its operators in double precision
-  --peer=onnxruntime       run the model there too, in turns, and compare
+  --peer=onnxruntime       run the model there too, or in openvino, in turns, and compare
 Example: asmdnn run --shape=x:1x3x48x320 --profile recogniser.onnx"""
 
 REPEATS = 20
+NEAR = 1e-3  # of the largest value: rounding of deep networks, and no more
 FAILED = 1
 
 
@@ -85,25 +87,16 @@ def answer(net: Network, request: Request) -> int:
 
 def beside(net: Network, request: Request, feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
     """The model in the peer, in turns; whether the answers are near."""
-    if request.texts["peer"] != "onnxruntime":
-        raise InvalidArguments(f"--peer={request.texts['peer']} is not known, onnxruntime is")
-    try:
-        import onnxruntime
-    except ImportError:
-        raise InvalidArguments("--peer=onnxruntime needs that package: pip install onnxruntime") from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = net.engine.threads
-    session = onnxruntime.InferenceSession(request.words.path, options)
+    peer, path = request.texts["peer"], request.words.path
     every = {**feeds, **{name: np.asarray(value) for name, value in request.words.constants.items()}}
-    types = {value.name: value.type for value in session.get_inputs()}
-    every = {name: np.asarray(x, np.int64) if types[name] == "tensor(int64)" else x for name, x in every.items()}
-    theirs = dict(zip(outputs, session.run(list(outputs), every), strict=True))
-    worst = max(float(np.abs(outputs[name] - theirs[name]).max(initial=0)) for name in outputs)
-    largest = max(float(np.abs(array).max(initial=0)) for array in theirs.values())
-    mine, other = least([lambda: net.run(feeds), lambda: session.run(None, every)])
-    print(f"onnxruntime differs by {worst:.2e} of {largest:.2e}")
-    print(f"{mine * 1e3:.3f} ms, onnxruntime {other * 1e3:.3f} ms, {other / mine:.2f} times as long")
-    return worst <= 1e-3 * largest
+    theirs = peer_model(peer, path, every, net.engine.threads)
+    if theirs is None:
+        raise InvalidArguments(f"--peer={peer} needs that package: pip install {peer}")
+    worst, largest = difference(outputs, theirs())
+    mine, other = least([lambda: net.run(feeds), theirs])
+    print(f"{peer} differs by {worst:.2e} of {largest:.2e}")
+    print(f"{mine * 1e3:.3f} ms, {peer} {other * 1e3:.3f} ms, {other / mine:.2f} times as long")
+    return worst <= NEAR * largest
 
 
 def least(calls: Sequence[Callable[[], Any]]) -> list[float]:
@@ -115,20 +108,6 @@ def least(calls: Sequence[Callable[[], Any]]) -> list[float]:
             call()
             times[i] = min(times[i], perf_counter() - start)
     return times
-
-
-def data_of(name: str, files: Mapping[str, str], shape: tuple[int, ...], dtype: Any) -> Any:
-    """From its file, or made up."""
-    if name in files:
-        try:
-            return np.load(files[name])
-        except (OSError, ValueError):
-            raise InvalidArguments(
-                f"--input={name}: {files[name]} is no file of an array that numpy.save wrote"
-            ) from None
-    if dtype == np.float32:
-        return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-    return np.zeros(shape, dtype)
 
 
 def read(arguments: Sequence[str]) -> Request:

@@ -21,6 +21,7 @@ from asmdnn.generators.functions.postops import (
     PostOp,
     PReluOp,
     ReluOp,
+    SelectOp,
     SumOp,
 )
 
@@ -67,6 +68,7 @@ def algorithms(isa: str) -> Iterator[ElementwiseSpec]:
                 yield mapped(isa, (GradientOp(alg, *parameters, from_dst, operand(2)),), elements=LANES[isa] + 3)
     for alg in BINARY:
         yield mapped(isa, (BinaryOp(alg, operand(2)),), elements=LANES[isa] + 3)
+    yield mapped(isa, (SelectOp(operand(2), operand(3)),), elements=LANES[isa] + 3)
 
 
 def shapes(isa: str) -> Iterator[ElementwiseSpec]:

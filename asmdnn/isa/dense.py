@@ -35,6 +35,22 @@ class Dense:
         """`count` <= 16 bytes into a quarter, with zeros behind them; with number 0 the others become zero."""
         raise NotImplementedError
 
+    def load_run(self, x: Register, source: Pointer, count: int) -> None:
+        """`count` bytes, at most a vector, with zeros behind them."""
+        if count == self.v.bytes:
+            self.load_vector(x, source)
+            return
+        for quarter, at in enumerate(range(0, count, QUARTER_BYTES)):
+            self.load(x, source.shifted(at), min(QUARTER_BYTES, count - at), quarter)
+
+    def insert(self, x: Register, y: Register, quarter: int) -> None:
+        """The first quarter of y as that one of x."""
+        raise NotImplementedError
+
+    def extract(self, target: Pointer | Register, x: Register, quarter: int) -> None:
+        """A quarter other than the first, into memory or an xmm register."""
+        raise NotImplementedError
+
     def store(self, target: Pointer, x: Register, count: int, quarter: int = 0) -> None:
         """`count` bytes from that quarter on, at most to the end of x."""
         raise NotImplementedError
@@ -56,12 +72,18 @@ class Avx2Dense(Dense):
         if not quarter:
             load_bytes(self.asm, x.xmm, source, count)
         elif count == QUARTER_BYTES:
-            self.asm.VINSERTI128(x, x, source.sized(QUARTER_BYTES), 1)
+            self.asm.VINSERTI128(x, x, source.sized(QUARTER_BYTES), quarter)
         elif x is self.spare:
             self.load_upper_spare(x, source, count)
         else:
             load_bytes(self.asm, self.spare.xmm, source, count)
-            self.asm.VINSERTI128(x, x, self.spare.xmm, 1)
+            self.insert(x, self.spare, quarter)
+
+    def insert(self, x: Register, y: Register, quarter: int) -> None:
+        self.asm.VINSERTI128(x, x, y.xmm, quarter)
+
+    def extract(self, target: Pointer | Register, x: Register, quarter: int) -> None:
+        self.asm.VEXTRACTI128(target, x, quarter)
 
     def load_upper_spare(self, x: Register, source: Pointer, count: int) -> None:
         """With no register left for a part: the lower half waits in the red zone."""
@@ -104,13 +126,26 @@ class Avx512Dense(Dense):
             self.asm.VINSERTI32X4(x, x, source.sized(QUARTER_BYTES), quarter)
         elif quarter:
             self.load(self.spare, source, count)
-            self.asm.VINSERTI32X4(x, x, self.spare.xmm, quarter)
+            self.insert(x, self.spare, quarter)
         elif count in (4, 8):
             (self.asm.VMOVD if count == 4 else self.asm.VMOVQ)(x.xmm, source.sized(count))
         elif count == QUARTER_BYTES:
             self.load_vector(x.xmm, source)
         else:
-            self.asm.VMOVDQU8(x.xmm.zeroed(self.mask(count)), source.sized(QUARTER_BYTES))
+            self.load_run(x, source, count)
+
+    def load_run(self, x: Register, source: Pointer, count: int) -> None:
+        view = view_of(x, count)
+        if count == view.size_bytes:
+            self.load_vector(view, source)
+        else:
+            self.asm.VMOVDQU8(view.zeroed(self.mask(count)), source.sized(view.size_bytes))
+
+    def insert(self, x: Register, y: Register, quarter: int) -> None:
+        self.asm.VINSERTI32X4(x, x, y.xmm, quarter)
+
+    def extract(self, target: Pointer | Register, x: Register, quarter: int) -> None:
+        self.asm.VEXTRACTI32X4(target, x, quarter)
 
     def store(self, target: Pointer, x: Register, count: int, quarter: int = 0) -> None:
         asm = self.asm
@@ -123,7 +158,7 @@ class Avx512Dense(Dense):
                 return
             extract(self.spare.ymm if by_halves else self.spare.xmm, x, number)
             x = self.spare
-        view = next(each for each in (x.xmm, x.ymm, x.zmm) if each.size_bytes >= count)
+        view = view_of(x, count)
         if count == self.v.bytes and self.streaming:
             asm.VMOVNTDQ(target.sized(count), view)
         elif count == view.size_bytes:
@@ -151,6 +186,11 @@ class Avx512Dense(Dense):
     def forget(self) -> None:
         self.asm.masks.free(*self.masks.values())
         self.masks.clear()
+
+
+def view_of(x: Register, count: int) -> Register:
+    """The smallest part of x that holds so many bytes."""
+    return next(each for each in (x.xmm, x.ymm, x.zmm) if each.size_bytes >= count)
 
 
 def dense_of(v: Vector, spare: Register) -> Dense:

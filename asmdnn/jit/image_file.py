@@ -33,11 +33,14 @@ _HEADER_BYTES = _PREFIX.size + _DIGEST_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A mapped file: its text, its sections by name, all of its bytes; the mapping lives as long as any of them."""
+    """A mapped file: its text, its sections by name, all of its bytes; the mapping lives as long as any of them.
+
+    last_used: the file's time, in seconds of the epoch."""
 
     text: dict[str, Any]
     sections: Mapping[str, memoryview]
     whole: memoryview
+    last_used: float
 
 
 def image_of(text: Mapping[str, Any], sections: Mapping[str, Sequence[bytes | memoryview]]) -> bytes:
@@ -106,7 +109,7 @@ def map_image(fd: int, name: str) -> Image:
         sections = {key: section(whole[_HEADER_BYTES + text_bytes :], *place) for key, place in places.items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise refusal(name, "has a text that cannot be read", "make it again") from None
-    return Image(text, sections, whole)
+    return Image(text, sections, whole, info.st_mtime)
 
 
 def section(body: memoryview, offset: int, size: int) -> memoryview:

@@ -1,20 +1,17 @@
-"""Kernels on disk: one file a kernel, readable by other processes of the same user, trusted only when intact.
+"""Kernels and networks on disk: one file each, for processes of the same user, trusted only when intact.
 
 A file is executed, so it is read only from a directory that nobody else can write to, and only if it is a regular file
 of this user whose checksum holds.  Anything else counts as absent: the kernel is generated again and the file replaced.
 
-    magic 8 | format version u32 | name length u32 | payload length u64 | sha256 32 | name, UTF-8 | payload
-
-The sha256 covers the key (hence the file name) and every byte of the file but itself.
+A kernel's file is that of kernel_file.py; that of a network is an image (image_file.py) whose text has its key, and
+which is mapped.
 """
 
 import contextlib
-import hashlib
 import os
 import re
 import secrets
 import stat
-import struct
 import time
 import warnings
 from collections.abc import Iterator
@@ -23,26 +20,26 @@ from typing import NamedTuple
 
 from asmdnn import environment
 from asmdnn.files import opened, replace_file, temporary_directory
+from asmdnn.jit.image_file import Image, map_image
+from asmdnn.jit.kernel_file import pack, unpack
 from asmdnn.jit.pruning import StoredFile, size_limit, surplus
 
-MAGIC = b"asmdnnKC"
-FORMAT_VERSION = 1
 MAX_FILE_BYTES = 1 << 26  # a kernel has kilobytes; what is larger is not one of ours and not worth reading
-SUFFIX = ".kernel"
-TUNED_FOLDER = "tuned"  # beside the kernels: plans that measurements chose
+SUFFIX, IMAGE_SUFFIX = ".kernel", ".network"
+TUNED_FOLDER = "tuned"  # beside them: plans that measurements chose
+LARGEST_SHARE = 2  # an image has at most this part of the limit
 LOOKS = 16  # at the whole directory, while as much as its limit is written
 ABANDONED_S = 3600  # a temporary file of this age belongs to nobody any more
 
-_PREFIX = struct.Struct("<8sIIQ")
-_DIGEST_BYTES = hashlib.sha256().digest_size
-_HEADER_BYTES = _PREFIX.size + _DIGEST_BYTES
 _KERNEL_FILE = re.compile(rf"([0-9a-f]{{64}}){re.escape(SUFFIX)}")
+_IMAGE_FILE = re.compile(rf"([0-9a-f]{{64}}){re.escape(IMAGE_SUFFIX)}")
+_ANY_FILE = re.compile(rf"{_KERNEL_FILE.pattern}|{_IMAGE_FILE.pattern}")
 _TEMPORARY_FILE = re.compile(r"\.[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
 _warned: dict[str, object] = {}  # directories whose one warning has been given
 
 
 class Entry(NamedTuple):
-    """A stored kernel: its name, its key, the file's size in bytes, its last use in seconds of the epoch."""
+    """A stored kernel or network: name, key, the file's size in bytes, its last use in seconds of the epoch."""
 
     name: str
     key: str
@@ -58,7 +55,7 @@ class DiskStore:
     after which `get` finds nothing and `put` stores nothing.  Any number of threads and processes may use the directory
     at once.
 
-    limit_bytes: what the kernels may have together; None: anything.  Whoever writes looks at the directory the first
+    limit_bytes: what all files may have together; None: anything.  Whoever writes looks at the directory the first
     time, and whenever it has written 1/16 of the limit since; if it has become too large, those that were not used for
     longest go, until nine tenths are left.
     """
@@ -79,22 +76,38 @@ class DiskStore:
 
     def put(self, key: str, name: str, data: bytes) -> None:
         """Store `data`, replacing what is there; readers see the old file or the new one, never a part."""
+        self._write(key, SUFFIX, pack(key, name, data))
+
+    def get_image(self, key: str) -> Image | None:
+        """The image stored under `key`, mapped, or None.  It counts as used now."""
+        with self._open() as fd:
+            found = _read_image(fd, key)
+            if found:
+                with contextlib.suppress(OSError):
+                    os.utime(key + IMAGE_SUFFIX, dir_fd=fd, follow_symlinks=False)
+        return found
+
+    def put_image(self, key: str, image: bytes) -> None:
+        """Store an image whose text has this key, if it leaves room for others."""
+        if self.limit_bytes is None or len(image) * LARGEST_SHARE <= self.limit_bytes:
+            self._write(key, IMAGE_SUFFIX, image)
+
+    def _write(self, key: str, suffix: str, data: bytes) -> None:
         with self._open(create=True) as fd:
             if fd is None:
                 return
             try:
-                image = _pack(key, name, data)
                 temporary = f".{key}.{secrets.token_hex(8)}.tmp"
-                replace_file(key + SUFFIX, image, temporary=temporary, mode=0o600, dir_fd=fd)
-                self._keep_to_limit(fd, len(image))
+                replace_file(key + suffix, data, temporary=temporary, mode=0o600, dir_fd=fd)
+                self._keep_to_limit(fd, len(data))
             except FileNotFoundError:  # the cache was cleared while this was written: there is no harm in a miss
                 pass
             except OSError as error:
                 self._warn(f"cannot be written ({error})")
 
     def prune(self, limit_bytes: int) -> tuple[int, int]:
-        """Remove the kernels that were not used for longest, until the rest has at most so many bytes; and temporary
-        files that were left behind.  Returns how many kernels went, and their bytes."""
+        """Remove what was not used for longest, until the rest has at most so many bytes; and temporary files that
+        were left behind.  Returns how many kernels and networks went, and their bytes."""
         with self._open() as fd:
             return (0, 0) if fd is None else _prune(fd, limit_bytes)
 
@@ -104,7 +117,7 @@ class DiskStore:
         self._unseen_bytes += written_bytes
         if self._unseen_bytes * LOOKS > self.limit_bytes:
             self._unseen_bytes = 0
-            if sum(file.size_bytes for file in _stored(fd, _KERNEL_FILE)) > self.limit_bytes:
+            if sum(file.size_bytes for file in _stored(fd, _ANY_FILE)) > self.limit_bytes:
                 _prune(fd, self.limit_bytes * 9 // 10)
 
     def list(self) -> tuple[Entry, ...]:
@@ -118,15 +131,26 @@ class DiskStore:
                         entries.append(Entry(found[0], match[1], info.st_size, info.st_mtime))
         return tuple(sorted(entries))
 
+    def images(self) -> tuple[Entry, ...]:
+        """The intact networks of the directory, by title."""
+        entries = []
+        with self._open() as fd:
+            for _, match in _matching(fd, _IMAGE_FILE):
+                if found := _read_image(fd, match[1]):
+                    title, size = str(found.text.get("title")), len(found.whole)
+                    entries.append(Entry(title, match[1], size, found.last_used))
+        return tuple(sorted(entries))
+
     def clear(self) -> int:
-        """Remove every kernel, intact or not, and temporary files; other files stay.  Returns how many kernels went."""
+        """Remove every kernel and network, intact or not, and temporary files; other files stay.  Returns how many
+        kernels and networks went."""
         removed = 0
         with self._open() as fd:
-            for pattern in (_KERNEL_FILE, _TEMPORARY_FILE):
+            for pattern in (_ANY_FILE, _TEMPORARY_FILE):
                 for file, _ in _matching(fd, pattern):
                     with contextlib.suppress(OSError):
                         os.unlink(file, dir_fd=fd)
-                        removed += pattern is _KERNEL_FILE
+                        removed += pattern is _ANY_FILE
         return removed
 
     @contextlib.contextmanager
@@ -220,9 +244,21 @@ def _read(directory_fd: int | None, key: str) -> tuple[str, bytes] | None:
             info = os.fstat(fd)
             if not stat.S_ISREG(info.st_mode) or _distrust(info) or info.st_size > MAX_FILE_BYTES:
                 return None
-            return _unpack(key, os.read(fd, info.st_size))
+            return unpack(key, os.read(fd, info.st_size))
     except OSError:
         return None
+
+
+def _read_image(directory_fd: int | None, key: str) -> Image | None:
+    """An intact, trustworthy image, else None."""
+    if directory_fd is None:
+        return None
+    try:
+        with opened(key + IMAGE_SUFFIX, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory_fd) as fd:
+            found = None if _distrust(os.fstat(fd)) else map_image(fd, key)
+    except (OSError, ValueError):  # what map_image raises is a ValueError
+        return None
+    return found if found and found.text.get("key") == key else None
 
 
 def _stored(directory_fd: int, pattern: re.Pattern[str]) -> Iterator[StoredFile]:
@@ -233,33 +269,11 @@ def _stored(directory_fd: int, pattern: re.Pattern[str]) -> Iterator[StoredFile]
 
 
 def _prune(directory_fd: int, limit_bytes: int) -> tuple[int, int]:
-    """Kernels that went, and their bytes."""
-    kernels = surplus(_stored(directory_fd, _KERNEL_FILE), limit_bytes)
+    """How many kernels and networks went, and their bytes."""
+    files = surplus(_stored(directory_fd, _ANY_FILE), limit_bytes)
     latest = time.time() - ABANDONED_S
     abandoned = (file for file in _stored(directory_fd, _TEMPORARY_FILE) if file.last_used < latest)
-    for file in (*kernels, *abandoned):
+    for file in (*files, *abandoned):
         with contextlib.suppress(OSError):
             os.unlink(file.name, dir_fd=directory_fd)
-    return len(kernels), sum(file.size_bytes for file in kernels)
-
-
-def _digest(key: str, prefix: bytes, body: bytes) -> bytes:
-    return hashlib.sha256(key.encode() + prefix + body).digest()
-
-
-def _pack(key: str, name: str, data: bytes) -> bytes:
-    encoded = name.encode()
-    prefix = _PREFIX.pack(MAGIC, FORMAT_VERSION, len(encoded), len(data))
-    return prefix + _digest(key, prefix, encoded + data) + encoded + data
-
-
-def _unpack(key: str, image: bytes) -> tuple[str, bytes] | None:
-    if len(image) < _HEADER_BYTES:
-        return None
-    prefix, digest, body = image[: _PREFIX.size], image[_PREFIX.size : _HEADER_BYTES], image[_HEADER_BYTES:]
-    magic, version, name_bytes, data_bytes = _PREFIX.unpack(prefix)
-    if (magic, version, name_bytes + data_bytes) != (MAGIC, FORMAT_VERSION, len(body)):
-        return None
-    if _digest(key, prefix, body) != digest or not data_bytes:
-        return None
-    return body[:name_bytes].decode(errors="replace"), body[name_bytes:]
+    return len(files), sum(file.size_bytes for file in files)

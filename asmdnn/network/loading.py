@@ -1,6 +1,7 @@
 """Networks and packs from files; imported without planners, which a network from a pack does not need."""
 
 from collections.abc import Mapping
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
+from asmdnn.network.kept import find, keep, key_of
 from asmdnn.network.network import Network
 from asmdnn.primitives.engine import Engine, engine_or_default
 from asmdnn.runtime.threads import check_thread_count, max_threads
@@ -25,20 +27,35 @@ def load_onnx(
     engine: Engine | None = None,
     fallback: str | None = None,
 ) -> Network:
-    """The network in an ONNX file, or in its bytes, of operator sets 7 to 24, for inputs of fixed shapes.
+    """The network in an ONNX file, or in its bytes, of operator sets 7 to 28, for inputs of fixed shapes.
 
     shapes: dims of inputs by name, needed where the model leaves some open; constants: data of inputs that is always
     the same, such as a sampling rate; it chooses branches, and is no input any more.  Nodes without a kernel are
     refused, all at once with their reasons; with fallback="numpy" they are computed by numpy between native parts.
+    Networks that are native throughout are kept in the cache on disk, beside the kernels; one that is found there is
+    planned again only when it is looked at in a way that needs it.
     Raises InvalidArguments for what is no intact model, or shapes that do not fit it; Unimplemented.
     """
+    engine = engine_or_default(engine)
+    key = key_of(path, shapes, constants, engine, fallback)
+    anew = partial(planned_onnx, path, shapes, constants, engine, fallback)
+    if key and (kept := find(key, engine.threads)):
+        return Network(engine, kept, anew)
+    planned = anew()
+    if key:
+        keep(key, planned)
+    return Network(engine, planned)
+
+
+def planned_onnx(
+    path: str | PathLike[str] | bytes, shapes: Any, constants: Any, engine: Engine, fallback: str | None
+) -> "Planned":
+    """A model read and planned."""
     with importing():
         from asmdnn.network.onnx.reader import read_model
         from asmdnn.network.planned import plan
 
-    engine = engine_or_default(engine)
-    planned: Planned = plan(read_model(path), shapes, constants, engine, fallback)
-    return Network(engine, planned)
+    return plan(read_model(path), shapes, constants, engine, fallback)
 
 
 def load_pack(path: str | PathLike[str], threads: int = 0) -> Pack | Network:

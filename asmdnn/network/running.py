@@ -80,7 +80,7 @@ class NativePart:
     """One native call.  make: loads kernels and packs weights, at the first use; isa: the level that it needs then."""
 
     def __init__(self, isa: str, ends: Ends, make: Callable[[], Runner]) -> None:
-        self.isa, self.ends, self._make = isa, ends, make
+        self.isa, self.ends, self.make = isa, ends, make
         self._runner: Runner | None = None
         self._check_indices: Callable[[str, Array, int, int], None] | None = None
         if ends.limits:
@@ -94,7 +94,7 @@ class NativePart:
         """Raises Unimplemented where the CPU lacks the level."""
         if self._runner is None:
             require_executable(self.isa)
-            self._runner = self._make()
+            self._runner = self.make()
         return self._runner
 
     def run(self, values: dict[str, Array]) -> None:

@@ -44,17 +44,17 @@ def write(path: str | PathLike[str], source: Planned | Saved) -> None:
     pack_file.write(where, image_of(source))
 
 
-def image_of(source: Planned | Saved) -> bytes:
-    """The file's bytes."""
+def image_of(source: Planned | Saved, key: str = "", weights: Array | None = None) -> bytes:
+    """The file's bytes.  key: what it is kept under in a cache; weights: packed, if they are already."""
     if isinstance(source, Saved):
         return bytes(source.image.whole)
     (segment,) = source.segments
     assert isinstance(segment, Compiled)
-    return image_of_native(source, segment, packed(segment))
+    return image_of_native(source, segment, key, packed(segment) if weights is None else weights)
 
 
-def image_of_native(source: Planned, segment: Compiled, weights: Array) -> bytes:
-    """The file's bytes, with these weights.  Generates kernels that do not exist yet."""
+def image_of_native(source: Planned, segment: Compiled, key: str, weights: Array) -> bytes:
+    """The file's bytes.  Generates kernels that do not exist yet."""
     runnable, plan, layout = source.runnable, segment.joined.plan, segment.layout
     part = runnable.native
     assert part is not None, "callers have looked"
@@ -75,6 +75,7 @@ def image_of_native(source: Planned, segment: Compiled, weights: Array) -> bytes
         kernels.append({"name": spec.name, "isa": spec.isa, "spec": said, "code": [code.put(data), len(data)]})
     text: dict[str, Any] = {
         **versions(),
+        "key": key,
         "title": runnable.title,
         "isa": runnable.isa,
         "machine": source.engine.machine,

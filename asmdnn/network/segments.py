@@ -3,21 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from asmdnn.errors import Unimplemented
 from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.attention import attended
 from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.maps import Group, groups_of
+from asmdnn.network.fusion.pairs import paired
 from asmdnn.network.fusion.recognition import recognised
 from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.table import lower
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.network.steps import NUMBERS, Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.engine import Engine
 
@@ -47,7 +46,7 @@ def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tup
 
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
     """
-    groups, refused = groups_of(graph), dict[str, str]()
+    groups, refused = paired(graph, groups_of(graph)), dict[str, str]()
     steps = Steps(graph, engine)
     runs: list[tuple[bool, list[Group]]] = []
     for group in groups:
@@ -82,7 +81,7 @@ def assume(steps: Steps, group: Group) -> None:
     """The results of a group that numpy computes: plain tensors."""
     for node in group.nodes:
         for name in node.outputs:
-            if name != NOTHING and name in steps.graph.values and steps.value(name).dtype == np.float32:
+            if name != NOTHING and name in steps.graph.values and steps.value(name).dtype in NUMBERS:
                 steps.places[name] = [Place(name, row_major(steps.shape(name)))]
 
 

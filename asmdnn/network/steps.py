@@ -22,6 +22,8 @@ from asmdnn.primitives.kind import Description
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import f32, s32
 
+NUMBERS = (np.float32, np.bool_)  # types of values that kernels compute with: truths are brought to them as 1 and 0
+
 
 class Place(NamedTuple):
     """Where a value lies: a descriptor, whose offset counts from the start of a buffer."""
@@ -69,7 +71,7 @@ class Steps:
         self.limits: dict[str, tuple[int, int]] = {}  # of inputs that are indices: of how many elements, of which axis
         for name in graph.inputs:
             value = graph.values[name]
-            if value.dtype == np.float32:
+            if value.dtype in NUMBERS:
                 self.places[name] = [Place(name, row_major(value.shape))]
 
     def value(self, name: str) -> Value:
@@ -85,7 +87,7 @@ class Steps:
         """
         if name not in self.places:
             value = self.value(name)
-            if value.data is None or value.dtype != np.float32:
+            if value.data is None or value.dtype not in NUMBERS:
                 raise Refused(f"{name} is {value.dtype.name}, only f32 is computed with")
             return self.weight(name, value.data, wanted or row_major(value.shape))
         known = self.places[name]

@@ -26,6 +26,26 @@ def pack(
 ) -> Memory:
     """`plain` in the format that `wanted` says, asked once a key; `described` is how it lies, if not as its array does,
     and dense.  Raises InvalidArguments."""
+    call = packing_call(name, plain, key, wanted, engine, described)
+    storage, address = aligned(call.target.size_bytes)
+    run(call, plain, address)
+    return placed(call.target, storage.view(F32), address)
+
+
+def pack_into(memory: Memory, name: str, plain: Array, key: tuple[Any, ...], engine: Engine | None) -> None:
+    """As `pack`, into memory that there is.  Raises InvalidArguments."""
+    run(packing_call(name, plain, key, lambda: memory.desc, engine), plain, memory.address)
+
+
+def packing_call(
+    name: str,
+    plain: Array,
+    key: tuple[Any, ...],
+    wanted: Callable[[], MemoryDesc],
+    engine: Engine | None,
+    described: MemoryDesc | None = None,
+) -> ArrayCall:
+    """The reorder of `pack`, kept by its key."""
     call = calls.get(key)
     if call is None:
         target = wanted()
@@ -35,11 +55,14 @@ def pack(
         primitive = Primitive(primitive_desc(Reorder(source, target), engine=engine))
         call = ArrayCall(primitive, ("src", "dst"), (name, "packed"), (source, target), [0] * is_copied)
         calls.put(key, call)
+    return call
+
+
+def run(call: ArrayCall, plain: Array, address: int) -> None:
+    """Reorder an array to an address."""
     if call.copied:
         plain = np.ascontiguousarray(plain)
-    storage, address = aligned(call.target.size_bytes)
     call.run([*call.addresses_of((plain,)), address])
-    return placed(call.target, storage.view(F32), address)
 
 
 def aligned(size_bytes: int) -> tuple[npt.NDArray[np.uint8], int]:

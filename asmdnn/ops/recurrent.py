@@ -10,7 +10,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, packed_or_plain
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
-from asmdnn.ops.packed import pack
+from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
@@ -95,7 +95,7 @@ def lstm(
 
 
 def weights_of(cell: str, weights: Mapping[str, Any]) -> dict[str, Any]:
-    """The weights, which must be of names that the cell has."""
+    """The weights, which must be of names that the cell has, and if they are packed, be those of their arrays."""
     if not isinstance(weights, Mapping):
         raise InvalidArguments(f"weights must map names to arrays, not {shown(weights)}")
     known = KNOWN if cell == "lstm" else (*NEEDED, "bias")
@@ -105,7 +105,7 @@ def weights_of(cell: str, weights: Mapping[str, Any]) -> dict[str, Any]:
     for name in NEEDED:
         if weights.get(name) is None:
             raise InvalidArguments(f"weights has no {name}, it must have {' and '.join(NEEDED)}")
-    return dict(weights)
+    return {name: value.memory if type(value) is PackedWeights else value for name, value in weights.items()}
 
 
 def run(
@@ -194,25 +194,17 @@ def outputs_of(kind: Kind, descs: Mapping[str, MemoryDesc], more: Mapping[str, A
 def pack_recurrent(cell: str, weights: Mapping[str, Any], engine: Engine | None = None) -> dict[str, Any]:
     """The weights of a cell, "rnn", "lstm", "gru" or "lbr_gru", for `rnn`, `lstm` and `gru` to use without packing.
 
-    weights_layer, weights_iter and weights_projection become memories, which can be saved and mapped back as
-    `pack_weights` says; the rest stays.  Whoever changes the arrays packs them again.  Raises InvalidArguments.
+    weights_layer, weights_iter and weights_projection become PackedWeights, whose `memory` can be saved and mapped back
+    as `pack_weights` says; the rest stays.  Whoever changes the arrays calls `repack()` of each; a layer that is called
+    before raises InvalidArguments, see PackedWeights.  Raises InvalidArguments.
     """
     if not isinstance(cell, str) or cell not in KINDS:
         raise InvalidArguments(f"cell must be one of {', '.join(KINDS)}, not {shown(cell)}")
     plain = {name: value for name, value in weights_of(cell, weights).items() if value is not None}
-    arrays = {name: as_f32(name, value) for name, value in plain.items() if name in PACKED}
-    dims = {name: array.shape for name, array in arrays.items()}
-    wanted: dict[str, MemoryDesc] = {}
-
-    def desc_of(name: str) -> MemoryDesc:
-        if not wanted:
-            wanted.update(packed_formats(KINDS[cell], dims, engine))
-        return wanted[name]
-
-    for name, array in arrays.items():
-        key = ("pack_recurrent", cell, name, array.shape, array.strides, engine_key(engine))
-        plain[name] = pack(name, array, key, lambda name=name: desc_of(name), engine)  # type: ignore[misc]
-    return plain
+    dims = {name: as_f32(name, value).shape for name, value in plain.items() if name in PACKED}
+    formats = packed_formats(KINDS[cell], dims, engine)
+    packed = {name: PackedWeights(plain[name], formats[name], engine, name=name) for name in dims}
+    return plain | packed
 
 
 def packed_formats(kind: Kind, dims: Mapping[str, tuple[int, ...]], engine: Engine | None) -> dict[str, MemoryDesc]:

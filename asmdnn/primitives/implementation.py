@@ -12,6 +12,7 @@ from asmdnn.forking import importing
 from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
+from asmdnn.jit.tuned_folder import has_any
 from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
@@ -97,7 +98,7 @@ def _find_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engi
     """As first_plan; a plan of a loaded pack comes before one that was tuned, and that before all planners."""
     if packs.loaded() and (stored := packs.find_plan(plan_keys(planners, desc, attr, engine))):
         return Planned(*_unpacked(*stored))
-    if tuned.has_any() and (found := tuned.find(plan_key(planners, desc, attr, engine.isa, engine.machine), engine)):
+    if has_any() and (found := tuned.find(plan_key(planners, desc, attr, engine.isa, engine.machine), engine)):
         plan, choice = found
         return Planned(plan, (), choice)
     refusals: list[Refusal] = []

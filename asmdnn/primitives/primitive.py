@@ -17,7 +17,7 @@ from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.primitives.engine import Stream
 from asmdnn.primitives.registry import kind_of
 from asmdnn.primitives.reports import call_report, report_creation
-from asmdnn.runtime.execution import Program, program_of
+from asmdnn.runtime.execution import Program, ReportedProgram, program_of
 
 
 class Primitive:
@@ -105,9 +105,9 @@ class Primitive:
         return run if self._guard is None else guarded(run, partial(self._guard, self.pd.desc, memories))
 
     @property
-    def program(self) -> Program:
+    def program(self) -> Program | ReportedProgram:
         """What runs: for calls on addresses that the caller has checked."""
-        return self._program
+        return ReportedProgram(self._program, self._report) if self._report else self._program
 
     def _check_scratchpad(self, scratchpad: Memory | None, addresses: Mapping[str, int]) -> int | None:
         """The address of the scratchpad that the user passes, None if none is needed."""

@@ -15,10 +15,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from asmdnn import environment
 from asmdnn.errors import InvalidArguments
 from asmdnn.forking import importing
-from asmdnn.jit.store import SUFFIX, TUNED_FOLDER, DiskStore, default_directory, enabled
+from asmdnn.jit.store import SUFFIX, TUNED_FOLDER, DiskStore
+from asmdnn.jit.tuned_folder import tuned_directory
 from asmdnn.planning.machine import machine_of
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.engine import Engine
@@ -41,18 +41,8 @@ class Choice:
         return f"{self.name}: {self.gain:.2f} times as fast as {self.default}, with {threads}"
 
 
-def is_asked() -> bool:
-    """Whether stored choices are taken: yes, unless ASMDNN_TUNED says no, or ASMDNN_CACHE does."""
-    return enabled() and environment.flag(environment.TUNED, default=True)
-
-
-def has_any() -> bool:
-    """Whether choices are taken and there may be some: without them nobody pays for a key."""
-    return is_asked() and os.path.isdir(default_directory() / TUNED_FOLDER)
-
-
 def store() -> DiskStore:
-    return DiskStore(default_directory() / TUNED_FOLDER)
+    return DiskStore(tuned_directory())
 
 
 def find(plan_key: str, engine: Engine) -> tuple[Plan, Choice] | None:

@@ -108,7 +108,7 @@ def test_wrong_dims(text: str, says: str) -> None:
         ("--eltwise --alpha=x 2x4", "has 'x', which is not a finite number"),
         ("--eltwise --inplace=maybe 2x4", "--inplace=maybe: must be one of true, false"),
         ("--binary 2x4", "expected the dims of 2 tensors"),
-        ("--binary --alg=mod 2x4:2x4", "--alg=mod: must be one of add, mul"),
+        ("--binary --alg=pow 2x4:2x4", "--alg=pow: must be one of add, sub"),
         ("--reorder --attr-scales=weights:common:2 2x4", "has 'weights': arguments are src, dst"),
         ("--reorder --attr-scales=src:per_tensr:2 2x4", "has the policy 'per_tensr': policies are common, per_dim_0"),
         ("--reorder --attr-scales=src:common 2x4", "has 'src:common' without a value"),

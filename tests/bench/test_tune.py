@@ -159,7 +159,7 @@ def test_cache_removes_it(
     with monkeypatch.context() as patch:
         patch.setattr("asmdnn.primitives.implementation.plan_digest", lambda: "another version")
         assert main(["cache", "prune", "1G"]) == 0
-    assert "0 kernels, 1 tuned plans, " in capsys.readouterr().out
+    assert "kernels and networks, 1 tuned plans, " in capsys.readouterr().out
     main(["tune", *WORDS, "--threads=1", PROBLEM])
     assert main(["cache", "clear"]) == 0
     assert ", 1 tuned plans" in capsys.readouterr().out

@@ -98,6 +98,6 @@ def test_cache_list_and_clear(capsys: pytest.CaptureFixture[str], cache_director
     assert [line.split()[-1] for line in lines[:2]] == ["conv_one__avx2", "conv_two__avx2"]
     assert lines[2].startswith("2 kernels, ")
     assert main(["cache", "clear"]) == 0
-    assert rows(capsys) == [f"2 kernels removed from {cache_directory}"]
+    assert rows(capsys) == [f"2 kernels and networks removed from {cache_directory}"]
     assert main(["cache", "list"]) == 0
     assert rows(capsys) == [f"0 kernels, 0.0 KiB in {cache_directory}"]

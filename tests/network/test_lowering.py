@@ -43,6 +43,7 @@ WINDOWS: list[tuple[str, Make]] = [
     ("mean", lambda g, x: g.apply("GlobalAveragePool", x) * 2.0 + 1.0),
     ("max", lambda g, x: g.apply("GlobalMaxPool", stem(g, x))),
     ("relu", lambda g, x: g.apply("Relu", g.apply("AveragePool", stem(g, x), kernel_shape=(3, 3)))),
+    ("lrn", lambda g, x: g.apply("LRN", stem(g, x), size=5, alpha=0.5, bias=2.0)),
     ("grouped", lambda g, x: g.apply("Conv", stem(g, x), random(16, 1, 3, 3), random(16), group=16, pads=(1, 1, 1, 1))),
     ("groups", lambda g, x: g.apply("Conv", stem(g, x), random(32, 4, 1, 1), group=4)),
 ]
@@ -208,9 +209,51 @@ def test_spellings_are_recognised(make: Make, wanted: list[str]) -> None:
     check_values(net, {"x": random(2, 5, 12)})
 
 
+@pytest.mark.isa("avx2")
 def test_what_is_nearly_gelu_is_not() -> None:
-    with pytest.raises(dnn.Unimplemented, match="Erf"):
-        built(lambda g, x: (x * (g.apply("Erf", x / 1.4) + 1.0)) * 0.5, (2, 5, 12))
+    net = built(lambda g, x: (x * (g.apply("Erf", x / 1.4) + 1.0)) * 0.5, (2, 5, 12))
+    assert "Erf" in net.explain()
+    check_values(net, {"x": random(2, 5, 12)})
+
+
+def compared(g: dnn.Graph, x: Any) -> Any:
+    """Every comparison, chosen by in the kernel that makes them; two of them join in one group."""
+    z = g.apply("Sin", x * 9.0)
+    both = g.apply("And", g.apply("Less", x, z), g.apply("Not", g.apply("GreaterOrEqual", z, 0.1)))
+    either = g.apply("Xor", both, g.apply("Equal", g.apply("Greater", x, 0.0), g.apply("LessOrEqual", x, z)))
+    return g.apply("Where", g.apply("Or", either, g.apply("IsNaN", x)), g.apply("Cos", z), g.apply("Sign", x))
+
+
+@pytest.mark.isa("avx2")
+def test_logic_stays_in_a_kernel() -> None:
+    net = built(compared, (2, 5, 12))
+    net.check()
+    assert set(implementations(net)) == {"eltwise"}
+    check_values(net, {"x": random(2, 5, 12)})
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("fmod", [0, 1])
+def test_remainders(fmod: int) -> None:
+    net = built(lambda g, x: g.apply("Mod", g.apply("Round", x * 40.0), 3.0, fmod=fmod), (2, 5, 12))
+    check_values(net, {"x": random(2, 5, 12)})
+
+
+@pytest.mark.isa("avx2")
+def test_truths_from_outside() -> None:
+    """An input and a constant of bools choose; a result of bools is left to numpy, and so is binding such an input."""
+    g = dnn.Graph()
+    x, mask = g.input("x", (4, 6)), g.input("mask", (4, 1), np.bool_)
+    chosen = g.apply("Where", mask, x, -1.0)
+    y = g.apply("Where", np.array([True, False] * 3), chosen * 2.0, x)
+    net = g.compile(engine=engine(), y=y)
+    net.check()
+    feeds = {"x": random(4, 6), "mask": np.array([[True], [False], [True], [True]])}
+    check_values(net, feeds)
+    with pytest.raises(dnn.InvalidArguments, match="mask is bool, which kernels read as f32: use run"):
+        net.bind(**feeds, y=np.empty((4, 6), np.float32))
+    with pytest.raises(dnn.Unimplemented, match="truths are computed in a kernel that uses them"):
+        g.compile(engine=engine(), y=g.apply("Less", x, 0.0))
 
 
 def shuffled(g: dnn.Graph, x: Any, groups: int) -> Any:
@@ -270,3 +313,36 @@ def test_gather_by_an_input(dtype: Any) -> None:
 def test_constant_indices_out_of_range() -> None:
     with pytest.raises(dnn.Unimplemented, match="are not all from -5 to 4"):
         built(lambda g, x: g.apply("Gather", x, np.array([4, 5, 0]), axis=1), (2, 5, 12))
+
+
+def mobile(g: dnn.Graph, x: Any, channels: int = 24, stride: int = 1) -> Any:
+    """A 1x1 convolution, a depthwise one, and relu6 behind each."""
+    first = g.apply("Clip", g.apply("Conv", x, random(channels, 8, 1, 1), random(channels)), 0.0, 6.0)
+    second = g.apply(
+        "Conv", first, random(channels, 1, 3, 3), random(channels), group=channels, pads=(1, 1, 1, 1),
+        strides=(stride, stride),
+    )  # fmt: skip
+    return g.apply("Clip", second, 0.0, 6.0)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("dims", "stride", "names"), [
+    ((1, 8, 80, 80), 2, ["strips+direct+depthwise"]), ((2, 8, 7, 9), 1, ["direct", "depthwise"]),
+])  # fmt: skip
+def test_pairs_of_convolutions(dims: tuple[int, ...], stride: int, names: list[str]) -> None:
+    """As one primitive where what is between them leaves L2."""
+    net = built(lambda g, x: mobile(g, x, stride=stride), dims)
+    assert [name for name in implementations(net) if name != "reorder"] == names
+    net.check()
+    check_values(net, {"x": random(*dims)})
+
+
+@pytest.mark.isa("avx2")
+def test_a_middle_that_others_read_is_no_pair() -> None:
+    def make(g: dnn.Graph, x: Any) -> Any:
+        first = g.apply("Conv", x, random(24, 8, 1, 1))
+        return g.apply("Conv", first, random(24, 1, 3, 3), group=24, pads=(1, 1, 1, 1)), first
+
+    net = built(make, (1, 8, 80, 80))
+    assert "strips+direct+depthwise" not in implementations(net)
+    check_values(net, {"x": random(1, 8, 80, 80)})

@@ -149,6 +149,40 @@ def test_binary_algorithms(isa: str, alg: str) -> None:
     assert np.array_equal(memories["dst"].numpy(), functions.BINARY[alg](a, b).astype(np.float32))
 
 
+SPECIAL = np.float32([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 2.0**20, 1e-45, -6, 3, -3, 0.1])
+
+
+@pytest.mark.parametrize("alg", ["fmod", "mod", "and", "or", "xor"])
+def test_remainders_and_logic_are_numpys(isa: str, alg: str) -> None:
+    """Bit by bit, where a quotient is below 2^46; NaN beyond."""
+    a, b = (x.ravel().copy() for x in np.meshgrid(SPECIAL, SPECIAL))
+    random = np.random.default_rng(0)
+    many = [(random.standard_normal(5000) * size).astype(np.float32) for size in (1e6, 1, 1e12)]
+    a, b = np.concatenate((a, many[0], many[2])), np.concatenate((b, many[1], many[0]))
+    memories = {"src0": memory(a, "a"), "src1": memory(b, "a"), "dst": memory(a, "a")}
+    run(dnn.BinaryForward(alg, *(m.desc for m in memories.values())), **memories)
+    with np.errstate(all="ignore"):
+        wanted = functions.BINARY[alg](a, b).astype(np.float32)
+        if alg in ("fmod", "mod"):
+            wanted[np.isfinite(a) & np.isfinite(b) & (np.abs(a.astype(np.float64) / b) >= 2.0**46)] = np.nan
+    result = memories["dst"].numpy()
+    known = ~np.isnan(wanted)
+    assert np.array_equal(result, wanted, equal_nan=True)
+    assert np.array_equal(np.signbit(result[known]), np.signbit(wanted[known]))
+
+
+def test_select(isa: str) -> None:
+    """src0 where src2 is not 0, and where it is NaN; each broadcast."""
+    random = np.random.default_rng(0)
+    dims = {"src0": (3, 1, 19), "src1": (3, 5, 1), "dst": (3, 5, 19), "src2": (1, 5, 19)}
+    arrays = {name: random.integers(-1, 2, size).astype(np.float32) for name, size in dims.items()}
+    arrays["src2"][0, 1, 2] = np.nan
+    memories = {name: memory(array, "abc") for name, array in arrays.items()}
+    run(dnn.BinaryForward("select", *(m.desc for m in memories.values())), **memories)
+    wanted = np.where(arrays["src2"] != 0, arrays["src0"], arrays["src1"])
+    assert np.array_equal(memories["dst"].numpy(), wanted)
+
+
 @pytest.mark.parametrize(("dims", "tag"), [((0, 5), "ab"), ((2, 0, 3), "aBc16b"), ((0,), "a")], ids=str)
 def test_nothing_to_do(isa: str, dims: tuple[int, ...], tag: str) -> None:
     empty = dnn.MemoryDesc(dims, dnn.f32, tag)
@@ -176,7 +210,9 @@ F = dnn.MemoryDesc((2, 3), dnn.f32, "ab")
         (lambda: dnn.EltwiseBackward("round", F, F, F), "EltwiseBackward.alg must be one of .*not 'round'"),
         (lambda: dnn.EltwiseBackward("log_use_dst_for_bwd", F, F, F), "must be one of"),
         (lambda: dnn.EltwiseBackward("elu_use_dst_for_bwd", F, F, F, -1.0), "alpha must not be negative"),
-        (lambda: dnn.BinaryForward("mod", F, F, F), "BinaryForward.alg must be one of add, .*not 'mod'"),
+        (lambda: dnn.BinaryForward("pow", F, F, F), "BinaryForward.alg must be one of add, .*not 'pow'"),
+        (lambda: dnn.BinaryForward("select", F, F, F), "src2 is None: it is the condition of select"),
+        (lambda: dnn.BinaryForward("add", F, F, F, F), "src2 is .*: it is the condition of select, and of nothing el"),
         (lambda: dnn.BinaryForward("add", F, dnn.MemoryDesc((3, 1), dnn.f32, "ab"), F), "src1 has dims"),
         (lambda: dnn.Binary("add", np.zeros(3)), "Binary.src1 must be a MemoryDesc"),  # type: ignore[arg-type]
         (lambda: dnn.PReLU(dnn.MemoryDesc((3,), dnn.s8, "a")), "PReLU.weights is s8, it must be f32"),

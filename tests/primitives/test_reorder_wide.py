@@ -41,6 +41,22 @@ def test_results(src: str, dst: str, dims: tuple[int, ...]) -> None:
     assert np.array_equal(bits(read(memories["dst"])), bits(values))
 
 
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize("channels", [3, 5, 8, 12, 19, 64])
+@pytest.mark.parametrize("dst", ["nhwc", "nChw8c", "nChw16c"])
+def test_bytes(channels: int, dst: str) -> None:
+    dims = (1, channels, 3, 7)
+    desc = dnn.Reorder(dnn.MemoryDesc(dims, dnn.f32, "nchw"), dnn.MemoryDesc(dims, dnn.s8, dst))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1))
+    pd.plan.check()
+    values = np.random.default_rng(channels).uniform(-140, 140, dims).astype(np.float32)
+    memories = {"src": dnn.Memory(desc.src, values), "dst": dnn.Memory(desc.dst)}
+    memories["dst"].array[...] = 99
+    emulate_plan(pd.plan, memories)
+    assert memories["dst"].padding_is_zero()
+    assert np.array_equal(memories["dst"].numpy(), np.clip(np.rint(values), -128, 127).astype(np.int8))
+
+
 def widths(pd: dnn.PrimitiveDesc) -> set[str]:
     return {spec.name[spec.name.rindex("__") :] for spec in pd.plan.specs}
 

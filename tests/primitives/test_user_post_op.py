@@ -19,6 +19,7 @@ def smooth(x: Any, c: Any) -> Any:
 
 def everything(x: Any) -> Any:
     y = dnn.exp(-x * x) + dnn.log(dnn.square(x) + 1) + dnn.logistic(x) - dnn.sqrt(abs(x))
+    y = y + dnn.sin(x) * dnn.cos(x) + dnn.trunc(x) * dnn.sign(x) + dnn.fmod(x, 1.5) - dnn.mod(2.0, x * x + 0.5)
     return y + dnn.floor(x) * 2 - dnn.ceil(x) / 3 + dnn.rint(x) + dnn.power(dnn.absolute(x), 1.5) + dnn.minimum(x, 0.5)
 
 

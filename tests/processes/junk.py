@@ -202,7 +202,8 @@ def descriptions() -> dict[str, Call]:
                      "prop_kind": dnn.PropKind.forward_training},
         ),
         "BinaryForward": (
-            dnn.BinaryForward, lambda: {"alg": "add", "src0": desc(2, 2), "src1": desc(1, 2), "dst": desc(2, 2)}
+            dnn.BinaryForward,
+            lambda: {"alg": "select", "src0": desc(2, 2), "src1": desc(1, 2), "dst": desc(2, 2), "src2": desc(2, 2)},
         ),
         "EltwiseForward": (
             dnn.EltwiseForward,

@@ -126,6 +126,11 @@ def recurrent_functions() -> dict[str, Call]:
         "ops.pack_recurrent": (
             ops.pack_recurrent, lambda: {"cell": "lstm", "weights": weights_of("LSTM"), "engine": ENGINE}
         ),
+        "PackedWeights": (
+            dnn.PackedWeights,
+            lambda: {"source": array(3, 4), "desc": dnn.MemoryDesc((3, 4), dnn.f32, "ba"), "engine": ENGINE,
+                     "name": "w"},
+        ),
         "ops.pack_recurrent by weights": (
             lambda **weights: ops.pack_recurrent("lstm", weights, ENGINE), lambda: weights_of("LSTM")
         ),

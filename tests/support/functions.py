@@ -16,6 +16,7 @@ from asmdnn.generators.functions.postops import (
     PostOp,
     PReluOp,
     ReluOp,
+    SelectOp,
     SumOp,
 )
 from asmdnn.generators.functions.program import Predicate, Program, float_of
@@ -54,10 +55,17 @@ FORWARD: dict[str, Callable[[Doubles, float, float], Doubles]] = {
     "reciprocal": lambda x, a, b: 1 / x,
     "rsqrt": lambda x, a, b: 1 / np.sqrt(x),
     "sign": lambda x, a, b: np.where(x == 0, x, np.sign(x)),
+    "sin": lambda x, a, b: np.where(np.abs(x) <= 2.0**20, np.sin(x), np.nan),
+    "cos": lambda x, a, b: np.where(np.abs(x) <= 2.0**20, np.cos(x), np.nan),
+    "floor": lambda x, a, b: np.floor(x),
+    "ceil": lambda x, a, b: np.ceil(x),
+    "trunc": lambda x, a, b: np.trunc(x),
+    "not": lambda x, a, b: np.where(x == 0, 1.0, 0.0),
 }
 BINARY: dict[str, Callable[[Doubles, Doubles], Doubles]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
     "ge": np.greater_equal, "gt": np.greater, "le": np.less_equal, "lt": np.less, "eq": np.equal, "ne": np.not_equal,
+    "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "fmod": np.fmod, "mod": np.mod,
 }  # fmt: skip
 
 
@@ -113,6 +121,8 @@ def apply(chain: Sequence[PostOp], x: Doubles, old: Doubles | None, operands: Ma
                 x = x * slope(alg, values, alpha, beta, from_dst)
             case BinaryOp(alg, operand):
                 x = BINARY[alg](x, operands[operand]).astype(np.float64)
+            case SelectOp(other, condition):
+                x = np.where(operands[condition] != 0, x, operands[other])
             case PReluOp(weights):
                 x = np.where(x > 0, x, x * operands[weights])
             case ExpressionOp(program, inputs):

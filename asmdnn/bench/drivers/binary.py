@@ -22,6 +22,7 @@ from asmdnn.types import BinaryAlgorithm
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
+SELECT = "select"
 LARGEST_VALUE = 8  # integers to this, so that some are equal; 0 is not among them: quotients stay finite
 # Numbers of oneDNN's C interface.
 ARGUMENTS = {"src0": 1, "src1": 2, "dst": 17}
@@ -45,17 +46,19 @@ class BinaryWork(Work[TensorData]):
 
     def __init__(self, case: BinaryCase) -> None:
         settings = self.settings = case.settings
-        if len(case.problem.tensors) != 2:
-            raise InvalidArguments(f"{case.problem}: {settings.alg} takes two tensors")
-        dims0, dims1 = case.problem.tensors
-        ndims = max(len(dims0), len(dims1))
-        dims0, dims1 = (dims + (1,) * (ndims - len(dims)) for dims in (dims0, dims1))
-        tag0, tag1 = settings.stag.split(":")
-        self.dims = tuple(n if m == 1 else m for n, m in zip(dims0, dims1, strict=True))
-        dst_tag = tag0 if settings.dtag == "any" else settings.dtag
-        wanted = {"src0": (dims0, tag0), "src1": (dims1, tag1), "dst": (self.dims, dst_tag)}
+        names, count = (("src0", "src1", "src2"), "three") if settings.alg == SELECT else (("src0", "src1"), "two")
+        if len(case.problem.tensors) != len(names):
+            raise InvalidArguments(f"{case.problem}: {settings.alg} takes {count} tensors")
+        ndims = max(map(len, case.problem.tensors))
+        sources = [dims + (1,) * (ndims - len(dims)) for dims in case.problem.tensors]
+        tags = settings.stag.split(":")
+        tags += tags[-1:] * (len(names) - len(tags))
+        self.dims = tuple(max(sizes) if 0 not in sizes else 0 for sizes in zip(*sources, strict=True))
+        dst_tag = tags[0] if settings.dtag == "any" else settings.dtag
+        wanted = {name: (dims, tag) for name, dims, tag in zip(names, sources, tags, strict=False)}
+        wanted["dst"] = (self.dims, dst_tag)
         self.descs = {name: desc_of(dims, "f32", tag) for name, (dims, tag) in wanted.items()}
-        if settings.inplace and self.dims != dims0:
+        if settings.inplace and self.dims != sources[0]:
             raise InvalidArguments(f"{case.problem}: --inplace=true needs a first source as large as the result")
         self.in_place = {"dst": "src0"} if settings.inplace else {}
         self.attr = settings.attr(self.dims)
@@ -66,13 +69,13 @@ class BinaryWork(Work[TensorData]):
         return sum(4 * math.prod(desc.padded_dims) for desc in self.descs.values())
 
     def describe(self) -> tuple[dnn.BinaryForward, dnn.Attr]:
-        return dnn.BinaryForward(cast(BinaryAlgorithm, self.settings.alg), *self.descs.values()), self.attr
+        return dnn.BinaryForward(cast(BinaryAlgorithm, self.settings.alg), **self.descs), self.attr
 
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)
         arrays = {}
-        for name in ("src0", "src1"):
-            size = random.integers(1, LARGEST_VALUE, self.descs[name].dims, endpoint=True)
+        for name in [name for name in self.descs if name != "dst"]:
+            size = random.integers(int(name != "src2"), LARGEST_VALUE, self.descs[name].dims, endpoint=True)
             arrays[name] = (size * random.choice((-1, 1), size.shape)).astype(np.float32)
         dst = poison(self.dims, dnn.f32)
         if self.attr.reads_dst():
@@ -80,8 +83,11 @@ class BinaryWork(Work[TensorData]):
         return TensorData({**arrays, "dst": dst, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
-        sources = (data.arrays[name].astype(np.float64) for name in ("src0", "src1"))
-        values = BINARY[self.settings.alg](*sources).astype(np.float64)
+        src0, src1 = (data.arrays[name].astype(np.float64) for name in ("src0", "src1"))
+        if self.settings.alg == SELECT:
+            values = np.where(data.arrays["src2"] != 0, src0, src1)
+        else:
+            values = BINARY[self.settings.alg](src0, src1).astype(np.float64)
         error = rounding(values) if self.settings.alg == "div" else 0.0
         if self.attr.post_ops:
             return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
@@ -91,6 +97,8 @@ class BinaryWork(Work[TensorData]):
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
         from asmdnn.bench.peers.onednn_attributes import tensors_of
 
+        if self.settings.alg not in BINARY_NUMBERS:
+            raise Unimplemented(f"onednn: there is no operation {self.settings.alg}")
         tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()} | tensors_of(self.attr)
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads, ("dst",), self.in_place)
 
@@ -108,7 +116,7 @@ class BinaryWork(Work[TensorData]):
 
 
 def _pair(word: str) -> list[str]:
-    """One word for both, or one for each; a third is select's."""
+    """One word for both, or one for each; a third is the condition's, of select."""
     words = word.split(":")
     return words if len(words) > 1 else words * 2
 
@@ -124,10 +132,7 @@ def _tags(word: str) -> str:
 
 
 def _alg(word: str) -> str:
-    name = word.lower().removeprefix("binary_")
-    if name == "select":
-        raise Unimplemented("select is not built yet")
-    return one_of(*BINARY_NUMBERS)(name)
+    return one_of(*BINARY, SELECT)(word.lower().removeprefix("binary_"))
 
 
 def _title(case: BinaryCase) -> str:
@@ -140,8 +145,8 @@ DRIVER = Driver(
     "binary",
     BinarySettings(),
     {
-        "alg": Option("alg", _alg, f"{', '.join(BINARY_NUMBERS)}", True),
-        "sdt": Option("sdt", _types, "data types of the sources: f32 or f32:f32", True),
+        "alg": Option("alg", _alg, f"{', '.join((*BINARY, SELECT))}", True),
+        "sdt": Option("sdt", _types, "data types of the sources: f32 or f32:f32, of select f32:f32:f32", True),
         "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
         "stag": Option("stag", _tags, "layouts of the sources: abx (default), or one for each, axb:abx", True),
         "dtag": Option("dtag", tag, "layout of dst: any (default) is that of the first source", True),

@@ -91,6 +91,8 @@ def _append(peer: OnednnPrimitive, chain: Any, i: int, op: AnyPostOp) -> int:
             return status
         return int(lib.dnnl_post_ops_append_eltwise(chain, ELTWISE["linear"], op.scale, 0.0))
     if isinstance(op, dnn.Binary):
+        if op.alg not in BINARY:
+            raise Unimplemented(f"onednn: there is no operation {op.alg}")
         return int(lib.dnnl_post_ops_append_binary(chain, BINARY[op.alg], peer.descs[f"binary_{i}"]))
     if isinstance(op, dnn.PReLU):
         return int(lib.dnnl_post_ops_append_prelu(chain, mask_of(op.weights)))

@@ -9,7 +9,7 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.exact import exact
-from asmdnn.generators.functions.eltwise import simple
+from asmdnn.generators.functions.eltwise import remainder, simple
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS, scaled
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.expression import Builder, Value
@@ -163,6 +163,11 @@ BINARY: dict[str, Callable[[Builder, Value, Value], Value]] = {
     "lt": indicator(lambda x, y: x < y),
     "eq": indicator(lambda x, y: x == y),
     "ne": indicator(lambda x, y: x != y),
+    "and": indicator(lambda x, y: (x != 0.0) & (y != 0.0)),
+    "or": indicator(lambda x, y: (x != 0.0) | (y != 0.0)),
+    "xor": lambda build, x, y: build.where(x != 0.0, simple.not_(build, y), build.where(y != 0.0, 1.0, 0.0)),
+    "fmod": remainder.fmod,
+    "mod": remainder.mod,
 }
 
 
@@ -183,6 +188,25 @@ class BinaryOp:
 
     def build(self, build: Builder, x: Value, y: Value) -> Value:
         return BINARY[self.alg](build, x, y)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectOp:
+    """x where the condition is not 0, else the other operand."""
+
+    other: Operand
+    condition: Operand
+
+    @property
+    def name(self) -> str:
+        return "select"
+
+    @property
+    def operands(self) -> tuple[Operand | None, ...]:
+        return (self.other, self.condition)
+
+    def build(self, build: Builder, x: Value, other: Value, condition: Value) -> Value:
+        return build.where(condition != 0.0, x, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,4 +242,4 @@ class ExpressionOp:
         return build.insert(self.program, (x, *operands))
 
 
-PostOp = SumOp | ReluOp | OffsetSumOp | EltwiseOp | GradientOp | BinaryOp | PReluOp | ExpressionOp
+PostOp = SumOp | ReluOp | OffsetSumOp | EltwiseOp | GradientOp | BinaryOp | SelectOp | PReluOp | ExpressionOp

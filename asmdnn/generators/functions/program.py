@@ -26,6 +26,7 @@ class Rounding(IntEnum):
     nearest_even = 8
     down = 9
     up = 10
+    towards_zero = 11
 
 
 class Predicate(IntEnum):

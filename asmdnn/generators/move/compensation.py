@@ -22,6 +22,9 @@ from typing import Any
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.move.pieces import Place, load_elements, store_elements
 from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.isa.dense import dense_of
+from asmdnn.isa.vector import Vector
+from asmdnn.isa.vectors import vector_of
 
 ARGUMENTS = ("src", "compensation", "taps")
 SRC, COMPENSATION, TAPS = range(3)
@@ -91,13 +94,14 @@ class CompensationSpec:
         return Footprint((), writes, TapList(TAPS, (SRC,), (read,)))
 
     def generate(self, asm: Assembler) -> None:
-        registers = asm.vectors(VECTOR_BYTES, 16)
+        v = vector_of(self.isa, asm)
+        registers = v.registers
         by_lanes = has_lanes(self.dense, self.src_step)
         count = -(-self.outputs // LANES) if by_lanes else GATHERED * (-(-self.outputs // GATHERED))
         sums, (x, spare) = registers.take("sums", count), registers.take("data", 2)
         src, taps, left, tap = (asm.gp.take(name) for name in ("src", "taps", "taps left", "tap's src"))
         asm.role("start")
-        adder = Adder(asm, x, spare, registers.take("ones", 2))
+        adder = Adder(v, x, spare, registers.take("ones", 2))
         for total in sums:
             asm.VPXOR(total, total, total)
         asm.MOV(src, mem(asm.frame, WORD_BYTES * SRC))
@@ -161,17 +165,19 @@ class CompensationSpec:
 class Adder:
     """Emits additions of bytes to registers of dwords."""
 
-    def __init__(self, asm: Assembler, x: Any, spare: Any, ones: list[Any]) -> None:
-        self.asm, self.x, self.spare = asm, x, spare
+    def __init__(self, v: Vector, x: Any, spare: Any, ones: list[Any]) -> None:
+        self.asm, self.x, self.dense = v.asm, x, dense_of(v, spare)
         self.bytes_of_one, self.words_of_one = ones
         for register, one in zip(ones, (b"\1", b"\1\0"), strict=True):
-            asm.VMOVDQU(register, asm.const(one * (VECTOR_BYTES // len(one)), VECTOR_BYTES, size=VECTOR_BYTES))
+            self.asm.VMOVDQU(
+                register, self.asm.const(one * (VECTOR_BYTES // len(one)), VECTOR_BYTES, size=VECTOR_BYTES)
+            )
 
     def loaded(self, place: Place, count: int, size: int) -> Any:
         """`count` dense elements where an instruction can take them from memory, else in x with zeros behind them."""
         if count * size in (VECTOR_BYTES // 2, VECTOR_BYTES) and place.step == size:
             return place.at(0, count * size)
-        load_elements(self.asm, self.x, place, count, size, self.spare)
+        load_elements(self.dense, self.x, place, count, size)
         return self.x.xmm if count * size <= VECTOR_BYTES // 2 else self.x
 
     def add_lanes(self, total: Any, place: Place, count: int, dense: int) -> None:

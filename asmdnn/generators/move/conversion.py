@@ -17,8 +17,10 @@ from typing import Any
 
 from asmdnn.exact import exact
 from asmdnn.generators.move.pieces import Place, load_elements, store_elements
-from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.isa.assembler import mem
+from asmdnn.isa.dense import dense_of
 from asmdnn.isa.elements import WIDENED, low_part, widen
+from asmdnn.isa.vector import Vector
 
 LANES = 8
 BYTES_AT_ONCE = 4 * LANES  # s8 or u8 from four registers
@@ -86,13 +88,16 @@ class Conversion:
 
 
 class Converter:
-    """Emits conversions of up to 8 lanes.  `spare`: three vector registers that it may overwrite, others when assigned.
+    """Emits conversions of up to a vector of lanes; stores are of AVX2, of 8 at most.
 
-    Zero points are kept in the given registers, or loaded anew for every vector when there are none.
+    spare: three vector registers that it may overwrite, others when assigned.  Zero points are kept in the given
+    registers, or loaded anew for every vector when there are none.
     """
 
-    def __init__(self, asm: Assembler, conversion: Conversion, spare: list[Any], kept: list[Any]) -> None:
-        self.asm, self.conversion, self.spare = asm, conversion, spare
+    def __init__(self, v: Vector, conversion: Conversion, spare: list[Any], kept: list[Any]) -> None:
+        self.v, self.conversion, self.spare = v, conversion, spare
+        self.asm = asm = v.asm
+        self.dense = dense_of(v, spare[0])
         self.streaming = False  # whether whole registers go past the caches
         self.pointers: dict[Argument, Any] = {}
         for argument, used in (
@@ -121,10 +126,11 @@ class Converter:
         """`count` elements of type `kind` as f32, those of plain bits as they are; the other lanes are undefined."""
         asm, size = self.asm, SIZE_BYTES[kind]
         source: Any = low_part(x, size)
-        if count == LANES and place.step == size and kind in WIDENED:
-            source = place.at(0, LANES * size)
+        if count == self.v.lanes and place.step == size and kind in WIDENED:
+            source = place.at(0, count * size)
         else:
-            load_elements(asm, x, place, count, size, self.spare[0])
+            self.dense.spare = self.spare[0]
+            load_elements(self.dense, x, place, count, size)
         widen(asm, x, source, kind)
 
     def apply(self, x: Any, scales: Place | None, dst: Place, count: int) -> None:

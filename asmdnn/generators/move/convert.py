@@ -34,11 +34,12 @@ class ConvertSpec(Block):
         return f"convert{'_streaming' * self.streaming}_{self.block_name}"
 
     def generate(self, asm: Assembler) -> None:
-        registers = vector_of(self.isa, asm).registers
+        v = vector_of(self.isa, asm)
+        registers = v.registers
         x, spare, kept = registers.take("data", 1)[0], registers.take("spare", 3), registers.take("zero points", 2)
         left = asm.gp.take("rows left")
         pointers = self.pointers(asm)
-        converter = Converter(asm, self.conversion, spare, kept)
+        converter = Converter(v, self.conversion, spare, kept)
         packer = Packer(converter, registers) if self.packs else None
         if self.streaming:
             with if_aligned(asm, pointers[Argument.DST], VECTOR_BYTES, left):

@@ -53,10 +53,11 @@ class ConvertInterleaveSpec(TransposedBlock):
         return f"interleave_{self.block_name}"
 
     def generate(self, asm: Assembler) -> None:
-        registers = vector_of(self.isa, asm).registers
+        v = vector_of(self.isa, asm)
+        registers = v.registers
         planes, spare = registers.take("planes", self.rows), registers.take("spare", 3)
         largest, order = registers.take("largest"), registers.take("order")
-        converter = Converter(asm, self.conversion, spare, registers.take("zero points", 2))
+        converter = Converter(v, self.conversion, spare, registers.take("zero points", 2))
         pointers = self.pointers(asm)
         asm.VMOVAPS(largest, converter.largest(self.conversion.dst))
         asm.VMOVDQA(order, asm.const(2 * interleaved(self.rows), VECTOR_BYTES, size=VECTOR_BYTES))
@@ -115,10 +116,11 @@ class ConvertDeinterleaveSpec(TransposedBlock):
         return LANES * self.columns - HALF_BYTES
 
     def generate(self, asm: Assembler) -> None:
-        registers = vector_of(self.isa, asm).registers
+        v = vector_of(self.isa, asm)
+        registers = v.registers
         pixels, x, spare = registers.take("pixels"), registers.take("plane"), registers.take("spare", 3)
         orders = registers.take("orders", self.columns)
-        converter = Converter(asm, self.conversion, spare, registers.take("zero points", 2))
+        converter = Converter(v, self.conversion, spare, registers.take("zero points", 2))
         pointers = self.pointers(asm)
         for c, order in enumerate(orders):
             asm.VMOVDQA(order, asm.const(self.plane_order(c), VECTOR_BYTES, size=VECTOR_BYTES))

@@ -30,7 +30,7 @@ class ConvertTransposeSpec(TransposedBlock):
         left = asm.gp.take("blocks left")
         pointers = self.pointers(asm)
         rows, columns = v.registers.take("rows", LANES), v.registers.take("columns", LANES)
-        converter = Converter(asm, self.conversion, columns[:3], [])
+        converter = Converter(v, self.conversion, columns[:3], [])
         by_rows = self.rows > self.columns
         blocks, rest = divmod(self.rows if by_rows else self.columns, LANES)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.dense import QUARTER_BYTES, Dense
 from asmdnn.isa.elements import HALF_BYTES, extract, insert, load_bytes, store_bytes
 
 
@@ -24,16 +25,18 @@ class Place:
         return Place(self.base, self.offset + number * self.step, self.step, self.index)
 
 
-def load_elements(asm: Assembler, x: Register, place: Place, count: int, size: int, spare: Register) -> None:
-    """`count` elements of `size` bytes into the low end of a ymm register; what is behind them is undefined."""
-    if count * size == 2 * HALF_BYTES and place.step == size:
-        asm.VMOVDQU(x, place.at(0, 2 * HALF_BYTES))
+def load_elements(dense: Dense, x: Register, place: Place, count: int, size: int) -> None:
+    """`count` elements of `size` bytes into the low end of a vector; what is behind them is undefined.  The spare
+    register of `dense` is overwritten."""
+    if place.step == size:
+        dense.load_run(x, place.at(0, size), count * size)
         return
-    low = min(count, HALF_BYTES // size)
-    load_part(asm, x.xmm, place, low, size)
-    if count > low:
-        load_part(asm, spare.xmm, place.from_element(low), count - low, size)
-        asm.VINSERTI128(x, x, spare.xmm, 1)
+    fit = QUARTER_BYTES // size
+    for quarter, first in enumerate(range(0, count, fit)):
+        part = dense.spare if quarter else x
+        load_part(dense.asm, part.xmm, place.from_element(first), min(fit, count - first), size)
+        if quarter:
+            dense.insert(x, part, quarter)
 
 
 def load_part(asm: Assembler, x: Register, place: Place, count: int, size: int) -> None:

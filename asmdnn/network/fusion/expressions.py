@@ -10,7 +10,7 @@ from functools import reduce
 from typing import Any
 
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
-from asmdnn.generators.functions.expression import TraceError
+from asmdnn.generators.functions.expression import Condition, TraceError
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
 from asmdnn.network.operators.mapped import MAP
@@ -56,7 +56,55 @@ def selu(node: Node, x: Any) -> Any:
     return gamma * algorithm("elu", x, alpha)
 
 
+def truth(*values: Any) -> tuple[Condition, ...]:
+    """Operands of logic as conditions: comparisons, tensors of 0 and 1, numbers."""
+    build = f.builder_of(*values)
+    assert build is not None, "a group has a value to start from"
+    return tuple(x if isinstance(x, Condition) else build.value(x) != 0.0 for x in values)
+
+
+def both(node: Node, a: Any, b: Any) -> Condition:
+    a, b = truth(a, b)
+    return a & b  # type: ignore[no-any-return]
+
+
+def either(node: Node, a: Any, b: Any) -> Condition:
+    a, b = truth(a, b)
+    return a | b  # type: ignore[no-any-return]
+
+
+def one_of_both(node: Node, a: Any, b: Any) -> Condition:
+    a, b = truth(a, b)
+    return (a & ~b) | (~a & b)  # type: ignore[no-any-return]
+
+
+def equal(node: Node, a: Any, b: Any) -> Condition:
+    if isinstance(a, Condition) or isinstance(b, Condition):
+        return ~one_of_both(node, a, b)
+    return a == b  # type: ignore[no-any-return]
+
+
+def remainder(node: Node, a: Any, b: Any) -> Any:
+    return (f.fmod if node.get("fmod", 0) else f.mod)(a, b)
+
+
+LOGIC: dict[str, Expression] = {
+    "Equal": equal,
+    "Less": lambda node, a, b: a < b,
+    "LessOrEqual": lambda node, a, b: a <= b,
+    "Greater": lambda node, a, b: a > b,
+    "GreaterOrEqual": lambda node, a, b: a >= b,
+    "And": both,
+    "Or": either,
+    "Xor": one_of_both,
+    "Not": lambda node, x: ~truth(x)[0],
+    "IsNaN": lambda node, x: x != x,
+    "Where": lambda node, condition, a, b: f.where(truth(condition)[0], a, b),
+}
+# Their operands and results may be truths: conditions inside of a kernel, tensors of 1 and 0 from outside.
+
 EXPRESSIONS: dict[str, Expression] = {
+    **LOGIC,
     "Add": lambda node, a, b: a + b,
     "Sub": lambda node, a, b: a - b,
     "Mul": lambda node, a, b: a * b,
@@ -75,6 +123,11 @@ EXPRESSIONS: dict[str, Expression] = {
     "Floor": lambda node, x: f.floor(x),
     "Ceil": lambda node, x: f.ceil(x),
     "Round": lambda node, x: f.rint(x),
+    "Sign": lambda node, x: f.sign(x),
+    "Sin": lambda node, x: f.sin(x),
+    "Cos": lambda node, x: f.cos(x),
+    "Erf": lambda node, x: algorithm("erf", x),
+    "Mod": remainder,
     "Relu": lambda node, x: f.maximum(x, 0.0),
     "LeakyRelu": leaky,
     "ThresholdedRelu": lambda node, x: f.where(x > node.get("alpha", 1.0), x, 0.0),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from asmdnn.network.fusion.expressions import EXPRESSIONS
+from asmdnn.network.fusion.expressions import EXPRESSIONS, LOGIC
 from asmdnn.network.graph import NOTHING, Node, topological
 from asmdnn.network.static import StaticGraph
 
@@ -31,16 +31,19 @@ MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take r
 class Group:
     """Nodes that one primitive computes: `main` and the maps behind it, or maps alone (main None); in order.
 
-    x: the value that maps start from, main's result, or an operand that has the result's dims."""
+    x: the value that maps start from, main's result, or an operand that has the result's dims.  behind: of a pair of
+    convolutions the second one's group, which alone reads `result`."""
 
     main: Node | None
     maps: tuple[Node, ...]
     x: str
     result: str
+    behind: "Group | None" = None
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        return self.maps if self.main is None else (self.main, *self.maps)
+        own = self.maps if self.main is None else (self.main, *self.maps)
+        return own if self.behind is None else (*own, *self.behind.nodes)
 
     @property
     def label(self) -> str:
@@ -55,11 +58,14 @@ def groups_of(graph: StaticGraph) -> tuple[Group, ...]:
 
 
 def is_map(graph: StaticGraph, node: Node) -> bool:
-    """Whether the node is an expression of f32 values."""
+    """Whether the node is an expression of f32 values, or of truths."""
     if node.domain or node.op not in EXPRESSIONS or len(node.outputs) != 1:
         return False
     names = [name for name in (*node.inputs, *node.outputs) if name != NOTHING]
-    if any(graph.values[name].dtype != np.float32 for name in names):
+    types = (np.float32, np.bool_) if node.op in LOGIC else (np.float32,)
+    if any(graph.values[name].dtype not in types for name in names):
+        return False
+    if node.op == "Where" and graph.values[node.outputs[0]].dtype != np.float32:
         return False
     return node.op != "Pow" or (graph.is_constant(node.inputs[1]) and graph.values[node.inputs[1]].shape in ((), (1,)))
 
@@ -102,7 +108,7 @@ class Grouping:
             if following is None:
                 break
             members.append(following)
-            if self.is_closed(members):
+            if self.is_closed(members) and self.is_float(self.graph.nodes[members[-1]].outputs[0]):
                 best = list(members)
         return best
 
@@ -122,8 +128,18 @@ class Grouping:
                 continue
             others = [name for name in nodes[i].inputs if name in self.maker and name not in made]
             if all(not self.before[self.maker[name]] & own for name in others):
-                return i
+                return self.needed(i, members)
         return None
+
+    def needed(self, i: int, members: Sequence[int]) -> int:
+        """The map itself, or one that makes a truth for it, which is never stored, so has to be in the group, too."""
+        for name in self.graph.nodes[i].inputs:
+            maker = self.maker.get(name, -1)
+            if maker < 0 or self.is_float(name) or not self.maps[maker] or maker in members or maker in self.taken:
+                continue
+            if self.graph.shape(name) == self.graph.shape(self.graph.nodes[i].outputs[0]):
+                return self.needed(maker, members)
+        return i
 
     def is_closed(self, members: Sequence[int]) -> bool:
         """Whether only the last value is read by others, and not too many tensors are read."""

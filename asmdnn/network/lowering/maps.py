@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.expressions import EXPRESSIONS
 from asmdnn.network.fusion.maps import Group
@@ -101,6 +103,8 @@ def lower_maps(steps: Steps, group: Group) -> None:
     shape = steps.shape(result)
     if not shape:
         raise Refused("a result without dims is left to numpy")
+    if steps.value(result).dtype != np.float32:
+        raise Refused("truths are computed in a kernel that uses them, and stored by numpy")
     if group.x == NOTHING:
         lower_broadcast(steps, group)
         return

@@ -10,9 +10,10 @@ from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType, 
 from asmdnn.network.onnx.messages import Message, Messages
 from asmdnn.network.onnx.tensors import MOST_DIMS, array_of, element_type, integers, numbers
 from asmdnn.network.onnx.wire import Malformed
+from asmdnn.network.operators.own import OWN
 
 LARGEST_FILE = 2 << 30  # protocol buffers' own limit; larger models keep their weights in files beside
-OPSETS = range(7, 25)
+OPSETS = range(7, 29)
 DOMAINS = ("", "ai.onnx")  # two names of the default one
 
 
@@ -93,6 +94,8 @@ class Reader:
         inputs, outputs = (tuple(message.get(name, ())) for name in ("inputs", "outputs"))
         if not message.get("op"):
             raise Malformed(f"a node has no operator: it makes {shown(outputs)}")
+        if domain == OWN:
+            raise Malformed(f"a node is of the domain {OWN!r}, which is kept for what fusion makes")
         version = self.opset if domain in DOMAINS else self.opsets.get(domain, 0)
         plain = "" if domain in DOMAINS else domain
         return Node(message["op"], inputs, outputs, dict(pairs), message.get("name", ""), plain, version)

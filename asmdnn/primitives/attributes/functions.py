@@ -12,7 +12,8 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.expression import Builder, Condition, TraceError, Value
-from asmdnn.generators.functions.program import Predicate, Rounding
+from asmdnn.generators.functions.postops import BINARY
+from asmdnn.generators.functions.program import Predicate
 from asmdnn.primitives.attributes.numbers import finite
 
 
@@ -52,16 +53,24 @@ sqrt = eltwise_function("sqrt", "sqrt", np.sqrt)
 square = eltwise_function("square", "square", np.square)
 absolute = eltwise_function("abs", "absolute", np.absolute)
 rint = eltwise_function("round", "rint", np.rint)
+floor = eltwise_function("floor", "floor", np.floor)
+ceil = eltwise_function("ceil", "ceil", np.ceil)
+trunc = eltwise_function("trunc", "trunc", np.trunc)
+sign = eltwise_function("sign", "sign", np.sign)
+sin = eltwise_function("sin", "sin", np.sin)
+cos = eltwise_function("cos", "cos", np.cos)
 
 
-def floor(x: Any) -> Any:
-    """The largest integer that is not above x."""
-    return x.builder.op("round", x, immediate=Rounding.down) if isinstance(x, Value) else np.floor(x)
+def fmod(a: Any, b: Any) -> Any:
+    """The remainder of a / b, with the sign of a; exact while |a / b| is below 2^46."""
+    build = builder_of(a, b)
+    return np.fmod(a, b) if build is None else BINARY["fmod"](build, build.value(a), build.value(b))
 
 
-def ceil(x: Any) -> Any:
-    """The smallest integer that is not below x."""
-    return x.builder.op("round", x, immediate=Rounding.up) if isinstance(x, Value) else np.ceil(x)
+def mod(a: Any, b: Any) -> Any:
+    """The remainder of a / b, with the sign of b, as a % b; exact while |a / b| is below 2^46."""
+    build = builder_of(a, b)
+    return np.mod(a, b) if build is None else BINARY["mod"](build, build.value(a), build.value(b))
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
@@ -118,6 +127,6 @@ def power(x: Any, exponent: float) -> Any:
 
 
 FUNCTIONS = (
-    "absolute", "ceil", "clip", "exp", "floor", "log", "logistic", "maximum", "minimum", "power", "rint", "sqrt",
-    "square", "tanh", "where",
+    "absolute", "ceil", "clip", "cos", "exp", "floor", "fmod", "log", "logistic", "maximum", "minimum", "mod", "power",
+    "rint", "sign", "sin", "sqrt", "square", "tanh", "trunc", "where",
 )  # fmt: skip

@@ -17,7 +17,7 @@ def backward_words(desc: EltwiseBackward) -> Words:
 
 
 def binary_words(desc: BinaryForward) -> Words:
-    return Words("binary", f"alg:binary_{desc.alg}", f"{dims_word(desc.src0)}:{dims_word(desc.src1)}")
+    return Words("binary", f"alg:binary_{desc.alg}", ":".join(map(dims_word, desc.sources.values())))
 
 
 def prelu_words(desc: PReLUForward) -> Words:

@@ -10,7 +10,7 @@ from tests.generators.reference import Memory, operand
 from tests.support import functions
 from tests.support.arena import buffer_of, elements
 
-ONLY_POSITIVE = ("log", "sqrt", "pow", "div", "reciprocal", "rsqrt")
+ONLY_POSITIVE = ("log", "sqrt", "pow", "div", "reciprocal", "rsqrt", "fmod", "mod")
 
 
 def map_case(spec: ElementwiseSpec, random: np.random.Generator, integers: bool) -> Case:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from asmdnn.generators.functions.eltwise import exponential, gauss, logarithm, simple
+from asmdnn.generators.functions.eltwise import exponential, gauss, logarithm, simple, trigonometric
 from asmdnn.generators.functions.expression import Builder, Value
 from asmdnn.generators.functions.program import bits_of, float_of
 
@@ -51,6 +51,12 @@ ALGORITHMS: dict[str, Algorithm] = {
     "reciprocal": Algorithm(lambda b, x, *_: simple.reciprocal(b, x), "1 / x"),
     "rsqrt": Algorithm(lambda b, x, *_: simple.rsqrt(b, x), "1 / square root of x"),
     "sign": Algorithm(lambda b, x, *_: simple.sign(b, x), "1 where x > 0, -1 where x < 0, else x"),
+    "sin": Algorithm(lambda b, x, *_: trigonometric.sin(b, x), "sine of x"),
+    "cos": Algorithm(lambda b, x, *_: trigonometric.cos(b, x), "cosine of x"),
+    "floor": Algorithm(lambda b, x, *_: simple.floor(b, x), "the largest integer that is not above x"),
+    "ceil": Algorithm(lambda b, x, *_: simple.ceil(b, x), "the smallest integer that is not below x"),
+    "trunc": Algorithm(lambda b, x, *_: simple.trunc(b, x), "x without its fraction"),
+    "not": Algorithm(lambda b, x, *_: simple.not_(b, x), "1 where x is 0, else 0"),
 }
 
 

@@ -52,6 +52,24 @@ def round_(build: Builder, x: Value) -> Value:
     return build.op("round", x, immediate=Rounding.nearest_even)
 
 
+def floor(build: Builder, x: Value) -> Value:
+    return build.op("round", x, immediate=Rounding.down)
+
+
+def ceil(build: Builder, x: Value) -> Value:
+    return build.op("round", x, immediate=Rounding.up)
+
+
+def trunc(build: Builder, x: Value) -> Value:
+    """To the integer next to it on the side of zero."""
+    return build.op("round", x, immediate=Rounding.towards_zero)
+
+
+def not_(build: Builder, x: Value) -> Value:
+    """1 where x is 0, else 0: numbers are true but for 0."""
+    return build.where(x == 0.0, 1.0, 0.0)
+
+
 def hardsigmoid(build: Builder, x: Value, alpha: float, beta: float) -> Value:
     """alpha x + beta, between 0 and 1."""
     return clip(build, linear(build, x, alpha, beta), 0.0, 1.0)

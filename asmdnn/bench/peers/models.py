@@ -1,0 +1,76 @@
+"""Whole models in other libraries: onnxruntime, and OpenVINO held to f32."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.errors import InvalidArguments
+
+Array = npt.NDArray[Any]
+TYPES = {
+    "tensor(float)": "f4",
+    "tensor(double)": "f8",
+    "tensor(int32)": "i4",
+    "tensor(int64)": "i8",
+    "tensor(bool)": "?",
+}
+Model = Callable[[], dict[str, Array]]  # one run on arrays that are fixed; the outputs by name
+
+
+def onnxruntime_model(path: str, feeds: Mapping[str, Any], threads: int) -> Model:
+    """The model in onnxruntime.  Raises ImportError."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = threads, 3
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    arrays = {value.name: np.asarray(feeds[value.name], TYPES.get(value.type)) for value in session.get_inputs()}
+    names = [value.name for value in session.get_outputs()]
+    return lambda: dict(zip(names, session.run(names, arrays), strict=True))
+
+
+def openvino_model(path: str, feeds: Mapping[str, Any], threads: int) -> Model:
+    """The model in OpenVINO, for these dims, in f32 whatever the CPU has.  Raises ImportError."""
+    import openvino
+
+    model = openvino.Core().read_model(path)
+    model.reshape({port.any_name: list(np.shape(feeds[port.any_name])) for port in model.inputs})
+    hints = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": threads,
+    }
+    request = openvino.Core().compile_model(model, "CPU", hints).create_infer_request()
+    arrays = {port.any_name: np.asarray(feeds[port.any_name], port.element_type.to_dtype()) for port in model.inputs}
+    names = [port.any_name for port in model.outputs]
+    return lambda: dict(zip(names, request.infer(arrays).values(), strict=True))
+
+
+PEERS: Mapping[str, Callable[[str, Mapping[str, Any], int], Model]] = {
+    "onnxruntime": onnxruntime_model,
+    "openvino": openvino_model,
+}
+
+
+def peer_model(peer: str, path: str, feeds: Mapping[str, Any], threads: int) -> Model | None:
+    """The model in a peer, None if that is not installed.
+
+    Raises InvalidArguments for a peer that is not known, or that does not take the model.
+    """
+    if peer not in PEERS:
+        raise InvalidArguments(f"--peer={peer} is not known, these are {', '.join(PEERS)}")
+    try:
+        return PEERS[peer](path, feeds, threads)
+    except ImportError:
+        return None
+    except Exception as error:  # whatever the peer says
+        raise InvalidArguments(f"--peer={peer} does not take {path}: {' '.join(str(error).split())}") from None
+
+
+def difference(mine: Mapping[str, Array], theirs: Mapping[str, Array]) -> tuple[float, float]:
+    """The largest difference between outputs, and their largest value."""
+    wide = {name: (np.asarray(mine[name], float), np.asarray(theirs[name], float)) for name in mine}
+    worst = max(float(np.abs(a - b).max(initial=0)) for a, b in wide.values())
+    return worst, max(float(np.abs(b).max(initial=0)) for _, b in wide.values())

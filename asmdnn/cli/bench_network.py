@@ -1,0 +1,91 @@
+"""`asmdnn bench --network MODEL.onnx`: a model here and in other libraries, in turns in one process."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from asmdnn.bench.peers.models import difference, peer_model
+from asmdnn.bench.timing import Times, interleaved
+from asmdnn.cli.models import HELP, ModelWords, data_of, model_words, number
+from asmdnn.cli.terminal import show_help
+from asmdnn.errors import InvalidArguments
+
+USAGE = """asmdnn bench --network [OPTION ...] MODEL.onnx
+Runs a model on random inputs here and in other libraries, in turns in one process: a row for each number of threads
+and each library, with milliseconds of a run (10th percentile and median), how many times as long that is as here, and
+the largest difference of any output, as a share of the largest value.
+{model}
+  --threads=1,2            one or several numbers of threads
+  --input=NAME:FILE.npy    data of an input instead of random numbers
+  --peer=onnxruntime,openvino   the libraries; OpenVINO is held to f32 by its precision hint; what is not installed is
+                           left out with a word
+  --max-ms=3000            time for each number of threads
+Example: asmdnn bench --network recogniser.onnx --shapes=x=1x3x48x320 --peer=onnxruntime,openvino --threads=1,2"""
+HEADER = f"{'threads':>7} {'library':<12} {'p10 ms':>10} {'median ms':>10} {'ratio':>6} {'error':>9}"
+MAX_MS = 3000
+NEAR = 1e-3  # as of asmdnn run
+FAILED = 1
+
+
+def run_network(arguments: Sequence[str]) -> int:
+    """The exit status: 1 if a peer's answer is another one.  Raises AsmdnnError for what cannot be run."""
+    words = list(with_values(arguments))
+    if len(words) < 2 or any(word in ("-h", "--help") for word in words):
+        show_help(USAGE.format(model=HELP))
+        return 0
+    asked = model_words("bench", [word for word in words if word.partition("=")[0] not in OWN])
+    own = dict(word.removeprefix("--").partition("=")[::2] for word in words if word.partition("=")[0] in OWN)
+    files = dict(word.removeprefix("--input=").partition(":")[::2] for word in asked.rest)
+    unknown = [word for word in asked.rest if not word.startswith("--input=")]
+    if unknown:
+        raise InvalidArguments(f"bench: '{unknown[0]}' is no option of a model, see asmdnn bench --network --help")
+    budget_s = number("max-ms", own.get("max-ms", str(MAX_MS))) / 1e3
+    peers = [peer for peer in own.get("peer", "").split(",") if peer]
+    print(HEADER)
+    fits = [bench(asked, count, peers, files, budget_s) for count in own.get("threads", "0").split(",")]
+    return 0 if all(fits) else FAILED
+
+
+OWN = ("--threads", "--peer", "--max-ms")
+
+
+def with_values(arguments: Sequence[str]) -> Iterator[str]:
+    """The words, `--network FILE` and `--shapes NAME=DIMS` as one each."""
+    rest = iter(arguments)
+    for word in rest:
+        if word == "--network" or word.startswith("--network="):
+            yield from [word.partition("=")[2]] if "=" in word else []
+        elif word == "--shapes":
+            yield f"{word}={next(rest, '')}"
+        else:
+            yield word
+
+
+def bench(asked: ModelWords, threads: str, peers: Sequence[str], files: Mapping[str, str], budget_s: float) -> bool:
+    """The rows of a number of threads; whether all answers are near."""
+    words = replace(asked, texts={**asked.texts, "threads": threads})
+    net = words.load()
+    feeds = {name: data_of(name, files, *wanted) for name, wanted in net.inputs.items()}
+    every = {**feeds, **{name: np.asarray(value) for name, value in words.constants.items()}}
+    count = net.engine.threads
+    found = {peer: peer_model(peer, words.path, every, count) for peer in peers}
+    missing = [peer for peer, model in found.items() if model is None]
+    calls: dict[str, Callable[[], dict[str, Any]]] = {"asmdnn": lambda: net.run(feeds)}
+    calls |= {peer: model for peer, model in found.items() if model is not None}
+    mine = calls["asmdnn"]()
+    errors = {peer: difference(mine, call()) for peer, call in calls.items()}
+    times = dict(zip(calls, interleaved(list(calls.values()), budget_s), strict=True))
+    for peer in calls:
+        print(row(count, peer, times[peer], times["asmdnn"], errors[peer]))
+    for peer in missing:
+        print(f"{count:>7} {peer:<12} is not installed: pip install {peer}")
+    return all(worst <= NEAR * largest for worst, largest in errors.values())
+
+
+def row(threads: int, name: str, times: Times, own: Times, error: tuple[float, float]) -> str:
+    """A line; the error as a share of the largest value."""
+    share = error[0] / error[1] if error[1] else error[0]
+    same = f"{'':>6} {'':>9}" if times is own else f"{times.low / own.low:>6.2f} {share:>9.1e}"
+    return f"{threads:>7} {name:<12} {times.low * 1e3:>10.3f} {times.median * 1e3:>10.3f} {same}".rstrip()

@@ -1,0 +1,123 @@
+"""Networks in the cache on disk, beside the kernels: who loads a model again for the same dims plans nothing.
+
+The key is a sha256 of all that a network depends on: the model's bytes, dims, constants, the engine, and this package's
+sources by size and time of change, as Python knows when to compile a module again.  What is found is mapped, as a pack
+is.  A network is stored when it has run for the first time, as kernels are generated and weights packed then.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from functools import cache
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asmdnn import environment
+from asmdnn.errors import AsmdnnError
+from asmdnn.forking import importing
+from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
+from asmdnn.jit import tuned_folder
+from asmdnn.jit.store import DiskStore, default_store
+from asmdnn.network.running import Runner
+from asmdnn.network.saved import Saved, saved
+from asmdnn.primitives.engine import Engine
+from asmdnn.version import __version__
+
+if TYPE_CHECKING:
+    from asmdnn.network.planned import Planned
+
+SOURCES = ("generators", "isa", "jit", "memory", "network", "planning", "primitives", "runtime")
+ELSEWHERE = b"location"  # a model that names files beside it has this word; they are no part of the key
+
+
+@cache
+def store() -> DiskStore | None:
+    """Where networks are kept, None if nowhere; the variables are read at the first use.
+
+    Not while all kernels are to be dumped or all plans proved, as both happen when they are made.
+    """
+    if environment.path(environment.DUMP) or environment.flag(environment.CHECK, default=False):
+        return None
+    return default_store()
+
+
+def key_of(
+    model: str | PathLike[str] | bytes, shapes: Any, constants: Any, engine: Engine, fallback: str | None
+) -> str | None:
+    """What a network is kept under; None if it is not to be kept, or the arguments are none."""
+    if fallback is not None or store() is None:
+        return None
+    try:
+        data = model if isinstance(model, bytes) else Path(model).read_bytes()
+        if ELSEWHERE in data:
+            return None
+        made_for = (engine.isa, engine.threads, engine.l2_bytes, engine.machine, repr(engine.tuning))
+        dims = [(str(name), tuple(int(n) for n in shape)) for name, shape in items(shapes)]
+        digest = hashlib.sha256(data)
+        digest.update(repr((made_for, dims, sources(), tuned_folder.state())).encode())
+        for name, value in items(constants):
+            array = np.asarray(value)
+            if array.dtype.kind not in "fiub":
+                return None
+            digest.update(repr((str(name), array.dtype.str, array.shape)).encode() + array.tobytes())
+    except Exception:  # whatever the caller's objects do: whoever plans says what is wrong with them
+        return None
+    return digest.hexdigest()
+
+
+def items(given: Any) -> list[tuple[Any, Any]]:
+    return sorted(given.items()) if isinstance(given, Mapping) else []
+
+
+@cache
+def sources() -> str:
+    """sha256 of this package's version and of the name, size and time of change of all sources that decide a plan."""
+    package = Path(__file__).resolve().parents[1]
+    files = []
+    for unit in SOURCES:
+        for folder, _, names in os.walk(package / unit):
+            stats = [(name, os.stat(os.path.join(folder, name))) for name in names if name.endswith(".py")]
+            files += [(folder, name, info.st_size, info.st_mtime_ns) for name, info in stats]
+    return hashlib.sha256(repr((__version__, PEACHPY_VERSION, sorted(files))).encode()).hexdigest()
+
+
+def find(key: str, threads: int) -> Saved | None:
+    """The network that is kept under a key."""
+    kept = store()
+    image = kept.get_image(key) if kept else None
+    try:
+        return saved(image, key, threads) if image else None
+    except AsmdnnError:  # of another version, or of a level that the CPU lacks
+        return None
+
+
+def keep(key: str, planned: "Planned") -> None:
+    """Have a native network stored when it has been made ready to run."""
+    part = planned.runnable.native
+    if part is None:
+        return
+    make = part.make
+
+    def made() -> Runner:
+        runner = make()
+        put(key, planned, runner)
+        return runner
+
+    part.make = made
+
+
+def put(key: str, planned: "Planned", runner: Runner) -> None:
+    """Store a network, if it can be written down."""
+    with importing():
+        from asmdnn.network.saving import image_of
+        from asmdnn.planning.codec import NotPackable
+
+    kept = store()
+    try:
+        if kept:
+            kept.put_image(key, image_of(planned, key, runner.weights))
+    except NotPackable:  # by a plan that has no words for a value: it is planned every time
+        pass

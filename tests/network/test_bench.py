@@ -1,0 +1,68 @@
+"""`asmdnn bench --network`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from asmdnn.bench.peers import models
+from asmdnn.cli.main import main
+from tests.network import wire
+from tests.network.nets import random
+
+pytestmark = pytest.mark.isa("avx2")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    nodes = [
+        wire.node("MatMul", ["x", "w"], ["p"]),
+        wire.node("Mul", ["p", "s"], ["m"]),
+        wire.node("Relu", ["m"], ["y"]),
+    ]
+    body = wire.graph(nodes, {"x": ("n", 8), "s": ()}, ["y"], {"w": random(8, 5)})
+    path = tmp_path / "product.onnx"
+    path.write_bytes(wire.model(body))
+    return str(path)
+
+
+WORDS = ["--shapes", "x=4x8", "--constant=s:2", "--max-ms=20"]
+
+
+def test_rows(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
+    np.save(tmp_path / "x.npy", random(4, 8))
+    more = ["--threads=1,2", "--peer=onnxruntime", f"--input=x:{tmp_path}/x.npy"]
+    assert main(["bench", "--network", model, *WORDS, *more]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[:2] for line in lines[1:]] == [
+        ["1", "asmdnn"], ["1", "onnxruntime"], ["2", "asmdnn"], ["2", "onnxruntime"]
+    ]  # fmt: skip
+    assert float(lines[2][5]) < 1e-6
+
+
+def test_a_peer_that_is_not_installed_costs_a_line(
+    model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> models.Model:
+        raise ImportError
+
+    monkeypatch.setattr(models, "PEERS", {**models.PEERS, "openvino": missing})
+    assert main(["bench", f"--network={model}", *WORDS, "--threads=1", "--peer=openvino"]) == 0
+    assert "openvino     is not installed: pip install openvino" in capsys.readouterr().out
+
+
+def test_another_answer_fails(model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "PEERS", {"onnxruntime": lambda *_: lambda: {"y": np.full((4, 5), 1e6)}})
+    assert main(["bench", "--network", model, *WORDS, "--threads=1", "--peer=onnxruntime"]) == 1
+
+
+@pytest.mark.parametrize("words", [["--peer=tvm"], ["--nonsense"], ["--max-ms=x"], ["--threads=0.5"], ["a.onnx"]])
+def test_bad_words(words: list[str], model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--network", model, *WORDS, *words]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--network", "--help"]) == 0
+    assert "--shapes=NAME=1x3x48x320" in capsys.readouterr().out

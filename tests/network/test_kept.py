@@ -1,0 +1,139 @@
+"""Networks in the cache on disk: found again for the same model, dims, constants and engine, and for no others."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.cli.main import main
+from asmdnn.jit.store import DiskStore
+from asmdnn.network import kept
+from asmdnn.network.saved import Saved
+from tests.network import wire
+from tests.network.nets import engine, random
+
+pytestmark = pytest.mark.isa("avx2")
+
+
+def model_of(name: str) -> bytes:
+    """A model with a node of that name."""
+    nodes = [
+        wire.node("Conv", ["x", "w"], ["c"], name, pads=[1, 1, 1, 1]),
+        wire.node("Relu", ["c"], ["r"]),
+        wire.node("Mul", ["r", "s"], ["y"]),
+    ]
+    return wire.model(wire.graph(nodes, {"x": (1, 3, "h", "w"), "s": ()}, ["y"], {"w": WEIGHTS}))
+
+
+WEIGHTS = random(8, 3, 3, 3)
+MODEL = model_of("first")
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("ASMDNN_CACHE", "1")
+    monkeypatch.setenv("ASMDNN_CACHE_DIR", str(tmp_path / "cache"))
+    for name in ("ASMDNN_DUMP", "ASMDNN_CHECK"):
+        monkeypatch.delenv(name, raising=False)
+    kept.store.cache_clear()
+    yield tmp_path / "cache"
+    kept.store.cache_clear()
+
+
+def load(size: int = 6, scale: float = 2.0, threads: int = 1, model: Any = MODEL, **more: Any) -> dnn.Network:
+    return dnn.load_onnx(model, {"x": (1, 3, size, 7)}, constants={"s": scale}, engine=engine(threads), **more)
+
+
+def is_kept(net: dnn.Network) -> bool:
+    return isinstance(net._source, Saved)
+
+
+def files(directory: Path) -> list[Path]:
+    return sorted(directory.glob("*.network"))
+
+
+def test_found_after_the_first_run(directory: Path) -> None:
+    first, x = load(), random(1, 3, 6, 7)
+    assert not is_kept(first)
+    assert not is_kept(load())
+    assert files(directory) == []
+    y = first(x)
+    (file,) = files(directory)
+    assert file.stat().st_mode & 0o777 == 0o600
+    again = load()
+    assert is_kept(again)
+    np.testing.assert_array_equal(again(x), y)
+    again.check()
+    assert again.explain() == first.explain()
+    assert is_kept(again)
+    assert all(difference.fits for difference in again.verify({"x": x}))
+    assert [step.label for step in again.segments[0].steps] == ["Conv 'first' + Relu, Mul", "reorder y"]  # type: ignore[union-attr]
+
+
+def test_what_is_another_network(directory: Path, tmp_path: Path) -> None:
+    load()(random(1, 3, 6, 7))
+    (tmp_path / "m.onnx").write_bytes(MODEL)
+    assert is_kept(load(model=tmp_path / "m.onnx")), "by content, wherever it is"
+    others = [
+        load(size=7), load(scale=3.0), load(threads=2), load(model=model_of("other")),
+        load(fallback="numpy"),
+        dnn.load_onnx(MODEL, {"x": (1, 3, 6, 7)}, constants={"s": 2.0}, engine=dnn.Engine("cpu", "avx2", 1, 1 << 20)),
+    ]  # fmt: skip
+    assert not any(map(is_kept, others))
+
+
+def test_damaged_files_count_as_absent(directory: Path) -> None:
+    y = load()(x := random(1, 3, 6, 7))
+    (file,) = files(directory)
+    image = file.read_bytes()
+    other = file.with_name(f"{'0' * 64}.network")
+    other.write_bytes(image)
+    os.chmod(other, 0o600)
+    assert DiskStore(directory).get_image("0" * 64) is None, "another key"
+    for bad in (image[:100], image[:-1] + b"x", b""):
+        file.write_bytes(bad)
+        net = load()
+        assert not is_kept(net)
+        np.testing.assert_array_equal(net(x), y)
+        assert file.read_bytes() == image
+    os.chmod(file, 0o666)
+    assert not is_kept(load())
+
+
+def test_not_kept(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = random(1, 3, 6, 7)
+    for name, value in (
+        ("ASMDNN_CACHE", "0"),
+        ("ASMDNN_CHECK", "1"),
+        ("ASMDNN_DUMP", str(directory)),
+        ("ASMDNN_CACHE_SIZE", "50K"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            kept.store.cache_clear()
+            load()(x)
+            assert files(directory) == [], name
+    kept.store.cache_clear()
+    load(model=model_of("location"))(x)
+    assert files(directory) == [], "its weights may be in other files"
+
+
+def test_the_command_knows_them(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for size in (6, 7):
+        load(size)(random(1, 3, size, 7))
+    os.utime(files(directory)[0], (1, 1))
+    assert main(["cache", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert listed.count("'small': 3 nodes, 2 primitives") == 2
+    assert "0 kernels and 2 networks, " in listed
+    _, new = files(directory)
+    assert main(["cache", "prune", str(new.stat().st_size)]) == 0
+    assert capsys.readouterr().out.startswith("1 kernels and networks, ")
+    assert files(directory) == [new]
+    assert main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out.startswith("1 kernels and networks removed")
+    assert files(directory) == []
