@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.exact import exact
 from asmdnn.forking import importing
 from asmdnn.jit.store import SUFFIX, TUNED_FOLDER, DiskStore
 from asmdnn.jit.tuned_folder import tuned_directory
@@ -24,6 +25,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.primitives.engine import Engine
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What was measured: `name` of the fastest plan, `default` of the planners' choice, how many times as long that
