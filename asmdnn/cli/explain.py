@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from asmdnn import environment
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
+from asmdnn.cli.models import HELP, names_model
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
@@ -22,7 +23,13 @@ register holds; the schedule; and what each implementation says.  Nothing is exe
   --json           one JSON object on stdout instead of text
   --html=FILE      one page that needs no other file
 Options of the problem are those of asmdnn bench, such as --isa=avx512_core --dir=FWD_I --attr-post-ops=relu.
-Example: asmdnn explain --conv --isa=avx512_core --html=layer.html mb1ic64ih56oc64oh56kh3ph1"""
+Example: asmdnn explain --conv --isa=avx512_core --html=layer.html mb1ic64ih56oc64oh56kh3ph1
+asmdnn explain [--html=FILE [--measure]] [--primitive=N] MODEL.onnx
+The primitives of a network, what was fused, formats, memory; as a page with the arena as a picture.
+  --measure        run each primitive, on random data or --input=NAME:FILE.npy, and show its time
+  --primitive=N    one of them as a problem, with the options above
+  --fallback=numpy nodes without a kernel are shown instead of being refused
+{model}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +45,18 @@ class Request:
 def run(arguments: Sequence[str]) -> int:
     """Print or write the explanation.  Raises AsmdnnError for anything that cannot be explained."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        show_help(USAGE)
+        show_help(USAGE.format(model=HELP))
         return 0
+    if names_model(arguments):
+        from asmdnn.cli.model_tools import explain_model
+
+        return explain_model(arguments)
     request = read(arguments)
-    explanation = explain_words(request.words)
+    return show(request, explain_words(request.words))
+
+
+def show(request: Request, explanation: "Explanation") -> int:
+    """Print or write what is asked for."""
     kernels = chosen(explanation, request.kernel)
     if request.html is not None:
         from asmdnn.explain.html.page import html_of
