@@ -49,6 +49,7 @@ from asmdnn.primitives.engine import Engine, Stream
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.packing import write_pack
 from asmdnn.primitives.pooling.description import AdaptivePooling, PoolingForward
 from asmdnn.primitives.primitive import Primitive
@@ -106,6 +107,7 @@ __all__ = [
     "InvalidArguments",
     "LBRGRUBackward",
     "LBRGRUForward",
+    "LRNForward",
     "LSTMBackward",
     "LSTMForward",
     "LayerNormForward",

@@ -1,7 +1,6 @@
 """What `--bnorm` and `--gnorm` share: benchdnn's problems, such as `g8mb2ic64ih56n"name"`, data and answers."""
 
 import math
-import re
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -12,14 +11,13 @@ from asmdnn.bench import chains
 from asmdnn.bench.attributes import AttributeSettings
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import AnyCase, TensorData, Work
+from asmdnn.bench.image_problem import image_words, quoted, read_image
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.norms import Doubles
-from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, parse_name
+from asmdnn.bench.problem_text import count_in
 from asmdnn.bench.values import joined, poison
-from asmdnn.errors import InvalidArguments
 
 PROP_KINDS = MappingProxyType({"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference})
-_SIZES = re.compile(r"(?:(g|mb|ic|id|ih|iw)([0-9]{1,9})|eps([0-9.]+(?:e-?[0-9]+)?)|_)")
 EPSILON = 2.0**-13  # benchdnn's default is 1/16
 UNIT = 2.0**-23
 
@@ -38,35 +36,15 @@ class NormProblem:
         return count_in(self.name)
 
     def __str__(self) -> str:
-        n, c, *spatial = self.dims
-        axes = "".join(f"{axis}{size}" for axis, size in zip(("id", "ih", "iw")[-len(spatial) :], spatial, strict=True))
         groups = f"g{self.groups}" if self.groups > 1 else ""
         epsilon = f"eps{self.epsilon:.9g}" if self.epsilon != EPSILON else ""
-        return f"{groups}mb{n}ic{c}{axes if spatial else ''}{epsilon}" + (f'n"{self.name}"' if self.name else "")
+        return f"{groups}{image_words(self.dims)}{epsilon}{quoted(self.name)}"
 
 
 def parse(text: str) -> NormProblem:
-    """benchdnn's words: ih and iw of each other if one is left out; mb 2, g 1.  Raises InvalidArguments."""
-    shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-    sizes, named, name = text.partition("n")
-    found: dict[str, int] = {}
-    epsilon, at = EPSILON, 0
-    while at < len(sizes):
-        match = _SIZES.match(sizes, at)
-        if not match:
-            raise InvalidArguments(f"problem {shown!r}: expected sizes such as mb2ic64ih56, not {sizes[at:]!r}")
-        at = match.end()
-        if match[1]:
-            found[match[1]] = int(match[2])
-        elif match[3]:
-            epsilon = float(match[3])
-    if not found.get("ic"):
-        raise InvalidArguments(f"problem {shown!r}: ic, the number of channels, is missing")
-    square = found.get("ih") or found.get("iw")
-    spatial = [found["id"]] if "id" in found else []
-    spatial += [found.get("ih", square or 1), found.get("iw", square or 1)] if square or spatial else []
-    dims = (found.get("mb", 2), found["ic"], *spatial)
-    return NormProblem(dims, found.get("g", 1), epsilon, parse_name(name) if named else "")
+    """benchdnn's words; g 1.  Raises InvalidArguments."""
+    dims, sizes, numbers, name = read_image(text, ("g",), ("eps",))
+    return NormProblem(dims, sizes.get("g", 1), numbers.get("eps", EPSILON), name)
 
 
 @dataclass(frozen=True, slots=True)

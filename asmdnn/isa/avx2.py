@@ -15,8 +15,8 @@ class Avx2(Vector):
     def zero(self, dst: Register) -> None:
         self.asm.VXORPS(dst, dst, dst)
 
-    def tail(self, count: int) -> Tail:
-        return Avx2Tail(self, count)
+    def chosen(self, lanes: int) -> Tail:
+        return Avx2Tail(self, lanes)
 
     def splat(self, bits: int) -> Memory:
         return self.asm.const(pack("<I", bits) * self.lanes, self.bytes, size=self.bytes)
@@ -60,11 +60,11 @@ class Avx2(Vector):
 
 
 class Avx2Tail(Tail):
-    def __init__(self, vector: Avx2, count: int) -> None:
-        super().__init__(vector, count)
+    def __init__(self, vector: Avx2, lanes: int) -> None:
+        super().__init__(vector)
         self.mask = vector.registers.take("tail mask")
-        lanes = [-1] * count + [0] * (vector.lanes - count)
-        vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(lanes)}i", *lanes), 32, size=32))
+        words = [-(lanes >> lane & 1) for lane in range(vector.lanes)]
+        vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(words)}i", *words), 32, size=32))
 
     def load(self, dst: Register, src: Memory) -> None:
         self.vector.asm.VMASKMOVPS(dst, self.mask, src)

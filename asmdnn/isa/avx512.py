@@ -15,8 +15,8 @@ class Avx512(Vector):
     def zero(self, dst: Register) -> None:
         self.asm.VPXORD(dst, dst, dst)
 
-    def tail(self, count: int) -> Tail:
-        return Avx512Tail(self, count)
+    def chosen(self, lanes: int) -> Tail:
+        return Avx512Tail(self, lanes)
 
     def splat(self, bits: int) -> Memory:
         return self.asm.const(pack("<I", bits), 4, size=4, broadcast=self.lanes)
@@ -79,11 +79,11 @@ class Avx512(Vector):
 
 
 class Avx512Tail(Tail):
-    def __init__(self, vector: Avx512, count: int) -> None:
-        super().__init__(vector, count)
+    def __init__(self, vector: Avx512, lanes: int) -> None:
+        super().__init__(vector)
         self.mask = vector.asm.masks.take("tail mask")
         bits = vector.asm.gp.take("tail mask bits")
-        vector.asm.MOV(bits, (1 << count) - 1)
+        vector.asm.MOV(bits, lanes)
         vector.asm.KMOVQ(self.mask, bits)
         vector.asm.gp.free(bits)
 

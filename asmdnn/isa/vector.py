@@ -55,6 +55,10 @@ class Vector(Lanes):
 
     def tail(self, count: int) -> "Tail":
         """The first `count` lanes, 0 < count < lanes; `release()` gives back what it occupies."""
+        return self.chosen((1 << count) - 1)
+
+    def chosen(self, lanes: int) -> "Tail":
+        """The lanes whose bits are set, some and not all; as a tail."""
         raise NotImplementedError
 
     def end(self, count: int) -> "End":
@@ -236,10 +240,10 @@ class Broadcast(Lanes):
 
 
 class Tail(Lanes):
-    """The first `count` lanes: loads read no other byte and give zero there, stores write no other byte."""
+    """Some lanes, mostly the first few: loads read no other byte and give zero there, stores write no other byte."""
 
-    def __init__(self, vector: Vector, count: int) -> None:
-        self.vector, self.count = vector, count
+    def __init__(self, vector: Vector) -> None:
+        self.vector = vector
 
     def release(self) -> None:
         raise NotImplementedError

@@ -114,7 +114,7 @@ class Folding:
             domain = f" of domain {node.domain!r}" if node.domain else ""
             raise Unimplemented(f"{node} is an operator{domain} that is not known")
         if node.op in RENAMED or self.is_cast_to_itself(node):
-            self.rename(node.outputs[0], node.inputs[0])
+            self.pass_on(node)
             return
         inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
         try:
@@ -125,6 +125,21 @@ class Folding:
         except Exception as error:  # whatever numpy says to operands that do not fit
             dims = ", ".join("nothing" if v is None else f"{v.dtype.name}{list(v.shape)}" for v in inputs)
             raise InvalidArguments(f"{node} cannot be computed of {shown(dims)}: {shown(str(error))}") from None
+
+    def pass_on(self, node: Node) -> None:
+        """The first input as the first result; of Dropout, a mask that keeps all as the second."""
+        if node.op == "Dropout" and self.is_training(*node.inputs[1:]):
+            raise Unimplemented(f"{node} has training_mode true: networks are run, not trained")
+        self.rename(node.outputs[0], node.inputs[0])
+        for name in node.outputs[1:]:
+            kept = np.ones(self.values[node.inputs[0]].shape, bool)
+            self.values[name] = Value(kept.shape, kept.dtype, kept)
+
+    def is_training(self, ratio: str = NOTHING, training: str = NOTHING) -> bool:
+        if training == NOTHING:
+            return False
+        share, mode = (self.values[name].data if name != NOTHING else None for name in (ratio, training))
+        return (mode is None or bool(np.any(mode))) and (share is None or bool(np.any(share)))
 
     def is_cast_to_itself(self, node: Node) -> bool:
         return (

@@ -27,7 +27,7 @@ def load_onnx(
     engine: Engine | None = None,
     fallback: str | None = None,
 ) -> Network:
-    """The network in an ONNX file, or in its bytes, of operator sets 7 to 24, for inputs of fixed shapes.
+    """The network in an ONNX file, or in its bytes, of operator sets 7 to 28, for inputs of fixed shapes.
 
     shapes: dims of inputs by name, needed where the model leaves some open; constants: data of inputs that is always
     the same, such as a sampling rate; it chooses branches, and is no input any more.  Nodes without a kernel are

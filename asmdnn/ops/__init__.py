@@ -14,7 +14,7 @@ from asmdnn.ops.conv import (
 from asmdnn.ops.gather import embedding, gather
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.moves import concat, expand, pad, slice, split
-from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, rms_norm
+from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, lrn, rms_norm
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
 from asmdnn.ops.prelu import prelu
 from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
@@ -46,6 +46,7 @@ __all__ = [
     "gru",
     "layer_norm",
     "log_softmax",
+    "lrn",
     "lstm",
     "matmul",
     "max_pool",

@@ -9,6 +9,7 @@ from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm, LRNForward
 from asmdnn.types import PropKind
 
 INFERENCE = PropKind.forward_inference
@@ -129,6 +130,33 @@ def group_norm(
         ),
         same_dims("src"),
         post_ops,
+        out,
+        engine,
+    )
+
+
+def lrn(
+    x: Any,
+    size: int = 5,
+    *,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    k: float = 1.0,
+    alg: LRNAlgorithm = "lrn_across_channels",
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """x * (k + alpha / n * sum of x^2 over a window)^-beta of an f32 array (n, c, ..); see `LRNForward`.
+
+    The window is of `size` channels, of which n is the number; with "lrn_within_channel" of so many positions along
+    each spatial axis.  As torch's local_response_norm for an odd size, as ONNX's LRN for any.
+    """
+    return apply(
+        ("lrn", size, alpha, beta, k, alg),
+        {"src": ("x", x)},
+        lambda descs, dst: LRNForward(INFERENCE, alg, descs["src"], dst, size, alpha, beta, k),
+        same_dims("src"),
+        (),
         out,
         engine,
     )

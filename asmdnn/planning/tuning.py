@@ -153,6 +153,9 @@ class NormalizationTuning:
     call_cycles: int = 30  # of a kernel
     row_cycles: int = 50  # of a row, besides its vectors: the latency of two reductions
     vector_cycles: int = 4  # of a vector
+    power_cycles: int = 16  # of a vector of local response normalization, besides its window
+    lrn_row: int = 512  # of pixels with channels apart: some rows of src, and one of dst, stay in L1
+    lrn_record: int = 1 << 14  # elements of a call
 
 
 @dataclass(frozen=True, slots=True)

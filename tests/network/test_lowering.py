@@ -43,6 +43,7 @@ WINDOWS: list[tuple[str, Make]] = [
     ("mean", lambda g, x: g.apply("GlobalAveragePool", x) * 2.0 + 1.0),
     ("max", lambda g, x: g.apply("GlobalMaxPool", stem(g, x))),
     ("relu", lambda g, x: g.apply("Relu", g.apply("AveragePool", stem(g, x), kernel_shape=(3, 3)))),
+    ("lrn", lambda g, x: g.apply("LRN", stem(g, x), size=5, alpha=0.5, bias=2.0)),
     ("grouped", lambda g, x: g.apply("Conv", stem(g, x), random(16, 1, 3, 3), random(16), group=16, pads=(1, 1, 1, 1))),
     ("groups", lambda g, x: g.apply("Conv", stem(g, x), random(32, 4, 1, 1), group=4)),
 ]

@@ -14,8 +14,10 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip
 
 pytestmark = pytest.mark.isa("avx2")
 FOLDER = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-NATIVE = ("squeezenet", "shufflenet", "resnet50", "inception_v2", "densenet121", "vgg19")
-WITH_LRN = ("bvlc_alexnet", "inception_v1", "zfnet512")  # which has no kernel
+NATIVE = (
+    "squeezenet", "shufflenet", "resnet50", "inception_v1", "inception_v2", "densenet121", "vgg19", "bvlc_alexnet",
+    "zfnet512",
+)  # fmt: skip
 QUICK = ("squeezenet",)
 RELATIVE = 1e-4  # of the largest output: some hundred layers of f32 in another order
 
@@ -55,12 +57,6 @@ def compared(name: str, fallback: str | None) -> dnn.Network:
 @pytest.mark.parametrize("name", [pytest.param(x, marks=() if x in QUICK else pytest.mark.slow) for x in NATIVE])
 def test_native_throughout(name: str) -> None:
     assert not compared(name, None).refused
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", WITH_LRN)
-def test_with_nodes_in_numpy(name: str) -> None:
-    assert {label.split()[0] for label in compared(name, "numpy").refused} == {"LRN"}
 
 
 @pytest.mark.slow

@@ -308,3 +308,14 @@ def test_functions_that_cannot_be_mapped() -> None:
     of_a_file = wire.model(wire.graph([wire.node("PythonMap", ["x"], ["y"], function="double")], {"x": (4,)}, ["y"]))
     with pytest.raises(dnn.Unimplemented, match="PythonMap"):
         dnn.load_onnx(of_a_file, engine=dnn.Engine(threads=1))
+
+
+def test_a_division_by_zero_is_not_folded_into_weights() -> None:
+    graph = dnn.Graph()
+    x = graph.input("x", (1, 2, 3, 3))
+    inner = graph.apply("Conv", x, np.array([[[[1.0]], [[0.0]]], [[[0.0]], [[1.0]]]], np.float32))
+    divisor = np.array([2.0, 0.0], np.float32).reshape(1, 2, 1, 1)
+    net = graph.compile(y=graph.apply("Div", inner, divisor), engine=dnn.Engine(threads=1))
+    data = np.linspace(-1, 1, 18, dtype=np.float32).reshape(1, 2, 3, 3)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(net(data), data / divisor)

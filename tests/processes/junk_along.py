@@ -1,4 +1,4 @@
-"""Valid calls of what works along an axis, in which junk is put in the place of every argument."""
+"""Valid calls of what works along an axis or in windows, in which junk is put in the place of every argument."""
 
 import asmdnn as dnn
 from tests.processes.junk import ENGINE, Arguments, Call, array, desc
@@ -8,6 +8,12 @@ def described() -> dict[str, Call]:
     """What describes them."""
     indices = dnn.MemoryDesc((2, 1), dnn.s32, "ab")
     return {
+        "LRNForward": (
+            dnn.LRNForward,
+            lambda: {"prop_kind": dnn.PropKind.forward_training, "alg": "lrn_within_channel", "src": desc(2, 3, 4),
+                     "dst": desc(2, 3, 4), "local_size": 3, "alpha": 0.5, "beta": 0.75, "k": 2.0,
+                     "workspace": desc(2, 3, 4)},
+        ),
         "TopKForward": (
             dnn.TopKForward,
             lambda: {"alg": "max", "src": desc(2, 3), "dst": indices, "axis": 1, "values": desc(2, 1),
@@ -22,6 +28,11 @@ def called() -> dict[str, Call]:
     position: Arguments = {"x": rows, "axis": 1, "keepdims": True, "select_last_index": True, "engine": ENGINE}
     return {
         "ops.topk": (ops.topk, lambda: {"x": rows, "k": 2, "axis": 1, "largest": False, "engine": ENGINE}),
+        "ops.lrn": (
+            ops.lrn,
+            lambda: {"x": rows, "size": 3, "alpha": 0.5, "beta": 0.75, "k": 2.0, "alg": "lrn_across_channels",
+                     "out": array(2, 3), "engine": ENGINE},
+        ),
         "ops.argmax": (ops.argmax, lambda: position),
         "ops.argmin": (ops.argmin, lambda: position),
-    }
+    }  # fmt: skip

@@ -96,6 +96,8 @@ int dnnl_layer_normalization_forward_primitive_desc_create(handle *desc, handle 
     handle dst, handle statistics, float epsilon, unsigned flags, handle attr);
 int dnnl_batch_normalization_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src,
     handle dst, float epsilon, unsigned flags, handle attr);
+int dnnl_lrn_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, int alg, handle src, handle dst,
+    dim local_size, float alpha, float beta, float k, handle attr);
 int dnnl_prelu_forward_primitive_desc_create(handle *desc, handle engine, int prop_kind, handle src, handle weights,
     handle dst, handle attr);
 int dnnl_reduction_primitive_desc_create(handle *desc, handle engine, int alg, handle src, handle dst, float p,

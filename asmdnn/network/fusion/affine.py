@@ -73,9 +73,11 @@ def affine_of(graph: StaticGraph, node: Node) -> Affine | None:
     values = channel_values(np.asarray(data[constants[0]], np.float64), graph.shape(x))
     if values is None or graph.shape(x) != graph.shape(node.outputs[0]):
         return None
-    one, zero = np.ones(1), np.zeros(1)
-    forms = {"Add": (one, values), "Sub": (one, -values), "Mul": (values, zero), "Div": (1 / values, zero)}
-    return Affine(x, *forms[node.op])
+    if node.op in ("Add", "Sub"):
+        return Affine(x, np.ones(1), values if node.op == "Add" else -values)
+    if node.op == "Div" and not values.all():
+        return None  # x / 0 depends on the sign of x
+    return Affine(x, values if node.op == "Mul" else 1 / values, np.zeros(1))
 
 
 def channel_values(array: Array, shape: tuple[int, ...]) -> Array | None:

@@ -41,9 +41,9 @@ def spelt(values: dict[str, Value], node: Node) -> list[Node]:
 
 def split_of(node: Node, dims: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The six dims, and the order of them that makes the result."""
-    b, (n, c, h, w) = node.get("blocksize"), dims
+    b, (n, c, h, w), is_deep = node.get("blocksize"), dims, node.get("mode", "DCR") == "DCR"
     if node.op == "SpaceToDepth":
-        return (n, c, h // b, b, w // b, b), (0, 3, 5, 1, 2, 4)
-    if node.get("mode", "DCR") == "DCR":
+        return (n, c, h // b, b, w // b, b), (0, 3, 5, 1, 2, 4) if is_deep else (0, 1, 3, 5, 2, 4)
+    if is_deep:
         return (n, b, b, c // b**2, h, w), (0, 3, 4, 1, 5, 2)
     return (n, c // b**2, b, b, h, w), (0, 1, 4, 2, 5, 3)

@@ -4,6 +4,7 @@ from typing import Any
 
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.operators.moves import permutation
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Place, Steps, row_major
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.types import PropKind
@@ -37,4 +38,4 @@ def is_turned(steps: Steps, name: str) -> bool:
     return bool(readers) and all(x.op == "Transpose" and permutation(x, len(ROWS_FIRST)) == ROWS_FIRST for x in readers)
 
 
-LOWERINGS = {"Attention": lower_attention}
+LOWERINGS = {f"{OWN}.Attention": lower_attention}

@@ -27,8 +27,12 @@ def lower_pool(steps: Steps, group: Group) -> None:
     window, _ = pooling(node, sizes)
     if min((*window.before, *window.behind)) < 0:
         raise Refused("negative padding has no kernel")
-    average: PoolingAlgorithm = "avg_include_padding" if node.get("count_include_pad", 0) else "avg_exclude_padding"
-    asked = node.get("pads", ())[len(sizes) :] or window.behind
+    asked = node.get("pads", ())[len(sizes) :] or (0,) * len(sizes)
+    average: PoolingAlgorithm = "avg_exclude_padding"
+    if node.get("count_include_pad", 0) and any(node.get("pads", ())):
+        if node.op == "AveragePool" and any(b > a for a, b in zip(asked, window.behind, strict=True)):
+            raise Refused("means that count padding, but not what ceil_mode adds, have no kernel")
+        average = "avg_include_padding"
     desc = PoolingForward(
         "max" if node.op == "MaxPool" else average,
         source.desc,

@@ -25,6 +25,7 @@ ROUNDINGS: dict[str, NearestRounding] = {
     "round_prefer_ceil": "round_prefer_ceil",
 }
 ALGORITHM: dict[str, ResamplingAlgorithm] = {"nearest": "nearest", "linear": "linear", "cubic": "cubic"}
+WHOLE = 1e-3  # of an element
 NEW_RULES = 11  # the operator set since which coordinates are an attribute
 
 
@@ -46,6 +47,9 @@ def lower_resize(steps: Steps, group: Group) -> None:
         raise Refused(f"mode {algorithm}, {mode} has no kernel; {', '.join(COORDINATES)} have")
     if node.get("antialias", 0) or node.get("exclude_outside", 0) or node.get("cubic_coeff_a", -0.75) != -0.75:
         raise Refused("antialias, exclude_outside and cubic_coeff_a have no kernel")
+    exact = all(abs(f * n - o) < WHOLE for f, n, o in zip(factors, dims, outputs, strict=True))
+    if mode == "align_corners" and not exact:
+        raise Refused("scales that make no whole sizes have no kernel with align_corners")
     source = steps.place(x)
     desc = ResamplingForward(
         ALGORITHM[algorithm],

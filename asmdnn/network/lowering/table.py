@@ -6,8 +6,8 @@ from importlib import import_module
 
 from asmdnn.errors import AsmdnnError
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import Node
 from asmdnn.network.lowering.maps import lower_maps
-from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 
@@ -22,6 +22,7 @@ MODULES = (
     "resizing",
     "attention",
     "channels",
+    "along",
 )
 Lowering = Callable[[Steps, Group], None]
 
@@ -35,12 +36,17 @@ def lowerings() -> Mapping[str, Lowering]:
     return found
 
 
+def key_of(node: Node) -> str:
+    """The operator's name, behind its domain if that is not ONNX's."""
+    return f"{node.domain}.{node.op}" if node.domain else node.op
+
+
 def lower(steps: Steps, group: Group) -> None:
     """Add what computes a group.  Raises Refused with the reason why nothing does."""
     if group.main is None:
         lower_maps(steps, group)
         return
-    lowering = lowerings().get(group.main.op) if group.main.domain in ("", OWN) else None
+    lowering = lowerings().get(key_of(group.main))
     if lowering is None:
         raise Refused("no primitive computes it")
     try:

@@ -10,6 +10,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.description import Gather
@@ -66,6 +67,8 @@ def lower_split(steps: Steps, group: Group) -> None:
     x, dims = node.inputs[0], steps.shape(node.inputs[0])
     axis = normal(node.get("axis", 0), len(dims))
     sizes = split_sizes(node, dims[axis], steps.value(node.inputs[1]).data if len(node.inputs) > 1 else None)
+    if 0 in sizes:
+        raise Refused("a piece without elements has no kernel")
     starts = np.cumsum((0, *sizes)).tolist()
     for name, start, size in zip(node.outputs, starts, sizes, strict=False):
         ranges = [range(n) if i != axis else range(start, start + size) for i, n in enumerate(dims)]
@@ -186,7 +189,7 @@ def common_format(steps: Steps, names: tuple[str, ...], dims: tuple[int, ...], s
 LOWERINGS = {
     **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), lower_reshape),
     "Transpose": lower_transpose,
-    "ChannelShuffle": lower_shuffle,
+    f"{OWN}.ChannelShuffle": lower_shuffle,
     "Slice": lower_slice,
     "Split": lower_split,
     "Gather": lower_gather,

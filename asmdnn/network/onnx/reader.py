@@ -13,7 +13,7 @@ from asmdnn.network.onnx.wire import Malformed
 from asmdnn.network.operators.own import OWN
 
 LARGEST_FILE = 2 << 30  # protocol buffers' own limit; larger models keep their weights in files beside
-OPSETS = range(7, 25)
+OPSETS = range(7, 29)
 DOMAINS = ("", "ai.onnx")  # two names of the default one
 
 

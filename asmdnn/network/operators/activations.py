@@ -77,5 +77,8 @@ OPERATORS = {
         }.items()
     },
     "Clip": Operator(lambda node, x, *bounds: np.asarray(clip(node, x, *bounds), x.dtype), same_as_first),
+    "SwiGLU": Operator(
+        lambda node, a, b: np.asarray(a * logistic(node.get("alpha", 1.0) * a) * b, a.dtype), same_as_first
+    ),
     "PRelu": Operator(lambda node, x, slope: np.where(x < 0, slope * x, x).astype(x.dtype), broadcast),
 }  # fmt: skip

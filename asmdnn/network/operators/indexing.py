@@ -52,7 +52,8 @@ def updated(node: Node, result: Array, places: tuple[Array, ...], updates: Array
 
 def one_hot(node: Node, indices: Array, depth: Array, values: Array) -> Array:
     count, axis = int(np.ravel(depth)[0]), normal(node.get("axis", -1), indices.ndim + 1)
-    where = np.expand_dims(np.mod(np.asarray(indices).astype(np.int64), count), axis)
+    found = np.asarray(indices).astype(np.int64)
+    where = np.expand_dims(np.where(found < 0, found + count, found), axis)  # others are nowhere
     along = np.arange(count).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])
     return np.asarray(np.where(where == along, values[1], values[0]), values.dtype)
 

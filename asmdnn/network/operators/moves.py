@@ -169,7 +169,8 @@ def depth_to_space(node: Node, x: Array) -> Array:
 
 def space_to_depth(node: Node, x: Array) -> Array:
     b, (n, c, h, w) = node.get("blocksize"), x.shape
-    return x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b**2, h // b, w // b)
+    order = (0, 3, 5, 1, 2, 4) if node.get("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
+    return x.reshape(n, c, h // b, b, w // b, b).transpose(order).reshape(n, c * b**2, h // b, w // b)
 
 
 def axes_input(node: Node) -> tuple[int, ...]:

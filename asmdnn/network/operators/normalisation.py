@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from asmdnn.errors import Unimplemented
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import AXES_MOVED, Operator, Type, Value, normal, same_as_first
 
@@ -12,11 +13,15 @@ def along_channels(values: Array, ndim: int) -> Array:
 
 
 def batch_norm(node: Node, x: Array, scale: Array, shift: Array, mean: Array, variance: Array) -> Array:
-    if node.get("training_mode", 0):
-        raise ValueError("training_mode is 1: networks are run, not trained")
     factor = scale / np.sqrt(variance + np.asarray(node.get("epsilon", 1e-5), variance.dtype))
     result = (x - along_channels(mean, x.ndim)) * along_channels(factor, x.ndim) + along_channels(shift, x.ndim)
     return np.asarray(result, x.dtype)
+
+
+def batch_norm_types(node: Node, x: Value, *_: Value) -> list[Type]:
+    if node.get("training_mode", 0):
+        raise Unimplemented(f"{node} has training_mode 1: networks are run, not trained")
+    return [(x.shape, x.dtype)]
 
 
 def centred(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array, Array]:
@@ -101,7 +106,7 @@ def hardmax(node: Node, x: Array) -> Array:
 
 
 OPERATORS = {
-    "BatchNormalization": Operator(batch_norm, same_as_first),
+    "BatchNormalization": Operator(batch_norm, batch_norm_types),
     "LayerNormalization": Operator(layer_norm, layer_norm_types),
     "RMSNormalization": Operator(rms_norm, same_as_first),
     "InstanceNormalization": Operator(instance_norm, same_as_first),

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.errors import Unimplemented
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.activations import logistic
 from asmdnn.network.operators.definition import Operator, Type, Value
@@ -27,8 +28,8 @@ def functions_of(node: Node, direction: int) -> list[Callable[[Array], Any]]:
     names = node.get("activations") or usual * len(directions_of(node))
     own = names[direction * len(usual) : (direction + 1) * len(usual)]
     if any(name.lower() not in FUNCTIONS for name in own) or node.get("clip") or node.get("layout", 0):
-        raise ValueError(
-            f"activations {names}, clip {node.get('clip')}, layout {node.get('layout', 0)} are not defined"
+        raise Unimplemented(
+            f"{node}: activations {names}, clip {node.get('clip')}, layout {node.get('layout', 0)} are not defined"
         )
     return [FUNCTIONS[name.lower()] for name in own]
 
@@ -85,6 +86,8 @@ def layer(
 
 def types(node: Node, x: Value, w: Value, r: Value, *_: Value | None) -> list[Type]:
     (t, n), size, directions = x.shape[:2], r.shape[-1], len(directions_of(node))
+    for direction in range(directions):
+        functions_of(node, direction)
     states = [((directions, n, size), x.dtype)] * (2 if node.op == "LSTM" else 1)
     return [((t, directions, n, size), x.dtype), *states]
 

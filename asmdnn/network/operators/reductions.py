@@ -39,15 +39,20 @@ def log_sum_exp(x: Array, axis: tuple[int, ...], keepdims: bool) -> Any:
     return total if keepdims else np.squeeze(total, axis)
 
 
+def limits_of(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The least and the largest number of a type."""
+    if dtype.kind == "f":
+        return -np.inf, np.inf
+    return (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+
+
 def extreme(function: Callable[..., Any]) -> Operator:
     """Of an empty axis the least or the largest number that there is."""
 
     def evaluate(x: Array, axis: tuple[int, ...], keepdims: bool) -> Any:
         if 0 in x.shape:
-            info = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
-            lowest = function is np.max
-            none = (-np.inf if lowest else np.inf) if x.dtype.kind == "f" else (info.min if lowest else info.max)
-            return function(x, axis=axis, keepdims=keepdims, initial=none)
+            limits = limits_of(x.dtype)
+            return function(x, axis=axis, keepdims=keepdims, initial=limits[0 if function is np.max else 1])
         return function(x, axis=axis, keepdims=keepdims)
 
     return reduction(evaluate)
@@ -70,13 +75,20 @@ def position(function: Callable[..., Any]) -> Operator:
     return Operator(evaluate, types)
 
 
-def cumulative(node: Node, x: Array, axis: Array) -> Array:
-    along = normal(int(np.ravel(axis)[0]), x.ndim)
-    x = np.flip(x, along) if node.get("reverse", 0) else x
-    total = np.cumsum(x, along, dtype=x.dtype)
-    if node.get("exclusive", 0):
-        total = total - x
-    return np.flip(total, along) if node.get("reverse", 0) else total
+def cumulative(function: Callable[..., Any], first: int) -> Operator:
+    """Sums or products of all elements before, and this one unless exclusive; first: what nothing adds up to."""
+
+    def evaluate(node: Node, x: Array, axis: Array) -> Array:
+        along = normal(int(np.ravel(axis)[0]), x.ndim)
+        x = np.flip(x, along) if node.get("reverse", 0) else x
+        if node.get("exclusive", 0):
+            shifted = np.roll(x, 1, along)
+            shifted[(slice(None),) * along + (slice(1),)] = first
+            x = shifted
+        total = function(x, along, dtype=x.dtype)
+        return np.asarray(np.flip(total, along) if node.get("reverse", 0) else total)
+
+    return Operator(evaluate, lambda node, x, axis: [(x.shape, x.dtype)])
 
 
 def top(node: Node, x: Array, count: Array | None = None) -> tuple[Array, Array]:
@@ -101,6 +113,7 @@ OPERATORS = {
     "ReduceLogSumExp": reduction(log_sum_exp),
     "ArgMax": position(np.argmax),
     "ArgMin": position(np.argmin),
-    "CumSum": Operator(cumulative, lambda node, x, axis: [(x.shape, x.dtype)]),
+    "CumSum": cumulative(np.cumsum, 0),
+    "CumProd": cumulative(np.cumprod, 1),
     "TopK": Operator(top, None, (1,)),
 }

@@ -12,7 +12,7 @@ from asmdnn.network.operators.own import OWN
 
 MODULES = (
     "arithmetic", "activations", "logic", "moves", "indexing", "sources", "reductions", "products", "windows",
-    "normalisation", "recurrent", "mapped",
+    "normalisation", "recurrent", "attention", "quantisation", "losses", "shapes", "mapped",
 )  # fmt: skip
 
 

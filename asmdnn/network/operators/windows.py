@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.errors import Unimplemented
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, axes_of, bounded, ints, same_as_first
 from asmdnn.network.operators.geometry import Window, window_of
@@ -123,7 +124,7 @@ def source_places(node: Node, n: int, outputs: int, factor: float) -> Array:
         return n / 2 * (1 - adjusted) + (i + 0.5) / factor - 0.5
     if mode in ("half_pixel", "pytorch_half_pixel"):
         return (i + 0.5) / factor - 0.5
-    raise ValueError(f"coordinate_transformation_mode {mode!r} is not known")
+    raise Unimplemented(f"{node}: coordinate_transformation_mode {mode!r} is not defined")
 
 
 def nearest(node: Node, places: Array, n: int) -> Array:
@@ -145,18 +146,36 @@ def interpolated(x: Array, axis: int, places: Array) -> Array:
     return np.asarray(np.take(x, first, axis) * (1 - weight) + np.take(x, second, axis) * weight)
 
 
+def cubic(node: Node, x: Array, axis: int, places: Array) -> Array:
+    """Of four neighbours, weighted by Keys' polynomials; those outside repeat the ends, or have no weight."""
+    a, n, low = node.get("cubic_coeff_a", -0.75), x.shape[axis], np.floor(places)
+    taps = low[None] + np.arange(-1, 3)[:, None]
+    d = np.abs(places - taps)
+    near, far = (a + 2) * d**3 - (a + 3) * d**2 + 1, a * (d**3 - 5 * d**2 + 8 * d - 4)
+    weights = np.where(d <= 1, near, far)
+    if node.get("exclude_outside", 0):
+        weights = np.where((taps >= 0) & (taps < n), weights, 0)
+        weights = weights / weights.sum(0)
+    along = [-1 if i == axis else 1 for i in range(x.ndim)]
+    where = np.clip(taps, 0, n - 1).astype(np.int64)
+    parts = (np.take(x, i, axis) * w.reshape(along).astype(x.dtype) for i, w in zip(where, weights, strict=True))
+    return np.asarray(sum(parts))
+
+
 def resize(node: Node, x: Array, *inputs: Array | None) -> Array:
     roi, scales, sizes = resize_inputs(node, inputs)
     outputs, factors = resized(node, x.shape, roi, scales, sizes)
     bounded(tuple(outputs))
+    check_resize(node)
     mode = node.get("mode", "nearest")
-    if mode not in ("nearest", "linear") or node.get("antialias", 0) or node.get("exclude_outside", 0):
-        raise ValueError(f"mode {mode!r}, antialias {node.get('antialias', 0)} is not defined here")
     for axis, (n, wanted, factor) in enumerate(zip(x.shape, outputs, factors, strict=True)):
         if n == wanted and factor == 1:
             continue
         places = source_places(node, n, wanted, factor)
-        x = np.take(x, nearest(node, places, n), axis) if mode == "nearest" else interpolated(x, axis, places)
+        if mode == "nearest":
+            x = np.take(x, nearest(node, places, n), axis)
+        else:
+            x = interpolated(x, axis, places) if mode == "linear" else cubic(node, x, axis, places)
     return x
 
 
@@ -168,7 +187,16 @@ def resize_inputs(node: Node, inputs: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     return roi, scales, sizes
 
 
+def check_resize(node: Node) -> None:
+    """Raise ValueError for what has no definition here."""
+    mode = node.get("mode", "nearest")
+    if mode not in ("nearest", "linear", "cubic") or node.get("antialias", 0):
+        raise Unimplemented(f"{node}: mode {mode!r}, antialias {node.get('antialias', 0)} is not defined here")
+    source_places(node, 1, 1, 1.0)
+
+
 def resize_types(node: Node, x: Value, *inputs: Value | None) -> list[Type]:
+    check_resize(node)
     given = resize_inputs(node, tuple(None if value is None else value.data for value in inputs))
     return [(tuple(resized(node, x.shape, *given)[0]), x.dtype)]
 

@@ -93,14 +93,16 @@ def reach(axis: Axis) -> Int64:
 
 def group_positions(reaches: Sequence[Int64]) -> Positions:
     """Kernel positions by the pixels that they reach; `reaches` is int64[pixels, 2] for each axis."""
-    groups: dict[tuple[int, ...], list[Position]] = {}
-    for position in product(*(range(int(along[:, 0].min()), int(along[:, 1].max())) for along in reaches)):
-        inside = np.ones(len(reaches[0]), bool)
-        for at, along in zip(position, reaches, strict=True):
-            inside &= (along[:, 0] <= at) & (at < along[:, 1])
-        if inside.any():
-            groups.setdefault(tuple(map(int, np.flatnonzero(inside))), []).append(position)
-    return tuple((pixels, tuple(positions)) for pixels, positions in sorted(groups.items()))
+    ranges = [range(int(along[:, 0].min()), int(along[:, 1].max())) for along in reaches]
+    inside = np.ones((1, len(reaches[0])), bool)  # of the positions so far, in the order of `product`, each pixel
+    for at, along in zip(ranges, reaches, strict=True):
+        here = np.asarray(at)[:, None]
+        inside = (inside[:, None] & (along[:, 0] <= here) & (here < along[:, 1])).reshape(-1, len(along))
+    groups: dict[bytes, list[Position]] = {}
+    for position, pixels in zip(product(*ranges), inside, strict=True):
+        groups.setdefault(pixels.tobytes(), []).append(position)
+    reached = ((tuple(np.flatnonzero(np.frombuffer(key, bool)).tolist()), tuple(groups[key])) for key in groups)
+    return tuple(sorted(group for group in reached if group[0]))
 
 
 def unique_rows(rows: Int64) -> tuple[Int64, Int64]:

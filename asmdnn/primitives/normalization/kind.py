@@ -2,9 +2,10 @@
 
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.kind import Kind, Words, dims_word
-from asmdnn.primitives.normalization import channel_norm, layer_norm
+from asmdnn.primitives.normalization import channel_norm, layer_norm, lrn
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, ChannelNorm, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
+from asmdnn.primitives.normalization.lrn_description import LRNForward
 
 
 def layer_words(desc: LayerNormForward) -> Words:
@@ -28,8 +29,15 @@ def channel_words(desc: ChannelNorm) -> Words:
     return Words("batch_normalization", auxiliary, dims_word(desc.src), desc.prop_kind.value)
 
 
+def lrn_words(desc: LRNForward) -> Words:
+    numbers = f"size:{desc.local_size} alpha:{number_word(desc.alpha)} beta:{number_word(desc.beta)}"
+    auxiliary = f"alg:{desc.alg} {numbers} k:{number_word(desc.k)}"
+    return Words("lrn", auxiliary, dims_word(desc.src), desc.prop_kind.value)
+
+
 KINDS = (
     Kind(LayerNormForward, (layer_norm.plan,), layer_words),
     Kind(BatchNormForward, (channel_norm.plan_batch_norm,), channel_words),
     Kind(GroupNormForward, (channel_norm.plan_group_norm,), channel_words),
+    Kind(LRNForward, (lrn.plan,), lrn_words),
 )

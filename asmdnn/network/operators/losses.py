@@ -1,0 +1,37 @@
+"""Losses of classifiers: what files of training contain."""
+
+import numpy as np
+
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.definition import Operator, Type, Value
+
+
+def likelihood_loss(node: Node, x: Array, target: Array, weight: Array | None = None) -> Array:
+    """-x[n, target] weight[target], of all places that are not ignored; their sum, their weighted mean, or each."""
+    ignored = node.get("ignore_index")
+    is_used = np.ones(target.shape, bool) if ignored is None else target != ignored
+    chosen = np.where(is_used, target, 0)
+    own = (np.ones(x.shape[1], x.dtype) if weight is None else weight)[chosen] * is_used
+    loss = -np.take_along_axis(x, chosen[:, None], 1)[:, 0] * own
+    kind = node.get("reduction", "mean")
+    if kind == "none":
+        return np.asarray(loss, x.dtype)
+    return np.asarray(loss.sum() if kind == "sum" else loss.sum() / own.sum(), x.dtype)
+
+
+def cross_entropy(node: Node, x: Array, target: Array, weight: Array | None = None) -> tuple[Array, Array]:
+    """The loss of log(softmax(x)), and these logarithms."""
+    shifted = x - x.max(1, keepdims=True)
+    logs = np.asarray(shifted - np.log(np.exp(shifted).sum(1, keepdims=True)), x.dtype)
+    return likelihood_loss(node, logs, target, weight), logs
+
+
+def loss_types(node: Node, x: Value, target: Value, *_: Value | None) -> list[Type]:
+    shape = target.shape if node.get("reduction", "mean") == "none" else ()
+    return [(shape, x.dtype), (x.shape, x.dtype)]
+
+
+OPERATORS = {
+    "NegativeLogLikelihoodLoss": Operator(likelihood_loss, lambda *x: loss_types(*x)[:1]),
+    "SoftmaxCrossEntropyLoss": Operator(cross_entropy, loss_types),
+}

@@ -1,0 +1,80 @@
+"""Quantised integers: folded where they are constants, such as weights that a file keeps in eight bits."""
+
+from typing import Any
+
+import numpy as np
+
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.onnx.tensors import element_type
+from asmdnn.network.operators.definition import Operator, Type, Value, normal
+
+
+def spread(node: Node, values: Array, shape: tuple[int, ...]) -> Array:
+    """A scale or zero point for every element: of the tensor, of indices along an axis, or of blocks along it."""
+    if values.size == 1:
+        return values.reshape(())
+    axis, block = normal(node.get("axis", 1), len(shape)), node.get("block_size", 0)
+    if block:
+        wide = np.repeat(values, block, axis)
+        return wide[tuple(slice(n) for n in shape)]
+    return values.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+
+
+def dequantized(node: Node, x: Array, scale: Array, zero: Array | None = None) -> Array:
+    """(x - zero) scale."""
+    wide = x.astype(np.float32)
+    if zero is not None:
+        wide = wide - spread(node, zero.astype(np.float32), x.shape)
+    return np.asarray(wide * spread(node, scale, x.shape), scale.dtype)
+
+
+def quantized(node: Node, x: Array, scale: Array, zero: Array | None = None) -> Array:
+    """round(x / scale) + zero, to even, saturated."""
+    dtype = target_of(node, zero)
+    offset = 0 if zero is None else spread(node, zero.astype(np.int64), x.shape)
+    return saturated(np.rint(x / spread(node, scale, x.shape)) + offset, dtype)
+
+
+def target_of(node: Node, zero: Any) -> np.dtype[Any]:
+    if node.get("precision", 0):
+        raise ValueError("precision is not defined here")
+    code = node.get("output_dtype", 0)
+    found = zero.dtype if zero is not None else element_type(code, "output_dtype") if code else np.dtype(np.uint8)
+    if found.kind not in "iu":
+        raise ValueError(f"type {found} is no integer")
+    return np.dtype(found)
+
+
+def saturated(x: Array, dtype: np.dtype[Any]) -> Array:
+    limits = np.iinfo(dtype)
+    return np.clip(x, limits.min, limits.max).astype(dtype)
+
+
+def quantized_types(node: Node, x: Value, scale: Value, zero: Value | None = None) -> list[Type]:
+    return [(x.shape, target_of(node, zero))]
+
+
+def dynamically(node: Node, x: Array) -> tuple[Array, Array, Array]:
+    """(uint8, scale, zero): from the least to the largest element and 0."""
+    least, most = min(0.0, float(x.min())), max(0.0, float(x.max()))
+    scale = np.float32((most - least) / 255) if most > least else np.float32(1)
+    zero = saturated(np.rint(-least / scale), np.dtype(np.uint8))
+    return saturated(np.rint(x / scale) + zero, np.dtype(np.uint8)), np.asarray(scale), zero
+
+
+def integer_matmul(node: Node, a: Array, b: Array, za: Array | None = None, zb: Array | None = None) -> Array:
+    """Of int32: (a - za) (b - zb), za for every row, zb for every column."""
+    left, right = a.astype(np.int32), b.astype(np.int32)
+    if za is not None:
+        left = left - (za.astype(np.int32) if za.size == 1 else za.astype(np.int32)[..., None])
+    return np.asarray(left @ (right if zb is None else right - zb.astype(np.int32)))
+
+
+OPERATORS = {
+    "DequantizeLinear": Operator(dequantized, lambda node, x, scale, *_: [(x.shape, scale.dtype)]),
+    "QuantizeLinear": Operator(quantized, quantized_types),
+    "DynamicQuantizeLinear": Operator(
+        dynamically, lambda node, x: [(x.shape, np.uint8), ((), np.float32), ((), np.uint8)]
+    ),
+    "MatMulInteger": Operator(integer_matmul),
+}

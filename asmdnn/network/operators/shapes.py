@@ -1,0 +1,46 @@
+"""Operators that keep parts of tensors by their place: triangles, centres; and bits as another type."""
+
+import numpy as np
+
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.onnx.tensors import element_type
+from asmdnn.network.operators.definition import Operator, Type, Value, axes_of, bounded, ints, same_as_first
+
+
+def triangle(node: Node, x: Array, k: Array | None = None) -> Array:
+    """The upper or lower triangle of matrices, from the k-th diagonal on."""
+    diagonal = 0 if k is None else int(np.ravel(k)[0])
+    return np.asarray(np.triu(x, diagonal) if node.get("upper", 1) else np.tril(x, diagonal), x.dtype)
+
+
+def centre(node: Node, x: Array, sizes: Array) -> Array:
+    """Cut or padded with zeros to sizes, as much on both sides; what is odd goes behind, and is cut in front less."""
+    axes = axes_of(node, None, x.ndim) or tuple(range(x.ndim))
+    wanted = dict(zip(axes, ints(sizes), strict=True))
+    bounded(tuple(wanted.get(axis, n) for axis, n in enumerate(x.shape)))
+    for axis, size in wanted.items():
+        n = x.shape[axis]
+        before = abs(size - n) // 2
+        if size < n:
+            x = np.take(x, range(before, before + size), axis)
+        else:
+            x = np.pad(x, [(before, size - n - before) if i == axis else (0, 0) for i in range(x.ndim)])
+    return x
+
+
+def bit_types(node: Node, x: Value) -> list[Type]:
+    dtype = element_type(node.get("to", 0), "BitCast")
+    if dtype.itemsize != x.dtype.itemsize:
+        raise ValueError(f"{x.dtype} and {dtype} have different sizes")
+    return [(x.shape, dtype)]
+
+
+OPERATORS = {
+    "Trilu": Operator(triangle, same_as_first),
+    "CenterCropPad": Operator(centre, None, (1,)),
+    "BitCast": Operator(
+        lambda node, x: np.ascontiguousarray(x).view(bit_types(node, Value(x.shape, x.dtype))[0][1]).reshape(x.shape),
+        bit_types,
+    ),
+    "Det": Operator(lambda node, x: np.asarray(np.linalg.det(x), x.dtype), lambda node, x: [(x.shape[:-2], x.dtype)]),
+}

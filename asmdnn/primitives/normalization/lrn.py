@@ -1,0 +1,106 @@
+"""The plan of a local response normalization: kernels for rows that have the same neighbours."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+from asmdnn.generators.functions.lrn import LrnSpec, Tap
+from asmdnn.generators.functions.rows import F32_BYTES
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.loops import Box, Loop, cut_loop
+from asmdnn.planning.phase import views
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import NormalizationTuning, Tuning
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, phases_of
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import like, row_major
+from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.nests import Nest, row_calls
+from asmdnn.primitives.normalization.lrn_description import LRNForward
+from asmdnn.primitives.normalization.lrn_layout import Layout, layout_of, runs_of, taps_of
+from asmdnn.primitives.reorder.copies import between_reorders
+
+NAME = "lrn"
+MOST_PLACES = 256  # of a window, which is unrolled
+
+
+@implementation(NAME, f32_level)
+def plan(desc: LRNForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan a local response normalization.  Raises Refused."""
+    isa, tuning = f32_level(engine.isa), engine.tuning
+    if attr.post_ops or attr.quantizes:
+        raise Refused("post-ops, scales and zero points are not implemented")
+    if desc.places > MOST_PLACES:
+        raise Refused(f"a window has {desc.places} places, at most {MOST_PLACES} are implemented")
+    src = like(desc.dst, desc.src)
+    workspace = {} if desc.workspace is None else {"workspace": like(src, desc.workspace)}
+    passed = {"src": src, "dst": like(src, desc.dst), **workspace}
+    check_tensors(passed, "dst")
+    if any(tensor.may_overlap for tensor in workspace.values()):
+        raise Refused("elements of workspace overlap")
+    name, outputs = f"{NAME}:{isa}", ("dst", *workspace)
+    if 0 in src.dims:
+        return Assembly(tuning).plan(name, passed, outputs)
+    model, layout = src, None if src.may_overlap else layout_of(desc, src)
+    if layout is None:
+        model = row_major(src.dims, src)
+        layout = layout_of(desc, model)
+        assert layout is not None, "rows of plain tensors are dense"
+    tensors = {name: tensor if same_places(tensor, model) else model for name, tensor in passed.items()}
+    calls = list(calls_of(desc, layout, tuple(tensors.values()), isa, tuning))
+    costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
+    phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
+    return between_reorders(Plan(name, phases, tensors, {}, {}, outputs), passed, tuning)
+
+
+def same_places(a: MemoryDesc, b: MemoryDesc) -> bool:
+    """Whether elements lie alike, but for where the tensor starts."""
+    return (a.dims, a.strides, a.inner_blocks) == (b.dims, b.strides, b.inner_blocks)
+
+
+def calls_of(
+    desc: LRNForward, layout: Layout, tensors: tuple[MemoryDesc, ...], isa: str, tuning: Tuning
+) -> Iterator[tuple[LrnSpec, Box, tuple[Loop, ...]]]:
+    """Kernels, and where they are called.  Raises Refused."""
+    starts = [tensor.offset0 for tensor in tensors]
+    for runs in product(*(tuple(runs_of(axis)) for axis in layout.axes)):
+        first = sum(run.start * axis.stride for run, axis in zip(runs, layout.axes, strict=True))
+        along = [Loop(run.times, (axis.stride,)) for run, axis in zip(runs, layout.axes, strict=True) if run.times > 1]
+        loops = [of_all(loop, len(tensors)) for loop in (*along, *layout.kept)]
+        row = None if layout.row is None else of_all(layout.row, len(tensors))
+        box = Box(tuple(first + start for start in starts), (*loops, *([] if row is None else [row])))
+        most = max(1, tuning.normalization.lrn_row // layout.unit)
+        for piece, steps in cut_loop(box, row, most) if row else [(box, None)]:
+            elements = layout.unit * (steps.extent if steps else 1)
+            taps = taps_of(layout, elements, [run.shifts for run in runs])
+            check_taps(taps)
+            rest = Nest(piece.starts, tuple(loop for loop in piece.loops if loop is not steps), ())
+            records = replace(tuning.elementwise, record_elements=tuning.normalization.lrn_record)
+            for part, some, outer in row_calls(rest, elements, records):
+                strides = (4 * some.strides[0], 4 * some.strides[0])
+                spec = LrnSpec(
+                    isa, some.extent, elements, *strides, taps, layout.piece or elements, desc.k, desc.factor,
+                    desc.beta, desc.workspace is not None,
+                )  # fmt: skip
+                yield spec, part, outer
+
+
+def of_all(loop: Loop, tensors: int) -> Loop:
+    """A loop of one tensor for all of them, which lie alike."""
+    return Loop(loop.extent, loop.strides * tensors)
+
+
+def check_taps(taps: tuple[Tap, ...]) -> None:
+    """Raise Refused for what is too far."""
+    if any(abs(tap.offset_bytes) > F32_BYTES * MAX_STEP for tap in taps):
+        raise Refused("places of a window are more than 2 GiB apart")
+
+
+def cost(spec: LrnSpec, tuning: NormalizationTuning) -> int:
+    """Expected cycles."""
+    vectors = -(-spec.elements // lanes_of(spec.isa))
+    return tuning.call_cycles + spec.rows * vectors * (tuning.power_cycles + len(spec.taps))

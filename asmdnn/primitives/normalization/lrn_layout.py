@@ -1,0 +1,147 @@
+"""Where windows of local response normalization lie in memory: along dense rows, and along axes apart from them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+from asmdnn.generators.functions.lrn import Tap
+from asmdnn.generators.functions.rows import F32_BYTES
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.loops import Loop, merge
+from asmdnn.primitives.normalization.lrn_description import ACROSS, LRNForward
+
+
+class Axis(NamedTuple):
+    """One along which rows have neighbours, `stride` elements apart."""
+
+    extent: int
+    stride: int
+    window: range
+
+
+class Run(NamedTuple):
+    """Places along an axis that have the same neighbours."""
+
+    start: int
+    times: int
+    shifts: range
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Loops have the stride of one tensor, all of which lie alike.
+
+    row: a loop whose steps, of `unit` dense elements, are rows in parts of any size; None: a row has `unit` elements.
+    piece: elements of the pieces of a row, 0 for all of it.  axes: with neighbours.  kept: all other loops.
+    taps: of a row of so many elements, with neighbours along the axes so many steps away.
+    """
+
+    row: Loop | None
+    unit: int
+    piece: int
+    axes: tuple[Axis, ...]
+    kept: tuple[Loop, ...]
+    taps: Callable[[int, tuple[int, ...]], list[Tap]]
+
+
+def runs_of(axis: Axis) -> Iterator[Run]:
+    """All places of an axis; those with a whole window as one run."""
+    start = 0
+    while start < axis.extent:
+        shifts = shifts_at(axis, start)
+        times = 1
+        while start + times < axis.extent and shifts_at(axis, start + times) == shifts:
+            times += 1
+        yield Run(start, times, shifts)
+        start += times
+
+
+def shifts_at(axis: Axis, place: int) -> range:
+    """To neighbours that exist."""
+    return range(max(axis.window.start, -place), min(axis.window.stop, axis.extent - place))
+
+
+def taps_of(layout: Layout, elements: int, shifts: Sequence[range]) -> tuple[Tap, ...]:
+    """Of rows with these neighbours along the axes."""
+    strides = [axis.stride for axis in layout.axes]
+    found = []
+    for at in product(*shifts):
+        away = F32_BYTES * sum(step * stride for step, stride in zip(at, strides, strict=True))
+        found += [tap._replace(offset_bytes=tap.offset_bytes + away) for tap in layout.taps(elements, at)]
+    return tuple(found)
+
+
+def layout_of(desc: LRNForward, src: MemoryDesc) -> Layout | None:
+    """None for a format whose rows no kernel walks along."""
+    blocks = src.inner_blocks
+    if src.is_any or len(blocks) > 1 or any(dim != 1 for dim, _ in blocks):
+        return None
+    if desc.alg == ACROSS:
+        return across_blocks(desc, src) if blocks else across(desc, src)
+    return within(desc, src)
+
+
+def loops(src: MemoryDesc, dims: Sequence[int]) -> tuple[Loop, ...]:
+    """Over some dims, channels in blocks, merged."""
+    counts = [-(-src.padded_dims[dim] // block_of(src, dim)) for dim in dims]
+    found = [Loop(n, (src.strides[dim],)) for n, dim in zip(counts, dims, strict=True) if n > 1]
+    return tuple(merge(found, model=0))
+
+
+def block_of(src: MemoryDesc, dim: int) -> int:
+    return src.inner_blocks[0][1] if dim == 1 and src.inner_blocks else 1
+
+
+def clipped(window: range, size: int, step: int) -> list[Tap]:
+    """Neighbours along a row of `size` times `step` elements, steps away."""
+    taps = [Tap(F32_BYTES * t * step, max(0, -t) * step, (size - max(0, t)) * step) for t in window]
+    return [tap for tap in taps if tap.first < tap.last]
+
+
+def across(desc: LRNForward, src: MemoryDesc) -> Layout | None:
+    """Channels along rows, or rows of pixels and channels apart."""
+    others, channels = [dim for dim in range(src.ndims) if dim != 1], src.dims[1]
+    kept = loops(src, others)
+    if src.strides[1] == 1:
+        return Layout(None, channels, 0, (), kept, lambda _, at: clipped(desc.window, channels, 1))
+    row = next((loop for loop in kept if loop.src == 1), None)
+    if row is None:
+        return None
+    axis = Axis(channels, src.strides[1], desc.window)
+    kept = tuple(loop for loop in kept if loop is not row)
+    return Layout(row, 1, 0, (axis,), kept, lambda elements, at: [Tap(0, 0, elements)])
+
+
+def across_blocks(desc: LRNForward, src: MemoryDesc) -> Layout | None:
+    """Rows of pixels, each a block of channels, and blocks apart."""
+    block, window = block_of(src, 1), desc.window
+    kept = loops(src, [dim for dim in range(src.ndims) if dim != 1])
+    row = next((loop for loop in kept if loop.src == block), Loop(1, (block,)))
+    farthest = range(window.start // block, (block + window.stop - 2) // block + 1)
+
+    def taps(elements: int, at: tuple[int, ...]) -> list[Tap]:
+        """Those channels of the block so many further on that are in the window."""
+        (shift,) = at
+        found = []
+        for t in window:
+            away = t - shift * block  # from a channel to the same place of the other block
+            first, last = max(0, -away), min(block, block - away)
+            if first < last:
+                found.append(Tap(F32_BYTES * away, first, last, shift != 0))
+        return found
+
+    axis = Axis(src.padded_dims[1] // block, src.strides[1], farthest)
+    return Layout(row, block, block, (axis,), tuple(loop for loop in kept if loop is not row), taps)
+
+
+def within(desc: LRNForward, src: MemoryDesc) -> Layout | None:
+    """Rows along the last axis, with what is dense inside of it; the other spatial axes are apart."""
+    columns, block = src.dims[-1], block_of(src, 1)
+    has_channels = block == 1 and src.strides[1] == 1 < src.dims[1]
+    inside = src.dims[1] if has_channels else block
+    if columns > 1 and src.strides[-1] != inside:
+        return None
+    axes = tuple(Axis(src.dims[dim], src.strides[dim], desc.window) for dim in range(2, src.ndims - 1))
+    kept = loops(src, [0] if has_channels else [0, 1])
+    return Layout(None, columns * inside, 0, axes, kept, lambda _, at: clipped(desc.window, columns, inside))

@@ -1,0 +1,71 @@
+"""ONNX's own node tests through `load_onnx`: what becomes of each, in words that are counted."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import asmdnn as dnn
+from asmdnn.errors import AsmdnnError
+from tests.network.nets import engine
+
+REASONS = {
+    "of operator set": "other operator set",
+    "only tensors": "no tensor",
+    "has elements of type": "type not read",
+    "is not known": "no definition",
+    "attribute": "no definition",
+    "depend on the data": "dims depend on data",
+    "chooses by the data": "dims depend on data",
+    "not defined": "refused",
+    "trained": "refused",
+}  # by what the error says, the first that fits
+
+
+def reason_of(error: AsmdnnError) -> str:
+    return next((word for said, word in REASONS.items() if said in str(error)), str(error))
+
+
+def arrays_of(case: Any) -> Iterator[tuple[dict[str, Any], list[Any]]]:
+    """Inputs by name and outputs of each data set; tensors as arrays."""
+    from onnx import TensorProto, numpy_helper
+
+    def plain(x: Any) -> Any:
+        return numpy_helper.to_array(x) if isinstance(x, TensorProto) else x
+
+    for inputs, outputs in case.data_sets:
+        names = [x.name for x in case.model.graph.input]
+        yield dict(zip(names, map(plain, inputs), strict=False)), [plain(x) for x in outputs]
+
+
+def loaded(data: bytes, given: dict[str, Any]) -> tuple[dnn.Network, dict[str, Any]]:
+    """The network and what it is fed: inputs that dims depend on are constants."""
+    refusal: AsmdnnError | None = None
+    for fed in (len(given), 1, 0):
+        feeds = dict(list(given.items())[:fed])
+        constants = {name: x for name, x in given.items() if name not in feeds}
+        shapes = {name: np.shape(x) for name, x in feeds.items()}
+        try:
+            return dnn.load_onnx(data, shapes, constants=constants, engine=engine(), fallback="numpy"), feeds
+        except AsmdnnError as error:
+            refusal = error
+    assert refusal is not None
+    raise refusal
+
+
+def outcome(case: Any) -> str:
+    """ "native", "numpy" if any node is, or "folded"; or why not.  Raises AssertionError for a wrong answer."""
+    data = case.model.SerializeToString()
+    found = ""
+    for given, outputs in arrays_of(case):
+        if not all(isinstance(x, np.ndarray | np.generic) for x in (*given.values(), *outputs)):
+            return "no tensor"
+        try:
+            net, feeds = loaded(data, given)
+        except AsmdnnError as error:
+            return reason_of(error)
+        found = "numpy" if net.refused else "native" if net.segments else "folded"
+        for made, wanted in zip(net.run(feeds).values(), outputs, strict=True):
+            assert (made.dtype, made.shape) == (wanted.dtype, np.shape(wanted)), case.name
+            np.testing.assert_allclose(made, wanted, case.rtol, case.atol, err_msg=case.name)
+    return found
