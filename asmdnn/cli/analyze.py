@@ -1,6 +1,6 @@
 """`asmdnn analyze`: what the loops of a problem's kernels do, could cost and do cost, and the machine's roofline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
+    from asmdnn import PrimitiveDesc
     from asmdnn.analyze.model import Analysis
 
 USAGE = """asmdnn analyze --conv [OPTION ...] [--mcpu=CPU] [--measure] [--json] [--svg=FILE] [--png=FILE] PROBLEM
@@ -48,9 +49,18 @@ def run(arguments: Sequence[str]) -> int:
     if names_model(arguments):
         from asmdnn.cli.model_tools import analyze_model
 
-        return analyze_model(arguments)
+        return analyze_model(arguments, show_primitive)
     request = read(arguments)
     return show(request, analyze_words(request))
+
+
+def show_primitive(pd: "PrimitiveDesc", name: str, options: Mapping[str, str]) -> int:
+    """A primitive of a network, with these options."""
+    from asmdnn.analyze.build import analyze
+
+    texts = {key: options.get(key, "") for key in ("mcpu", "svg", "png")}
+    request = Request((), again="measure" in options, as_json="json" in options, **texts)
+    return show(request, analyze(pd, name, request.mcpu, request.again))
 
 
 def show(request: Request, analysis: "Analysis") -> int:

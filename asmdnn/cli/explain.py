@@ -1,7 +1,7 @@
 """`asmdnn explain`: a problem's kernels instruction by instruction, its schedule, and why this implementation."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
+    from asmdnn import PrimitiveDesc
     from asmdnn.explain.model import Explanation
 
 USAGE = """asmdnn explain --conv [OPTION ...] [--kernel=WHICH] [--json | --html=FILE] PROBLEM
@@ -50,9 +51,17 @@ def run(arguments: Sequence[str]) -> int:
     if names_model(arguments):
         from asmdnn.cli.model_tools import explain_model
 
-        return explain_model(arguments)
+        return explain_model(arguments, show_primitive, write)
     request = read(arguments)
     return show(request, explain_words(request.words))
+
+
+def show_primitive(pd: "PrimitiveDesc", name: str, options: Mapping[str, str]) -> int:
+    """A primitive of a network, with these options."""
+    from asmdnn.explain.build import explain
+
+    request = Request((), options.get("kernel"), "json" in options, options.get("html"))
+    return show(request, explain(pd, name))
 
 
 def show(request: Request, explanation: "Explanation") -> int:

@@ -1,8 +1,6 @@
 """`asmdnn explain|analyze|dump|prove MODEL.onnx`: the tools for problems, on the primitives of a network."""
 
-import sys
-from collections.abc import Sequence
-from time import perf_counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from asmdnn.cli.models import ModelWords, data_of, model_words, number
@@ -14,6 +12,7 @@ if TYPE_CHECKING:
     from asmdnn.network.steps import Step
 
 VIOLATED = 1
+Show = Callable[[Any, str, Mapping[str, str]], int]  # of a primitive descriptor, what it is called, the options
 
 
 def own_options(command: str, asked: ModelWords, valued: Sequence[str], flags: Sequence[str]) -> dict[str, str]:
@@ -48,44 +47,33 @@ def feeds_of(net: "Network", given: dict[str, str]) -> dict[str, Any]:
     return {key: data_of(key, {name: file} if file else {}, *wanted) for key, wanted in net.inputs.items()}
 
 
-def explain_model(arguments: Sequence[str]) -> int:
+def explain_model(arguments: Sequence[str], show: Show, write: Callable[[str, str, str], None]) -> int:
     """As text or page; or one primitive as `asmdnn explain` shows a problem.  Raises AsmdnnError."""
     asked = model_words("explain", arguments)
     given = own_options("explain", asked, ("html", "primitive", "kernel", "input", "fallback"), ("measure", "json"))
     net = asked.load(given.get("fallback"))
-    from asmdnn.cli import explain
-
     if "primitive" in given:
-        from asmdnn.explain.build import explain as explained
-
         name, step = step_of(net, given["primitive"])
-        request = explain.Request((), given.get("kernel"), "json" in given, given.get("html"))
-        return explain.show(request, explained(step.pd, f"{asked.path} {name}"))
+        return show(step.pd, f"{asked.path} {name}", given)
     for option in ("kernel", "json"):
         if option in given:
             raise InvalidArguments(f"explain: --{option} is about one primitive: name it, as in --primitive=0")
     if "html" not in given:
         print(net.explain())
         return 0
-    explain.write("--html", given["html"], net.page(feeds_of(net, given) if "measure" in given else None))
+    write("--html", given["html"], net.page(feeds_of(net, given) if "measure" in given else None))
     print(f"{asked.path} explained in {given['html']}")
     return 0
 
 
-def analyze_model(arguments: Sequence[str]) -> int:
+def analyze_model(arguments: Sequence[str], show: Show) -> int:
     """Every primitive, measured; or one as `asmdnn analyze` shows a problem.  Raises AsmdnnError."""
     asked = model_words("analyze", arguments)
     given = own_options("analyze", asked, ("primitive", "mcpu", "svg", "png", "input"), ("measure", "json"))
     net = asked.load()
-    from asmdnn.cli import analyze
-
     if "primitive" in given:
-        from asmdnn.analyze.build import analyze as analysed
-
         name, step = step_of(net, given["primitive"])
-        texts = {key: given.get(key, "") for key in ("mcpu", "svg", "png")}
-        request = analyze.Request((), again="measure" in given, as_json="json" in given, **texts)
-        return analyze.show(request, analysed(step.pd, f"{asked.path} {name}", request.mcpu, request.again))
+        return show(step.pd, f"{asked.path} {name}", given)
     for option in given.keys() - {"input"}:
         raise InvalidArguments(f"analyze: --{option} is about one primitive: name it, as in --primitive=0")
     print(net.analyze(feeds_of(net, given)))
@@ -105,23 +93,19 @@ def dump_model(arguments: Sequence[str]) -> int:
     return 0
 
 
-def prove_model(arguments: Sequence[str]) -> int:
-    """The plan, and every kernel of it; the exit status.  Raises AsmdnnError."""
-    from asmdnn.cli.prove import Task, prove_tasks, summary
+def prove_model(arguments: Sequence[str], prove: Callable[[str, Sequence[Any], int], int]) -> int:
+    """The plan, and every kernel of it by `prove`, which takes the level, specs and how many plans there are; the exit
+    status.  Raises AsmdnnError."""
     from asmdnn.network.dumping import specs_of
     from asmdnn.planning.coverage import PlanError
 
     asked = model_words("prove", arguments)
     own_options("prove", asked, (), ())
-    start, net = perf_counter(), asked.load()
+    net = asked.load()
     planned = net.planned("proved")
     try:
         planned.check()
     except PlanError as error:
         print(f"violation at level {net.engine.isa}: the plan of {asked.path} breaks the rule 'plan': {error}")
         return VIOLATED
-    kernels = prove_tasks([Task(net.engine.isa, spec) for spec in specs_of(planned)], None)
-    if kernels is None:
-        return VIOLATED
-    print(summary(net.engine.isa, kernels, len(native_of(net)), perf_counter() - start), file=sys.stdout)
-    return 0
+    return prove(net.engine.isa, specs_of(planned), len(native_of(net)))

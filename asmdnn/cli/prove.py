@@ -88,7 +88,7 @@ def run(arguments: Sequence[str]) -> int:
     if names_model(arguments):
         from asmdnn.cli.model_tools import prove_model
 
-        return prove_model(arguments)
+        return prove_model(arguments, prove_planned)
     patterns = [word.partition("=")[2] for word in arguments if word.startswith("--specs=")]
     levels, jobs, cases = read([word for word in arguments if not word.startswith("--specs=")])
     if patterns and cases:
@@ -102,6 +102,16 @@ def run(arguments: Sequence[str]) -> int:
         if patterns:
             return prove_specs([ANY_CPU, *chosen], specs, pool)
         return prove_all(chosen, cases, specs, pool)
+
+
+def prove_planned(level: str, specs: Sequence[Any], plans: int) -> int:
+    """The kernels of plans that have been checked: a line, or the first violation."""
+    start = perf_counter()
+    kernels = prove_tasks([Task(level, spec) for spec in specs], None)
+    if kernels is None:
+        return VIOLATED
+    print(summary(level, kernels, plans, perf_counter() - start), flush=True)
+    return 0
 
 
 def prove_specs(levels: Sequence[str], specs: Sequence[Any], pool: Executor | None) -> int:
