@@ -1,10 +1,10 @@
 """f32 vectors of AVX2 with FMA3; see vector.py."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import pack
 
 from asmdnn.isa.assembler import Label, Register, low32
-from asmdnn.isa.vector import Combine, Memory, Tail, Vector, spread_in_four
+from asmdnn.isa.vector import Combine, Memory, Tail, Vector, ordered, spread_in_four
 
 
 class Avx2(Vector):
@@ -45,6 +45,9 @@ class Avx2(Vector):
         self.asm.VPERM2F128(spare, x, x, 1)
         combine(x, x, spare)
 
+    def quarters(self) -> Sequence[tuple[Combine, Combine]]:
+        return [(ordered(self.asm.VPERM2F128, 0x20), ordered(self.asm.VPERM2F128, 0x31))]
+
     def end_condition(self, condition: Register) -> bool:
         return False
 
@@ -61,7 +64,7 @@ class Avx2(Vector):
 
 class Avx2Tail(Tail):
     def __init__(self, vector: Avx2, lanes: int) -> None:
-        super().__init__(vector)
+        super().__init__(vector, lanes)
         self.mask = vector.registers.take("tail mask")
         words = [-(lanes >> lane & 1) for lane in range(vector.lanes)]
         vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(words)}i", *words), 32, size=32))

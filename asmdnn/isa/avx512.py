@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from struct import pack
 
 from asmdnn.isa.assembler import Label, Register, mem
-from asmdnn.isa.vector import Combine, Memory, Tail, Vector, spread_in_four
+from asmdnn.isa.vector import Combine, Memory, Tail, Vector, ordered, spread_in_four
 
 
 class Avx512(Vector):
@@ -48,6 +48,11 @@ class Avx512(Vector):
             self.asm.VSHUFF32X4(spare, x, x, order)
             combine(x, x, spare)
 
+    def quarters(self) -> Sequence[tuple[Combine, Combine]]:
+        shuffle = self.asm.VSHUFF32X4
+        orders = ((0b01000100, 0b11101110), (0b10001000, 0b11011101))
+        return [(ordered(shuffle, low), ordered(shuffle, high)) for low, high in orders]
+
     def end_condition(self, condition: Register) -> bool:
         self.asm.masks.free(condition)
         return True
@@ -80,7 +85,7 @@ class Avx512(Vector):
 
 class Avx512Tail(Tail):
     def __init__(self, vector: Avx512, lanes: int) -> None:
-        super().__init__(vector)
+        super().__init__(vector, lanes)
         self.mask = vector.asm.masks.take("tail mask")
         bits = vector.asm.gp.take("tail mask bits")
         vector.asm.MOV(bits, lanes)

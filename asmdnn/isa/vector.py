@@ -18,6 +18,11 @@ def spread_in_four(group: int, part: int) -> int:
     return sum((lane // group * group + part) << 2 * lane for lane in range(4))
 
 
+def ordered(shuffle: Callable[..., None], order: int) -> Combine:
+    """A shuffle of two vectors with its immediate."""
+    return lambda dst, a, b: shuffle(dst, a, b, order)
+
+
 class Lanes:
     """How a vector in memory is read and written: all its lanes (a Vector) or the first few (a Tail)."""
 
@@ -124,6 +129,32 @@ class Vector(Lanes):
     def swap_quarters(self, x: Register, spare: Register, combine: Combine) -> None:
         """The part of `across` that joins pieces of 128 bits."""
         raise NotImplementedError
+
+    def sum_lanes(self, xs: Sequence[Register], spare: Register) -> Register:
+        """The first of xs, whose lane i becomes the sum of all lanes of xs[i]; of xs there are a power of two, at most
+        as many as lanes.  All of xs and `spare` are overwritten."""
+        asm = self.asm
+        for low, high in ((asm.VUNPCKLPS, asm.VUNPCKHPS), (asm.VUNPCKLPD, asm.VUNPCKHPD), *self.quarters()):
+            pairs = list(zip(xs[::2], xs[1::2], strict=True)) if len(xs) > 1 else [(xs[0], xs[0])]
+            for x, y in pairs:
+                low(spare, x, y)
+                high(x, x, y)
+                self.add(x, x, spare)
+            xs = xs[::2]
+        return xs[0]
+
+    def quarters(self) -> Sequence[tuple[Combine, Combine]]:
+        """What brings pieces of 128 bits of two vectors together, the lower ones and the upper ones, step by step."""
+        raise NotImplementedError
+
+    def store_first(self, dst: Memory, src: Register, count: int) -> None:
+        """The first `count` lanes, a power of two."""
+        if count == 1:
+            self.asm.VMOVSS(dst.sized(4), src.xmm)
+        elif count == 2:
+            self.asm.VMOVQ(dst.sized(8), src.xmm)
+        else:
+            self.asm.VMOVUPS(dst.sized(4 * count), {4: src.xmm, 8: src.ymm}.get(count, src))
 
     def stream(self, dst: Memory, src: Register) -> None:
         """Store past the caches; dst is aligned to a vector."""
@@ -240,10 +271,13 @@ class Broadcast(Lanes):
 
 
 class Tail(Lanes):
-    """Some lanes, mostly the first few: loads read no other byte and give zero there, stores write no other byte."""
+    """Some lanes, mostly the first few: loads read no other byte and give zero there, stores write no other byte.
 
-    def __init__(self, vector: Vector) -> None:
-        self.vector = vector
+    lanes: a bit for each.
+    """
+
+    def __init__(self, vector: Vector, lanes: int) -> None:
+        self.vector, self.lanes = vector, lanes
 
     def release(self) -> None:
         raise NotImplementedError

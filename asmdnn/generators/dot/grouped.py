@@ -28,6 +28,7 @@ from itertools import product
 from asmdnn.generators.dot.ending import TileEnding
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, BIAS, Band, GroupedRows, Segment, Uses
 from asmdnn.generators.functions.chain import operands_of
+from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Lanes
@@ -60,16 +61,8 @@ class RowsCode:
             if argument != BIAS or spec.bias:
                 asm.MOV(pointer, mem(asm.frame, 8 * argument))
         self.operands = [operand for operand in operands_of(spec.post_ops) if operand is not OLD_DST]
-        homes = {operand.argument: self.on_stack(operand.argument) for operand in self.operands}
+        homes = {operand.argument: copy_of_word(asm, operand.argument) for operand in self.operands}
         self.ending = TileEnding(self.v, spec.post_ops, homes)
-
-    def on_stack(self, argument: int) -> Pointer:
-        """A copy of a word of the frame, which a kernel may not write, to be moved from pixel to pixel."""
-        copy, pointer = self.asm.stack(8), self.asm.gp.take("post-op's operand")
-        self.asm.MOV(pointer, mem(self.asm.frame, 8 * argument))
-        self.asm.MOV(copy, pointer)
-        self.asm.gp.free(pointer)
-        return copy
 
     def times(self, count: int, name: str, body: Callable[[], None]) -> None:
         """`body` so often, in a loop if that is more than once."""

@@ -33,9 +33,12 @@ from asmdnn.generators.functions.chain import (
 from asmdnn.generators.functions.code import apply_to_each
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.types import SIZE_BYTES, typed_program
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.move.shuffle_body import if_aligned
-from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.typed import repeated, typed_lanes
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -90,6 +93,19 @@ class ElementwiseSpec:
         more = (f"dst{result.argument}" for result in self.results[1:])
         return ("src", "dst", *more, *names_of_operands(self.together))
 
+    def type_of(self, argument: int) -> str:
+        """The type of an argument's elements."""
+        return "f32"
+
+    def size_of(self, argument: int) -> int:
+        """Bytes of an argument's element."""
+        return SIZE_BYTES[self.type_of(argument)]
+
+    @property
+    def program(self) -> Program:
+        """The function of src and the operands, with a value for each result."""
+        return compose_all(tuple(result.chain for result in self.results))
+
     @property
     def prefetches(self) -> bool:
         """Whether to ask for src and operands ahead of time."""
@@ -97,8 +113,7 @@ class ElementwiseSpec:
 
     def footprint(self) -> Footprint:
         dst, *more = (
-            tuple(Range(x.argument, r * x.row_bytes, r * x.row_bytes + 4 * self.elements) for r in range(self.rows))
-            for x in self.results
+            rows_of(x.argument, self.rows, x.row_bytes, self.size_of(x.argument) * self.elements) for x in self.results
         )
         operands = dict.fromkeys(operand for result in self.results for operand in operands_read(result.chain))
         reads = [r for operand in (self.src, *operands) for r in self.reads(operand, dst)]
@@ -107,9 +122,8 @@ class ElementwiseSpec:
     def reads(self, operand: Operand | None, dst: tuple[Range, ...]) -> tuple[Range, ...]:
         if operand is OLD_DST:
             return dst
-        width = 4 if operand.element else 4 * self.elements
-        starts = (r * operand.row_bytes for r in range(self.rows))
-        return tuple(Range(operand.argument, begin, begin + width) for begin in starts)
+        width = self.size_of(operand.argument) * (1 if operand.element else self.elements)
+        return rows_of(operand.argument, self.rows, operand.row_bytes, width)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""
@@ -129,6 +143,36 @@ class ElementwiseSpec:
         asm.ret()
 
 
+def rows_of(argument: int, rows: int, row_bytes: int, width: int) -> tuple[Range, ...]:
+    """The first `width` bytes of every row."""
+    return tuple(Range(argument, r * row_bytes, r * row_bytes + width) for r in range(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class TypedElementwiseSpec(ElementwiseSpec):
+    """A map of elements of other types than f32, in which it computes; types: of every argument."""
+
+    types: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        words = [*words_of(self.chain), f"{crc32(repr(self).encode()):08x}"]
+        types = "".join(dict.fromkeys(self.types))
+        return f"map_{types}_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
+
+    def type_of(self, argument: int) -> str:
+        return self.types[argument]
+
+    @property
+    def program(self) -> Program:
+        kinds = (self.type_of(DST if x is OLD_DST else x.argument) for x in (self.src, *operands_of(self.chain)))
+        return typed_program(self.chain, tuple(kinds), self.type_of(DST))
+
+    @property
+    def prefetches(self) -> bool:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class SeveralResultsSpec(ElementwiseSpec):
     """A map with more results than dst, such as the state and the output of an LSTM's cell: argument 2, 3 and so on.
@@ -146,21 +190,32 @@ class SeveralResultsSpec(ElementwiseSpec):
 
 
 class MapCode:
-    """The emission of a kernel: pointers to src, the results and the operands, and the place in a row."""
+    """The emission of a kernel: pointers to src, the results and the operands, and the place in a row.
+
+    That counts bytes where all elements have 4, else elements.
+    """
 
     def __init__(self, spec: ElementwiseSpec, v: Vector) -> None:
         asm = v.asm
         self.spec, self.v, self.slots = spec, v, Slots(v)
         self.operands_read = operands_of(spec.together)
         self.steps = {operand.argument: operand.row_bytes for operand in self.operands_read if operand}
-        self.program = compose_all(tuple(result.chain for result in spec.results))
+        self.program = spec.program
         self.at_once = max(1, INTERLEAVED // len(spec.results))
         self.pointers: dict[int, Register] = {}
         for argument in (SRC, *(result.argument for result in spec.results)):
             self.pointers[argument] = asm.gp.take(f"argument {argument}")
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
         self.operands = RowPointers(asm, self.steps, spec.rows, OTHER_REGISTERS)
-        self.at = asm.gp.take("bytes into the row")
+        arguments = range(len(spec.frame))
+        self.unit = 4 if all(spec.size_of(argument) == 4 for argument in arguments) else 1
+        self.at = asm.gp.take("bytes into the row" if self.unit == 4 else "elements into the row")
+
+    def place(self, pointer: Register, argument: int, element: int, index: Register | None) -> Pointer:
+        """A vector from an element of the row on, counted from `index`."""
+        size = self.spec.size_of(argument)
+        scale = size // self.unit if index is not None else 1
+        return mem(pointer, size * element, size=self.v.lanes * size, index=index, scale=scale)
 
     def pointer(self, argument: int) -> Register:
         return self.pointers[argument] if argument in self.pointers else self.operands.register(argument)
@@ -188,23 +243,23 @@ class MapCode:
                 self.prefetch()
             self.vectors([v] * self.at_once, 0, self.at, store)
             if groups > 1:
-                asm.ADD(self.at, self.at_once * v.bytes)
-                asm.CMP(self.at, groups * self.at_once * v.bytes)
+                asm.ADD(self.at, self.at_once * v.lanes * self.unit)
+                asm.CMP(self.at, groups * self.at_once * v.lanes * self.unit)
                 asm.JB(start)
-        done = groups * self.at_once * v.bytes
+        done = groups * self.at_once * v.lanes
         if rest:
             asm.role("rest")
             self.vectors([v] * rest, done, None, store)
         if tail:
             asm.role("tail")
             with v.parts(1, tail) as parts:
-                self.vectors(parts, done + rest * v.bytes, None, store)
+                self.vectors(parts, done + rest * v.lanes, None, store)
 
-    def vectors(self, parts: Sequence[Lanes], offset_bytes: int, index: Register | None, store: Store) -> None:
+    def vectors(self, parts: Sequence[Lanes], first: int, index: Register | None, store: Store) -> None:
         """Consecutive vectors from a place in the row on."""
         v, spec = self.v, self.spec
         self.operands.forget()
-        at = [offset_bytes + j * v.bytes for j in range(len(parts))]
+        at = [first + j * v.lanes for j in range(len(parts))]
         registers = v.registers.take("map", v.registers.available)
         sources = [
             [self.source(operand, part, start, index) for part, start in zip(parts, at, strict=True)]
@@ -213,8 +268,9 @@ class MapCode:
         values = apply_to_each(self.program, v, sources, registers, self.slots)
         for result, of_vectors in zip(spec.results, values, strict=True):
             for part, start, value in zip(parts, at, of_vectors, strict=True):
-                at_dst = mem(self.pointers[result.argument], start, size=v.bytes, index=index)
-                (store if part is v else part.store)(at_dst, value)
+                at_dst = self.place(self.pointers[result.argument], result.argument, start, index)
+                lanes = typed_lanes(v, part, spec.type_of(result.argument))
+                (store if lanes is v else lanes.store)(at_dst, value)
         v.registers.free(*registers)
 
     def prefetch(self) -> None:
@@ -228,13 +284,12 @@ class MapCode:
                     v.asm.PREFETCHT0(mem(self.pointer(operand.argument), AHEAD_BYTES + line, index=self.at))
 
     def source(self, operand: Operand | None, part: Lanes, at: int, index: Register | None) -> Source:
-        v = self.v
-        if operand is OLD_DST:
-            return Source(lambda: mem(self.pointers[DST], at, size=v.bytes, index=index), part)
-        argument = operand.argument
-        if operand.element:
-            return Source(lambda: mem(self.pointer(argument), size=4), None)
-        return Source(lambda: mem(self.pointer(argument), at, size=v.bytes, index=index), part)
+        v, argument = self.v, DST if operand is OLD_DST else operand.argument
+        kind = self.spec.type_of(argument)
+        if operand is not OLD_DST and operand.element:
+            size = self.spec.size_of(argument)
+            return Source(lambda: mem(self.pointer(argument), size=size), repeated(v, kind))
+        return Source(lambda: self.place(self.pointer(argument), argument, at, index), typed_lanes(v, part, kind))
 
     def next_row(self) -> None:
         results = {result.argument: result.row_bytes for result in self.spec.results}

@@ -62,7 +62,7 @@ class RowPointers(OperandPointers):
         homes = {argument: mem(asm.frame, 8 * argument, size=8) for argument in sorted(steps)}
         self.steps, self.in_registers = steps, all_fit(asm, len(homes), spare)
         if rows > 1 and not self.in_registers:
-            homes = {argument: _on_stack(asm, word) for argument, word in homes.items()}
+            homes = {argument: copy_of_word(asm, argument) for argument in homes}
         super().__init__(asm, homes, spare)
 
     def next_row(self) -> None:
@@ -73,9 +73,10 @@ class RowPointers(OperandPointers):
                     self.asm.MOV(self.homes[argument], self.register(argument))
 
 
-def _on_stack(asm: Assembler, word: Pointer) -> Pointer:
+def copy_of_word(asm: Assembler, argument: int) -> Pointer:
+    """A copy on the stack of a word of the frame, which a kernel may not write, to be moved."""
     copy, pointer = asm.stack(8), asm.gp.take("post-op's operand")
-    asm.MOV(pointer, word)
+    asm.MOV(pointer, mem(asm.frame, 8 * argument, size=8))
     asm.MOV(copy, pointer)
     asm.gp.free(pointer)
     return copy

@@ -1,6 +1,6 @@
 """Convolution, as a kind of primitive."""
 
-from asmdnn.primitives.convolution import direct, grouped, pointwise, reordered
+from asmdnn.primitives.convolution import direct, few, grouped, pointwise, reordered
 from asmdnn.primitives.convolution.candidates import candidates
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
 from asmdnn.primitives.convolution.pairs import plan as pairs
@@ -27,7 +27,8 @@ def words(desc: ConvolutionForward) -> Words:
     return Words("convolution", f"alg:{desc.algorithm.value}", problem_word(desc), desc.prop_kind.value)
 
 
-DIRECT = (grouped.plans, direct.plan, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
+BETWEEN = (reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
+DIRECT = (grouped.plans, few.plans, direct.plan, *BETWEEN)
 SINGLE = (
     *map(with_scales, winograd.PLANNERS),
     *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),

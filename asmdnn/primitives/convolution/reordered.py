@@ -1,7 +1,7 @@
 """Direct convolution between reorders, for formats that its kernels do not read: channels that lie far apart, plain
 weights.  Each implementation brings some of the tensors into the formats that direct convolution likes best."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from asmdnn.isa.dot import F32, dot_level
@@ -73,7 +73,12 @@ def between_reorders(
 
 
 def ways(
-    name: str, desc: Desc, attr: Attr, engine: Engine, planned: Callable[[Desc, Attr, Engine], Plan]
+    name: str,
+    desc: Desc,
+    attr: Attr,
+    engine: Engine,
+    planned: Callable[[Desc, Attr, Engine], Plan],
+    around: Sequence[tuple[str, tuple[str, ...]]] = BETWEEN_REORDERS,
 ) -> Iterator[Plan | Refusal]:
     """What `planned` answers for tensors as they are, and between reorders, best first."""
     isa = f32_isa(engine.isa)
@@ -81,7 +86,7 @@ def ways(
         yield planned(desc, attr, engine)
     except Refused as reason:
         yield Refusal(f"{name}:{isa}", str(reason))
-    for word, roles in BETWEEN_REORDERS:
+    for word, roles in around:
         try:
             yield between_reorders(f"{word}+{name}:{isa}", roles, desc, attr, engine, planned)
         except Refused as reason:

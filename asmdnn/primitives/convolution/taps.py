@@ -72,14 +72,16 @@ def make_tap_lists(
         for p, pattern in enumerate(patterns):
             starts[d, p] = at
             for taps in taps_of(g, pattern, begin, end):
-                lists += [np.array([taps.count]), tap_offsets(g, taps, row_bytes).ravel()]
+                lists += [np.array([taps.count]), tap_offsets(g, taps, row_bytes, weights_rows(g)).ravel()]
                 at += 8 + 16 * taps.count
     return np.concatenate([*lists, np.zeros(0, np.int64)]).astype(np.int64), starts
 
 
-def tap_offsets(g: ConvGeometry, taps: Taps, row_bytes: int) -> Int64:
-    """int64[channel runs, positions, 2]: bytes from the tile's source pixel, and from the panel's start."""
-    rows = weights_rows(g)
+def tap_offsets(g: ConvGeometry, taps: Taps, row_bytes: int, rows: int) -> Int64:
+    """int64[channel runs, positions, 2]: bytes from the tile's source pixel, and from the panel's start.
+
+    rows: input channels in an inner block of the weights.
+    """
     c = np.array(taps.first)[:, None]
     block, src = c // rows, np.array([[g.src.channel(first)] for first in taps.first])
     for axis, step, at in zip(g.axes, g.src.axis_bytes, np.array(taps.positions).T, strict=True):

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection
 
+from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.convolution import few
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles, packing_cycles
 from asmdnn.primitives.convolution.winograd.cut import ROWS, Cut, candidates
@@ -32,6 +34,9 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     best = min(cost, key=lambda cut: cost[cut])
     if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):
         other = direct_cycles(g, isa, tuning)
+        if g.oc <= MOST_OUTPUTS:
+            tiles = few.choose_tiles(g, lanes, tuning.convolution.strip_pixels)
+            other = min(other, g.mb * few.expected_cycles(g, tiles, engine))
         if other <= cost[best]:
             raise Refused(f"{best} is expected to take {cost[best]:.0f} cycles, direct convolution {other:.0f}")
     return best

@@ -1,0 +1,147 @@
+"""Tiles of a convolution with few output channels: input channels are lanes, and lanes are added up at the end.
+
+    dst[o, p] = post_ops(bias[o] + sum over taps t, channels c of src[p, t.src + c] * weights[t.weights + c, o])
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32[...]                    | pixel p's source starts src_pixel_bytes[p] behind the pointer |
+| weights | f32[vectors, outputs, lanes] | for each tap, vectors at weights_vector_bytes; zero behind the last channel |
+| bias    | f32[outputs]                | |
+| dst     | f32[outputs, pixels]        | outputs at dst_output_bytes; only written, unless a sum reads it |
+| taps    | int64[...]                  | for each group a count, then (src, weights) byte offsets, one pair a tap |
+| 5, 6 .. | f32[...]                    | operands of post-ops: pixels, or an element, for each output at row_bytes |
+
+Where output channels were lanes, most lanes would be padding: of 1 channel all but one.  Sums of some pixels are in
+registers, each a vector of partial sums; then the lanes of all of them are added in a tree of shuffles, 21 instructions
+for 8 sums (Vector.sum_lanes), so that lanes become pixels.  Taps are grouped as conv.py says.
+"""
+
+from dataclasses import dataclass
+
+from asmdnn.generators.dot.conv_shape import TapGroup
+from asmdnn.generators.dot.ending import TileEnding
+from asmdnn.generators.dot.few_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, FewTile
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vector import Lanes
+from asmdnn.isa.vectors import vector_of
+
+MOST_SOURCES = 3  # registers that take turns holding a source vector
+Sums = list[tuple[int, list[Register]]]  # of a pixel, those of all outputs
+
+
+@dataclass(frozen=True, slots=True)
+class FewTileSpec(FewTile):
+    """The code of a tile."""
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 *frame), of 5 arguments and one for each operand of post-ops."""
+        FewCode(self, asm).emit()
+        asm.ret()
+
+
+class FewCode:
+    """The emission: some pixels after the other, whose sums go to the stack; then output by output the end."""
+
+    def __init__(self, spec: FewTile, asm: Assembler) -> None:
+        self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
+        self.sums = [asm.stack(self.v.bytes) for _ in range(spec.outputs)]
+        self.src, self.weights, self.bias, self.dst = (asm.gp.take(name) for name in ARGUMENTS[:TAPS])
+        for pointer, argument in ((self.src, SRC), (self.weights, WEIGHTS), (self.dst, DST)):
+            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        if spec.bias:
+            asm.MOV(self.bias, mem(asm.frame, 8 * BIAS))
+
+    def emit(self) -> None:
+        for first in range(0, self.spec.pixels, self.spec.at_once):
+            self.some_pixels(first)
+        self.finish()
+
+    def some_pixels(self, first: int) -> None:
+        """The sums of `at_once` pixels, or of as many as there are, of all outputs."""
+        spec, asm, v = self.spec, self.asm, self.v
+        asm.role(f"pixels {first}: start")
+        acc = v.registers.take("acc", spec.outputs, spec.at_once)
+        for x in (x for of_output in acc for x in of_output):
+            v.zero(x)
+        gp = [asm.gp.take(name) for name in ("taps", "taps left", "tap's src", "tap's weights")]
+        taps, left, src, weights = gp
+        asm.MOV(taps, mem(asm.frame, 8 * TAPS))
+        for index, group in enumerate(spec.groups):
+            reached = [(p, [of[p - first] for of in acc]) for p in group.pixels if first <= p < first + spec.at_once]
+            nothing, name = asm.new_label(f"pixels{first}_group{index}_done"), f"pixels{first}_group{index}"
+            asm.role(f"pixels {first}, group {index}: next tap")
+            asm.MOV(left, mem(taps))
+            asm.ADD(taps, 8)
+            asm.TEST(left, left)
+            asm.JZ(nothing)
+            with asm.loop(left, name):
+                if reached:  # else on behind its taps
+                    asm.MOV(src, mem(taps))
+                    asm.MOV(weights, mem(taps, 8))
+                asm.ADD(taps, 16)
+                if reached:
+                    asm.ADD(src, self.src)
+                    asm.ADD(weights, self.weights)
+                    self.multiply_tap(group, reached, src, weights)
+            asm.bind(nothing)
+        asm.gp.free(*gp)
+        self.add_up(first, acc)
+
+    def multiply_tap(self, group: TapGroup, sums: Sums, src: Register, weights: Register) -> None:
+        """sums[p][o] += src[p, j] * weights[j, o] for the vectors j of a tap's channels."""
+        full, rest = divmod(group.channels, self.v.lanes)
+        for j in range(full):
+            self.multiply_vector(j, self.v, sums, src, weights)
+        if rest:
+            tail = self.v.tail(rest)
+            self.multiply_vector(full, tail, sums, src, weights)
+            tail.release()
+
+    def multiply_vector(self, j: int, part: Lanes, sums: Sums, src: Register, weights: Register) -> None:
+        """Those of one vector, of which src has a part; weights are in registers if they fit there beside a source."""
+        spec, asm, v = self.spec, self.asm, self.v
+        asm.role(f"vector {j} of channels")
+        rows = [mem(weights, j * spec.weights_vector_bytes + o * v.bytes, size=v.bytes) for o in range(spec.outputs)]
+        held = v.registers.take("weights", spec.outputs) if v.registers.available > spec.outputs else []
+        for o, row in enumerate(rows):
+            asm.call_it(row, f"weights[{j}, {o}]")
+        for x, row in zip(held, rows, strict=False):
+            v.load(x, row)
+        sources = v.registers.take("source", min(MOST_SOURCES, v.registers.available))
+        for number, (p, of_outputs) in enumerate(sums):
+            at = mem(src, spec.src_pixel_bytes[p] + j * spec.src_vector_bytes, size=v.bytes)
+            asm.call_it(at, f"src[{p}, {j}]")
+            if held and part is v and spec.outputs == 1:
+                v.fma(of_outputs[0], held[0], at)
+                continue
+            source = sources[number % len(sources)]
+            part.load(source, at)
+            for x, factor in zip(of_outputs, held or rows, strict=True):
+                v.fma(x, source, factor)
+        v.registers.free(*held, *sources)
+
+    def add_up(self, first: int, acc: list[list[Register]]) -> None:
+        """The sums of lanes, to the stack."""
+        v, asm = self.v, self.asm
+        asm.role(f"pixels {first}: add lanes")
+        spare = v.registers.take("spare")
+        for o, of_output in enumerate(acc):
+            v.store_first(self.sums[o].shifted(4 * first), v.sum_lanes(of_output, spare), len(of_output))
+        v.registers.free(spare, *(x for of_output in acc for x in of_output))
+
+    def finish(self) -> None:
+        """Bias, post-ops and stores, a vector of pixels for each output."""
+        spec, asm, v = self.spec, self.asm, self.v
+        asm.role("finish")
+        ending, x = TileEnding(v, spec.post_ops), v.registers.take("sums")
+        with v.parts(1, spec.pixels) as (part,):
+            for o in range(spec.outputs):
+                part.load(x, self.sums[o])
+                if spec.bias:
+                    v.broadcast(ending.spare[0], mem(self.bias, 4 * o, size=4))
+                    v.add(x, x, ending.spare[0])
+                at = mem(self.dst, o * spec.dst_output_bytes, size=v.bytes)
+                asm.call_it(at, f"dst[{o}]")
+                ending.finish(x, o, 0, at, part, part)
+        v.registers.free(x)
+        ending.release()

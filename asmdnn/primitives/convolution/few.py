@@ -1,0 +1,126 @@
+"""Convolution with few output channels: a heat map, an image, classes of pixels.  dst is planar.
+
+A tile of direct convolution stores a whole vector of output channels, of which most would be padding.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import chain_of
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.direct import channels_of_dst, make_geometry, nothing, scaled_dims
+from asmdnn.primitives.convolution.few_schedule import TAP_VECTORS, cycles_of, scheduled
+from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
+from asmdnn.primitives.convolution.grouped import check_f32, check_types
+from asmdnn.primitives.convolution.operands import broadcast_layout
+from asmdnn.primitives.convolution.reordered import ways
+from asmdnn.primitives.convolution.taps import NEAR_BYTES
+from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
+from asmdnn.primitives.convolution.tiling import choose_tiling, image_cycles, strip_heights
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.reorder.copies import between_reorders
+
+NAME = "few"
+AROUND = (  # what is brought into the formats that the kernels like, best first
+    ("reorder", ("dst",)),
+    ("pack", ("weights",)),
+    ("pack+reorder", ("weights", "dst")),
+    ("reorder", ("src", "dst")),
+    ("pack+reorder", ("weights", "src", "dst")),
+)
+
+
+def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """The plans of a convolution with few output channels, best first; nothing for one with more."""
+    if desc.dst.dims[1] <= MOST_OUTPUTS and not desc.has_groups:
+        yield from ways(NAME, desc, attr, engine, planned, AROUND)
+
+
+def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan `desc` for tensors as they are.  Raises Refused."""
+    engine = replace(engine, isa=dot_level(F32, engine.isa))
+    lanes = lanes_of(engine.isa)
+    weights = weights_desc(desc.weights, lanes)
+    if not desc.weights.is_any and desc.weights != weights:
+        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    wanted = {"src": f"aBx{lanes}b", "bias": "a", "dst": "abx"}
+    formats = {n: MemoryDesc(d.dims, d.dtype, wanted[n]) for n, d in desc.tensors().items() if d.is_any and n in wanted}
+    desc = desc.with_formats({**formats, "weights": weights})
+    if 0 in desc.dst.dims:
+        return nothing(desc, attr, engine)
+    g = geometry_of(desc, lanes)
+    tiles = choose_tiles(g, lanes, engine.tuning.convolution.strip_pixels)
+    check_worth(g, tiles, engine)
+    chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
+    others = chain.operands(desc.dst)
+    check_f32(others)
+    read = {operand: readable(tensor, desc.dst) for operand, tensor in others.items()}
+    tensors = {**desc.tensors(), **chain.arguments(read)}
+    plan = scheduled(f"{NAME}:{engine.isa}", tensors, read, g, tiles, chain, engine)
+    return between_reorders(plan, chain.arguments(others), engine.tuning)
+
+
+def weights_desc(weights: MemoryDesc, lanes: int) -> MemoryDesc:
+    """A vector of input channels for every output, at every kernel position: Ihwo8i and the like."""
+    letters = "abcde"[: weights.ndims]
+    return MemoryDesc(weights.dims, weights.dtype, f"B{letters[2:]}a{lanes}b")
+
+
+def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
+    """Raises Refused unless kernels can address the tensors, whose formats are resolved."""
+    check_types(desc)
+    src, dst = image_layout(desc.src), image_layout(desc.dst)
+    if src is None or dst is None:
+        raise Refused("src and dst must be plain, or blocked once and by channels")
+    if src.channel_bytes != 4 and desc.src.dims[1] > 1:
+        raise Refused(f"src {desc.src.tag} has its channels apart")
+    if desc.src.inner_blocks and src.block % lanes:
+        raise Refused(f"src {desc.src.tag} has blocks of {src.block} channels, a vector has {lanes}")
+    if desc.dst.inner_blocks or (dst.pixel_bytes != 4 and desc.dst.dims[-1] > 1):
+        raise Refused(f"dst {desc.dst.tag} has its pixels apart")
+    g = make_geometry(desc, src, dst).flattened()
+    far = g.src.channel(TAP_VECTORS * lanes), MOST_OUTPUTS * g.dst.channel(1), lanes * g.axes[-1].s * g.src.pixel_bytes
+    if max(far) > NEAR_BYTES:
+        raise Refused("pixels or channels lie too far apart for a tile")
+    return g
+
+
+def choose_tiles(g: ConvGeometry, lanes: int, most_pixels: int) -> Tiles:
+    """Rows one at a time, or in strips as tall as may be: the fewest tiles."""
+    heights = strip_heights(g, most_pixels)
+    return min((make_tiles(g, lanes, rows) for rows in {1, heights[-1]}), key=lambda tiles: len(tiles.first))
+
+
+def readable(desc: MemoryDesc, dst: MemoryDesc) -> MemoryDesc:
+    """`desc`, or what to copy it to so that tiles can address it: dense pixels, or one for all."""
+    layout = broadcast_layout(desc, dst.dims[2:])
+    if layout is not None and not desc.inner_blocks and layout.rows_touch(dst.dims[2:]):
+        near = MOST_OUTPUTS * layout.channel_bytes <= NEAR_BYTES
+        if near and layout.pixel_bytes in (0, 4):
+            return desc
+    images, channels, *pixels = desc.dims
+    return MemoryDesc((images, channels, *(dst.dims[2:] if max(pixels) > 1 else pixels)), desc.dtype, "abx")
+
+
+def expected_cycles(g: ConvGeometry, tiles: Tiles, engine: Engine) -> float:
+    """Of an image."""
+    cost = np.array([cycles_of(g, pattern, engine) for pattern in tiles.patterns])
+    return float(cost[tiles.pattern].sum())
+
+
+def check_worth(g: ConvGeometry, tiles: Tiles, engine: Engine) -> None:
+    """Raises Refused where a direct convolution is expected to be faster."""
+    lanes, own = lanes_of(engine.isa), expected_cycles(g, tiles, engine)
+    padded = replace(g, oc_stored=lanes)
+    other = image_cycles(padded, choose_tiling(padded, engine.isa, (1,), engine.tuning), lanes, engine.tuning.phases)
+    if own >= other:
+        raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")

@@ -1,0 +1,137 @@
+"""The plan of tiles of few output channels: taps of vectors of channels, records."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from asmdnn.generators.dot.conv_shape import TapGroup
+from asmdnn.generators.dot.few import FewTileSpec
+from asmdnn.generators.dot.few_shape import ARGUMENTS, PIXELS
+from asmdnn.generators.functions.postops import Operand
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.cost import step_cycles
+from asmdnn.planning.cuts import balanced
+from asmdnn.planning.phase import Int64, flushing, records_of, views
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.rounds import in_loops
+from asmdnn.primitives.attributes.chain import Chain
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
+from asmdnn.primitives.convolution.operands import TileOperand, broadcast_layout
+from asmdnn.primitives.convolution.taps import Taps, tap_offsets
+from asmdnn.primitives.convolution.tiles import Pattern, Tiles
+from asmdnn.primitives.engine import Engine
+
+TAP_VECTORS = 4  # of channels, unrolled in a tap: of 12 sums, code of 1 KiB
+
+
+def scheduled(
+    name: str,
+    tensors: Mapping[str, MemoryDesc],
+    operands: Mapping[str, MemoryDesc],
+    g: ConvGeometry,
+    tiles: Tiles,
+    chain: Chain,
+    engine: Engine,
+) -> Plan:
+    """The plan for resolved tensors, those of the chain among them, which are readable."""
+    places = places_of(operands, tensors["dst"])
+    placed = {f"operand {i}": place for i, place in enumerate(places.values())}  # a bias may be one, too
+    post_ops = chain.on_registers({operand: place.operand for operand, place in places.items()})
+    whole = tensors["src"].padded_dims[1]
+    groups = [taps_of(g, pattern, whole, engine.isa) for pattern in tiles.patterns]
+    lists = [tap_list(g, taps, engine.isa) for taps in groups]
+    starts = 8 * np.cumsum([0, *map(len, lists)])
+    bias = "bias" in tensors and not chain.adds_bias
+    shapes = [spec_of(g, *of, engine.isa) for of in zip(tiles.patterns, groups, strict=True)]
+    specs = [replace(shape, bias=bias, post_ops=post_ops) for shape in shapes]
+    kernels = {spec: number for number, spec in enumerate(dict.fromkeys(specs))}
+    kernel = np.array([kernels[spec] for spec in specs])
+    image = np.zeros(1, np.int64)
+    columns = {
+        "src": g.src.start_bytes + tiles.src_bytes,
+        "dst": g.dst.start_bytes + tiles.dst_bytes,
+        "taps": starts[tiles.pattern],
+        **{operand: place.of_pixels(image, tiles.first) for operand, place in placed.items()},
+    }
+    records = records_of((*ARGUMENTS, *placed), columns, kernel[tiles.pattern])
+    moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
+    moves |= {operand: place.layout.image_bytes for operand, place in placed.items()}
+    images = (g.mb, tuple(moves.get(argument, 0) for argument in (*ARGUMENTS, *placed)))
+    has = {*tensors, "taps"}
+    arguments = views([argument if argument in has else "" for argument in (*ARGUMENTS, *places)])
+    cost = np.array([cycles_of(g, pattern, engine) for pattern in tiles.patterns]).astype(np.int32)
+    cycles = cost[tiles.pattern]
+    phases = in_loops(tuple(kernels), arguments, records, cycles, [images], engine.tuning.phases)
+    taps = np.concatenate([*lists, np.zeros(0, np.int64)])
+    return Plan(name, flushing(phases), tensors, {"taps": taps}, {}, ("dst",))
+
+
+def spec_of(g: ConvGeometry, pattern: Pattern, taps: Sequence[Taps], isa: str) -> FewTileSpec:
+    """The kernel of a pattern's tiles, but for its end."""
+    lanes = lanes_of(isa)
+    return FewTileSpec(
+        isa=isa,
+        outputs=g.oc,
+        src_pixel_bytes=pattern.src_pixel_bytes,
+        src_vector_bytes=g.src.block_bytes if g.src.block == lanes else 4 * lanes,
+        weights_vector_bytes=4 * lanes * g.oc * g.positions,
+        dst_output_bytes=g.dst.channel(1),
+        groups=tuple(of_group.group for of_group in taps),
+    )
+
+
+def places_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> dict[str, TileOperand]:
+    """What a tile's post-ops read: for every output a vector of pixels, or an element for all."""
+    found = {}
+    for argument, (name, desc) in enumerate(tensors.items(), len(ARGUMENTS)):
+        layout = broadcast_layout(desc, dst.dims[2:])
+        assert layout is not None
+        step = layout.channel_bytes if desc.dims[1] > 1 else 0
+        found[name] = TileOperand(Operand(argument, step, 0, element=layout.pixel_bytes == 0), layout)
+    return found
+
+
+def taps_of(g: ConvGeometry, pattern: Pattern, whole: int, isa: str) -> list[Taps]:
+    """The groups of a pattern's kernel; of src there is room, zero padding, for `whole` channels."""
+    lanes = lanes_of(isa)
+    channels = g.ic if whole % lanes else -(-g.ic // lanes) * lanes
+    sizes: dict[int, list[int]] = {}
+    for first, size in runs_of_channels(channels, lanes, g.src):
+        sizes.setdefault(size, []).append(first)
+    return [
+        Taps(TapGroup(pixels, size), tuple(first), positions)
+        for pixels, positions in pattern.positions
+        for size, first in sizes.items()
+    ]
+
+
+def runs_of_channels(channels: int, lanes: int, src: ImageLayout) -> list[tuple[int, int]]:
+    """(first, count) of the channels that one tap takes: some vectors at one distance."""
+    blocks = range(0, channels, src.block) if lanes < src.block < channels else (0,)
+    found = []
+    for begin, end in pairwise((*blocks, channels)):
+        for vectors in balanced(-(-(end - begin) // lanes), TAP_VECTORS):
+            found.append((begin, min(vectors * lanes, end - begin)))
+            begin += vectors * lanes
+    return found
+
+
+def tap_list(g: ConvGeometry, groups: Sequence[Taps], isa: str) -> Int64:
+    """As kernels walk it."""
+    lanes = lanes_of(isa)
+    parts = [(np.array([taps.count]), tap_offsets(g, taps, 4 * g.oc, lanes).ravel()) for taps in groups]
+    return np.concatenate([np.zeros(0, np.int64), *(part for both in parts for part in both)]).astype(np.int64)
+
+
+def cycles_of(g: ConvGeometry, pattern: Pattern, engine: Engine) -> float:
+    """Expected cycles of a tile: its multiplies, and the tree that adds lanes, three instructions for a sum."""
+    tuning, lanes, pixels = engine.tuning, lanes_of(engine.isa), len(pattern.src_pixel_bytes)
+    at_once = PIXELS[engine.isa][g.oc]
+    vectors = -(-g.ic // lanes) * g.positions
+    step = step_cycles(at_once, g.oc, 0, tuning.phases)
+    turns = -(-pixels // at_once)
+    added = tuning.convolution.few_sum_cycles * at_once * g.oc
+    return tuning.phases.call_cycles + turns * (vectors * step + added)
