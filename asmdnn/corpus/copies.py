@@ -97,6 +97,22 @@ def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
             yield ConvertSpec(REORDER_ISA, Conversion(bits, bits), 2, count, (size, 3 * size), (size, 5 * size))
 
 
+def wide_conversion_specs() -> Iterator[ConvertSpec]:
+    """All pairs of types, columns around a vector, the packs and the loop in turn; strided; streaming."""
+    for i, (src, dst) in enumerate(product(TYPES, TYPES)):
+        terms = (True, True, True, 0.5) if i % 2 or src == dst else (False, False, False)
+        sizes, columns = (SIZE_BYTES[src], SIZE_BYTES[dst]), (5, 16, 21, 64, 83, 130, 300)[i % 7]
+        src_steps, dst_steps = ((size * (columns + i % 3), size) for size in sizes)
+        scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 2 % 4]
+        yield ConvertSpec(WIDE_ISA, Conversion(src, dst, *terms), 2, columns, src_steps, dst_steps, scales)
+    for src, dst in (("f32", "u8"), ("bf16", "f32")):
+        sizes = (SIZE_BYTES[src], SIZE_BYTES[dst])
+        steps = ((2 * sizes[0], 5 * sizes[0]), (sizes[1], 3 * sizes[1]))
+        yield ConvertSpec(WIDE_ISA, Conversion(src, dst), 2, 21, *steps)
+    for columns in (16, 144):
+        yield ConvertSpec(WIDE_ISA, Conversion("s8", "f32"), 3, columns, (columns, 1), (4 * columns, 4), streaming=True)
+
+
 def narrow_specs(isa: str) -> Iterator[ConvertNarrowSpec]:
     """One group and all numbers of them, rests of rows and columns, both sides looped over; columns that touch; types
     in turn, with nothing and with everything; scales by row and column, dense and apart."""
@@ -175,6 +191,7 @@ FAMILIES = {
     f"copy-{WIDE_ISA}": wide_copy_specs,
     f"transpose-{WIDE_ISA}": wide_transpose_specs,
     f"convert-{REORDER_ISA}": conversion_specs,
+    f"convert-{WIDE_ISA}": wide_conversion_specs,
     f"narrow-{REORDER_ISA}": partial(narrow_specs, REORDER_ISA),
     f"narrow-{WIDE_ISA}": partial(narrow_specs, WIDE_ISA),
     f"pixels-{REORDER_ISA}": pixel_specs,

@@ -55,6 +55,10 @@ class Dense:
         """`count` bytes from that quarter on, at most to the end of x."""
         raise NotImplementedError
 
+    def store_run(self, target: Pointer, x: Register, count: int) -> None:
+        """`count` bytes, at most a vector; x stays."""
+        raise NotImplementedError
+
     def forget(self) -> None:
         """What follows can be reached without what was emitted so far."""
 
@@ -105,6 +109,14 @@ class Avx2Dense(Dense):
         elif count > 0:
             self.asm.VEXTRACTI128(x.xmm, x, 1)
             store_bytes(self.asm, target, x.xmm, count)
+
+    def store_run(self, target: Pointer, x: Register, count: int) -> None:
+        if QUARTER_BYTES < count < self.v.bytes:
+            store_bytes(self.asm, target, x.xmm, QUARTER_BYTES)
+            self.extract(self.spare.xmm, x, 1)
+            store_bytes(self.asm, target.shifted(QUARTER_BYTES), self.spare.xmm, count - QUARTER_BYTES)
+        else:
+            self.store(target, x, count)
 
 
 class Avx512Dense(Dense):
@@ -167,6 +179,9 @@ class Avx512Dense(Dense):
             (asm.VMOVD if count == 4 else asm.VMOVQ)(target.sized(count), view)
         else:
             asm.VMOVDQU8(target.sized(view.size_bytes).masked(self.mask(count)), view)
+
+    def store_run(self, target: Pointer, x: Register, count: int) -> None:
+        self.store(target, x, count)
 
     def mask(self, count: int) -> Register:
         """The register whose first `count` bits are set."""

@@ -121,7 +121,7 @@ class CompensationSpec:
         if not by_lanes:
             asm.role("a lane for each output")
             sums = [gathered(asm, sums, spare)]
-        self.store(asm, sums, x, spare)
+        self.store(adder, sums)
         asm.ret()
 
     def add_lanes(self, adder: "Adder", tap: Any, sums: list[Any]) -> None:
@@ -149,8 +149,9 @@ class CompensationSpec:
             asm.role(f"repeat {r}, output {o}")
             adder.add_bytes(sums[o], Place(tap, self.at(r, o) + at, 1), min(VECTOR_BYTES, rest - at))
 
-    def store(self, asm: Assembler, sums: list[Any], x: Any, spare: Any) -> None:
+    def store(self, adder: "Adder", sums: list[Any]) -> None:
         """-128 times the sums."""
+        asm, x = adder.asm, adder.x
         dst = asm.gp.take("compensation")
         asm.MOV(dst, mem(asm.frame, WORD_BYTES * COMPENSATION))
         for i, total in enumerate(sums):
@@ -159,7 +160,7 @@ class CompensationSpec:
             asm.VPXOR(x, x, x)
             asm.VPSUBD(x, x, total)
             place = Place(dst, i * LANES * self.dst_step, self.dst_step)
-            store_elements(asm, place, x, min(LANES, self.outputs - i * LANES), S32_BYTES, spare)
+            store_elements(adder.dense, place, x, min(LANES, self.outputs - i * LANES), S32_BYTES)
 
 
 class Adder:

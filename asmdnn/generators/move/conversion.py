@@ -18,16 +18,17 @@ from typing import Any
 from asmdnn.exact import exact
 from asmdnn.generators.move.pieces import Place, load_elements, store_elements
 from asmdnn.isa.assembler import mem
-from asmdnn.isa.dense import dense_of
-from asmdnn.isa.elements import WIDENED, low_part, widen
+from asmdnn.isa.dense import QUARTER_BYTES, dense_of
+from asmdnn.isa.elements import BF16_SHIFT, WIDENED, low_part, widen
+from asmdnn.isa.narrow import narrow_of
 from asmdnn.isa.vector import Vector
 
 LANES = 8
-BYTES_AT_ONCE = 4 * LANES  # s8 or u8 from four registers
-PACKED_ORDER = (0, 4, 1, 5, 2, 6, 3, 7)  # of dwords, after two packs within the halves of registers
+PACKED = 4  # registers that make one of s8 or u8
 SIZE_BYTES = {"f32": 4, "s32": 4, "bf16": 2, "f16": 2, "s8": 1, "u8": 1, "b32": 4, "b16": 2, "b8": 1}
 LARGEST = {"s32": 2147483520.0, "s8": 127.0, "u8": 255.0}
 BF16_ROUND, BF16_QUIET = 0x7FFF, 0x40
+UNORDERED = 3  # VCMPPS's predicate of a NaN
 
 
 def exact_word(number: float) -> str:
@@ -88,7 +89,7 @@ class Conversion:
 
 
 class Converter:
-    """Emits conversions of up to a vector of lanes; stores are of AVX2, of 8 at most.
+    """Emits conversions of up to a vector of lanes.
 
     spare: three vector registers that it may overwrite, others when assigned.  Zero points are kept in the given
     registers, or loaded anew for every vector when there are none.
@@ -97,8 +98,7 @@ class Converter:
     def __init__(self, v: Vector, conversion: Conversion, spare: list[Any], kept: list[Any]) -> None:
         self.v, self.conversion, self.spare = v, conversion, spare
         self.asm = asm = v.asm
-        self.dense = dense_of(v, spare[0])
-        self.streaming = False  # whether whole registers go past the caches
+        self.dense, self.narrow = dense_of(v, spare[0]), narrow_of(v)
         self.pointers: dict[Argument, Any] = {}
         for argument, used in (
             (Argument.SRC_ZERO_POINT, conversion.src_zero_point),
@@ -170,17 +170,15 @@ class Converter:
         if kind in LARGEST:
             self.to_integer(x, kind)
         elif kind == "f16":
-            self.asm.VCVTPS2PH(x.xmm, x, 0)
+            self.asm.VCVTPS2PH(low_part(x, 2), x, 0)
         elif kind == "bf16":
             self.to_bf16(x)
-        size = SIZE_BYTES[kind]
-        if (count, size, place.step) == (LANES, 4, 4):
-            (self.asm.VMOVNTDQ if self.streaming else self.asm.VMOVDQU)(place.at(0, 4 * LANES), x)
-        else:
-            store_elements(self.asm, place, x, count, size, self.spare[0])
+            self.narrow.to_words(x, self.spare[0])
+        self.dense.spare = self.spare[0]
+        store_elements(self.dense, place, x, count, SIZE_BYTES[kind])
 
     def store_bytes(self, place: Place, xs: list[Any], largest: Any, order: Any) -> None:
-        """Four registers as 32 dense s8 or u8; `largest` is LARGEST in all lanes, `order` PACKED_ORDER."""
+        """Four registers as one of dense s8 or u8; `largest` is LARGEST in all lanes, `order` from `packed_order`."""
         asm, (words, octets) = self.asm, self.packs(self.conversion.dst)
         for x in xs:
             asm.VMINPS(x, largest, x)
@@ -189,42 +187,44 @@ class Converter:
         words(xs[2], xs[2], xs[3])
         octets(xs[0], xs[0], xs[2])
         asm.VPERMD(xs[0], order, xs[0])
-        asm.VMOVDQU(place.at(0, BYTES_AT_ONCE), xs[0])
+        self.dense.store_run(place.at(0, 1), xs[0], self.v.bytes)
+
+    def packed_order(self) -> bytes:
+        """Of dwords, after two packs within the quarters of registers."""
+        quarters = self.v.bytes // QUARTER_BYTES
+        order = [PACKED * quarter + number for number in range(PACKED) for quarter in range(quarters)]
+        return pack(f"<{len(order)}I", *order)
 
     def packs(self, kind: str) -> tuple[Callable[..., None], Callable[..., None]]:
         """The saturating instructions from dwords to words, and from words to bytes."""
         asm = self.asm
         return (asm.VPACKSSDW, asm.VPACKSSWB) if kind == "s8" else (asm.VPACKUSDW, asm.VPACKUSWB)
 
-    def largest(self, kind: str) -> Any:
-        return self.asm.const(pack("<8f", *[LARGEST[kind]] * LANES), 32, size=32)
+    def load_largest(self, x: Any, kind: str) -> None:
+        """x = LARGEST in all lanes."""
+        self.v.broadcast(x, self.asm.const(pack("<f", LARGEST[kind]), 4, size=4))
 
     def to_integer(self, x: Any, kind: str) -> None:
         """VCVTPS2DQ turns all that is out of range, and NaN, into the smallest: just the upper end needs care."""
-        asm = self.asm
-        asm.VMOVAPS(self.spare[0], self.largest(kind))
-        asm.VMINPS(x, self.spare[0], x)  # x where it is NaN
-        asm.VCVTPS2DQ(x, x)
+        self.load_largest(self.spare[0], kind)
+        self.asm.VMINPS(x, self.spare[0], x)  # x where it is NaN
+        self.asm.VCVTPS2DQ(x, x)
         if kind != "s32":
-            words, octets = self.packs(kind)
-            asm.VEXTRACTI128(self.spare[0].xmm, x, 1)
-            words(x.xmm, x.xmm, self.spare[0].xmm)
-            octets(x.xmm, x.xmm, x.xmm)
+            self.narrow.to_bytes(x, self.spare[0], signed=kind == "s8")
 
     def to_bf16(self, x: Any) -> None:
-        """The upper half of x + 0x7FFF + its lowest bit; of a NaN the upper half, made quiet."""
-        asm, (bits, nan, _) = self.asm, self.spare
+        """As dwords the upper half of x + 0x7FFF + its lowest bit; of a NaN the upper half, made quiet.
 
-        def dwords(value: int) -> Any:
-            return asm.const(pack("<8I", *[value] * LANES), 32, size=32)
-
-        asm.VCMPPS(nan, x, x, 3)  # unordered
-        asm.VPSRLD(bits, x, 16)
-        asm.VPAND(bits, bits, dwords(1))
-        asm.VPADDD(bits, bits, dwords(BF16_ROUND))
+        VCVTNEPS2BF16 would do it in one instruction, but makes zeros of denormals, which reorders keep.
+        """
+        asm, v, (bits, nan, _) = self.asm, self.v, self.spare
+        condition = v.condition(lambda: nan)
+        v.compare(condition, x, x, UNORDERED)
+        asm.VPSLLD(bits, x, 31 - BF16_SHIFT)
+        asm.VPSRLD(bits, bits, 31)
+        asm.VPADDD(bits, bits, v.splat(BF16_ROUND))
         asm.VPADDD(bits, bits, x)
-        asm.VPOR(x, x, dwords(BF16_QUIET << 16))
-        asm.VBLENDVPS(x, bits, x, nan)
-        asm.VPSRLD(x, x, 16)
-        asm.VEXTRACTI128(bits.xmm, x, 1)
-        asm.VPACKUSDW(x.xmm, x.xmm, bits.xmm)
+        asm.VORPS(x, x, v.splat(BF16_QUIET << BF16_SHIFT))
+        v.select(x, condition, x, bits)
+        asm.VPSRLD(x, x, BF16_SHIFT)
+        v.end_condition(condition)

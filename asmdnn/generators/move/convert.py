@@ -1,29 +1,28 @@
 """Reorder blocks that change the element type: rows of elements.
 
-Arguments and formula are those of convert_block.py.  They use AVX2 with F16C, which every supported level has.
+Arguments and formula are those of convert_block.py.
 """
 
 from dataclasses import dataclass
-from struct import pack
 from typing import Any
 
-from asmdnn.generators.move.conversion import BYTES_AT_ONCE, LANES, PACKED_ORDER, Argument, Converter
+from asmdnn.generators.move.conversion import PACKED, Argument, Converter
 from asmdnn.generators.move.convert_block import Block
 from asmdnn.generators.move.pieces import Place
 from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.vectors import vector_of
+from asmdnn.isa.vectors import lanes_of, vector_of
 
-VECTOR_BYTES, LINE_BYTES = 32, 64
+LINE_BYTES = 64
 AHEAD_BYTES = 1024
 UNROLLED = 8  # vectors of a row
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertSpec(Block):
-    """dst[r, c] = src[r, c]; columns are walked 8 at a time, dense or not.
+    """dst[r, c] = src[r, c]; columns are walked a vector at a time, dense or not.
 
-    streaming: vectors go past the caches if dst is aligned to 32 bytes; it must be dense, of 4-byte elements, and its
+    streaming: vectors go past the caches if dst is aligned to them; it must be dense, of 4-byte elements, and its
     rows whole vectors.
     """
 
@@ -42,19 +41,24 @@ class ConvertSpec(Block):
         converter = Converter(v, self.conversion, spare, kept)
         packer = Packer(converter, registers) if self.packs else None
         if self.streaming:
-            with if_aligned(asm, pointers[Argument.DST], VECTOR_BYTES, left):
-                converter.streaming = True
+            with if_aligned(asm, pointers[Argument.DST], v.bytes, left):
+                converter.dense.streaming = True
                 self.all_rows(asm, converter, x, pointers, left)
-                converter.streaming = False
+                converter.dense.streaming = False
                 asm.SFENCE()
                 asm.ret()
+            converter.dense.forget()
         self.all_rows(asm, converter, x, pointers, left, packer)
         asm.ret()
 
     @property
+    def lanes(self) -> int:
+        return lanes_of(self.isa)
+
+    @property
     def packs(self) -> bool:
-        """Whether there are 32 dense bytes of dst in a row."""
-        return self.conversion.dst in ("s8", "u8") and self.dst_steps[1] == 1 and self.columns >= BYTES_AT_ONCE
+        """Whether there is a register of dense bytes of dst in a row."""
+        return self.conversion.dst in ("s8", "u8") and self.dst_steps[1] == 1 and self.columns >= PACKED * self.lanes
 
     @property
     def dst_is_long(self) -> bool:
@@ -71,7 +75,7 @@ class ConvertSpec(Block):
         left: Any,
         packer: "Packer | None" = None,
     ) -> None:
-        run = UNROLLED * LANES
+        run = UNROLLED * self.lanes
         looped = self.columns // run if self.columns > 2 * run else 0
         inner = [(pointers[a], self.steps(a)[1]) for a in pointers if self.steps(a)[1]]
         together = max(1, min(self.rows, run // self.columns))  # short rows are unrolled
@@ -104,32 +108,34 @@ class ConvertSpec(Block):
         packer: "Packer | None",
     ) -> None:
         """`columns` elements of the r-th row behind the pointers."""
-        packed = columns // BYTES_AT_ONCE * BYTES_AT_ONCE if packer else 0
-        for c in range(0, columns, LANES):
-            count = min(LANES, columns - c)
+        lanes, at_once = self.lanes, PACKED * self.lanes
+        packed = columns // at_once * at_once if packer else 0
+        for c in range(0, columns, lanes):
+            count = min(lanes, columns - c)
             places = {a: Place(p, self.at(a, r, c), self.steps(a)[1]) for a, p in pointers.items()}
             converter.asm.role(f"row {r}, columns {c}-{c + count - 1}")
-            if self.dst_is_long and c * self.conversion.sizes[1] % LINE_BYTES == 0 and not converter.streaming:
+            if self.dst_is_long and c * self.conversion.sizes[1] % LINE_BYTES == 0 and not converter.dense.streaming:
                 converter.asm.PREFETCHT0(places[Argument.DST].at(AHEAD_BYTES, 1))
-            y = packer.data[c % BYTES_AT_ONCE // LANES] if packer and c < packed else x
+            y = packer.data[c % at_once // lanes] if packer and c < packed else x
             converter.load(y, places[Argument.SRC], count, self.conversion.src)
             converter.apply(y, places.get(Argument.SCALES), places[Argument.DST], count)
             if c >= packed:
                 converter.store(places[Argument.DST], x, count)
             elif packer and y is packer.data[-1]:
-                first = c + LANES - BYTES_AT_ONCE
+                first = c + lanes - at_once
                 packer.store(Place(pointers[Argument.DST], self.at(Argument.DST, r, first), 1))
 
 
 class Packer:
-    """Registers for conversions of 32 elements to s8 or u8 at a time, which take half the instructions."""
+    """Registers for conversions of four vectors to s8 or u8 at a time, which take half the instructions."""
 
     def __init__(self, converter: Converter, registers: Any) -> None:
-        asm, self.converter = converter.asm, converter
-        self.data = registers.take("packed data", BYTES_AT_ONCE // LANES)
+        self.converter = converter
+        self.data = registers.take("packed data", PACKED)
         self.largest, self.order = registers.take("largest"), registers.take("order")
-        asm.VMOVAPS(self.largest, converter.largest(converter.conversion.dst))
-        asm.VMOVDQA(self.order, asm.const(pack("<8I", *PACKED_ORDER), VECTOR_BYTES, size=VECTOR_BYTES))
+        v, order = converter.v, converter.packed_order()
+        converter.load_largest(self.largest, converter.conversion.dst)
+        v.load(self.order, v.asm.const(order, v.bytes, size=v.bytes))
 
     def store(self, place: Place) -> None:
         self.converter.store_bytes(place, self.data, self.largest, self.order)

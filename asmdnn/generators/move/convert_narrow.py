@@ -9,20 +9,18 @@ as many bytes: of 8 x 16 elements f32 to s8 it takes 176 instructions with AVX2,
 """
 
 from dataclasses import dataclass
-from struct import pack
 from typing import Any
 
-from asmdnn.generators.move.conversion import BF16_QUIET, BF16_ROUND, LARGEST, Argument, Conversion, Converter
+from asmdnn.generators.move.conversion import LARGEST, Argument, Conversion, Converter
 from asmdnn.generators.move.convert_block import TransposedBlock
 from asmdnn.generators.move.pieces import Place
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.dense import QUARTER_BYTES
-from asmdnn.isa.elements import BF16_SHIFT, extract, pieces, store_bytes
+from asmdnn.isa.elements import extract, pieces, store_bytes
 from asmdnn.isa.vectors import vector_of
 
 GROUP_BYTES = 4  # of a column
 NARROW = ("s8", "u8", "bf16")
-UNORDERED = 3  # VCMPPS's predicate of a NaN
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +71,7 @@ class Body:
         self.converter = Converter(self.v, spec.conversion, self.spare, take("zero points", 2))
         if dst in LARGEST:
             self.largest = take("largest")
-            self.v.broadcast(self.largest, asm.const(pack("<f", LARGEST[dst]), 4, size=4))
-        else:
-            self.nan = self.v.condition(lambda: take("NaN"))
+            self.converter.load_largest(self.largest, dst)
         order = order_of(spec.conversion.sizes[1]) * (self.v.bytes // QUARTER_BYTES)
         self.v.load(self.order, asm.const(order, self.v.bytes, size=self.v.bytes))
 
@@ -133,22 +129,7 @@ class Body:
             self.asm.VMINPS(x, self.largest, source)  # the source where it is NaN
             self.asm.VCVTPS2DQ(x, x)
         else:
-            self.to_bf16(x)
-
-    def to_bf16(self, x: Any) -> None:
-        """The upper half of x + 0x7FFF + its lowest bit; of a NaN the upper half, made quiet.
-
-        VCVTNEPS2BF16 would do it in one instruction, but makes zeros of denormals, which reorders keep.
-        """
-        asm, v, bits = self.asm, self.v, self.spare[0]
-        v.compare(self.nan, x, x, UNORDERED)
-        asm.VPSLLD(bits, x, 31 - BF16_SHIFT)
-        asm.VPSRLD(bits, bits, 31)
-        asm.VPADDD(bits, bits, v.splat(BF16_ROUND))
-        asm.VPADDD(bits, bits, x)
-        asm.VORPS(x, x, v.splat(BF16_QUIET << BF16_SHIFT))
-        v.select(x, self.nan, x, bits)
-        asm.VPSRLD(x, x, BF16_SHIFT)
+            self.converter.to_bf16(x)
 
     def interleaved(self, groups: list[Any]) -> list[Any]:
         """One, two or four registers; number i of n holds, in each quarter, the columns i * 4 / n and those behind."""

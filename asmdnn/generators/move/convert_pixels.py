@@ -59,7 +59,7 @@ class ConvertInterleaveSpec(TransposedBlock):
         largest, order = registers.take("largest"), registers.take("order")
         converter = Converter(v, self.conversion, spare, registers.take("zero points", 2))
         pointers = self.pointers(asm)
-        asm.VMOVAPS(largest, converter.largest(self.conversion.dst))
+        converter.load_largest(largest, self.conversion.dst)
         asm.VMOVDQA(order, asm.const(2 * interleaved(self.rows), VECTOR_BYTES, size=VECTOR_BYTES))
 
         def emit(first: int, count: int) -> None:

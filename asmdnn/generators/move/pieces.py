@@ -5,7 +5,7 @@ from typing import Any
 
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.dense import QUARTER_BYTES, Dense
-from asmdnn.isa.elements import HALF_BYTES, extract, insert, load_bytes, store_bytes
+from asmdnn.isa.elements import extract, insert, load_bytes, store_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,17 @@ def load_part(asm: Assembler, x: Register, place: Place, count: int, size: int) 
         insert(asm, x, place.at(lane * place.step, size), size, lane)
 
 
-def store_elements(asm: Assembler, place: Place, x: Register, count: int, size: int, spare: Register) -> None:
-    """The first `count` elements of a ymm register; `spare` is overwritten."""
-    if count * size == 2 * HALF_BYTES and place.step == size:
-        asm.VMOVDQU(place.at(0, 2 * HALF_BYTES), x)
+def store_elements(dense: Dense, place: Place, x: Register, count: int, size: int) -> None:
+    """The first `count` elements of a vector; the spare register of `dense` is overwritten."""
+    if place.step == size:
+        dense.store_run(place.at(0, size), x, count * size)
         return
-    low = min(count, HALF_BYTES // size)
-    store_part(asm, place, x.xmm, low, size)
-    if count > low:
-        asm.VEXTRACTI128(spare.xmm, x, 1)
-        store_part(asm, place.from_element(low), spare.xmm, count - low, size)
+    fit = QUARTER_BYTES // size
+    for quarter, first in enumerate(range(0, count, fit)):
+        part = dense.spare if quarter else x
+        if quarter:
+            dense.extract(part.xmm, x, quarter)
+        store_part(dense.asm, place.from_element(first), part.xmm, min(fit, count - first), size)
 
 
 def store_part(asm: Assembler, place: Place, x: Register, count: int, size: int) -> None:

@@ -30,6 +30,7 @@ VECTOR_BYTES = 32  # of kernels for AVX2, which serve every level
 ROWS_UNROLLED = 64  # of one element; of longer rows fewer
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE, SCALE_BYTES = 2, 4  # the tensor of scales
+WIDE_COLUMNS = 16  # of a row that is converted with wide vectors: fewer would not fill one
 SINGLE = Loop(1, (0, 0, 0))
 BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
 
@@ -156,9 +157,13 @@ class Blocks:
         if shape.transposes:
             return ConvertTransposeSpec(AVX2.name, self.conversion, rows.extent, columns.extent, *steps)
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
-        spec = ConvertSpec(AVX2.name, conversion, rows.extent, columns.extent, *steps)
         row_bytes = 4 * columns.extent
         lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
+        wide = (
+            (columns.src, columns.dst) == (src, dst) and columns.extent >= WIDE_COLUMNS and not (lines and self.streams)
+        )
+        isa = f32_level(self.isa) if wide else AVX2.name
+        spec = ConvertSpec(isa, conversion, rows.extent, columns.extent, *steps)
         return replace(spec, streaming=self.streams and dst == 4 and lines and not conversion.sum)
 
     def pixels(self, shape: Shape) -> type[Pixels] | None:
