@@ -6,7 +6,8 @@ from dataclasses import replace
 from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, of_levels, plain
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
-from asmdnn.generators.functions.elementwise import INTERLEAVED, ElementwiseSpec, Result, SeveralResultsSpec
+from asmdnn.generators.functions.elementwise import ElementwiseSpec, SeveralResultsSpec, TypedElementwiseSpec
+from asmdnn.generators.functions.elementwise_code import INTERLEAVED, Result
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.expression import Builder
@@ -24,6 +25,7 @@ from asmdnn.generators.functions.postops import (
     SelectOp,
     SumOp,
 )
+from asmdnn.generators.functions.types import SIZE_BYTES
 
 PARAMETERS: dict[str, tuple[float, float]] = {
     "relu": (0.25, 0.0), "elu": (0.5, 0.0), "linear": (0.5, -0.25), "clip": (-0.5, 0.75), "clip_v2": (-0.5, 0.75),
@@ -69,6 +71,37 @@ def algorithms(isa: str) -> Iterator[ElementwiseSpec]:
     for alg in BINARY:
         yield mapped(isa, (BinaryOp(alg, operand(2)),), elements=LANES[isa] + 3)
     yield mapped(isa, (SelectOp(operand(2), operand(3)),), elements=LANES[isa] + 3)
+
+
+def typed(isa: str) -> Iterator[TypedElementwiseSpec]:
+    """Every type in the loop, behind it and in the tail; tails; a sum, operands of other types, one for a whole row."""
+    lanes, linear = LANES[isa], EltwiseOp("linear", 2.0, 1.0, 1.0)
+
+    def spec(types: tuple[str, ...], elements: int, chain: tuple[PostOp, ...], rows: int = 1) -> TypedElementwiseSpec:
+        src, dst = (SIZE_BYTES[kind] * (elements + 3) for kind in types[:2])
+        return TypedElementwiseSpec(isa, rows, elements, Operand(0, src, 0, False), dst, chain, types=types)
+
+    for kind in ("bf16", "f16", "s32", "s8", "u8"):
+        yield spec((kind, kind), lanes * (INTERLEAVED + 1) + 3, (linear,))
+        yield spec((kind, "f32"), lanes + 1, (linear,), 2)
+        yield spec(("f32", kind), lanes + 2, (linear, SUM), 2)
+    for kind in ("f16", "u8"):
+        for elements in (1, lanes // 2 + 1, lanes - 1, 2 * lanes * INTERLEAVED):
+            yield spec((kind, kind), elements, (linear,))
+        element = Operand(2, SIZE_BYTES[kind], 0, True)
+        yield spec(("f32", "bf16", kind), lanes + 3, (BinaryOp("add", element),), 2)
+    yield spec(("f32", "s8", "u8", "s8"), lanes + 3, (SelectOp(operand(2, row_bytes=0), operand(3, row_bytes=0)),))
+
+
+def short_rows(isa: str) -> Iterator[ElementwiseSpec]:
+    """Of whole vectors, together and one left: with what is the same in all rows, an element of each, and old sums."""
+    lanes = LANES[isa]
+    same, each = operand(2, lanes, 0), Operand(3, 8, 0, True)
+    chain = (BinaryOp("sub", same), BinaryOp("mul", each), SUM)
+    for rows, vectors in ((INTERLEAVED, 1), (2 * INTERLEAVED + 1, 1), (4, 2)):
+        yield mapped(isa, chain, rows, vectors * lanes, 0)
+    dense = Operand(0, 4 * lanes, 0, False)
+    yield ElementwiseSpec(isa, INTERLEAVED + 2, lanes, dense, 4 * lanes, (BinaryOp("add", same),), streaming=True)
 
 
 def shapes(isa: str) -> Iterator[ElementwiseSpec]:
@@ -151,5 +184,7 @@ def chains(isa: str) -> Iterator[ConvTileSpec]:
 
 FAMILIES = {
     **of_levels("conv", chains=chains),
-    **of_levels("map", algorithms=algorithms, shapes=shapes, chains=maps_with_chains, cells=cells),
+    **of_levels(
+        "map", algorithms=algorithms, typed=typed, shapes=shapes, short=short_rows, chains=maps_with_chains, cells=cells
+    ),
 }

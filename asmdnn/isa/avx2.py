@@ -51,6 +51,12 @@ class Avx2(Vector):
     def end_condition(self, condition: Register) -> bool:
         return False
 
+    def nowhere(self, condition: Register) -> None:
+        self.zero(condition)
+
+    def unite(self, condition: Register, other: Register) -> None:
+        self.asm.VORPS(condition, condition, other)
+
     def jump_unless_any(self, condition: Register, target: Label) -> None:
         signs = self.asm.gp.take("lanes where it holds")
         self.asm.VMOVMSKPS(low32(signs), condition)
@@ -64,7 +70,7 @@ class Avx2(Vector):
 
 class Avx2Tail(Tail):
     def __init__(self, vector: Avx2, lanes: int) -> None:
-        super().__init__(vector)
+        super().__init__(vector, lanes)
         self.mask = vector.registers.take("tail mask")
         words = [-(lanes >> lane & 1) for lane in range(vector.lanes)]
         vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(words)}i", *words), 32, size=32))

@@ -57,6 +57,12 @@ class Avx512(Vector):
         self.asm.masks.free(condition)
         return True
 
+    def nowhere(self, condition: Register) -> None:
+        self.asm.KXORW(condition, condition, condition)
+
+    def unite(self, condition: Register, other: Register) -> None:
+        self.asm.KORW(condition, condition, other)
+
     def jump_unless_any(self, condition: Register, target: Label) -> None:
         self.asm.KORTESTW(condition, condition)
         self.asm.JZ(target)
@@ -85,7 +91,7 @@ class Avx512(Vector):
 
 class Avx512Tail(Tail):
     def __init__(self, vector: Avx512, lanes: int) -> None:
-        super().__init__(vector)
+        super().__init__(vector, lanes)
         self.mask = vector.asm.masks.take("tail mask")
         bits = vector.asm.gp.take("tail mask bits")
         vector.asm.MOV(bits, lanes)

@@ -8,9 +8,14 @@ from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.attention import attended
 from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.group_norm import grouped_norms
+from asmdnn.network.fusion.idle import without_idle
 from asmdnn.network.fusion.maps import Group, groups_of
+from asmdnn.network.fusion.one_hot import looked_up
+from asmdnn.network.fusion.padding import padded_within
+from asmdnn.network.fusion.pairs import paired
 from asmdnn.network.fusion.recognition import recognised
 from asmdnn.network.fusion.shuffles import shuffled
+from asmdnn.network.fusion.sinking import sunk
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.table import lower
 from asmdnn.network.running import result_name
@@ -19,7 +24,18 @@ from asmdnn.network.steps import NUMBERS, Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.engine import Engine
 
-REWRITES = (unfolded, recognised, grouped_norms, shuffled, attended, fold_affine)
+REWRITES = (
+    without_idle,
+    padded_within,
+    unfolded,
+    recognised,
+    looked_up,
+    grouped_norms,
+    shuffled,
+    attended,
+    sunk,
+    fold_affine,
+)
 MOST_NAMED = 4  # refused nodes that an error names; a message has 500 characters
 
 
@@ -45,7 +61,7 @@ def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tup
 
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
     """
-    groups, refused = groups_of(graph), dict[str, str]()
+    groups, refused = paired(graph, groups_of(graph)), dict[str, str]()
     steps = Steps(graph, engine)
     runs: list[tuple[bool, list[Group]]] = []
     for group in groups:

@@ -4,11 +4,19 @@ from collections.abc import Sequence
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS, tag_of
+from asmdnn.types import DataType
 
 
 def row_major(dims: Sequence[int], desc: MemoryDesc) -> MemoryDesc:
     """A dense tensor of these dims, of desc's type."""
     return MemoryDesc(tuple(dims), desc.dtype, LETTERS[: len(dims)])
+
+
+def of_type(desc: MemoryDesc, dtype: DataType) -> MemoryDesc:
+    """The same layout of elements of another type."""
+    return MemoryDesc(
+        desc.dims, dtype, strides=desc.strides, inner_blocks=desc.inner_blocks, offset0=desc.offset0
+    )  # fmt: skip
 
 
 def like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:

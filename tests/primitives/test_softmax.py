@@ -132,9 +132,6 @@ def test_bad_input() -> None:
             dnn.SoftmaxForward(*arguments)
     with pytest.raises(dnn.Unimplemented, match="post-op sum is not implemented"):
         dnn.primitive_desc(described("accurate", desc, 1), dnn.Attr([dnn.Sum()]))
-    half = dnn.MemoryDesc((2, 3), dnn.bf16, "ab")
-    with pytest.raises(dnn.Unimplemented, match="only f32"):
-        dnn.primitive_desc(described("accurate", half, 1))
 
 
 def test_torch(isa: str) -> None:

@@ -9,16 +9,14 @@
 | 2, 3 .. | f32[rows, elements] | operands of the chain, each laid out as its Operand says, as src is |
 
 The main loop works on INTERLEAVED vectors at a time, instruction by instruction in turn: polynomials are chains of
-multiplications of which each waits for the one before.
+multiplications of which each waits for the one before.  Rows of few whole vectors are worked on together.
 
 With `streaming`, full vectors go past the caches if dst is aligned to a vector, as dst_row_bytes then must be, and is
 not src itself, whose lines the caches hold.  If its function is LONG, such a kernel asks for what it reads AHEAD_BYTES
 before: a CPU's own prefetchers stop at the end of a page, and computing fills the time until the next one arrives.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
@@ -30,31 +28,15 @@ from asmdnn.generators.functions.chain import (
     operands_read,
     words_of,
 )
-from asmdnn.generators.functions.code import apply_to_each
-from asmdnn.generators.functions.pointers import RowPointers
+from asmdnn.generators.functions.elementwise_code import DST, SRC, MapCode, Result
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
-from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.types import SIZE_BYTES, typed_program
 from asmdnn.generators.move.shuffle_body import if_aligned
-from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vectors import vector_of
 
-SRC, DST = range(2)
-Store = Callable[[Any, Any], None]
-INTERLEAVED = 6  # 4 are slower, since too many multiplications wait, and 8 need the stack too often (Zen 3)
-LINE_BYTES = 64
-AHEAD_BYTES = 2048
 LONG = 12  # steps of a function that computes for longer than a vector takes from memory
-OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What a kernel stores: chain(src), in rows of argument number `argument`, row_bytes apart."""
-
-    argument: int
-    row_bytes: int
-    chain: tuple[PostOp, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +72,19 @@ class ElementwiseSpec:
         more = (f"dst{result.argument}" for result in self.results[1:])
         return ("src", "dst", *more, *names_of_operands(self.together))
 
+    def type_of(self, argument: int) -> str:
+        """The type of an argument's elements."""
+        return "f32"
+
+    def size_of(self, argument: int) -> int:
+        """Bytes of an argument's element."""
+        return SIZE_BYTES[self.type_of(argument)]
+
+    @property
+    def program(self) -> Program:
+        """The function of src and the operands, with a value for each result."""
+        return compose_all(tuple(result.chain for result in self.results))
+
     @property
     def prefetches(self) -> bool:
         """Whether to ask for src and operands ahead of time."""
@@ -97,8 +92,7 @@ class ElementwiseSpec:
 
     def footprint(self) -> Footprint:
         dst, *more = (
-            tuple(Range(x.argument, r * x.row_bytes, r * x.row_bytes + 4 * self.elements) for r in range(self.rows))
-            for x in self.results
+            rows_of(x.argument, self.rows, x.row_bytes, self.size_of(x.argument) * self.elements) for x in self.results
         )
         operands = dict.fromkeys(operand for result in self.results for operand in operands_read(result.chain))
         reads = [r for operand in (self.src, *operands) for r in self.reads(operand, dst)]
@@ -107,9 +101,8 @@ class ElementwiseSpec:
     def reads(self, operand: Operand | None, dst: tuple[Range, ...]) -> tuple[Range, ...]:
         if operand is OLD_DST:
             return dst
-        width = 4 if operand.element else 4 * self.elements
-        starts = (r * operand.row_bytes for r in range(self.rows))
-        return tuple(Range(operand.argument, begin, begin + width) for begin in starts)
+        width = self.size_of(operand.argument) * (1 if operand.element else self.elements)
+        return rows_of(operand.argument, self.rows, operand.row_bytes, width)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""
@@ -129,6 +122,38 @@ class ElementwiseSpec:
         asm.ret()
 
 
+def rows_of(argument: int, rows: int, row_bytes: int, width: int) -> tuple[Range, ...]:
+    """The first `width` bytes of every row; rows that touch as one."""
+    if row_bytes == width:
+        return (Range(argument, 0, rows * width),)
+    return tuple(Range(argument, r * row_bytes, r * row_bytes + width) for r in range(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class TypedElementwiseSpec(ElementwiseSpec):
+    """A map of elements of other types than f32, in which it computes; types: of every argument."""
+
+    types: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        words = [*words_of(self.chain), f"{crc32(repr(self).encode()):08x}"]
+        types = "".join(dict.fromkeys(self.types))
+        return f"map_{types}_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
+
+    def type_of(self, argument: int) -> str:
+        return self.types[argument]
+
+    @property
+    def program(self) -> Program:
+        kinds = (self.type_of(DST if x is OLD_DST else x.argument) for x in (self.src, *operands_of(self.chain)))
+        return typed_program(self.chain, tuple(kinds), self.type_of(DST))
+
+    @property
+    def prefetches(self) -> bool:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class SeveralResultsSpec(ElementwiseSpec):
     """A map with more results than dst, such as the state and the output of an LSTM's cell: argument 2, 3 and so on.
@@ -143,102 +168,3 @@ class SeveralResultsSpec(ElementwiseSpec):
     def results(self) -> tuple[Result, ...]:
         """What is stored, the first in dst."""
         return (Result(DST, self.dst_row_bytes, self.chain), *self.more)
-
-
-class MapCode:
-    """The emission of a kernel: pointers to src, the results and the operands, and the place in a row."""
-
-    def __init__(self, spec: ElementwiseSpec, v: Vector) -> None:
-        asm = v.asm
-        self.spec, self.v, self.slots = spec, v, Slots(v)
-        self.operands_read = operands_of(spec.together)
-        self.steps = {operand.argument: operand.row_bytes for operand in self.operands_read if operand}
-        self.program = compose_all(tuple(result.chain for result in spec.results))
-        self.at_once = max(1, INTERLEAVED // len(spec.results))
-        self.pointers: dict[int, Register] = {}
-        for argument in (SRC, *(result.argument for result in spec.results)):
-            self.pointers[argument] = asm.gp.take(f"argument {argument}")
-            asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
-        self.operands = RowPointers(asm, self.steps, spec.rows, OTHER_REGISTERS)
-        self.at = asm.gp.take("bytes into the row")
-
-    def pointer(self, argument: int) -> Register:
-        return self.pointers[argument] if argument in self.pointers else self.operands.register(argument)
-
-    def all_rows(self, left: Register, store: Store) -> None:
-        if self.spec.rows == 1:
-            self.row(store)
-        else:
-            self.v.asm.MOV(left, self.spec.rows)
-            with self.v.asm.loop(left, "rows"):
-                self.row(store)
-                self.next_row()
-
-    def row(self, store: Store) -> None:
-        """Full vectors some at a time in a loop, then the rest, then the tail."""
-        asm, v, elements = self.v.asm, self.v, self.spec.elements
-        vectors, tail = divmod(elements, v.lanes)
-        groups, rest = divmod(vectors, self.at_once)
-        if groups:
-            asm.role("vectors")
-            start = asm.new_label("vectors")
-            asm.XOR(self.at, self.at)
-            asm.bind(start)
-            if self.spec.prefetches:
-                self.prefetch()
-            self.vectors([v] * self.at_once, 0, self.at, store)
-            if groups > 1:
-                asm.ADD(self.at, self.at_once * v.bytes)
-                asm.CMP(self.at, groups * self.at_once * v.bytes)
-                asm.JB(start)
-        done = groups * self.at_once * v.bytes
-        if rest:
-            asm.role("rest")
-            self.vectors([v] * rest, done, None, store)
-        if tail:
-            asm.role("tail")
-            with v.parts(1, tail) as parts:
-                self.vectors(parts, done + rest * v.bytes, None, store)
-
-    def vectors(self, parts: Sequence[Lanes], offset_bytes: int, index: Register | None, store: Store) -> None:
-        """Consecutive vectors from a place in the row on."""
-        v, spec = self.v, self.spec
-        self.operands.forget()
-        at = [offset_bytes + j * v.bytes for j in range(len(parts))]
-        registers = v.registers.take("map", v.registers.available)
-        sources = [
-            [self.source(operand, part, start, index) for part, start in zip(parts, at, strict=True)]
-            for operand in (spec.src, *self.operands_read)
-        ]
-        values = apply_to_each(self.program, v, sources, registers, self.slots)
-        for result, of_vectors in zip(spec.results, values, strict=True):
-            for part, start, value in zip(parts, at, of_vectors, strict=True):
-                at_dst = mem(self.pointers[result.argument], start, size=v.bytes, index=index)
-                (store if part is v else part.store)(at_dst, value)
-        v.registers.free(*registers)
-
-    def prefetch(self) -> None:
-        """What the loop's vectors read, of src and operands, AHEAD_BYTES on."""
-        v = self.v
-        self.operands.forget()
-        tensors = [operand for operand in self.operands_read if operand is not OLD_DST]
-        for operand in dict.fromkeys((self.spec.src, *tensors)):
-            for line in range(0, self.at_once * v.bytes, LINE_BYTES):
-                if not operand.element:
-                    v.asm.PREFETCHT0(mem(self.pointer(operand.argument), AHEAD_BYTES + line, index=self.at))
-
-    def source(self, operand: Operand | None, part: Lanes, at: int, index: Register | None) -> Source:
-        v = self.v
-        if operand is OLD_DST:
-            return Source(lambda: mem(self.pointers[DST], at, size=v.bytes, index=index), part)
-        argument = operand.argument
-        if operand.element:
-            return Source(lambda: mem(self.pointer(argument), size=4), None)
-        return Source(lambda: mem(self.pointer(argument), at, size=v.bytes, index=index), part)
-
-    def next_row(self) -> None:
-        results = {result.argument: result.row_bytes for result in self.spec.results}
-        for argument, step in {SRC: self.spec.src.row_bytes, **results}.items():
-            if step:
-                self.v.asm.ADD(self.pointers[argument], step)
-        self.operands.next_row()

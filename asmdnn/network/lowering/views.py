@@ -113,6 +113,20 @@ def gather(steps: Steps, group: Group, axis: int) -> None:
     steps.add(group.nodes, group.label, desc, {"src": source, "indices": numbers}, {"dst": group.result})
 
 
+def lower_one_hot(steps: Steps, group: Group) -> None:
+    """A table with its last row so often that indices up to twice too large, and as negative ones, choose it."""
+    node = group.main
+    assert node is not None
+    name, table = node.inputs
+    rows = np.asarray(steps.value(table).data)
+    count, size = len(rows) - 1, rows.shape[1]
+    numbers = steps.indices(name, 2 * count, 0)
+    wide = np.concatenate((rows, np.repeat(rows[-1:], 2 * count - 1, 0)))
+    source = steps.weight(f"{table}, wide", wide, row_major(wide.shape))
+    desc = Gather(source.desc, numbers.desc, row_major((*numbers.desc.dims, size)), 0)
+    steps.add(group.nodes, group.label, desc, {"src": source, "indices": numbers}, {"dst": group.result})
+
+
 def lower_expand(steps: Steps, group: Group) -> None:
     """Strides of 0."""
     node = group.main
@@ -193,6 +207,7 @@ LOWERINGS = {
     "Slice": lower_slice,
     "Split": lower_split,
     "Gather": lower_gather,
+    f"{OWN}.OneHotRows": lower_one_hot,
     "Expand": lower_expand,
     "Concat": lower_concat,
 }

@@ -3,7 +3,7 @@
 import numpy as np
 
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Operator, same_as_first
+from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 
 OWN = "asmdnn"
 
@@ -21,4 +21,18 @@ def attention(node: Node, query: Array, key: Array, value: Array, mask: Array | 
     return np.asarray(e / e.sum(-1, keepdims=True) @ value)
 
 
-OPERATORS = {"ChannelShuffle": Operator(channel_shuffle, same_as_first), "Attention": Operator(attention)}
+def one_hot_rows(node: Node, indices: Array, table: Array) -> Array:
+    """Rows of all but the last one, which stands for indices that choose none of them."""
+    last = len(table) - 1
+    return np.asarray(table[np.where((indices >= 0) & (indices < last), indices, last)])
+
+
+def rows_types(node: Node, indices: Value, table: Value) -> list[Type]:
+    return [((*indices.shape, table.shape[1]), table.dtype)]
+
+
+OPERATORS = {
+    "OneHotRows": Operator(one_hot_rows, rows_types),
+    "ChannelShuffle": Operator(channel_shuffle, same_as_first),
+    "Attention": Operator(attention),
+}

@@ -6,8 +6,10 @@ from typing import TypeVar
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.chain import compose, operands_of
-from asmdnn.generators.functions.elementwise import DST, SRC, ElementwiseSpec
+from asmdnn.generators.functions.elementwise import ElementwiseSpec, TypedElementwiseSpec
+from asmdnn.generators.functions.elementwise_code import DST
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
@@ -55,22 +57,28 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     passed = dict([request.src, request.dst, *request.others.items(), *chain.operands(request.dst[1]).items()])
     if attr.quantizes:
         raise Refused("scales and zero points are not implemented")
-    check_tensors(passed, request.dst[0])
+    check_tensors(passed, request.dst[0], tuple(SIZE_BYTES))
     tensors, nests = addressable(passed, request.dst[0])
     costs: dict[Spec, int] = {}
     calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box), tuning):
-            spec = spec_of(tuple(tensors), piece, row, rows, request.main, chain, isa)
-            if isinstance(spec, ElementwiseSpec) and tensors[request.dst[0]].size_bytes >= tuning.streaming_bytes:
+            spec = spec_of(tensors, (piece, row, rows), request.main, chain, isa)
+            if isinstance(spec, ElementwiseSpec) and may_stream(tensors[request.dst[0]], tuning):
                 aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
             costs.setdefault(spec, cost(spec, tuning))
             calls.append((spec, piece, tuple(x for x in piece.loops if x is not row and x is not rows)))
     in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
-    phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases)
+    sizes = [desc.dtype.size_bytes for desc in tensors.values()]
+    phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases, sizes)
     plan = Plan(name, phases, tensors, {}, {}, (request.dst[0],), in_place)
     return between_reorders(plan, passed, engine.tuning, isa=engine.isa)
+
+
+def may_stream(dst: MemoryDesc, tuning: ElementwiseTuning) -> bool:
+    """Whether dst is too large to be read from cache, and of elements that are stored as whole vectors."""
+    return dst.size_bytes >= tuning.streaming_bytes and dst.dtype.size_bytes == f32.size_bytes
 
 
 def phases_of(
@@ -78,13 +86,14 @@ def phases_of(
     costs: Mapping[AnySpec, int],
     arguments: tuple[View, ...],
     tuning: PhaseTuning,
+    sizes: Sequence[int] = (),
 ) -> tuple[Phase, ...]:
     """One phase of all records, or, where there are many, rounds of each box apart from the others.
 
     calls: a kernel, its box, and the loops of the box outside of the kernel.  costs: of a call of each kernel, in
-    cycles.
+    cycles.  sizes: bytes of an element of each argument, where they are not all 4.
     """
-    in_bytes = [4] * len(arguments)
+    in_bytes = sizes or [4] * len(arguments)
     made = []
     for spec, box, outer in calls:
         there = Box(box.starts, outer).in_bytes(in_bytes)
@@ -120,11 +129,11 @@ def along_dst(box: Box) -> Loop:
     return next((loop for loop in box.loops if loop.dst == 1), Loop(1, (1,) * len(box.starts)))
 
 
-def check_tensors(tensors: Mapping[str, MemoryDesc], dst: str) -> None:
-    """Raise Refused unless these tensors can be addressed."""
+def check_tensors(tensors: Mapping[str, MemoryDesc], dst: str, types: Sequence[str] = (f32.name,)) -> None:
+    """Raise Refused unless these tensors have one of the types and can be addressed."""
     for name, desc in tensors.items():
-        if desc.dtype != f32:
-            raise Refused(f"{name} is {desc.dtype}, only f32 is implemented")
+        if desc.dtype.name not in types:
+            raise Refused(f"{name} is {desc.dtype}, only {', '.join(types)} is implemented")
     if tensors[dst].may_overlap:
         raise Refused("elements of dst overlap")
 
@@ -135,20 +144,32 @@ def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box,
         others = (loop for loop in piece.loops if loop is not row and max(loop.strides) <= MAX_STEP)
         longest = max(others, key=lambda x: x.extent, default=None)
         rows = longest or Loop(1, (0,) * len(row.strides))
-        most = max(1, min(tuning.most_rows, tuning.record_elements // row.extent))
+        most = max(1, tuning.record_elements // row.extent)
+        if any(stride not in (0, row.extent * along) for stride, along in zip(rows.strides, row.strides, strict=True)):
+            most = min(tuning.most_rows, most)  # rows apart, whose footprint is listed row by row
         for part, some in cut_loop(piece, rows, most):
             yield part, row, some
 
 
-def spec_of(names: tuple[str, ...], box: Box, row: Loop, rows: Loop, main: MainOp, after: Chain, isa: str) -> Spec:
-    """The kernel of the rows of a box."""
+def spec_of(
+    tensors: Mapping[str, MemoryDesc], cut: tuple[Box, Loop, Loop], main: MainOp, after: Chain, isa: str
+) -> Spec:
+    """The kernel of the rows of a box: the box, its loop along a row, and that over the rows."""
+    box, row, rows = cut
+    types = tuple(desc.dtype.name for desc in tensors.values())
+    sizes = [SIZE_BYTES[kind] for kind in types]
+    dst_step = sizes[DST] * rows.strides[DST]
     if box.padding:
-        return RowsSpec(ZERO_ISA, rows.extent, 4 * row.extent, 0, 4 * rows.strides[DST], zero=True)
+        return RowsSpec(ZERO_ISA, rows.extent, sizes[DST] * row.extent, 0, dst_step, zero=True)
     operands = {
-        name: Operand(a, 4 * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1) for a, name in enumerate(names)
+        name: Operand(a, sizes[a] * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1)
+        for a, name in enumerate(tensors)
     }
     chain = (main(operands), *after.on_registers(operands))
-    return ElementwiseSpec(isa, rows.extent, row.extent, operands[names[SRC]], 4 * rows.strides[DST], chain)
+    src = next(iter(operands.values()))
+    if set(types) == {f32.name}:
+        return ElementwiseSpec(isa, rows.extent, row.extent, src, dst_step, chain)
+    return TypedElementwiseSpec(isa, rows.extent, row.extent, src, dst_step, chain, types=types)
 
 
 def cost(spec: Spec, tuning: ElementwiseTuning) -> int:

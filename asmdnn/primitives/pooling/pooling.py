@@ -17,6 +17,7 @@ from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution.geometry import image_layout
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.pooling.description import Pooling
 from asmdnn.primitives.pooling.kernels import (
@@ -30,7 +31,7 @@ from asmdnn.primitives.pooling.kernels import (
 )
 from asmdnn.primitives.pooling.schedule import Planes, phase_of, planes_of
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.types import DataType, f32, s32
+from asmdnn.types import f32, s32
 
 NAME = "pool"
 PLAIN = ("src", "dst")
@@ -66,13 +67,6 @@ def format_like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
         return desc
     tag = model.tag if not model.is_any else None
     return MemoryDesc(desc.dims, desc.dtype, tag or LETTERS[: desc.ndims])
-
-
-def of_type(desc: MemoryDesc, dtype: DataType) -> MemoryDesc:
-    """The same layout of elements of another type."""
-    return MemoryDesc(
-        desc.dims, dtype, strides=desc.strides, inner_blocks=desc.inner_blocks, offset0=desc.offset0
-    )  # fmt: skip
 
 
 def with_post_ops(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:

@@ -12,6 +12,7 @@ from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import EltwiseOp, ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.reduce import ReduceSpec
+from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -22,11 +23,12 @@ from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import dense_like, like, row_major
+from asmdnn.primitives.formats import dense_like, like, of_type, row_major
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reduction.description import NORM, ReductionForward
 from asmdnn.primitives.reduction.tree import Chunk, Kernels, Source, Tree, source_of
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.types import f32
 
 NAME = "reduction"
 MAXIMA, RESULT = "maxima", "result"
@@ -74,7 +76,8 @@ def plan(desc: ReductionForward, attr: Attr, engine: Engine) -> Plan:
     src = row_major(desc.src.dims, desc.src) if desc.src.is_any else desc.src
     dst = like(src, dense_like(src, desc.dst) if desc.dst.is_any else desc.dst)
     passed = {"src": src, "dst": dst}
-    check_tensors(passed, "dst")
+    check_tensors(passed, "dst", tuple(SIZE_BYTES))
+    src, dst = (of_type(tensor, f32) for tensor in passed.values())
     inner, source, own = src, None, dense_like(src, dst)
     for inner in (src, row_major(src.dims, src)):
         own = dense_like(inner, dst)
@@ -92,7 +95,7 @@ def plan(desc: ReductionForward, attr: Attr, engine: Engine) -> Plan:
 
 def with_post_ops(desc: ReductionForward, attr: Attr, engine: Engine, passed: dict[str, MemoryDesc]) -> Plan:
     """The reduction into scratch, and the chain on its result."""
-    own = dense_like(passed["src"], passed["dst"])
+    own = of_type(dense_like(passed["src"], passed["dst"]), f32)
     plain = ReductionForward(desc.alg, passed["src"], own, desc.p, desc.eps)
     reduction = plan(plain, Attr(denormals=attr.denormals), engine)
     assert isinstance(reduction, Plan), "the reduction alone is taken"

@@ -16,8 +16,9 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.pooling.pooling import channels_are_dense, format_like, of_type
+from asmdnn.primitives.pooling.pooling import channels_are_dense, format_like
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes, planes_of
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.resampling.description import ResamplingForward

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
+from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -17,11 +18,12 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.elementwise.schedule import MAX_STEP, check_tensors, phases_of
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import dense_like, like
+from asmdnn.primitives.formats import dense_like, like, of_type
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Calls, Nest, is_dense, nest_of, row_calls, with_last
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.softmax.description import SoftmaxForward
+from asmdnn.types import f32
 
 SRC, DST = range(2)
 
@@ -40,17 +42,17 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
         raise Refused("post-op sum is not implemented: dst holds exponentials meanwhile")
     masks = {} if desc.mask is None else {"mask": dense_like(dst, desc.mask) if desc.mask.is_any else desc.mask}
     passed = {"src": src, "dst": dst, **masks, **chain.operands(dst)}
-    check_tensors(passed, "dst")
+    check_tensors(passed, "dst", tuple(SIZE_BYTES))
     name = f"softmax:{isa}"
     if 0 in dst.dims:
         return Assembly(tuning).plan(name, passed, ("dst",))
     request = Request(desc, chain, isa, tuning)
-    calls = request.calls(passed)
-    tensors: Mapping[str, MemoryDesc] = passed
+    tensors: Mapping[str, MemoryDesc] = {name: of_type(tensor, f32) for name, tensor in passed.items()}
+    calls = request.calls(tensors)
     if calls is None:
-        model = with_last(dst, (desc.axis,))
+        model = with_last(tensors["dst"], (desc.axis,))
         tensors = {
-            name: model if tensor.dims == dst.dims else dense_like(model, tensor) for name, tensor in passed.items()
+            name: model if tensor.dims == dst.dims else dense_like(model, tensor) for name, tensor in tensors.items()
         }
         calls = request.calls(tensors)
         assert calls is not None, "rows along the axis are dense"

@@ -3,8 +3,9 @@
 import numpy as np
 
 from asmdnn.generators.functions.chain import operands_read
-from asmdnn.generators.functions.elementwise import ElementwiseSpec, SeveralResultsSpec
+from asmdnn.generators.functions.elementwise import ElementwiseSpec, SeveralResultsSpec, TypedElementwiseSpec
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, EltwiseOp, GradientOp
+from asmdnn.types import DATA_TYPES, bf16
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import Memory, operand
 from tests.support import functions
@@ -41,4 +42,19 @@ def mapped(spec: ElementwiseSpec, memory: Memory) -> None:
             memory[name].store(r * result.row_bytes, functions.apply(result.chain, x, old, operands))
 
 
-REFERENCES = {kind: Reference(map_case, rounds=True) for kind in (ElementwiseSpec, SeveralResultsSpec)}
+def typed_case(spec: TypedElementwiseSpec, random: np.random.Generator, _: bool) -> Case:
+    """On integers, which the chains of the corpus map to integers; those of dst saturate."""
+    kinds = [DATA_TYPES[kind] for kind in spec.types]
+    memory = {name: elements(random, True, kind) for name, kind in zip(spec.frame, kinds, strict=True)}
+    mapped(spec, memory)
+    dst = memory["dst"]
+    if kinds[1].numpy[1] in "iu" and kinds[1] != bf16:
+        limits = np.iinfo(kinds[1].numpy)
+        dst.values[dst.written] = dst.values[dst.written].clip(limits.min, limits.max)
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {})
+
+
+REFERENCES = {
+    TypedElementwiseSpec: Reference(typed_case, rounds=False),
+    **{kind: Reference(map_case, rounds=True) for kind in (ElementwiseSpec, SeveralResultsSpec)},
+}

@@ -1,0 +1,43 @@
+"""Moves that move nothing are left out: a slice of everything, a reshape to the same dims, padding by nothing.
+
+Exporters write them where dims were open.  Whoever reads the result reads the operand; the same bits.
+"""
+
+import numpy as np
+
+from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.operators.moves import permutation, slices
+from asmdnn.network.static import StaticGraph, needed
+
+SAME_IF_DIMS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Tile"}
+
+
+def without_idle(graph: StaticGraph) -> StaticGraph:
+    """The graph without such nodes."""
+    known, nodes = dict[str, str](), list[Node]()
+    for node in graph.nodes:
+        if is_idle(graph, node):
+            known[node.outputs[0]] = known.get(node.inputs[0], node.inputs[0])
+            continue
+        inputs = tuple(known.get(name, name) for name in node.inputs)
+        nodes.append(Node(node.op, inputs, node.outputs, node.attributes, node.name, node.domain, node.opset))
+    outputs = {name: known.get(value, value) for name, value in graph.outputs.items()}
+    return StaticGraph(graph.inputs, outputs, needed(nodes, outputs.values()), graph.values)
+
+
+def is_idle(graph: StaticGraph, node: Node) -> bool:
+    """Whether a node's result is its first operand."""
+    if node.domain or not node.inputs or len(node.outputs) != 1 or node.inputs[0] == NOTHING:
+        return False
+    shape = graph.shape(node.inputs[0])
+    if graph.shape(node.outputs[0]) != shape:
+        return False
+    data = [graph.values[name].data if name != NOTHING else None for name in node.inputs[1:]]
+    if node.op == "Slice":
+        return all(part.step in (None, 1) for part in slices(node, shape, *data))
+    if node.op == "Pad":
+        widths = node.get("pads", ()) if len(data) < 1 else data[0]
+        return widths is not None and not np.any(widths)
+    if node.op == "Transpose":
+        return permutation(node, len(shape)) == tuple(range(len(shape)))
+    return node.op in SAME_IF_DIMS or (node.op == "Concat" and len(node.inputs) == 1)

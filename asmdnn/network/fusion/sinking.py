@@ -1,0 +1,104 @@
+"""Views between a kernel and the maps behind it change places with the maps, which the kernel then computes.
+
+    f(view(x), constants)  =  view(f(x, constants'))
+
+for views that drop or add dims of 1 or transpose, constants' being the constants seen through the view: a convolution
+of two dims, Squeeze, bias and activation is how files spell one of a single dim.  The same bits.
+"""
+
+import numpy as np
+
+from asmdnn.network.fusion.maps import FUSED_INTO, is_map
+from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.operators.definition import Value
+from asmdnn.network.operators.moves import permutation
+from asmdnn.network.static import StaticGraph, needed
+
+RESHAPES = ("Squeeze", "Unsqueeze", "Reshape")
+OPSET = 13
+
+
+def sunk(graph: StaticGraph) -> StaticGraph:
+    """The graph with views behind such maps."""
+    return Sinking(graph).graph()
+
+
+class Sinking:
+    """inside: for a value behind a view, the value in front of it, and the view."""
+
+    def __init__(self, graph: StaticGraph) -> None:
+        self.source, self.values = graph, dict(graph.values)
+        self.makers = {name: node for node in graph.nodes for name in node.outputs if name != NOTHING}
+        self.readers = graph.readers()
+        self.inside: dict[str, tuple[str, Node]] = {}
+
+    def graph(self) -> StaticGraph:
+        nodes = list[Node]()
+        for node in self.source.nodes:
+            if self.is_view(node):
+                self.inside[node.outputs[0]] = (node.inputs[0], node)
+            nodes += self.exchanged(node) or [node]
+        kept = needed(nodes, self.source.outputs.values())
+        return StaticGraph(self.source.inputs, self.source.outputs, kept, self.values)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.values[name].shape
+
+    def is_view(self, node: Node) -> bool:
+        """Whether a node shows what a kernel with post-ops makes for it alone."""
+        maker = self.makers.get(node.inputs[0]) if node.inputs and not node.domain else None
+        if maker is None or maker.op not in FUSED_INTO or maker.domain or self.readers[node.inputs[0]] != 1:
+            return False
+        large = [[n for n in self.shape(name) if n != 1] for name in (node.inputs[0], node.outputs[0])]
+        return node.op == "Transpose" or (node.op in RESHAPES and large[0] == large[1])
+
+    def exchanged(self, node: Node) -> list[Node]:
+        """The map in front of the view of its operands, and the view; nothing if it is none."""
+        found = {name: self.inside[name] for name in node.inputs if name in self.inside}
+        views = {view.outputs[0]: view for _, view in found.values()}
+        if len(views) != 1 or not is_map(self.source, node) or self.source.is_constant(node.outputs[0]):
+            return []
+        (view,), (result,) = views.values(), node.outputs
+        if self.shape(result) != self.shape(view.outputs[0]):
+            return []
+        inputs = [found[name][0] if name in found else self.seen(name, view) for name in node.inputs]
+        if any(name is None for name in inputs):
+            return []
+        made = f"{result} in front of {view.outputs[0]}"
+        self.values[made] = Value(self.shape(view.inputs[0]), np.dtype(np.float32))
+        self.inside[result] = (made, view)
+        names = tuple(name for name in inputs if name is not None)
+        return [
+            Node(node.op, names, (made,), node.attributes, node.name, "", node.opset),
+            self.view_of(made, result, view),
+        ]
+
+    def view_of(self, x: str, result: str, view: Node) -> Node:
+        """The same view of another value."""
+        if view.op == "Transpose":
+            return Node("Transpose", (x,), (result,), view.attributes, "", "", view.opset)
+        dims, name = np.array(self.shape(result), np.int64), f"dims of {result}"
+        self.values[name] = Value(dims.shape, dims.dtype, dims)
+        return Node("Reshape", (x, name), (result,), {}, "", "", OPSET)
+
+    def seen(self, name: str, view: Node) -> str | None:
+        """A constant as it is in front of the view; None if it is no constant."""
+        if name == NOTHING:
+            return name
+        data = self.values[name].data
+        if data is None:
+            return None
+        if data.size == 1:
+            return name
+        array = self.through(np.asarray(data), view)
+        made = f"{name} in front of {view.outputs[0]}"
+        self.values[made] = Value(array.shape, array.dtype, array)
+        return made
+
+    def through(self, data: Array, view: Node) -> Array:
+        before, behind = self.shape(view.inputs[0]), self.shape(view.outputs[0])
+        data = data.reshape((1,) * (len(behind) - data.ndim) + data.shape)
+        if view.op == "Transpose":
+            return data.transpose(np.argsort(permutation(view, len(behind))))
+        sizes = iter(n for n, whole in zip(data.shape, behind, strict=True) if whole != 1)
+        return data.reshape([next(sizes) if whole != 1 else 1 for whole in before])

@@ -1,0 +1,86 @@
+"""Rewrites of graphs: which primitives are left, and that they compute the same."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.network.nets import engine, random
+from tests.network.test_lowering import built, implementations, stem
+from tests.network.test_network import check_values
+
+pytestmark = pytest.mark.isa("avx2")
+
+
+def one_hot_net(dtype: Any = np.int32) -> dnn.Network:
+    """Bytes, their rows with a single one, a product and an activation, as jax spells them."""
+    g = dnn.Graph()
+    x = g.apply("Unsqueeze", g.input("x", (2, 5), dtype), np.array([2]))
+    chosen = g.apply("Equal", x, np.arange(7, dtype=dtype).reshape(1, 1, 7))
+    y = g.apply("MatMul", g.apply("Cast", chosen, to=1), random(7, 12)) + random(12)
+    return g.compile(y=g.apply("MatMul", y * g.apply("Sigmoid", y), random(12, 4)), engine=engine())
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_a_product_with_single_ones_is_a_look_up(dtype: Any) -> None:
+    net = one_hot_net(dtype)
+    net.check()
+    assert implementations(net) == ["gather", "tiles"]
+    x = np.arange(10).reshape(2, 5).astype(dtype) - 2
+    check_values(net, {"x": x})
+    assert all(difference.fits for difference in net.verify({"x": x}))
+    x[1, 1] = 14
+    with pytest.raises(dnn.InvalidArguments, match=r"x\[1, 1\] is 14"):
+        net.run({"x": x})
+
+
+@pytest.mark.parametrize("view", ["squeeze", "transpose"])
+def test_maps_behind_a_view_go_into_the_kernel_in_front(view: str) -> None:
+    def make(g: dnn.Graph, x: Any) -> Any:
+        y = g.apply("Conv", x, random(16, 3, 3, 1), pads=(1, 0, 1, 0))
+        if view == "squeeze":
+            y, bias = g.apply("Squeeze", y, np.array([3])), random(16, 1)
+        else:
+            y, bias = g.apply("Transpose", y, perm=(0, 2, 3, 1)), random(16)
+        y = y + bias
+        return y * g.apply("Sigmoid", y * 1.7)
+
+    net = built(make, (1, 3, 9, 1))
+    net.check()
+    assert implementations(net) == ["direct"]
+    check_values(net, {"x": random(1, 3, 9, 1)})
+
+
+def test_moves_that_move_nothing_cost_nothing() -> None:
+    def make(g: dnn.Graph, x: Any) -> Any:
+        y = g.apply("Slice", stem(g, x), np.array([0, 0]), np.array([99, 2**31 - 1]), np.array([0, 2]))
+        y = g.apply("Pad", g.apply("Transpose", y, perm=(0, 1, 2, 3)), np.zeros(8, np.int64))
+        return g.apply("Relu", g.apply("Expand", g.apply("Concat", y, axis=1), np.array([2, 16, 9, 8])))
+
+    net = built(make, (2, 3, 9, 8))
+    net.check()
+    assert implementations(net) == ["direct"]
+    check_values(net, {"x": random(2, 3, 9, 8)})
+
+
+@pytest.mark.parametrize("auto_pad", ["NOTSET", "VALID"])
+def test_padding_goes_into_the_convolution(auto_pad: str) -> None:
+    def make(g: dnn.Graph, x: Any) -> Any:
+        pads = {"pads": (0, 1, 0, 0)} if auto_pad == "NOTSET" else {}
+        y = g.apply("Pad", stem(g, x), np.array([0, 0, 1, 0, 0, 0, 2, 1]))
+        return g.apply("Conv", y, random(8, 16, 3, 3), auto_pad=auto_pad, strides=(2, 1), **pads)
+
+    net = built(make, (2, 3, 9, 8))
+    net.check()
+    assert implementations(net) == ["direct", "direct"]
+    check_values(net, {"x": random(2, 3, 9, 8)})
+
+
+def test_padding_with_other_numbers_stays() -> None:
+    def make(g: dnn.Graph, x: Any) -> Any:
+        return g.apply("Conv", g.apply("Pad", x, np.array([0, 0, 1, 0, 0, 0, 1, 0]), 1.0), random(8, 3, 3, 3))
+
+    net = built(make, (2, 3, 9, 8))
+    assert implementations(net)[0] == "pad"
+    check_values(net, {"x": random(2, 3, 9, 8)})
