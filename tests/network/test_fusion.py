@@ -84,3 +84,24 @@ def test_padding_with_other_numbers_stays() -> None:
     net = built(make, (2, 3, 9, 8))
     assert implementations(net)[0] == "pad"
     check_values(net, {"x": random(2, 3, 9, 8)})
+
+
+@pytest.mark.parametrize("dims", [(1, 1, 640), (1, 1, 640, 1)])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_few_frames_of_one_channel_are_a_product(dims: tuple[int, ...], has_bias: bool) -> None:
+    """As a Fourier transform of frames, whose squares are added."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        bias = (random(34),) if has_bias else ()
+        kernel = random(34, 1, 256, *[1] * (len(dims) - 3))
+        y = g.apply("Relu", g.apply("Conv", x, kernel, *bias, strides=(128, *[1] * (len(dims) - 3))))
+        parts = g.apply("Split", y, np.array([17, 17]), axis=1, results=2)
+        power = g.apply("Sqrt", parts[0] * parts[0] + parts[1] * parts[1])
+        return g.apply("Conv", power, random(8, 17, *[1] * (len(dims) - 2)))
+
+    net = built(make, dims)
+    net.check()
+    assert implementations(net)[0] == "tiles"
+    x = random(*dims)
+    check_values(net, {"x": x})
+    assert all(difference.fits for difference in net.verify({"x": x}))

@@ -5,6 +5,7 @@ import numpy as np
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.lowering.frames import is_frames, lower_frames
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
@@ -33,14 +34,17 @@ def lower_conv(steps: Steps, group: Group) -> None:
         if array is None:
             raise Refused(f"its {argument} {name} is no constant")
         constants[argument] = (name, array)
+    tail = Tail(steps, group.maps, group.x)
+    if node.op == "Conv" and is_frames(steps, node, tail):
+        lower_frames(steps, group, constants["weights"][1], data["bias"], tail)
+        return
     if node.op == "ConvTranspose":
         constants["weights"] = (node.inputs[1], adjoint(constants["weights"][1], node.get("group", 1)))
         desc: Description = deconvolution(steps, node)
     else:
         desc = convolution(steps, node)
     constants["weights"] = (node.inputs[1], constants["weights"][1].reshape(desc.weights.dims))
-    tail, source = Tail(steps, group.maps, group.x), steps.place(node.inputs[0])
-    source = cheapest(steps, node.inputs[0], source, desc, tail.attr())
+    source = cheapest(steps, node.inputs[0], steps.place(node.inputs[0]), desc, tail.attr())
     desc = desc.with_formats({"src": source.desc})
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
