@@ -49,7 +49,9 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
         if group.result in made:
             step, array = made[group.result]
             exact = inner[group.result]
-            largest = max(magnitude(group, known), *(float(np.abs(x).max(initial=0)) for x in inner.values()))
+            largest = max(
+                magnitude(group, {**known, **inner}), *(float(np.abs(x).max(initial=0)) for x in inner.values())
+            )
             bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
             if array.size == exact.size and not is_permuted(group):
                 native = in_order(group, array).reshape(exact.shape).astype(np.float64)

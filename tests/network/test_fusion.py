@@ -105,3 +105,23 @@ def test_few_frames_of_one_channel_are_a_product(dims: tuple[int, ...], has_bias
     x = random(*dims)
     check_values(net, {"x": x})
     assert all(difference.fits for difference in net.verify({"x": x}))
+
+
+@pytest.mark.parametrize("images", [1, 2])
+def test_squeeze_and_excite_has_no_pass_of_its_own(images: int) -> None:
+    """The convolution behind it multiplies; a vector of channels needs no reorder."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        y = stem(g, x)
+        small = g.apply("Relu", g.apply("Conv", g.apply("GlobalAveragePool", y), random(8, 16, 1, 1)))
+        excite = g.apply("HardSigmoid", g.apply("Conv", small, random(16, 8, 1, 1)))
+        return g.apply("Relu", g.apply("Conv", y * excite, random(8, 16, 1, 1), random(8)))
+
+    net = built(make, (images, 3, 9, 8))
+    net.check()
+    found = implementations(net)
+    assert len(found) == 5
+    assert found[-1].startswith("scale_")
+    x = random(images, 3, 9, 8)
+    check_values(net, {"x": x})
+    assert all(difference.fits for difference in net.verify({"x": x}))

@@ -4,6 +4,7 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.lowering.frames import is_frames, lower_frames
 from asmdnn.network.lowering.maps import Tail
@@ -17,6 +18,7 @@ from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import Algorithm, f32
 
+SCALES_OF_CHANNELS, SCALES_OF_IMAGES = 2, 3  # masks: of dim 1, and of dims 0 and 1
 Description = ConvolutionForward | DeconvolutionForward
 
 
@@ -35,7 +37,7 @@ def lower_conv(steps: Steps, group: Group) -> None:
             raise Refused(f"its {argument} {name} is no constant")
         constants[argument] = (name, array)
     tail = Tail(steps, group.maps, group.x)
-    if node.op == "Conv" and is_frames(steps, node, tail):
+    if node.op == "Conv" and group.scale is None and is_frames(steps, node, tail):
         lower_frames(steps, group, constants["weights"][1], data["bias"], tail)
         return
     if node.op == "ConvTranspose":
@@ -44,10 +46,26 @@ def lower_conv(steps: Steps, group: Group) -> None:
     else:
         desc = convolution(steps, node)
     constants["weights"] = (node.inputs[1], constants["weights"][1].reshape(desc.weights.dims))
-    source = cheapest(steps, node.inputs[0], steps.place(node.inputs[0]), desc, tail.attr())
+    x, scales, attr = scaled(steps, group, tail)
+    source = cheapest(steps, x, steps.place(x), desc, attr)
     desc = desc.with_formats({"src": source.desc})
-    places = {"src": source, **tail.places()}
-    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
+    places = {"src": source, **scales, **tail.places()}
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, attr)
+
+
+def scaled(steps: Steps, group: Group, tail: Tail) -> tuple[str, dict[str, Place], Attr]:
+    """The operand, the argument that scales its channels, and both kinds of attributes."""
+    assert group.main is not None
+    if group.scale is None:
+        return group.main.inputs[0], {}, tail.attr()
+    found = operands_of(steps.graph, group.scale.inputs, steps.shape(group.scale.outputs[0]))
+    assert found is not None, "as the group was made"
+    x, name = found
+    images, channels = steps.shape(name)[:2]
+    plain = steps.plain(name)
+    vector = Place(plain.buffer, plain.desc.reshape((images * channels,)))
+    mask = SCALES_OF_CHANNELS if images < steps.shape(x)[0] else SCALES_OF_IMAGES
+    return x, {"src_scales": vector}, Attr(tail.post_ops(), scales={"src": mask})
 
 
 def cheapest(steps: Steps, name: str, source: Place, desc: Description, attr: Attr) -> Place:
