@@ -54,6 +54,8 @@ MAY_IMPORT = {
         "types",
         "version",
         "environment",
+        "dump",
+        "explain",
         "memory",
         "isa",
         "jit",

@@ -9,15 +9,17 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import asmdnn as dnn
-from asmdnn.bench.driver import AnyCase, Array
+from asmdnn.bench.driver import AnyCase, Array, Work
 from asmdnn.bench.options import Mistake, Reader
 from asmdnn.bench.timing import interleaved
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.primitives.implementation import plan_with_denormals
 from asmdnn.primitives.kind import Description
 from asmdnn.primitives.registry import kind_of
 
@@ -71,12 +73,10 @@ def summary(found: Sequence[Ranked]) -> str:
 
 def rank(case: AnyCase) -> Ranked:
     """Raises AsmdnnError for what cannot be planned or run here."""
-    settings, work = case.settings, case.driver.work(case)
+    settings = case.settings
     engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
     require_executable(engine.isa)
-    if isinstance(work, str):
-        raise InvalidArguments(work)
-    desc, attr = work.describe()
+    desc, attr, work = described(case)
     data = work.data(exact=work.exactness[-1])
     calls = {name: bound(plan, desc, attr, engine, data.arrays) for name, plan in every_plan(desc, attr, engine)}
     names, budget = [*calls], settings.max_ms * 1e-3
@@ -89,6 +89,16 @@ def rank(case: AnyCase) -> Ranked:
     return Ranked(title, names[0], 1e6 * again[names[0]].low, best, 1e6 * again[best].low)
 
 
+def described(case: AnyCase) -> tuple[Description, dnn.Attr, Work[Any]]:
+    """The description, its attributes, and the work.  Raises AsmdnnError."""
+    if case.settings.unbuilt:
+        raise Unimplemented(str(case.settings.unbuilt[0]))
+    work = case.driver.work(case)
+    if isinstance(work, str):
+        raise InvalidArguments(work)
+    return (*work.describe(), work)
+
+
 def every_plan(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterator[tuple[str, Plan]]:
     """What is chosen, then all else that is another plan: of the implementations, and of the kind's candidates."""
     kind, seen = kind_of(desc), set()
@@ -97,7 +107,8 @@ def every_plan(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterato
         raise InvalidArguments(f"no implementation takes {desc}")
     plans = [(pd.implementation, pd.plan) for pd in answers]
     if kind.candidates is not None:
-        plans += [(f"{plan.implementation} {what}", plan) for what, plan in kind.candidates(desc, attr, engine)]
+        candidates = kind.candidates(desc, attr, engine)
+        plans += [(f"{p.implementation} {what}", plan_with_denormals(p, attr)) for what, p in candidates]
     same = {identity(plan): name for name, plan in plans}  # the last name of a plan says most
     for _, plan in plans:
         if identity(plan) not in seen:

@@ -1,14 +1,16 @@
 """`asmdnn analyze`: what the loops of a problem's kernels do, could cost and do cost, and the machine's roofline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from asmdnn.cli.explain import one_case, write
+from asmdnn.cli.models import HELP, names_model
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
+    from asmdnn import PrimitiveDesc
     from asmdnn.analyze.model import Analysis
 
 USAGE = """asmdnn analyze --conv [OPTION ...] [--mcpu=CPU] [--measure] [--json] [--svg=FILE] [--png=FILE] PROBLEM
@@ -20,7 +22,11 @@ is installed; for every kernel the cycles of a call, measured; and the problem i
   --svg=FILE   draw the roofline; --png=FILE needs matplotlib
 All is measured on one thread, and only if this machine has the ISA level; close other programs first.
 Options of the problem are those of asmdnn bench, such as --isa=avx2 --dir=FWD_I --attr-post-ops=relu.
-Example: asmdnn analyze --conv --dir=FWD_I --svg=roofline.svg mb1ic64ih56oc64oh56kh3ph1"""
+Example: asmdnn analyze --conv --dir=FWD_I --svg=roofline.svg mb1ic64ih56oc64oh56kh3ph1
+asmdnn analyze [--primitive=N] MODEL.onnx
+Every primitive of a network, measured: time, share, the share that was expected, and bytes a second; or one of them as
+a problem, with the options above.  Inputs are random numbers, or --input=NAME:FILE.npy.
+{model}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +44,27 @@ class Request:
 def run(arguments: Sequence[str]) -> int:
     """Print, and draw what is asked for.  Raises AsmdnnError for anything that cannot be analysed."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        show_help(USAGE)
+        show_help(USAGE.format(model=HELP))
         return 0
+    if names_model(arguments):
+        from asmdnn.cli.model_tools import analyze_model
+
+        return analyze_model(arguments, show_primitive)
     request = read(arguments)
-    analysis = analyze_words(request)
+    return show(request, analyze_words(request))
+
+
+def show_primitive(pd: "PrimitiveDesc", name: str, options: Mapping[str, str]) -> int:
+    """A primitive of a network, with these options."""
+    from asmdnn.analyze.build import analyze
+
+    texts = {key: options.get(key, "") for key in ("mcpu", "svg", "png")}
+    request = Request((), again="measure" in options, as_json="json" in options, **texts)
+    return show(request, analyze(pd, name, request.mcpu, request.again))
+
+
+def show(request: Request, analysis: "Analysis") -> int:
+    """Print, and draw what is asked for."""
     draw(request, analysis)
     if request.as_json:
         from asmdnn.analyze.json_form import json_of

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from asmdnn.bench import batch_files
 from asmdnn.bench.options import Reader
+from asmdnn.cli.models import names_model
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
@@ -21,6 +22,7 @@ FORMATS = ("bin", "s", "o", "h")
 USAGE = f"""asmdnn dump --output=DIR [--format=bin,s,o,h] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
 asmdnn dump --output=DIR [--format=bin,s,o,h] --all-specs [--isa=LEVEL]
 asmdnn dump --output=DIR [--format=bin,s,o,h] --specs=PATTERN
+asmdnn dump --output=DIR [--format=bin,s,o,h] [--shape=NAME:1x3x48x320] [--constant=NAME:2] MODEL.onnx
 Writes the kernels of problems, or those of the spec corpus, as files named after them:
   bin  the bytes            s  GNU assembly that makes the same bytes
   o    ELF object           h  C header with the frame and the prototype
@@ -52,6 +54,10 @@ def run(arguments: Sequence[str]) -> int:
     if not arguments or any(word in ("-h", "--help") for word in arguments):
         show_help(USAGE)
         return 0
+    if names_model(arguments):
+        from asmdnn.cli.model_tools import dump_model
+
+        return dump_model(arguments)
     request = read(arguments)
     selection = _select(request)
     try:

@@ -1,7 +1,7 @@
 """`asmdnn explain`: a problem's kernels instruction by instruction, its schedule, and why this implementation."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 from asmdnn import environment
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
+from asmdnn.cli.models import HELP, names_model
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
+    from asmdnn import PrimitiveDesc
     from asmdnn.explain.model import Explanation
 
 USAGE = """asmdnn explain --conv [OPTION ...] [--kernel=WHICH] [--json | --html=FILE] PROBLEM
@@ -22,7 +24,13 @@ register holds; the schedule; and what each implementation says.  Nothing is exe
   --json           one JSON object on stdout instead of text
   --html=FILE      one page that needs no other file
 Options of the problem are those of asmdnn bench, such as --isa=avx512_core --dir=FWD_I --attr-post-ops=relu.
-Example: asmdnn explain --conv --isa=avx512_core --html=layer.html mb1ic64ih56oc64oh56kh3ph1"""
+Example: asmdnn explain --conv --isa=avx512_core --html=layer.html mb1ic64ih56oc64oh56kh3ph1
+asmdnn explain [--html=FILE [--measure]] [--primitive=N] MODEL.onnx
+The primitives of a network, what was fused, formats, memory; as a page with the arena as a picture.
+  --measure        run each primitive, on random data or --input=NAME:FILE.npy, and show its time
+  --primitive=N    one of them as a problem, with the options above
+  --fallback=numpy nodes without a kernel are shown instead of being refused
+{model}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +46,26 @@ class Request:
 def run(arguments: Sequence[str]) -> int:
     """Print or write the explanation.  Raises AsmdnnError for anything that cannot be explained."""
     if not arguments or any(word in ("-h", "--help") for word in arguments):
-        show_help(USAGE)
+        show_help(USAGE.format(model=HELP))
         return 0
+    if names_model(arguments):
+        from asmdnn.cli.model_tools import explain_model
+
+        return explain_model(arguments, show_primitive, write)
     request = read(arguments)
-    explanation = explain_words(request.words)
+    return show(request, explain_words(request.words))
+
+
+def show_primitive(pd: "PrimitiveDesc", name: str, options: Mapping[str, str]) -> int:
+    """A primitive of a network, with these options."""
+    from asmdnn.explain.build import explain
+
+    request = Request((), options.get("kernel"), "json" in options, options.get("html"))
+    return show(request, explain(pd, name))
+
+
+def show(request: Request, explanation: "Explanation") -> int:
+    """Print or write what is asked for."""
     kernels = chosen(explanation, request.kernel)
     if request.html is not None:
         from asmdnn.explain.html.page import html_of

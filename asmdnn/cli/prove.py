@@ -18,6 +18,7 @@ from typing import Any, Final
 from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import DEFAULT_DRIVER, Reader
+from asmdnn.cli.models import names_model
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
 from asmdnn.cli.workers import mapped, workers
@@ -34,9 +35,11 @@ DIRECTIONS: Final = "--dir=FWD_B,FWD_I"  # with bias and without
 
 USAGE: Final = """asmdnn prove [--isa=LEVEL] [--jobs=N] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
 asmdnn prove [--isa=LEVEL] [--jobs=N] --specs=PATTERN
+asmdnn prove [--isa=LEVEL] [--shape=NAME:1x3x48x320] [--constant=NAME:2] MODEL.onnx
 Without a problem: the whole corpus of kernels, and the kernels and plans of all problem sets, for every ISA level that
 has kernels.  With problems, in the words of `asmdnn bench`: their plans, kernels and executors.  Needs no CPU of the
 level.
+With a model: the plan of its network, with the arena, and all its kernels.
 --specs=PATTERN proves the kernels of the corpus whose names match, such as --specs='copy_*', and no plans.
 --jobs=N is the number of processes; default: one for each CPU, where there is enough to do.
 Example: asmdnn prove --isa=avx512_core mb1ic64ih56oc64oh56kh3ph1"""
@@ -82,6 +85,10 @@ def run(arguments: Sequence[str]) -> int:
 
     require_decoder()
     require_peachpy()
+    if names_model(arguments):
+        from asmdnn.cli.model_tools import prove_model
+
+        return prove_model(arguments, prove_planned)
     patterns = [word.partition("=")[2] for word in arguments if word.startswith("--specs=")]
     levels, jobs, cases = read([word for word in arguments if not word.startswith("--specs=")])
     if patterns and cases:
@@ -95,6 +102,16 @@ def run(arguments: Sequence[str]) -> int:
         if patterns:
             return prove_specs([ANY_CPU, *chosen], specs, pool)
         return prove_all(chosen, cases, specs, pool)
+
+
+def prove_planned(level: str, specs: Sequence[Any], plans: int) -> int:
+    """The kernels of plans that have been checked: a line, or the first violation."""
+    start = perf_counter()
+    kernels = prove_tasks([Task(level, spec) for spec in specs], None)
+    if kernels is None:
+        return VIOLATED
+    print(summary(level, kernels, plans, perf_counter() - start), flush=True)
+    return 0
 
 
 def prove_specs(levels: Sequence[str], specs: Sequence[Any], pool: Executor | None) -> int:

@@ -5,15 +5,20 @@ Every window of a tile is used: kernels load no other one, while a footprint has
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
+from asmdnn.generators.move.permute import PermuteSpec, Unit
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_body import Part, Tile
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.shuffle_network import ZERO, Lanes
+from asmdnn.isa.permute import NOWHERE
+from asmdnn.isa.vectors import lanes_of
 
-ShuffleKernel = ShuffleSpec | RowsSpec | ElementsSpec
+ShuffleKernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
 SHUFFLE_ISA = "avx2"  # serves every level
+WIDE_ISA = "avx512_core"
 ELEMENT_BYTES = (1, 2, 4)
 UNIT_BYTES = 16
 
@@ -72,6 +77,30 @@ def small_unit_specs() -> Iterator[ShuffleSpec]:
             yield replace(spec, streaming=True)
 
 
+def permute_specs(isa: str) -> Iterator[PermuteSpec]:
+    """One to four vectors for a unit; more orders than registers; pixels in a loop, with a rest; streaming."""
+    lanes, size = lanes_of(isa), 4 * lanes_of(isa)
+    for vectors in (1, 2, 3, 4):
+        for pixels in (1, 2, 9, 40):
+            units = permuted(lanes, vectors, vectors, pixels)
+            yield PermuteSpec(isa, pixels, size * vectors + 4 * (pixels % 4), units)
+        yield PermuteSpec(isa, 5, size * vectors, permuted(lanes, vectors, vectors, 1), streaming=True)
+    yield PermuteSpec(isa, 3, size * 24, permuted(lanes, 24, 2, 5))
+
+
+def permuted(lanes: int, count: int, vectors: int, step: int) -> tuple[Unit, ...]:
+    """So many units, each of lanes in turn from `vectors` vectors, in orders of their own."""
+    units = []
+    for unit in range(count):
+        sources = [
+            tuple((i * (2 * step + 1) + unit) % lanes if i % vectors == vector else NOWHERE for i in range(lanes))
+            for vector in range(vectors)
+        ]
+        places = [4 * lanes * ((unit + vector) % count) for vector in range(vectors)]
+        units.append(Unit(4 * lanes * unit, tuple(zip(places, sources, strict=True))))
+    return tuple(units)
+
+
 def row_specs() -> Iterator[RowsSpec]:
     """What copies of the reorders do not have: more than a block of the loop, and streaming."""
     for row_bytes in (511, 513, 1024, 1025, 1500):
@@ -92,6 +121,8 @@ def element_specs() -> Iterator[ElementsSpec]:
 FAMILIES = {
     f"shuffle-units-{SHUFFLE_ISA}": unit_specs,
     f"shuffle-small-units-{SHUFFLE_ISA}": small_unit_specs,
+    f"shuffle-permute-{SHUFFLE_ISA}": partial(permute_specs, SHUFFLE_ISA),
+    f"shuffle-permute-{WIDE_ISA}": partial(permute_specs, WIDE_ISA),
     f"shuffle-rows-{SHUFFLE_ISA}": row_specs,
     f"shuffle-elements-{SHUFFLE_ISA}": element_specs,
 }

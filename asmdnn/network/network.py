@@ -1,6 +1,6 @@
 """Networks: what users load, run, look at, save and check."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.verification import Difference
 
 MOST_REPEATS = 100_000
+FORMATS = ("bin", "s", "o", "h")  # of files of kernels
 
 
 class Network:
@@ -42,22 +43,22 @@ class Network:
     @property
     def graph(self) -> "StaticGraph":
         """What is left of the model for these dims."""
-        return self._planned("looked at").graph
+        return self.planned("looked at").graph
 
     @property
     def segments(self) -> "tuple[Segment | Compiled, ...]":
         """Native parts, with their primitives and plans, and nodes in numpy, in the order in which they run."""
-        return self._planned("looked at").segments
+        return self.planned("looked at").segments
 
     @property
     def refused(self) -> Mapping[str, str]:
         """Why nodes are computed in numpy, by the label of their group."""
-        return self._planned("looked at").refused
+        return self.planned("looked at").refused
 
     @property
     def model(self) -> Model:
         """The model as it was given."""
-        return self._planned("looked at").model
+        return self.planned("looked at").model
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         """The outputs by name, new arrays, for inputs by name: arrays of the network's dims and types.
@@ -101,6 +102,28 @@ class Network:
         """Which operators became which primitives and kernels, with layouts, reorders, and memory."""
         return self._source.explain()
 
+    def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20) -> str:
+        """What `explain` says as an HTML page that needs no other file: which operators became which primitives, their
+        formats, phases and kernels, bytes and expected cycles, and the arena as a picture.
+
+        feeds: of a native network, to measure each primitive: the least time of `repeats` runs (1 to 100000).
+        """
+        with importing():
+            from asmdnn.network.page.html import html_of
+
+        seconds = [] if feeds is None else self._times("measured", feeds, repeats)
+        return html_of(self.planned("explained on a page"), seconds)
+
+    def dump(self, path: str | PathLike[str], formats: Sequence[str] = FORMATS) -> None:
+        """Write all kernels, the executor, what `explain` says, and manifest.json to a directory, for any ISA level.
+
+        formats: some of "bin", "s", "o" and "h", as `asmdnn dump` writes them.  Raises InvalidArguments.
+        """
+        with importing():
+            from asmdnn.network.dumping import dump
+
+        dump(self.planned("dumped"), path, formats)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write plan, kernels and packed weights to a file, for `load_pack`: a process that loads it needs neither the
         model nor PeachPy, plans and packs nothing, and maps the weights.  On any machine, whatever the ISA level.
@@ -116,15 +139,20 @@ class Network:
     def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
         """A line for each primitive of a native network: its least time of `repeats` runs (1 to 100000), in
         microseconds, and its share.  Each is a call of its own here: the sum is a little more than what run() takes."""
-        if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
-            raise InvalidArguments(f"repeats must be an integer from 1 to {MOST_REPEATS}, not {shown(repeats)}")
-        self._executable("profiled")
+        seconds = self._times("profiled", feeds, repeats)
         with importing():
             from asmdnn.network.report import profile
-            from asmdnn.network.stepwise import Stepwise
 
-        run = Stepwise(self._compiled("profiled"), self.engine, self._checked(feeds))
-        return profile(run.segment.steps, run.times(repeats))
+        return profile(self._compiled("profiled").steps, seconds)
+
+    def analyze(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
+        """A line for each primitive of a native network, slowest first: as `profile`, with the share of the time that
+        was expected, and the bytes of its arguments a second."""
+        seconds = self._times("analysed", feeds, repeats)
+        with importing():
+            from asmdnn.network.report import analysis
+
+        return analysis(self._compiled("analysed").steps, seconds)
 
     def verify(self, feeds: Mapping[str, Any]) -> "list[Difference]":
         """Compare every primitive of a native network with its operators in double precision, on the operands that it
@@ -136,6 +164,16 @@ class Network:
 
         values = self._checked(feeds)
         return differences(self.graph, Stepwise(self._compiled("verified"), self.engine, values), values)
+
+    def _times(self, what: str, feeds: Mapping[str, Any], repeats: int) -> list[float]:
+        """The least seconds of each primitive."""
+        if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
+            raise InvalidArguments(f"repeats must be an integer from 1 to {MOST_REPEATS}, not {shown(repeats)}")
+        self._executable(what)
+        with importing():
+            from asmdnn.network.stepwise import Stepwise
+
+        return Stepwise(self._compiled(what), self.engine, self._checked(feeds)).times(repeats)
 
     def _native(self, what: str) -> NativePart:
         """The part of a network that has no other."""
@@ -150,11 +188,14 @@ class Network:
         require_executable(self.engine.isa)
 
     def _compiled(self, what: str) -> "Compiled":
-        (segment,) = self._planned(what).segments
+        (segment,) = self.planned(what).segments
         return segment  # type: ignore[return-value]
 
-    def _planned(self, what: str) -> "Planned":
-        """All that planning finds out; it is planned now if the network came from the cache."""
+    def planned(self, what: str = "looked at") -> "Planned":
+        """All that planning finds out; it is planned now if the network came from the cache.
+
+        Raises InvalidArguments for a network from a pack: it cannot be `what`.
+        """
         with importing():
             from asmdnn.network.planned import Planned
 

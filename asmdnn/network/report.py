@@ -49,6 +49,21 @@ def step_line(number: int, step: Step) -> str:
     return f"{number:5}  {step.label}: {plan.implementation} to {dims} {layout_of(dst)}, {plan.cycles} cycles"
 
 
+def analysis(steps: Sequence[Step], times: Sequence[float]) -> str:
+    """A line for each step, slowest first: its time, what share was expected, and how fast its bytes pass."""
+    total, cycles = sum(times), sum(step.pd.plan.cycles for step in steps)
+    lines = [f"{'us':>10} {'share':>6} {'expected':>8} {'GB/s':>7}    # primitive"]
+    for number in sorted(range(len(steps)), key=lambda i: -times[i]):
+        plan, seconds = steps[number].pd.plan, times[number]
+        gbs = sum(desc.size_bytes for desc in plan.tensors.values()) / seconds / 1e9
+        shares = f"{seconds / total:>6.1%} {plan.cycles / max(cycles, 1):>8.1%}"
+        lines.append(
+            f"{seconds * 1e6:>10.1f} {shares} {gbs:>7.2f} {number:>4} {steps[number].label}: {plan.implementation}"
+        )
+    lines.append(f"{total * 1e6:>10.1f} {'':>6} {'':>8} {'':>7}      all, {cycles} cycles expected")
+    return "\n".join(lines)
+
+
 def profile(steps: Sequence[Step], times: Sequence[float]) -> str:
     """A line for each step, slowest first, of its time in seconds."""
     total = sum(times)

@@ -94,6 +94,7 @@ class MoveTuning:
     call_cycles: int = 20  # of a kernel
     bytes_per_cycle: int = 8  # moved
     wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: what Intel says of ports; not measured
+    permute_cost: float = 4.0  # of VPERMD with ymm registers, in other vector instructions
     record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares
     row_bytes: int = 8 << 10  # of a row that is copied or converted in a piece
     strided_bytes: int = 128 << 10  # of rows that share lines of dst with other records: the lines wait in L2

@@ -81,6 +81,9 @@ def calls(directory: Path) -> dict[str, Call]:
         "Network.run by name": (lambda **feeds: net.run(feeds), lambda: {"x": x}),
         "Network.bind": (net.bind, lambda: {"x": x, "y": array(2, 3)}),
         "Network.profile": (net.profile, lambda: {"feeds": {"x": x}, "repeats": 1}),
+        "Network.page": (net.page, lambda: {"feeds": {"x": x}, "repeats": 1}),
+        "Network.analyze": (net.analyze, lambda: {"feeds": {"x": x}, "repeats": 1}),
+        "Network.dump": (net.dump, lambda: {"path": directory / "dumped", "formats": ("bin",)}),
         "Network.save": (net.save, lambda: {"path": directory / "saved.pack"}),
         "Network.verify": (net.verify, lambda: {"feeds": {"x": x}}),
     }  # fmt: skip
@@ -89,7 +92,7 @@ def calls(directory: Path) -> dict[str, Call]:
 NAMES = (
     "load_onnx", "load_onnx by dims", "Graph", "Graph.input", "Graph.apply", "Graph.apply with attributes",
     "Graph.map", "Graph.compile", "Network", "Network.run", "Network.run by name", "Network.bind", "Network.profile",
-    "Network.save", "Network.verify",
+    "Network.page", "Network.analyze", "Network.dump", "Network.save", "Network.verify",
 )  # fmt: skip
 
 

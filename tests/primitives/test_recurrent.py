@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.planning.phase import waits
 from asmdnn.primitives.recurrent.workspace import regions_of
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.recurrent_case import (
@@ -122,6 +123,27 @@ def test_every_number_of_threads_gives_the_same_bits(kind: type) -> None:
     results = [compute(desc, data, replace(AVX2, threads=threads))["dst_layer"] for threads in (1, 2, 3, 4)]
     for other in results[1:]:
         np.testing.assert_array_equal(results[0], other)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", CELLS)
+@pytest.mark.parametrize("direction", [CONCAT, SUM])
+def test_directions_at_the_same_time(kind: type, direction: str) -> None:
+    """Threads meet once for a step of both, but where these come to neighbouring steps; one thread takes the directions
+    one after the other, and the bits are the same."""
+    steps = 6 if direction == CONCAT else 7
+    desc = describe(kind, (steps, 4, 8, 104), 1, direction)
+    meetings, results = [], []
+    for threads in (1, 2, 3):
+        engine = replace(AVX2, threads=threads)
+        plan = dnn.primitive_desc(desc, engine=engine).plan
+        meetings.append(sum(waits(plan.phases)))
+        results.append(check(desc, engine))
+    for name, x in results[0].items():
+        np.testing.assert_array_equal(x, results[1][name])
+        np.testing.assert_array_equal(x, results[2][name])
+    stages = 2 if kind is dnn.GRUForward else 1
+    assert meetings[0] - meetings[1] == meetings[0] - meetings[2] >= stages * (steps - 2)
 
 
 @pytest.mark.isa("avx2")

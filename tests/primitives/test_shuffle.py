@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asmdnn as dnn
+from asmdnn.isa.vectors import f32_level
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.raw import Bits, elements_of, fill
 
@@ -54,8 +55,9 @@ def values_for(desc: dnn.MemoryDesc) -> Bits:
 
 
 def prepared(desc: dnn.Shuffle, threads: int = 1) -> dnn.Primitive:
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(threads=threads))
-    assert pd.implementation == "shuffle:avx2"
+    engine = dnn.Engine(threads=threads)
+    pd = dnn.primitive_desc(desc, engine=engine)
+    assert pd.implementation == f"shuffle:{f32_level(engine.isa)}"
     pd.plan.check()
     return dnn.Primitive(pd)
 
@@ -94,8 +96,9 @@ def test_formats_that_differ(dtype: str, tags: tuple[str, str]) -> None:
         src, dst = (dnn.MemoryDesc(dims, TYPES[dtype], tag) for tag in tags)
         for kind, threads in ((FORWARD, 1), (BACKWARD, 2)):
             desc = dnn.Shuffle(src, dst, axis, groups[0], kind)
-            pd = dnn.primitive_desc(desc, engine=dnn.Engine(threads=threads))
-            assert pd.implementation == ("shuffle:avx2" if src == dst else "reorder+shuffle:avx2")
+            engine = dnn.Engine(threads=threads)
+            pd = dnn.primitive_desc(desc, engine=engine)
+            assert pd.implementation == "reorder+" * (src != dst) + f"shuffle:{f32_level(engine.isa)}"
             pd.plan.check()
             run(dnn.Primitive(pd), dnn.Memory(src), dnn.Memory(dst))
 

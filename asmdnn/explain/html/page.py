@@ -15,12 +15,12 @@ _MARKS = {"chosen": "✓", "accepted": "·", "refused": "✕"}
 
 def html_of(explanation: Explanation, kernels: Sequence[int]) -> str:
     """The whole document; `kernels` are the numbers of those whose listings are in it."""
-    style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "script.js"))
+    script = (_HERE / "script.js").read_text(encoding="utf-8")
     title = escape(explanation.problem)
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{title} · asmdnn explain</title>\n<style>\n{style}</style>\n</head>\n<body>",
+        f"<title>{title} · asmdnn explain</title>\n<style>\n{style()}</style>\n</head>\n<body>",
         *_head(explanation),
         "<main>",
         *_overview(explanation),
@@ -29,6 +29,11 @@ def html_of(explanation: Explanation, kernels: Sequence[int]) -> str:
         f"</main>\n<script>\n{script}</script>\n</body>\n</html>\n",
     ]
     return "\n".join(parts)
+
+
+def style() -> str:
+    """The style sheet, which pages of networks have, too."""
+    return (_HERE / "style.css").read_text(encoding="utf-8")
 
 
 def _head(explanation: Explanation) -> Iterator[str]:

@@ -32,20 +32,22 @@ MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take r
 class Group:
     """Nodes that one primitive computes: `main` and the maps behind it, or maps alone (main None); in order.
 
-    x: the value that maps start from, main's result, or an operand that has the result's dims.  scale: a product of
-    main's operand and a number for each channel, which main computes, too (scaling.py)."""
+    x: the value that maps start from, main's result, or an operand that has the result's dims.  behind: of a pair of
+    convolutions the second one's group, which alone reads `result`.  scale: a product of main's operand and a number
+    for each channel, which main computes, too (scaling.py)."""
 
     main: Node | None
     maps: tuple[Node, ...]
     x: str
     result: str
+    behind: "Group | None" = None
     scale: Node | None = None
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        if self.main is None:
-            return self.maps
-        return (self.main, *self.maps) if self.scale is None else (self.scale, self.main, *self.maps)
+        own = self.maps if self.main is None else (self.main, *self.maps)
+        own = own if self.scale is None else (self.scale, *own)
+        return own if self.behind is None else (*own, *self.behind.nodes)
 
     @property
     def label(self) -> str:
@@ -174,7 +176,7 @@ class Grouping:
         nodes = tuple(self.graph.nodes[i] for i in members)
         result = nodes[-1].outputs[0]
         if not self.maps[members[0]]:
-            return Group(nodes[0], nodes[1:], nodes[0].outputs[0], result, self.scales.get(members[0]))
+            return Group(nodes[0], nodes[1:], nodes[0].outputs[0], result, scale=self.scales.get(members[0]))
         made = {node.outputs[0] for node in nodes}
         outside = [name for node in nodes for name in node.inputs if name != NOTHING and name not in made]
         whole = [

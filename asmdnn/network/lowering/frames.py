@@ -7,6 +7,7 @@ short-time Fourier transform, the time is that of streaming the weights once, wh
 frames of 256 taps to 258 channels take 6.6 us, by convolution 17.1 (AMD EPYC (Zen 3), one thread); 100 frames the same.
 """
 
+from collections.abc import Mapping
 from math import prod
 
 from asmdnn.memory import MemoryDesc
@@ -32,20 +33,19 @@ def is_frames(steps: Steps, node: Node, tail: Tail) -> bool:
     return is_plain and prod(result[2:]) <= MOST_FRAMES
 
 
-def lower_frames(steps: Steps, group: Group, weights: Array, bias: Array | None, tail: Tail) -> None:
+def lower_frames(steps: Steps, group: Group, given: Mapping[str, tuple[str, Array]], tail: Tail) -> None:
     """The result lies with its channels last."""
     node = group.main
     assert node is not None
     result = steps.shape(node.outputs[0])
+    weights = given["weights"][1]
     out, frames, taps = result[1], prod(result[2:]), weights[0].size
     axis = max(range(2, len(result)), key=lambda i: steps.shape(node.inputs[0])[i])
     stride = node.get("strides", (1,) * len(result[2:]))[axis - 2]
     plain = steps.plain(node.inputs[0])
     src = MemoryDesc((frames, taps), f32, strides=(stride, 1), offset0=plain.desc.offset0)
-    constants = {"weights": (f"{node.inputs[1]} by taps", weights.reshape(out, taps).T)}
-    if bias is not None:
-        constants["bias"] = (node.inputs[2], bias)
-    row = row_major((1, out)) if bias is not None else None
+    constants = {**given, "weights": (f"{node.inputs[1]} by taps", weights.reshape(out, taps).T)}
+    row = row_major((1, out)) if "bias" in given else None
     desc = MatMul(src, any_format((taps, out)), row_major((frames, out)), row)
     places = {"src": Place(plain.buffer, src)}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())

@@ -14,7 +14,6 @@ from asmdnn.primitives.recurrent.rows import Rows, Time, Turn
 from asmdnn.primitives.recurrent.stages import Multiplied, stages_of
 from asmdnn.primitives.recurrent.steps import Field, Panels, Stage
 
-GATES = "gates"  # scratch: x W + b of all steps
 BIAS = "packed bias"
 
 
@@ -40,6 +39,10 @@ class Layer:
     c: Rows
     fields: Mapping[str, Field]
 
+    def scratch(self, name: str) -> str:
+        """Scratch of this direction: both may be computed at the same time."""
+        return f"{name} {self.direction}"
+
     @property
     def padded(self) -> int:
         """Hidden channels with those that the panels of weights_layer have as padding."""
@@ -48,9 +51,10 @@ class Layer:
 
     @property
     def gates(self) -> Field:
-        """x W + b: for a vector of units all gates, or where these are odd for two vectors, as in packed weights."""
+        """x W + b of all steps, in scratch: for a vector of units all gates, or where these are odd for two vectors, as
+        in packed weights."""
         gates, width = self.time.sizes.gates, 4 * self.target.lanes
-        rows = self.time.dense(GATES, 4 * gates * self.padded)
+        rows = self.time.dense(self.scratch("gates"), 4 * gates * self.padded)
         if gates % 2:
             return Field(rows, width, 2 * width, whole=True, pair_bytes=2 * gates * width)
         return gates_field(rows, gates, self.target.lanes)
@@ -68,7 +72,7 @@ class Layer:
             self.channels,
             Matrix(x.buffer, x.starts[0], (step,), x.row_bytes, 4),
             ProductPanels("weights_layer", self.start_of(weights), (0,), width, self.channels * width, width // 4),
-            Matrix(GATES, 0, (count * gates.row_bytes,), gates.row_bytes, 4),
+            Matrix(self.gates.rows.buffer, 0, (count * gates.row_bytes,), gates.row_bytes, 4),
             self.bias,
         )
 

@@ -22,8 +22,9 @@ from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, RecurrentForward
+from asmdnn.primitives.recurrent.directions import Stage, in_turn
 from asmdnn.primitives.recurrent.formats import MAX_OFFSET, kernel_formats, passed_formats
-from asmdnn.primitives.recurrent.layer import BIAS, GATES, Layer
+from asmdnn.primitives.recurrent.layer import BIAS, Layer
 from asmdnn.primitives.recurrent.padding import add_zeros
 from asmdnn.primitives.recurrent.rows import Rows, Time
 from asmdnn.primitives.recurrent.steps import Field, Steps
@@ -95,35 +96,54 @@ class Planner:
             out = self.time.layer("dst_layer", self.tensors["dst_layer"])
         else:
             out = self.kept("layer", number) or self.scratch(f"layer {number % 2}", s.dst)
-        outs = []
+        layers = []
         for direction in range(s.directions):
-            backwards = direction == 1 or desc.direction == "unidirectional_right2left"
             h = out.further(4 * direction * s.out)
             if desc.direction == "bidirectional_sum":
                 h = self.kept("direction", number, direction) or self.scratch(f"direction {direction}", s.out)
-            outs.append(h)
-            self.add_direction(number, direction, backwards, x, channels, h)
+            layers.append(self.layer_of(number, direction, x, channels, h))
+        together = [layers] if self.engine.threads > 1 and self.time.is_even else [[layer] for layer in layers]
+        for some in together:
+            self.add_directions(some)
         if desc.direction == "bidirectional_sum":
-            self.add_sum(outs, out)
+            self.add_sum([layer.h for layer in layers], out)
         return out
 
-    def add_direction(self, number: int, direction: int, backwards: bool, x: Rows, channels: int, h: Rows) -> None:
+    def layer_of(self, number: int, direction: int, x: Rows, channels: int, h: Rows) -> Layer:
         """A layer in one direction."""
-        c = self.place_of_c(number, direction) if isinstance(self.desc, LSTMForward) else h
+        desc = self.desc
+        backwards = direction == 1 or desc.direction == "unidirectional_right2left"
+        c = self.place_of_c(number, direction) if isinstance(desc, LSTMForward) else h
         fields = self.fields(number, direction)
-        layer = Layer(
-            self.desc, self.tensors, self.time, self.target, number, direction, backwards, x, channels, h, c, fields
+        return Layer(
+            desc, self.tensors, self.time, self.target, number, direction, backwards, x, channels, h, c, fields
         )
-        self.assembly.scratch[GATES] = self.sizes.rows * layer.gates.rows.row_bytes
-        multiply(self.assembly, layer.product(), self.target)
+
+    def add_directions(self, layers: Sequence[Layer]) -> None:
+        """A layer in one direction, or in both at the same time, so that threads meet half as often.  One thread alone
+        meets nobody, and has the weights of one direction in its caches if it takes them one after the other."""
+        for layer in layers:
+            gates = layer.gates.rows
+            self.assembly.scratch[gates.buffer] = self.sizes.rows * gates.row_bytes
+            multiply(self.assembly, layer.product(), self.target)
+        stages = [self.stages_of(layer) for layer in layers]
+        one_by_one = len(stages) == 1 or stages[0][-1][1].alone
+        self.assembly.add([phase for x in stages for _, phase in x] if one_by_one else list(in_turn(*stages)))
+        for layer in layers:
+            kept = self.kept_beside(layer.number, layer.direction)
+            for rows, columns in ((layer.h, self.sizes.out), *kept):
+                add_zeros(self.assembly, self.time, rows, columns)
+            self.keep_final(layer, "dst_iter", layer.h)
+            self.keep_final(layer, "dst_iter_c", layer.c)
+
+    def stages_of(self, layer: Layer) -> list[Stage]:
+        """The phases of all steps."""
         stages = {starts: layer.stages(starts) for starts in (True, False)}
-        for i, turn in enumerate(self.time.turns(backwards)):
-            for placed in stages[turn.before is None]:
-                self.assembly.add([self.steps.phase(placed.stage, turn, placed.views(turn), backwards=i % 2 == 1)])
-        for rows, columns in ((h, self.sizes.out), *self.kept_beside(number, direction)):
-            add_zeros(self.assembly, self.time, rows, columns)
-        self.keep_final(layer, "dst_iter", h)
-        self.keep_final(layer, "dst_iter_c", c)
+        return [
+            (turn, self.steps.phase(placed.stage, turn, placed.views(turn), backwards=i % 2 == 1))
+            for i, turn in enumerate(self.time.turns(layer.backwards))
+            for placed in stages[turn.before is None]
+        ]
 
     def place_of_c(self, number: int, direction: int) -> Rows:
         """c is updated in place, in the final state if there is one layer and direction; in training it is kept."""
@@ -133,7 +153,7 @@ class Planner:
             return kept
         if self.time.is_even and final is not None and s.layers * s.directions == 1:
             return Rows("dst_iter_c", (4 * final.offset0,), 4 * final.strides[2])
-        return self.of_step("c", s.hidden)
+        return self.of_step(f"c {direction}", s.hidden)
 
     def fields(self, number: int, direction: int) -> dict[str, Field]:
         """What cells leave to the next stage of the step, and to the backward pass."""
@@ -143,7 +163,9 @@ class Planner:
         elif isinstance(self.desc, LSTMForward) and self.desc.weights_projection is not None:
             names = ("unprojected",)
         lanes, units = self.target.lanes, self.sizes.hidden
-        rows = {name: self.kept(name, number, direction) or self.of_step(name, units) for name in names}
+        rows = {
+            name: self.kept(name, number, direction) or self.of_step(f"{name} {direction}", units) for name in names
+        }
         found = {name: Field(x, 4 * lanes) for name, x in rows.items()}
         gates = self.kept("gates", number, direction)
         return found if gates is None else {**found, "workspace": Field(gates, 4 * lanes, 4 * units)}

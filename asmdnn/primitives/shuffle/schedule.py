@@ -17,33 +17,38 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.move.permute import PermuteSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ARGUMENTS, ShuffleSpec
 from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Tile
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.shuffle_network import HALF_BYTES
+from asmdnn.isa.levels import AVX2
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import digits, merge, pieces_of
 from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import apart, in_loops
 from asmdnn.planning.tuning import MoveTuning, Tuning
+from asmdnn.primitives.shuffle.permutes import permute_kernels
 from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
 
-KERNEL_ISA = "avx2"  # its kernels serve every level
+Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
+Placed = list[tuple[ShuffleSpec, int, int]] | list[tuple[PermuteSpec, int, int]]  # with places in src and dst
 Runs = list[tuple[int, int]]  # (start, count), in bytes and steps
 
 
 class Records:
     """Collects kernels and records."""
 
-    def __init__(self, size_bytes: int, tuning: MoveTuning) -> None:
-        self.tuning = tuning
+    def __init__(self, size_bytes: int, tuning: MoveTuning, isa: str) -> None:
+        self.tuning, self.isa = tuning, isa
         self.streaming = size_bytes >= tuning.shuffle_streaming_bytes
         self.specs: dict[KernelSpec, int] = {}
         self.records: list[tuple[int, int, int]] = []
         self.cycles: list[int] = []
 
-    def add(self, spec: ShuffleSpec | RowsSpec | ElementsSpec, src: int, dst: int, size_bytes: int) -> None:
+    def add(self, spec: Kernel, src: int, dst: int, size_bytes: int) -> None:
         if self.streaming:
             spec = with_streaming(spec)
         self.records.append((self.specs.setdefault(spec, len(self.specs)), src, dst))
@@ -54,11 +59,14 @@ class Records:
         return Phase(tuple(self.specs), views(ARGUMENTS), records, np.array(self.cycles, np.int32))
 
 
-def schedule(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning) -> list[Phase]:
-    """Kernels and records that shuffle `dim` of a tensor, whose indices in dst are a matrix of so many rows."""
+def schedule(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning, isa: str) -> list[Phase]:
+    """Kernels and records that shuffle `dim` of a tensor, whose indices in dst are a matrix of so many rows.
+
+    isa: the level that kernels may need.
+    """
     if prod(desc.dims) > tuning.moves.many_positions * desc.dims[dim] and not desc.has_padding:
-        return in_rounds(desc, dim, rows, tuning)
-    out = Records(desc.size_bytes, tuning.moves)
+        return in_rounds(desc, dim, rows, tuning, isa)
+    out = Records(desc.size_bytes, tuning.moves, isa)
     if 0 not in desc.dims:
         size = desc.dtype.size_bytes
         offsets = size * desc.dim_offsets(dim)
@@ -83,7 +91,7 @@ def move(out: Records, desc: MemoryDesc, dim: int, rows: int, step: int, runs: R
     return bool(unit_bytes)
 
 
-def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning) -> list[Phase]:
+def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning, isa: str) -> list[Phase]:
     """Of a tensor without padding and of many positions: records for some neighbours, again and again."""
     size, phases, together = desc.dtype.size_bytes, list[Phase](), tuning.moves.round_positions
     others = [list(pieces_of(n, n, [digits(desc, d)] * 2)) for d, n in enumerate(desc.dims) if d != dim]
@@ -95,7 +103,7 @@ def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning) -> list[Pha
         count, rest = divmod(inner.extent, together)
         for begin, length, times in ((0, together, count), (count * together, rest, 1)):
             if length and times:
-                out = Records(desc.size_bytes, tuning.moves)
+                out = Records(desc.size_bytes, tuning.moves, isa)
                 move(out, desc, dim, rows, step, [(start + begin * step, length)])
                 loops = [*around, (times, (together * step,) * len(ARGUMENTS))]
                 one = out.phase()
@@ -104,13 +112,16 @@ def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning) -> list[Pha
     return phases
 
 
-def with_streaming(spec: ShuffleSpec | RowsSpec | ElementsSpec) -> ShuffleSpec | RowsSpec | ElementsSpec:
+def with_streaming(spec: Kernel) -> Kernel:
     """The kernel with streaming stores, if all of them are aligned when the first is; else as it was."""
     if isinstance(spec, ElementsSpec):
         return spec
     if isinstance(spec, RowsSpec):
         aligned = spec.row_bytes % VECTOR_BYTES == spec.dst_step % VECTOR_BYTES == 0
         return replace(spec, streaming=aligned)
+    if isinstance(spec, PermuteSpec):
+        places = [spec.pixel_bytes, *(unit.dst for unit in spec.units)]
+        return replace(spec, streaming=all(at % spec.vector_bytes == 0 for at in places))
     places = [at for part in spec.parts for at in (part.dst, part.dst_step, *part.tile.dst)]
     aligned = all(at % spec.unit_bytes == 0 for at in (spec.pixel_bytes, *places))
     # Lines that are left half written for long go out in pieces: of 8 rows of dst at a time, 4 times slower.
@@ -156,16 +167,34 @@ def unit_of(offsets: Int64, axis_size: int, element_bytes: int, step: int) -> tu
 
 
 def by_units(out: Records, axis: Axis, step: int, runs: Runs) -> None:
-    """All tiles of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst."""
-    tiles, fewest = tiles_of(axis, out.tuning.few_shuffle_rows), out.tuning.fewest_pixels
-    together = len(tiles) if axis.is_dense else max(1, axis.run_bytes // axis.unit_bytes)
-    groups = [tiles[i : i + together] for i in range(0, len(tiles), together)]
-    written = max(sum(len(tile.dst) for tile in group) for group in groups) * axis.unit_bytes
+    """All units of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst."""
+    kernels, fewest = cheapest(out, axis, step), out.tuning.fewest_pixels
+    written = max(spec.stored_bytes for spec, _, _ in kernels)
     most = max(fewest, out.tuning.record_bytes // written // fewest * fewest)
-    kernels = [kernel_of(axis, step, group) for group in groups]
     for start, count in chunks(runs, step, most):
         for spec, src, dst in kernels:
             out.add(replace(spec, pixels=count), start + src, start + dst, count * written)
+
+
+def cheapest(out: Records, axis: Axis, step: int) -> Placed:
+    """The kernels of a pixel that take fewest vector instructions: by units of 16 bytes, or by permuted vectors."""
+    units = unit_kernels(axis, step, out.tuning.few_shuffle_rows)
+    vectors = permute_kernels(f32_level(out.isa), axis, step)
+    least = sum(spec.operations / spec.pixels_together for spec, _, _ in units)
+    return vectors if vectors and sum(cost_of(spec, out.tuning) for spec, _, _ in vectors) < least else units
+
+
+def cost_of(spec: PermuteSpec, tuning: MoveTuning) -> float:
+    """In instructions on ymm registers."""
+    if spec.vector_bytes > VECTOR_BYTES:
+        return spec.operations * tuning.wide_cost
+    return spec.operations + spec.permutations * (tuning.permute_cost - 1)
+
+
+def unit_kernels(axis: Axis, step: int, few_rows: int) -> list[tuple[ShuffleSpec, int, int]]:
+    tiles = tiles_of(axis, few_rows)
+    together = len(tiles) if axis.is_dense else max(1, axis.run_bytes // axis.unit_bytes)
+    return [kernel_of(axis, step, tiles[i : i + together]) for i in range(0, len(tiles), together)]
 
 
 def kernel_of(axis: Axis, step: int, tiles: list[Tile]) -> tuple[ShuffleSpec, int, int]:
@@ -173,7 +202,7 @@ def kernel_of(axis: Axis, step: int, tiles: list[Tile]) -> tuple[ShuffleSpec, in
     parts = parts_of(tiles)
     src, dst = min(part.src for part in parts), min(part.dst for part in parts)
     moved = tuple(replace(part, src=part.src - src, dst=part.dst - dst) for part in parts)
-    return ShuffleSpec(KERNEL_ISA, axis.element_bytes, axis.unit_bytes, 1, step or axis.unit_bytes, moved), src, dst
+    return ShuffleSpec(AVX2.name, axis.element_bytes, axis.unit_bytes, 1, step or axis.unit_bytes, moved), src, dst
 
 
 def by_rows(out: Records, axis: Axis, runs: Runs) -> None:
@@ -185,7 +214,7 @@ def by_rows(out: Records, axis: Axis, runs: Runs) -> None:
             origin = axis.origin(first)
             src_step = axis.origin(first + dst_step) - origin if rows > 1 else 0
             step = axis.offsets[first + dst_step] - axis.offsets[first] if rows > 1 else 0
-            spec = RowsSpec(KERNEL_ISA, rows, row_bytes, src_step, step)
+            spec = RowsSpec(AVX2.name, rows, row_bytes, src_step, step)
             out.add(spec, start + origin, start + axis.offsets[first], rows * row_bytes)
 
 
@@ -209,7 +238,7 @@ def by_elements(out: Records, axis: Axis, step: int, runs: Runs) -> None:
         src, dst = min(s for s, _ in moves), min(d for _, d in moves)
         based_moves = tuple((s - src, d - dst) for s, d in moves)
         for start, count in chunks(runs, step, most):
-            spec = ElementsSpec(KERNEL_ISA, size, count, step, based_moves)
+            spec = ElementsSpec(AVX2.name, size, count, step, based_moves)
             out.add(spec, start + src, start + dst, count * len(moves) * out.tuning.bytes_per_cycle)
 
 
@@ -224,7 +253,7 @@ def fill_padding(out: Records, desc: MemoryDesc, positions: Int64, covered: Int6
     edges = np.flatnonzero(rest[1:] != rest[:-1]).reshape(-1, 2).tolist()
     runs = [(size * begin, end - begin) for begin, end in edges]
     for start, count in chunks(runs, size, out.tuning.row_bytes // size):
-        out.add(RowsSpec(KERNEL_ISA, 1, count * size, 0, 0, zero=True), 0, start, count * size)
+        out.add(RowsSpec(AVX2.name, 1, count * size, 0, 0, zero=True), 0, start, count * size)
 
 
 def chunks(runs: Runs, step: int, most: int) -> Iterator[tuple[int, int]]:

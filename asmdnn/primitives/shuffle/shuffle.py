@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
@@ -24,7 +25,7 @@ from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.primitives.shuffle.schedule import KERNEL_ISA, schedule
+from asmdnn.primitives.shuffle.schedule import schedule
 from asmdnn.types import PropKind
 
 MAX_SPAN_BYTES = 2**31 - 1  # displacements in code are 32 bits
@@ -83,7 +84,7 @@ class Shuffle:
         return f"{self.prop_kind.value} shuffle of {self.src}{into}, axis {self.axis}, group_size {self.group_size}"
 
 
-@implementation("shuffle", lambda _: KERNEL_ISA)
+@implementation("shuffle", f32_level)
 def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan:
     """Plan a shuffle: between elements of dst's format, into which another one of src is brought first.
 
@@ -96,6 +97,6 @@ def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan:
     dst = desc.dst
     if dst.size_bytes > MAX_SPAN_BYTES and dst.strides[desc.axis] * dst.dims[desc.axis] > MAX_SPAN_BYTES:
         raise Refused("the shuffled axis spans more than 2 GiB")
-    phases = schedule(dst, desc.axis, desc.rows, engine.tuning)
-    plan = Plan(f"shuffle:{KERNEL_ISA}", tuple(phases), {"src": dst, "dst": dst}, {}, {}, ("dst",))
+    phases = schedule(dst, desc.axis, desc.rows, engine.tuning, engine.isa)
+    plan = Plan(f"shuffle:{f32_level(engine.isa)}", tuple(phases), {"src": dst, "dst": dst}, {}, {}, ("dst",))
     return between_reorders(plan, {"src": desc.src}, engine.tuning, isa=engine.isa)

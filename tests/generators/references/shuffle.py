@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from asmdnn.generators.move.permute import PermuteSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
@@ -13,14 +14,19 @@ from tests.support.octets import Octets
 Move = tuple[int, int, int]  # (src, dst, bytes); src is -1 for zeros
 
 
-def shuffle_case(spec: ShuffleSpec | ElementsSpec, random: np.random.Generator, _: bool) -> Case:
+def shuffle_case(spec: ShuffleSpec | PermuteSpec | ElementsSpec, random: np.random.Generator, _: bool) -> Case:
     memory = {name: Octets(random.integers(0, 256, 2 * REACH_BYTES, np.uint8)) for name in ("src", "dst")}
     shuffle(spec, memory)
     return Case(spec, {name: octets.buffer() for name, octets in memory.items()}, {})
 
 
-def shuffle(spec: ShuffleSpec | ElementsSpec, memory: dict[str, Octets]) -> None:
-    """Move everything; of a tile, whole windows are read."""
+def shuffle(spec: ShuffleSpec | PermuteSpec | ElementsSpec, memory: dict[str, Octets]) -> None:
+    """Move everything; of a tile, whole windows are read, and of a permutation whole vectors."""
+    if isinstance(spec, PermuteSpec):
+        for pixel in range(spec.pixels):
+            for unit in spec.units:
+                for at, _ in unit.sources:
+                    memory["src"].load(pixel * spec.pixel_bytes + at, spec.vector_bytes)
     if isinstance(spec, ShuffleSpec):
         for pixel in range(spec.pixels):
             for part in spec.parts:
@@ -32,8 +38,15 @@ def shuffle(spec: ShuffleSpec | ElementsSpec, memory: dict[str, Octets]) -> None
         memory["dst"].store(dst, memory["src"].load(src, size) if src >= 0 else np.zeros(size, np.uint8))
 
 
-def moved(spec: ShuffleSpec | RowsSpec | ElementsSpec) -> list[Move]:
+def moved(spec: ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec) -> list[Move]:
     """Every move that the spec stands for."""
+    if isinstance(spec, PermuteSpec):
+        shifts = range(0, spec.pixels * spec.pixel_bytes, spec.pixel_bytes)
+        return [
+            (shift + at + 4 * lane, shift + unit.dst + 4 * i, 4)
+            for shift in shifts for unit in spec.units for at, lanes in unit.sources
+            for i, lane in enumerate(lanes) if lane >= 0
+        ]  # fmt: skip
     if isinstance(spec, RowsSpec):
         return [(-1 if spec.zero else r * spec.src_step, r * spec.dst_step, spec.row_bytes) for r in range(spec.rows)]
     if isinstance(spec, ElementsSpec):
@@ -53,4 +66,4 @@ def moved(spec: ShuffleSpec | RowsSpec | ElementsSpec) -> list[Move]:
     return moves
 
 
-REFERENCES = {kind: Reference(shuffle_case, rounds=False) for kind in (ShuffleSpec, ElementsSpec)}
+REFERENCES = {kind: Reference(shuffle_case, rounds=False) for kind in (ShuffleSpec, PermuteSpec, ElementsSpec)}

@@ -1,0 +1,111 @@
+"""`asmdnn explain|analyze|dump|prove MODEL.onnx`: the tools for problems, on the primitives of a network."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from asmdnn.cli.models import ModelWords, data_of, model_words, number
+from asmdnn.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    from asmdnn.network.compiled import Compiled
+    from asmdnn.network.network import Network
+    from asmdnn.network.steps import Step
+
+VIOLATED = 1
+Show = Callable[[Any, str, Mapping[str, str]], int]  # of a primitive descriptor, what it is called, the options
+
+
+def own_options(command: str, asked: ModelWords, valued: Sequence[str], flags: Sequence[str]) -> dict[str, str]:
+    """What is left of the words, as options of a command.  Raises InvalidArguments for others."""
+    found = {}
+    for word in asked.rest:
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not ((name in valued and value) or (name in flags and not equals)):
+            raise InvalidArguments(f"{command}: '{word}' is no option of a model, see asmdnn {command} --help")
+        found[name] = value
+    return found
+
+
+def step_of(net: "Network", which: str) -> "tuple[str, Step]":
+    """A primitive by its number, and what it is called.  Raises InvalidArguments."""
+    steps = [step for segment in native_of(net) for step in segment.steps]
+    at = number("primitive", which)
+    if at >= len(steps):
+        raise InvalidArguments(f"--primitive={which}: the network has {len(steps)}, give a number from 0 on")
+    return f"primitive {at} {steps[at].label}", steps[at]
+
+
+def native_of(net: "Network") -> "list[Compiled]":
+    from asmdnn.network.compiled import Compiled
+
+    return [segment for segment in net.segments if isinstance(segment, Compiled)]
+
+
+def feeds_of(net: "Network", given: dict[str, str]) -> dict[str, Any]:
+    """Data for the inputs: of a file for the one that is named, random for others."""
+    name, _, file = given.get("input", "").partition(":")
+    return {key: data_of(key, {name: file} if file else {}, *wanted) for key, wanted in net.inputs.items()}
+
+
+def explain_model(arguments: Sequence[str], show: Show, write: Callable[[str, str, str], None]) -> int:
+    """As text or page; or one primitive as `asmdnn explain` shows a problem.  Raises AsmdnnError."""
+    asked = model_words("explain", arguments)
+    given = own_options("explain", asked, ("html", "primitive", "kernel", "input", "fallback"), ("measure", "json"))
+    net = asked.load(given.get("fallback"))
+    if "primitive" in given:
+        name, step = step_of(net, given["primitive"])
+        return show(step.pd, f"{asked.path} {name}", given)
+    for option in ("kernel", "json"):
+        if option in given:
+            raise InvalidArguments(f"explain: --{option} is about one primitive: name it, as in --primitive=0")
+    if "html" not in given:
+        print(net.explain())
+        return 0
+    write("--html", given["html"], net.page(feeds_of(net, given) if "measure" in given else None))
+    print(f"{asked.path} explained in {given['html']}")
+    return 0
+
+
+def analyze_model(arguments: Sequence[str], show: Show) -> int:
+    """Every primitive, measured; or one as `asmdnn analyze` shows a problem.  Raises AsmdnnError."""
+    asked = model_words("analyze", arguments)
+    given = own_options("analyze", asked, ("primitive", "mcpu", "svg", "png", "input"), ("measure", "json"))
+    net = asked.load()
+    if "primitive" in given:
+        name, step = step_of(net, given["primitive"])
+        return show(step.pd, f"{asked.path} {name}", given)
+    for option in given.keys() - {"input"}:
+        raise InvalidArguments(f"analyze: --{option} is about one primitive: name it, as in --primitive=0")
+    print(net.analyze(feeds_of(net, given)))
+    return 0
+
+
+def dump_model(arguments: Sequence[str]) -> int:
+    """All kernels as files.  Raises AsmdnnError."""
+    asked = model_words("dump", arguments)
+    given = own_options("dump", asked, ("output", "format"), ())
+    if "output" not in given:
+        raise InvalidArguments("dump: no output directory is given: say --output=DIR")
+    net = asked.load()
+    formats = given.get("format", "bin,s,o,h").split(",")
+    net.dump(given["output"], formats)
+    print(f"the kernels of {asked.path} in {given['output']}: {', '.join(formats)}, and manifest.json")
+    return 0
+
+
+def prove_model(arguments: Sequence[str], prove: Callable[[str, Sequence[Any], int], int]) -> int:
+    """The plan, and every kernel of it by `prove`, which takes the level, specs and how many plans there are; the exit
+    status.  Raises AsmdnnError."""
+    from asmdnn.network.dumping import specs_of
+    from asmdnn.planning.coverage import PlanError
+
+    asked = model_words("prove", arguments)
+    own_options("prove", asked, (), ())
+    net = asked.load()
+    planned = net.planned("proved")
+    try:
+        planned.check()
+    except PlanError as error:
+        print(f"violation at level {net.engine.isa}: the plan of {asked.path} breaks the rule 'plan': {error}")
+        return VIOLATED
+    return prove(net.engine.isa, specs_of(planned), len(native_of(net)))

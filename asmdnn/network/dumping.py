@@ -1,0 +1,52 @@
+"""A network's kernels as files."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from asmdnn.dump.files import FORMATS, write_kernel, write_manifest
+from asmdnn.dump.kernel import listed
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.files import replace_file
+from asmdnn.generators.contract import Spec
+from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
+from asmdnn.network.compiled import Compiled
+from asmdnn.network.planned import Planned
+from asmdnn.runtime.execution import executor_spec
+from asmdnn.version import __version__
+
+TEXT = "network.txt"
+
+
+def specs_of(planned: Planned) -> list[Spec]:
+    """All kernels of the native parts, and their executors, each once."""
+    found = dict[Spec, None]()
+    for segment in planned.segments:
+        if isinstance(segment, Compiled):
+            found |= dict.fromkeys(segment.plan.specs)
+            found[executor_spec(segment.plan)] = None
+    return list(found)
+
+
+def dump(planned: Planned, path: str | PathLike[str], formats: Sequence[str]) -> list[dict[str, Any]]:
+    """Write the directory; the kernels' entries of its manifest.  Raises InvalidArguments."""
+    try:
+        wanted = list(formats)
+        is_known = all(isinstance(name, str) and name in FORMATS for name in wanted)
+    except Exception:  # whatever the caller's object does when it is iterated over
+        is_known = False
+    if not is_known:
+        raise InvalidArguments(f"formats must be some of {', '.join(FORMATS)}, not {shown(formats)}")
+    try:
+        directory = Path(path)
+        directory.mkdir(parents=True, exist_ok=True)
+        kernels = [write_kernel(directory, listed(spec), wanted) for spec in specs_of(planned)]
+        text = planned.explain()
+        replace_file(directory / TEXT, f"{text}\n".encode())
+        made_by = {"asmdnn": __version__, "peachpy": PEACHPY_VERSION}
+        write_manifest(directory, {"made_by": made_by, "network": text.splitlines(), "kernels": kernels})
+    except (OSError, ValueError, TypeError) as error:  # ValueError: a null character in the path
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidArguments(f"the directory {shown(path)} cannot be written ({reason}): name another one") from None
+    return kernels

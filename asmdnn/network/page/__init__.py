@@ -1,0 +1,1 @@
+"""A network as a page that needs no other file."""

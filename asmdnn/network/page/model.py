@@ -1,0 +1,107 @@
+"""What the page says, as values: primitives with their phases, and where values lie in the arena and for how long."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from asmdnn.network.arena import times_of
+from asmdnn.network.compiled import Compiled
+from asmdnn.network.steps import Step, layout_of
+from asmdnn.planning.phase import Phase, said_of, waits
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """number: in the network's plan; kernels: (name, calls)."""
+
+    number: int
+    how: str
+    records: int
+    cycles: int
+    kernels: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A primitive.  nodes: the operators that it computes; seconds: of a call, None if it was not measured."""
+
+    number: int
+    label: str
+    nodes: tuple[str, ...]
+    implementation: str
+    result: str
+    read_bytes: int
+    written_bytes: int
+    cycles: int
+    phases: tuple[PhaseRow, ...]
+    seconds: float | None
+    is_reorder: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A value in the arena: bytes [offset, offset + size) at times first to last, phases being counted as they
+    happen; step: the primitive that touches it first."""
+
+    name: str
+    offset: int
+    size: int
+    first: int
+    last: int
+    step: int
+
+
+def rows_of(segment: Compiled, seconds: Sequence[float]) -> list[Row]:
+    """The primitives of a native segment; seconds: of each, or none."""
+    meets = waits(segment.plan.phases)
+    starts = accumulate((len(step.pd.plan.phases) for step in segment.steps), initial=0)
+    return [
+        row_of(number, step, segment.plan.phases, meets, start, seconds[number] if seconds else None)
+        for number, (step, start) in enumerate(zip(segment.steps, starts, strict=False))
+    ]
+
+
+def row_of(
+    number: int, step: Step, phases: Sequence[Phase], meets: Sequence[bool], start: int, seconds: float | None
+) -> Row:
+    plan = step.pd.plan
+    dst = plan.tensors[plan.outputs[0]]
+    written = sum(plan.tensors[name].size_bytes for name in plan.outputs)
+    read = sum(desc.size_bytes for name, desc in plan.tensors.items() if name not in plan.outputs)
+    numbers = range(start, start + len(plan.phases))
+    own = tuple(phase_row(i, phases[i], meets[i]) for i in numbers)
+    result = f"{'x'.join(map(str, dst.dims))} {layout_of(dst)}"
+    nodes = tuple(map(str, step.nodes))
+    cycles, name = plan.cycles, plan.implementation
+    return Row(number, step.label, nodes, name, result, read, written, cycles, own, seconds, step.is_reorder)
+
+
+def phase_row(number: int, phase: Phase, meets: bool) -> PhaseRow:
+    kernels = tuple((kernel.name, calls) for kernel, calls, _ in phase.uses())
+    how = ("all threads meet before it" if meets else "no barrier") + said_of(phase)
+    return PhaseRow(number, how, phase.count, phase.total_cycles, kernels)
+
+
+def boxes_of(segment: Compiled) -> list[Box]:
+    """All values of the arena, the lowest first."""
+    layout, plan = segment.layout, segment.joined.plan
+    starts = list(accumulate((len(step.pd.plan.phases) for step in segment.steps), initial=0))
+    toucher: dict[str, int] = {}
+    for step, (begin, end) in enumerate(pairwise(starts)):
+        for phase in plan.phases[begin:end]:
+            for view in phase.arguments:
+                toucher.setdefault(view.buffer, step)
+    return sorted(
+        (
+            Box(name, offset, plan.scratch_bytes[name], *layout.lives[name], toucher[name])
+            for name, offset in layout.arena.items()
+        ),
+        key=lambda box: (box.offset, box.first),
+    )
+
+
+def moments_of(segment: Compiled) -> list[int]:
+    """For each primitive the time at which its first phase happens, and behind all the end."""
+    times = times_of(segment.plan.phases)
+    starts = accumulate((len(step.pd.plan.phases) for step in segment.steps), initial=0)
+    return [*(times[start] for start in list(starts)[:-1]), times[-1] + 1]

@@ -1,0 +1,86 @@
+"""Shuffles by permuted vectors: whole plans on an emulated CPU, forced ones on this one, and what the planner takes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.generators.move.permute import PermuteSpec
+from asmdnn.planning.tuning import DEFAULT, MoveTuning
+from tests.support.plans import emulate_plan
+
+CHEAP = replace(DEFAULT, moves=MoveTuning(permute_cost=0.1))  # permutations wherever vectors fit
+
+
+def planned(dims: tuple[int, ...], tag: str, groups: int, engine: dnn.Engine) -> dnn.PrimitiveDesc:
+    desc = dnn.MemoryDesc(dims, dnn.f32, tag)
+    pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, groups), engine=engine)
+    pd.plan.check()
+    return pd
+
+
+def permutes(pd: dnn.PrimitiveDesc) -> bool:
+    return any(isinstance(spec, PermuteSpec) for spec in pd.plan.specs)
+
+
+def memories_of(pd: dnn.PrimitiveDesc) -> dict[str, dnn.Memory]:
+    desc = pd.plan.tensors["src"]
+    values = np.arange(desc.nelems(), dtype=np.float32).reshape(desc.dims)
+    return {"src": dnn.Memory(desc, values), "dst": dnn.Memory(desc)}
+
+
+def assert_shuffled(memories: dict[str, dnn.Memory], groups: int) -> None:
+    src = memories["src"].numpy()
+    n, c, *rest = src.shape
+    shuffled = src.reshape(n, c // groups, groups, *rest).swapaxes(1, 2).reshape(src.shape)
+    assert np.array_equal(memories["dst"].numpy(), shuffled)
+
+
+WIDE = [
+    ((1, 48, 3, 3), "nhwc", 2), ((1, 48, 3, 3), "nhwc", 24), ((2, 36, 2, 5), "nhwc", 3), ((1, 64, 3, 3), "nChw16c", 2),
+    ((1, 96, 3, 4), "nChw16c", 32),
+]  # fmt: skip
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("dims", "tag", "groups"), WIDE)
+def test_results(dims: tuple[int, ...], tag: str, groups: int) -> None:
+    pd = planned(dims, tag, groups, dnn.Engine(isa="avx512_core", threads=1))
+    assert pd.implementation == "shuffle:avx512_core"
+    assert permutes(pd)
+    memories = memories_of(pd)
+    emulate_plan(pd.plan, memories)
+    assert_shuffled(memories, groups)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(
+    ("dims", "tag", "groups"), [*WIDE, ((1, 48, 3, 3), "nChw8c", 2), ((32, 64, 64, 64), "nhwc", 2)]
+)
+def test_ymm_registers(dims: tuple[int, ...], tag: str, groups: int) -> None:
+    """The last one streams."""
+    pd = planned(dims, tag, groups, dnn.Engine(isa="avx2", threads=2, tuning=CHEAP))
+    assert permutes(pd)
+    memories = memories_of(pd)
+    dnn.Primitive(pd).execute(**memories)
+    assert_shuffled(memories, groups)
+
+
+def test_units_where_permutations_cost_more() -> None:
+    """With ymm registers; where src has many rows; and what vectors do not fit: padding, short rows, bytes."""
+    wide = dnn.Engine(isa="avx512_core", threads=1)
+    assert not permutes(planned((1, 240, 7, 7), "nhwc", 2, dnn.Engine(isa="avx2", threads=1)))
+    assert not permutes(planned((1, 240, 7, 7), "nhwc", 8, wide))
+    assert not permutes(planned((1, 24, 7, 7), "nChw16c", 2, wide))
+    assert not permutes(planned((1, 12, 7, 7), "nhwc", 2, wide))
+    desc = dnn.MemoryDesc((1, 240, 7, 7), dnn.u8, "nhwc")
+    assert not permutes(dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 2), engine=wide))
+
+
+def test_long_axes_are_several_kernels() -> None:
+    """At most 64 vectors each; a row that no vector divides cannot be cut."""
+    wide = dnn.Engine(isa="avx512_core", threads=1)
+    kernels = planned((1, 16 * 100, 2, 2), "nhwc", 2, wide).plan.specs
+    assert sorted(len(spec.units) for spec in kernels if isinstance(spec, PermuteSpec)) == [36, 64]
+    assert not permutes(planned((1, 16 * 100 + 2, 2, 2), "nhwc", 2, wide))
