@@ -64,10 +64,12 @@ def schedule_rows(
     cost = max(g.positions * group / 2, LEAST_CYCLES)
     chunks = cut_rows(g, tuning.convolution.grouped_cycles / (cost * vectors * g.width))
     specs: dict[GroupedRowsSpec, int] = {}
+    known: dict[tuple[object, ...], GroupedRowsSpec] = {}  # most chunks are alike
     rows, cycles = [], []
     for first, together, channels in runs:
         for chunk in chunks:
-            kernel = shaped(spec, g, chunk, together, channels)
+            key = chunk.bands, together, channels
+            kernel = known.get(key) or known.setdefault(key, shaped(spec, g, chunk, together, channels))
             rows.append((specs.setdefault(kernel, len(specs)), first, chunk.begin))
             cycles.append(tuning.phases.call_cycles + (chunk.end - chunk.begin) * g.width * together * cost)
     records = offsets_of(g, np.array(rows, np.int64), tensors["weights"], placed, lanes)
