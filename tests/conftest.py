@@ -73,6 +73,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{EMULATED}(name): executes code of this ISA level on an emulated CPU")
+    os.environ.setdefault(environment.TUNED, "no")  # what was tuned here is no matter of the tests
     if host() is not detected():  # before anybody loads an OpenMP runtime
         os.environ.setdefault("OMP_NUM_THREADS", str(min(host().cores, MOST_THREADS)))
     for owner, name in ((dnn.Primitive, "bind"), (dnn.Primitive, "execute"), (ArrayCall, "run")):

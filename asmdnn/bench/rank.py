@@ -3,21 +3,28 @@
 All candidates of a problem are measured in turns, in one process; those near the best then again, beside the choice,
 and for longer: the fastest of many noisy numbers is not as fast as it looks.  The regret is how much longer the choice
 takes than the best one, by the 10th percentiles of these samples.
+
+What would be chosen at a lower level of f32 vectors is a candidate, too: it shows where wider vectors are slower.
 """
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import asmdnn as dnn
-from asmdnn.bench.driver import AnyCase, Array
+from asmdnn.bench.driver import AnyCase, Array, Work
 from asmdnn.bench.options import Mistake, Reader
 from asmdnn.bench.timing import interleaved
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.isa.levels import isa_of
+from asmdnn.isa.vectors import F32_LEVELS, f32_level
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
+from asmdnn.primitives.implementation import plan_with_denormals
 from asmdnn.primitives.kind import Description
 from asmdnn.primitives.registry import kind_of
 
@@ -71,14 +78,13 @@ def summary(found: Sequence[Ranked]) -> str:
 
 def rank(case: AnyCase) -> Ranked:
     """Raises AsmdnnError for what cannot be planned or run here."""
-    settings, work = case.settings, case.driver.work(case)
+    settings = case.settings
     engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
     require_executable(engine.isa)
-    if isinstance(work, str):
-        raise InvalidArguments(work)
-    desc, attr = work.describe()
+    desc, attr, work = described(case)
     data = work.data(exact=work.exactness[-1])
-    calls = {name: bound(plan, desc, attr, engine, data.arrays) for name, plan in every_plan(desc, attr, engine)}
+    plans = chain(every_plan(desc, attr, engine), plans_below(desc, attr, engine))
+    calls = {name: bound(plan, desc, attr, engine, data.arrays) for name, plan in plans}
     names, budget = [*calls], settings.max_ms * 1e-3
     first = interleaved([*calls.values()], budget * FIRST_SHARE)
     limit = NEAR * min(times.low for times in first)
@@ -89,6 +95,16 @@ def rank(case: AnyCase) -> Ranked:
     return Ranked(title, names[0], 1e6 * again[names[0]].low, best, 1e6 * again[best].low)
 
 
+def described(case: AnyCase) -> tuple[Description, dnn.Attr, Work[Any]]:
+    """The description, its attributes, and the work.  Raises AsmdnnError."""
+    if case.settings.unbuilt:
+        raise Unimplemented(str(case.settings.unbuilt[0]))
+    work = case.driver.work(case)
+    if isinstance(work, str):
+        raise InvalidArguments(work)
+    return (*work.describe(), work)
+
+
 def every_plan(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterator[tuple[str, Plan]]:
     """What is chosen, then all else that is another plan: of the implementations, and of the kind's candidates."""
     kind, seen = kind_of(desc), set()
@@ -97,12 +113,21 @@ def every_plan(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterato
         raise InvalidArguments(f"no implementation takes {desc}")
     plans = [(pd.implementation, pd.plan) for pd in answers]
     if kind.candidates is not None:
-        plans += [(f"{plan.implementation} {what}", plan) for what, plan in kind.candidates(desc, attr, engine)]
+        candidates = kind.candidates(desc, attr, engine)
+        plans += [(f"{p.implementation} {what}", plan_with_denormals(p, attr)) for what, p in candidates]
     same = {identity(plan): name for name, plan in plans}  # the last name of a plan says most
     for _, plan in plans:
         if identity(plan) not in seen:
             seen.add(identity(plan))
             yield same[identity(plan)], plan
+
+
+def plans_below(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterator[tuple[str, Plan]]:
+    """What is chosen at each lower level of f32 vectors that the engine's has, under names with that level."""
+    for level in F32_LEVELS:
+        if level.features < isa_of(f32_level(engine.isa)).features:
+            pd = dnn.primitive_desc(desc, attr, replace(engine, isa=level.name))
+            yield pd.implementation, pd.plan
 
 
 def identity(plan: Plan) -> tuple[object, ...]:

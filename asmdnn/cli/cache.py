@@ -1,4 +1,4 @@
-"""`asmdnn cache`: the kernels and networks on disk."""
+"""`asmdnn cache`: the kernels, networks and tuned plans on disk."""
 
 import time
 from collections.abc import Sequence
@@ -7,11 +7,14 @@ from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit.pruning import parse_size, size_limit
 from asmdnn.jit.store import DiskStore, default_directory, enabled
+from asmdnn.jit.tuned_folder import tuned_directory
 
-USAGE = """asmdnn cache list           name, size and time since the last use of every kernel and network
+USAGE = """asmdnn cache list           name, size and time since the last use of every kernel and network, and
+                            what asmdnn tune has kept
 asmdnn cache prune [SIZE]   remove those that were not used for longest until SIZE is left, such as 64M;
-                            default: ASMDNN_CACHE_SIZE, else 256M, which is kept to while they are written, too
-asmdnn cache clear          remove them, and the measured rates of this machine; both are made again when needed
+                            default: ASMDNN_CACHE_SIZE, else 256M, which is kept to while they are written, too;
+                            and what was tuned with another version of asmdnn
+asmdnn cache clear          remove them, the measured rates of this machine, and what asmdnn tune has kept
 The directory is ASMDNN_CACHE_DIR, else XDG_CACHE_HOME/asmdnn, else ~/.cache/asmdnn; ASMDNN_CACHE=0 disables it."""
 
 
@@ -27,12 +30,13 @@ def run(arguments: Sequence[str]) -> int:
     if command == "clear":
         from asmdnn.runtime.rates import forget  # not above: the other words do not need numpy
 
-        print(
-            f"{store.clear()} kernels and networks{' and the measured rates' * forget()} removed from {store.directory}"
-        )
+        plans = _plans(DiskStore(tuned_directory()).clear())
+        rates = " and the measured rates" * forget()
+        print(f"{store.clear()} kernels and networks{plans}{rates} removed from {store.directory}")
     elif command == "prune":
         files, size = store.prune(parse_size("SIZE", sizes[0]) if sizes else size_limit())
-        print(f"{files} kernels and networks, {size / 1024:.1f} KiB removed from {store.directory}")
+        plans = _plans(_forget_stale())
+        print(f"{files} kernels and networks{plans}, {size / 1024:.1f} KiB removed from {store.directory}")
     else:
         _list(store)
     return 0
@@ -46,7 +50,32 @@ def _list(store: DiskStore) -> None:
     total = sum(entry.size for entry in (*kernels, *networks))
     also = f" and {len(networks)} networks" if networks else ""
     off = "" if enabled() else ", not in use: ASMDNN_CACHE=0"
+    _list_tuned()
     print(f"{len(kernels)} kernels{also}, {total / 1024:.1f} KiB in {store.directory}{off}")
+
+
+def _list_tuned() -> None:
+    if not tuned_directory().is_dir():
+        return
+    from asmdnn.primitives import tuned  # not above: the other words do not need numpy
+
+    for key, choice in tuned.choices():
+        print(f"tuned  {key[:12]}  {f'{choice.problem}  {choice}' if choice else 'of another version'}")
+
+
+def _forget_stale() -> int:
+    """Remove what was tuned with another version; how many plans."""
+    if not tuned_directory().is_dir():
+        return 0
+    from asmdnn.primitives import tuned
+    from asmdnn.primitives.implementation import plan_digest
+
+    sources = plan_digest()
+    return tuned.remove([key for key, choice in tuned.choices() if choice is None or choice.sources != sources])
+
+
+def _plans(count: int) -> str:
+    return f", {count} tuned plans" if count else ""
 
 
 def _age(seconds: float) -> str:

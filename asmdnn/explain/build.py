@@ -36,7 +36,9 @@ def explain(pd: PrimitiveDesc, problem: str) -> Explanation:
 
 
 def _implementations(pd: PrimitiveDesc) -> Iterator[Implementation]:
-    chosen = False
+    chosen = pd.choice is not None
+    if pd.choice:
+        yield Implementation(pd.implementation, "chosen", f"tuned: {pd.choice}")
     for answer in implementations(pd.desc, pd.attr, pd.engine):
         if isinstance(answer, Refusal):
             yield Implementation(answer.implementation, "refused", answer.reason)

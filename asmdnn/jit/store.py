@@ -26,6 +26,7 @@ from asmdnn.jit.pruning import StoredFile, size_limit, surplus
 
 MAX_FILE_BYTES = 1 << 26  # a kernel has kilobytes; what is larger is not one of ours and not worth reading
 SUFFIX, IMAGE_SUFFIX = ".kernel", ".network"
+TUNED_FOLDER = "tuned"  # beside them: plans that measurements chose
 LARGEST_SHARE = 2  # an image has at most this part of the limit
 LOOKS = 16  # at the whole directory, while as much as its limit is written
 ABANDONED_S = 3600  # a temporary file of this age belongs to nobody any more

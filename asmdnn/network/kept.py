@@ -19,6 +19,7 @@ from asmdnn import environment
 from asmdnn.errors import AsmdnnError
 from asmdnn.forking import importing
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
+from asmdnn.jit import tuned_folder
 from asmdnn.jit.store import DiskStore, default_store
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import Saved, saved
@@ -56,7 +57,7 @@ def key_of(
         made_for = (engine.isa, engine.threads, engine.l2_bytes, engine.machine, repr(engine.tuning))
         dims = [(str(name), tuple(int(n) for n in shape)) for name, shape in items(shapes)]
         digest = hashlib.sha256(data)
-        digest.update(repr((made_for, dims, sources())).encode())
+        digest.update(repr((made_for, dims, sources(), tuned_folder.state())).encode())
         for name, value in items(constants):
             array = np.asarray(value)
             if array.dtype.kind not in "fiub":

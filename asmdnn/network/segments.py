@@ -12,6 +12,7 @@ from asmdnn.network.fusion.idle import without_idle
 from asmdnn.network.fusion.maps import Group, groups_of
 from asmdnn.network.fusion.one_hot import looked_up
 from asmdnn.network.fusion.padding import padded_within
+from asmdnn.network.fusion.pairs import paired
 from asmdnn.network.fusion.recognition import recognised
 from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.fusion.sinking import sunk
@@ -60,7 +61,7 @@ def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tup
 
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
     """
-    groups, refused = groups_of(graph), dict[str, str]()
+    groups, refused = paired(graph, groups_of(graph)), dict[str, str]()
     steps = Steps(graph, engine)
     runs: list[tuple[bool, list[Group]]] = []
     for group in groups:

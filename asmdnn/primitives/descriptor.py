@@ -14,7 +14,8 @@ from asmdnn.primitives.engine import Engine, engine_or_default
 from asmdnn.primitives.implementation import Planner, first_plan, try_all
 from asmdnn.primitives.kind import Description, asked
 from asmdnn.primitives.registry import kind_of
-from asmdnn.primitives.reports import introduce, report_refusals
+from asmdnn.primitives.reports import introduce, report_choice, report_refusals
+from asmdnn.primitives.tuned import Choice
 from asmdnn.types import u8
 
 
@@ -25,9 +26,16 @@ class PrimitiveDesc:
     """
 
     def __init__(
-        self, desc: Description, attr: Attr, engine: Engine, plan: Plan, refusals: tuple[Refusal, ...] = ()
+        self,
+        desc: Description,
+        attr: Attr,
+        engine: Engine,
+        plan: Plan,
+        refusals: tuple[Refusal, ...] = (),
+        choice: Choice | None = None,
     ) -> None:
         self.desc, self.attr, self.engine, self.plan, self.refusals = desc, attr, engine, plan, refusals
+        self.choice = choice  # of `asmdnn tune`, if the plan is from there
 
     @property
     def implementation(self) -> str:
@@ -104,6 +112,7 @@ class PrimitiveDesc:
         """What was chosen and why: refusals, formats, kernels, and the schedule in numbers."""
         plan = self.plan
         lines = [f"{plan.implementation}  ({self.desc})", *(f"  refused  {refusal}" for refusal in self.refusals)]
+        lines += [f"  tuned    {self.choice}"] if self.choice else []
         width = max(8, *map(len, plan.tensors))
         lines += [f"  {name:{width}} {desc}" for name, desc in plan.tensors.items()]
         lines += [f"  scratch  {name} {size} bytes" for name, size in plan.scratch_bytes.items()]
@@ -135,9 +144,11 @@ def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | Non
             answers = try_all(planners, desc, attr, engine)
             report_refusals(desc, attr, [answer for answer in answers if isinstance(answer, Refusal)])
         raise
-    if planned.refusals and verbose.wants("dispatch"):
+    if verbose.wants("dispatch"):
         report_refusals(desc, attr, planned.refusals)
-    return PrimitiveDesc(desc, attr, engine, planned.plan, planned.refusals)
+        if planned.choice:
+            report_choice(desc, attr, planned.plan.implementation, planned.choice)
+    return PrimitiveDesc(desc, attr, engine, planned.plan, planned.refusals, planned.choice)
 
 
 def implementations(

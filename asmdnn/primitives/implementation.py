@@ -12,11 +12,14 @@ from asmdnn.forking import importing
 from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.jit import packs
 from asmdnn.jit.kernels import digest_of
+from asmdnn.jit.tuned_folder import has_any
 from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.primitives import tuned
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.tuned import Choice
 from asmdnn.runtime.caches import Cache
 
 PLANS_LIMIT_BYTES = 64 << 20
@@ -51,12 +54,12 @@ def implementation(
 
 
 class Planned:
-    """What the implementation list answered."""
+    """What the implementation list answered, or a measurement chose."""
 
-    __slots__ = ("kept_bytes", "plan", "refusals", "used")
+    __slots__ = ("choice", "kept_bytes", "plan", "refusals", "used")
 
-    def __init__(self, plan: Plan, refusals: tuple[Refusal, ...]) -> None:
-        self.plan, self.refusals, self.used = plan, refusals, False
+    def __init__(self, plan: Plan, refusals: tuple[Refusal, ...], choice: Choice | None = None) -> None:
+        self.plan, self.refusals, self.choice, self.used = plan, refusals, choice, False
         self.kept_bytes: int = plan.nbytes + OBJECTS_BYTES
 
 
@@ -73,30 +76,35 @@ def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: E
 
 def with_denormals(answer: Answer, attr: Attr) -> Answer:
     """The plan with subnormal numbers flushed or kept, if the attributes say which."""
-    if isinstance(answer, Refusal) or attr.denormals is None:
-        return answer
-    return replace(answer, phases=flushing(answer.phases, attr.denormals == "flush"))
+    return answer if isinstance(answer, Refusal) else plan_with_denormals(answer, attr)
+
+
+def plan_with_denormals(plan: Plan, attr: Attr) -> Plan:
+    """The same of a plan."""
+    return plan if attr.denormals is None else replace(plan, phases=flushing(plan.phases, attr.denormals == "flush"))
 
 
 def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> Planned:
-    """The first plan and the refusals before it; Unimplemented with every reason if there is none.
+    """The plan that was stored for this request, else the first plan and the refusals before it; Unimplemented with
+    every reason if there is none.
 
     All arguments are values, so that equal requests share one plan: a network repeats its layers.
     """
     key = planners, desc, attr, engine
-    return plans.get(key) or plans.put(key, Planned(*_find_plan(*key)))
+    return plans.get(key) or plans.put(key, _find_plan(*key))
 
 
-def _find_plan(
-    planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine
-) -> tuple[Plan, tuple[Refusal, ...]]:
-    """As first_plan; a plan of a loaded pack comes before all planners."""
+def _find_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> Planned:
+    """As first_plan; a plan of a loaded pack comes before one that was tuned, and that before all planners."""
     if packs.loaded() and (stored := packs.find_plan(plan_keys(planners, desc, attr, engine))):
-        return _unpacked(*stored)
+        return Planned(*_unpacked(*stored))
+    if has_any() and (found := tuned.find(plan_key(planners, desc, attr, engine.isa, engine.machine), engine)):
+        plan, choice = found
+        return Planned(plan, (), choice)
     refusals: list[Refusal] = []
     for answer in try_all(planners, desc, attr, engine):
         if isinstance(answer, Plan):
-            return answer, tuple(refusals)
+            return Planned(answer, tuple(refusals))
         refusals.append(answer)
     raise Unimplemented(f"no implementation takes {desc}: {reasons_of(refusals)}")
 

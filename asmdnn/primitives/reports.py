@@ -20,6 +20,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.words import attribute_words, format_words
 from asmdnn.primitives.kind import asked
 from asmdnn.primitives.registry import kind_of
+from asmdnn.primitives.tuned import Choice
 from asmdnn.runtime.threads import max_threads
 from asmdnn.version import __version__
 
@@ -34,6 +35,11 @@ def report_refusals(desc: Any, attr: Attr, refusals: Sequence[Refusal]) -> None:
     """A line for each implementation that does not take the request."""
     for refusal in refusals:
         verbose.say("dispatch", *_columns("dispatch", desc, attr, refusal.implementation, asked(desc)), refusal.reason)
+
+
+def report_choice(desc: Any, attr: Attr, implementation: str, choice: Choice) -> None:
+    """A line for a plan that a measurement chose."""
+    verbose.say("dispatch", *_columns("dispatch", desc, attr, implementation, asked(desc)), f"tuned: {choice}")
 
 
 def report_creation(pd: Any, counts: CacheCounts, ms: float) -> None:

@@ -310,6 +310,56 @@ def test_gather_by_an_input(dtype: Any) -> None:
             call()
 
 
+@pytest.mark.isa("avx2")
+def test_slices_backwards() -> None:
+    """A gather along the axis of a step below 0, of a view of the others."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        y = g.apply("Slice", stem(g, x), np.array([-1, 1]), np.array([-99, 8]), np.array([1, 2]), np.array([-1, 3]))
+        return g.apply("Relu", y), g.apply("Slice", x, np.array([7]), np.array([-9]), np.array([3]), np.array([-2]))
+
+    net = built(make, (2, 3, 9, 8))
+    net.check()
+    assert implementations(net).count("gather") == 2
+    check_values(net, {"x": random(2, 3, 9, 8)})
+    with pytest.raises(dnn.Unimplemented, match="steps below 0 along several axes have no kernel"):
+        both = np.array([-1, -1]), np.array([-99, -99]), np.array([1, 2]), np.array([-1, -1])
+        built(lambda g, x: g.apply("Slice", x, *both), (2, 3, 9, 8))
+
+
 def test_constant_indices_out_of_range() -> None:
     with pytest.raises(dnn.Unimplemented, match="are not all from -5 to 4"):
         built(lambda g, x: g.apply("Gather", x, np.array([4, 5, 0]), axis=1), (2, 5, 12))
+
+
+def mobile(g: dnn.Graph, x: Any, channels: int = 24, stride: int = 1) -> Any:
+    """A 1x1 convolution, a depthwise one, and relu6 behind each."""
+    first = g.apply("Clip", g.apply("Conv", x, random(channels, 8, 1, 1), random(channels)), 0.0, 6.0)
+    second = g.apply(
+        "Conv", first, random(channels, 1, 3, 3), random(channels), group=channels, pads=(1, 1, 1, 1),
+        strides=(stride, stride),
+    )  # fmt: skip
+    return g.apply("Clip", second, 0.0, 6.0)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("dims", "stride", "names"), [
+    ((1, 8, 80, 80), 2, ["strips+direct+depthwise"]), ((2, 8, 7, 9), 1, ["direct", "depthwise"]),
+])  # fmt: skip
+def test_pairs_of_convolutions(dims: tuple[int, ...], stride: int, names: list[str]) -> None:
+    """As one primitive where what is between them leaves L2."""
+    net = built(lambda g, x: mobile(g, x, stride=stride), dims)
+    assert [name for name in implementations(net) if name != "reorder"] == names
+    net.check()
+    check_values(net, {"x": random(*dims)})
+
+
+@pytest.mark.isa("avx2")
+def test_a_middle_that_others_read_is_no_pair() -> None:
+    def make(g: dnn.Graph, x: Any) -> Any:
+        first = g.apply("Conv", x, random(24, 8, 1, 1))
+        return g.apply("Conv", first, random(24, 1, 3, 3), group=24, pads=(1, 1, 1, 1)), first
+
+    net = built(make, (1, 8, 80, 80))
+    assert "strips+direct+depthwise" not in implementations(net)
+    check_values(net, {"x": random(1, 8, 80, 80)})

@@ -31,16 +31,19 @@ MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take r
 class Group:
     """Nodes that one primitive computes: `main` and the maps behind it, or maps alone (main None); in order.
 
-    x: the value that maps start from, main's result, or an operand that has the result's dims."""
+    x: the value that maps start from, main's result, or an operand that has the result's dims.  behind: of a pair of
+    convolutions the second one's group, which alone reads `result`."""
 
     main: Node | None
     maps: tuple[Node, ...]
     x: str
     result: str
+    behind: "Group | None" = None
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        return self.maps if self.main is None else (self.main, *self.maps)
+        own = self.maps if self.main is None else (self.main, *self.maps)
+        return own if self.behind is None else (*own, *self.behind.nodes)
 
     @property
     def label(self) -> str:

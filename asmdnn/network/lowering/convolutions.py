@@ -23,27 +23,31 @@ def lower_conv(steps: Steps, group: Group) -> None:
     """src in the format that the primitive likes best, weights packed once, maps behind it as post-ops."""
     node = group.main
     assert node is not None
-    data = {"weights": steps.value(node.inputs[1]).data, "bias": None}
-    names = {"weights": node.inputs[1]}
-    if len(node.inputs) > 2 and node.inputs[2] != NOTHING:
-        names["bias"], data["bias"] = node.inputs[2], steps.value(node.inputs[2]).data
-    constants = dict[str, tuple[str, Array]]()
-    for argument, name in names.items():
-        array = data[argument]
-        if array is None:
-            raise Refused(f"its {argument} {name} is no constant")
-        constants[argument] = (name, array)
-    if node.op == "ConvTranspose":
-        constants["weights"] = (node.inputs[1], adjoint(constants["weights"][1], node.get("group", 1)))
-        desc: Description = deconvolution(steps, node)
-    else:
-        desc = convolution(steps, node)
-    constants["weights"] = (node.inputs[1], constants["weights"][1].reshape(desc.weights.dims))
+    is_transposed = node.op == "ConvTranspose"
+    desc: Description = deconvolution(steps, node) if is_transposed else convolution(steps, node)
+    constants = constants_of(steps, node, desc)
     tail, source = Tail(steps, group.maps, group.x), steps.place(node.inputs[0])
     source = cheapest(steps, node.inputs[0], source, desc, tail.attr())
     desc = desc.with_formats({"src": source.desc})
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
+
+
+def constants_of(steps: Steps, node: Node, desc: Description) -> dict[str, tuple[str, Array]]:
+    """Weights, with the description's dims, and bias, with their names.  Raises Refused for what is computed."""
+    names = {"weights": node.inputs[1]}
+    if len(node.inputs) > 2 and node.inputs[2] != NOTHING:
+        names["bias"] = node.inputs[2]
+    constants = dict[str, tuple[str, Array]]()
+    for argument, name in names.items():
+        array = steps.value(name).data
+        if array is None:
+            raise Refused(f"its {argument} {name} is no constant")
+        constants[argument] = (name, array)
+    name, weights = constants["weights"]
+    if node.op == "ConvTranspose":
+        weights = adjoint(weights, node.get("group", 1))
+    return {**constants, "weights": (name, weights.reshape(desc.weights.dims))}
 
 
 def cheapest(steps: Steps, name: str, source: Place, desc: Description, attr: Attr) -> Place:

@@ -8,6 +8,7 @@ from asmdnn.errors import AsmdnnError
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
 from asmdnn.network.lowering.maps import lower_maps
+from asmdnn.network.lowering.pairs import lower_pair
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 
@@ -50,6 +51,6 @@ def lower(steps: Steps, group: Group) -> None:
     if lowering is None:
         raise Refused("no primitive computes it")
     try:
-        lowering(steps, group)
+        lower_pair(steps, group) if group.behind else lowering(steps, group)
     except AsmdnnError as error:  # Unimplemented, with the reasons of all implementations
         raise Refused(str(error)) from None

@@ -1,0 +1,41 @@
+"""A pair of convolutions as one primitive, if it is expected to be faster by strips; else as two."""
+
+from dataclasses import replace
+
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.lowering.convolutions import cheapest, constants_of, convolution, lower_conv
+from asmdnn.network.lowering.maps import Tail
+from asmdnn.network.steps import Steps
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.depthwise import Depthwise
+from asmdnn.primitives.convolution.pairs.strips import NAME
+from asmdnn.primitives.descriptor import primitive_desc
+
+
+def lower_pair(steps: Steps, group: Group) -> None:
+    """One primitive or two.  Raises Refused."""
+    first, second = group.main, group.behind
+    assert first is not None and second is not None and second.main is not None
+    before, behind = Tail(steps, group.maps, group.x), Tail(steps, second.maps, second.x)
+    desc, depthwise = convolution(steps, first), convolution(steps, second.main)
+    post_op = Depthwise(
+        depthwise.weights,
+        depthwise.bias,
+        depthwise.strides,
+        depthwise.dilations,
+        depthwise.padding_l,
+        depthwise.padding_r,
+    )
+    at = len(before.post_ops())
+    attr = Attr([*before.post_ops(), post_op, *behind.post_ops()])
+    source = cheapest(steps, first.inputs[0], steps.place(first.inputs[0]), desc, attr)
+    desc = desc.with_formats({"src": source.desc})
+    if not primitive_desc(desc, attr, steps.engine).implementation.startswith(NAME):
+        lower_conv(steps, replace(group, behind=None))
+        lower_conv(steps, second)
+        return
+    own = constants_of(steps, second.main, depthwise)
+    constants = constants_of(steps, first, desc) | {f"dw_{name}_{at}": value for name, value in own.items()}
+    places = {f"{name.rpartition('_')[0]}_{at + 1}": place for name, place in behind.places().items()}
+    places = {"src": source, **before.places(), **places}
+    steps.add(group.nodes, group.label, desc, places, {"dst": second.result}, constants, attr)
