@@ -10,7 +10,7 @@ from math import prod
 
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.convolution.pairs.pair import Pair
-from asmdnn.primitives.convolution.pairs.parts import ROWS, strips_of
+from asmdnn.primitives.convolution.pairs.parts import strips_of
 from asmdnn.primitives.engine import Engine
 
 KIB = 1024
