@@ -6,13 +6,8 @@ from dataclasses import replace
 from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, of_levels, plain
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
-from asmdnn.generators.functions.elementwise import (
-    INTERLEAVED,
-    ElementwiseSpec,
-    Result,
-    SeveralResultsSpec,
-    TypedElementwiseSpec,
-)
+from asmdnn.generators.functions.elementwise import ElementwiseSpec, SeveralResultsSpec, TypedElementwiseSpec
+from asmdnn.generators.functions.elementwise_code import INTERLEAVED, Result
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
 from asmdnn.generators.functions.expression import Builder
@@ -98,6 +93,17 @@ def typed(isa: str) -> Iterator[TypedElementwiseSpec]:
     yield spec(("f32", "s8", "u8", "s8"), lanes + 3, (SelectOp(operand(2, row_bytes=0), operand(3, row_bytes=0)),))
 
 
+def short_rows(isa: str) -> Iterator[ElementwiseSpec]:
+    """Of whole vectors, together and one left: with what is the same in all rows, an element of each, and old sums."""
+    lanes = LANES[isa]
+    same, each = operand(2, lanes, 0), Operand(3, 8, 0, True)
+    chain = (BinaryOp("sub", same), BinaryOp("mul", each), SUM)
+    for rows, vectors in ((INTERLEAVED, 1), (2 * INTERLEAVED + 1, 1), (4, 2)):
+        yield mapped(isa, chain, rows, vectors * lanes, 0)
+    dense = Operand(0, 4 * lanes, 0, False)
+    yield ElementwiseSpec(isa, INTERLEAVED + 2, lanes, dense, 4 * lanes, (BinaryOp("add", same),), streaming=True)
+
+
 def shapes(isa: str) -> Iterator[ElementwiseSpec]:
     """Numbers of elements around a vector and around a turn of the loop; rows apart, touching, repeated; elements."""
     lanes = LANES[isa]
@@ -178,5 +184,7 @@ def chains(isa: str) -> Iterator[ConvTileSpec]:
 
 FAMILIES = {
     **of_levels("conv", chains=chains),
-    **of_levels("map", algorithms=algorithms, typed=typed, shapes=shapes, chains=maps_with_chains, cells=cells),
+    **of_levels(
+        "map", algorithms=algorithms, typed=typed, shapes=shapes, short=short_rows, chains=maps_with_chains, cells=cells
+    ),
 }

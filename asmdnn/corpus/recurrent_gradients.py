@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from asmdnn.corpus.conv import LANES, of_levels
-from asmdnn.generators.functions.elementwise import INTERLEAVED
+from asmdnn.generators.functions.elementwise_code import INTERLEAVED
 from asmdnn.generators.recurrent.gradients import CellGradient, GradientSpec, gradient_form, gradient_spec
 
 CELLS = (

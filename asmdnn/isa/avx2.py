@@ -51,6 +51,12 @@ class Avx2(Vector):
     def end_condition(self, condition: Register) -> bool:
         return False
 
+    def nowhere(self, condition: Register) -> None:
+        self.zero(condition)
+
+    def unite(self, condition: Register, other: Register) -> None:
+        self.asm.VORPS(condition, condition, other)
+
     def jump_unless_any(self, condition: Register, target: Label) -> None:
         signs = self.asm.gp.take("lanes where it holds")
         self.asm.VMOVMSKPS(low32(signs), condition)

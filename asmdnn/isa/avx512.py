@@ -57,6 +57,12 @@ class Avx512(Vector):
         self.asm.masks.free(condition)
         return True
 
+    def nowhere(self, condition: Register) -> None:
+        self.asm.KXORW(condition, condition, condition)
+
+    def unite(self, condition: Register, other: Register) -> None:
+        self.asm.KORW(condition, condition, other)
+
     def jump_unless_any(self, condition: Register, target: Label) -> None:
         self.asm.KORTESTW(condition, condition)
         self.asm.JZ(target)

@@ -188,6 +188,14 @@ class Vector(Lanes):
         """Gives a mask back; False if it is a vector register, which is its taker's."""
         raise NotImplementedError
 
+    def nowhere(self, condition: Register) -> None:
+        """The condition holds in no lane."""
+        raise NotImplementedError
+
+    def unite(self, condition: Register, other: Register) -> None:
+        """The condition holds also where the other one does."""
+        raise NotImplementedError
+
     def jump_unless_any(self, condition: Register, target: Label) -> None:
         """Go to the label if the condition holds in no lane."""
         raise NotImplementedError

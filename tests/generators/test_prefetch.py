@@ -5,7 +5,8 @@ import re
 
 from asmdnn.corpus.families import kernel_specs
 from asmdnn.generators.dot.conv import ConvTileSpec
-from asmdnn.generators.functions.elementwise import AHEAD_BYTES, INTERLEAVED, ElementwiseSpec
+from asmdnn.generators.functions.elementwise import ElementwiseSpec
+from asmdnn.generators.functions.elementwise_code import AHEAD_BYTES, INTERLEAVED
 from asmdnn.isa.vectors import lanes_of
 from tests.generators.codes import by_name, code_of
 

@@ -69,6 +69,19 @@ def test_emulated(dims: tuple[int, ...], axis: int, k: int) -> None:
     check(integers(*dims), axis, "abc"[: len(dims)], k, "max", "avx512_core", emulated=True)
 
 
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("dims", "axis"), [((3, 70), 1), ((3, 4, 21), 1)])
+def test_nan_emulated(dims: tuple[int, ...], axis: int) -> None:
+    """Where numbers meet NaN, they are searched again."""
+    x = integers(*dims)
+    x.ravel()[40::50] = np.nan
+    src, dst, _ = descs(dims, axis, "abc"[: len(dims)], 1)
+    pd = dnn.primitive_desc(dnn.TopKForward("min", src, dst, axis), engine=dnn.Engine(isa="avx512_core", threads=1))
+    places = dnn.Memory(pd.plan.tensors["dst"])
+    emulate_plan(pd.plan, {"src": dnn.Memory.from_numpy(x, src), "dst": places})
+    assert np.array_equal(places.numpy(), x.argmin(axis, keepdims=True))
+
+
 def test_functions(isa: str) -> None:
     engine = dnn.Engine(isa=isa)
     x = integers(4, 30, 5)

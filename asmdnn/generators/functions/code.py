@@ -42,7 +42,7 @@ def apply_to_each(
     """The registers that hold each result of program(sources), for each of several vectors; sources[i] is where input i
     of each vector is: in memory, or in one of `registers`, which are overwritten.  All results must fit into them."""
     vectors = len(sources[0])
-    common = {i for i, of_input in enumerate(sources) if isinstance(of_input[0], Source) and of_input[0].lanes is None}
+    common = {i for i, of_input in enumerate(sources) if is_common(of_input)}
     steps, results = side_by_side(program, vectors, common)
     flat = [source for of_input in sources for source in of_input]
     together = [result for of_vectors in results for result in of_vectors]
@@ -50,6 +50,13 @@ def apply_to_each(
     ProgramCode(steps, v, values).emit()
     held = [values.where[result] for result in together if result in values.where]
     return [[values.in_register(result, *held) for result in of_vectors] for of_vectors in results]
+
+
+def is_common(of_input: Sequence[Source | Register]) -> bool:
+    """Whether an input is one element, or one vector, for all vectors."""
+    first = of_input[0]
+    alone = len(of_input) > 1 and all(source is first for source in of_input)
+    return isinstance(first, Source) and (first.lanes is None or alone)
 
 
 def side_by_side(

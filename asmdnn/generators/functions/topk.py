@@ -15,7 +15,9 @@ equal, and a value is 0 then.  NaN comes first, or last.
 Every lane has a list of its k best; those of a row become one in k reductions across lanes.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from struct import pack
 from typing import Final
 from zlib import crc32
 
@@ -25,12 +27,13 @@ from asmdnn.generators.functions.row_code import DST, OTHER_REGISTERS, SRC, Rows
 from asmdnn.generators.functions.rows import F32_BYTES, Vectors, Walk, rows_touched
 from asmdnn.generators.functions.topk_lists import LEAST, MOST, Lists, Order, Search
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.vector import Vector
+from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
 ARGUMENTS: Final = ("src", "dst", "values")
 VALUES: Final = 2
 AT_ONCE: Final = 4
+NAN: Final = 0x7FC00000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +93,70 @@ class AlongRows(Rows):
         steps = {VALUES: spec.dst_row_bytes} if spec.has_values else {}
         super().__init__(v, spec.rows, 1, (spec.src_row_bytes, spec.dst_row_bytes), steps)
         self.spec, self.walk, self.search = spec, Walk(v, spec.elements), Search(v, spec.k, spec.order)
-        self.lists = self.search.new_lists(min(AT_ONCE, len(self.walk.parts)))
+        self.lists = self.search.new_lists(max(1, min(AT_ONCE, self.walk.full)))
         self.now = v.registers.take("columns")
 
     def some(self, rows: int) -> None:
-        v, asm = self.v, self.v.asm
+        asm = self.v.asm
         asm.role("row")
-        self.search.clear(self.lists)
-        lanes = b"".join(lane.to_bytes(4, "little") for lane in range(v.lanes))
-        v.load(self.now, asm.const(lanes, v.bytes, size=v.bytes))
-        self.walk.each(AT_ONCE, "vectors", self.vectors)
+        if self.spec.k == 1 and self.walk.full:
+            self.numbers_of_row()
+        else:
+            self.search.clear(self.lists)
+            self.keys_of_row()
         asm.role("the best of all lanes")
         self.join()
         for t in range(self.spec.k):
             self.best(t)
 
+    def numbers_of_row(self) -> None:
+        """From its first vectors on."""
+        v = self.v
+        self.start_counting()
+        for j, one in enumerate(self.lists):
+            (best,), (place,) = one.keys, one.indices
+            v.load(best, mem(self.src, j * v.bytes, size=v.bytes))
+            v.asm.VPADDD(place, self.now, v.splat(j * v.lanes))
+        with self.search.condition() as unordered:
+            v.nowhere(unordered)
+            self.walk.each(AT_ONCE, "numbers", lambda vectors: self.numbers(vectors, unordered))
+            self.search.keys_unless(unordered, self.lists, self.keys_of_row)
+
+    def numbers(self, vectors: Vectors, unordered: Register) -> None:
+        """Two vectors after the other."""
+        v = self.v
+        for first in range(0, vectors.count, 2):
+            parts = vectors.parts[first : first + 2]
+            loaded = v.registers.take("number", len(parts))
+            for j, (part, x) in enumerate(zip(parts, loaded, strict=True), first):
+                part.load(x, vectors.at(self.src, j))
+            self.search.note_nan(unordered, loaded[0], loaded[-1])
+            for j, (part, x) in enumerate(zip(parts, loaded, strict=True), first):
+                self.fill_rest(part, x, NAN)
+                self.search.take_number(self.lists[j % len(self.lists)], x, self.now)
+                v.asm.VPADDD(self.now, self.now, v.splat(v.lanes))
+            v.registers.free(*loaded)
+
+    def fill_rest(self, part: Lanes, x: Register, bits: int) -> None:
+        """Lanes behind the row become something that is never the best."""
+        if part is not self.v:
+            nothing = self.v.registers.take("nothing")
+            self.search.bits(nothing, bits)
+            part.fill_rest(x, nothing)
+            self.v.registers.free(nothing)
+
+    def start_counting(self) -> None:
+        v = self.v
+        v.load(self.now, v.asm.const(pack(f"<{v.lanes}i", *range(v.lanes)), v.bytes, size=v.bytes))
+
+    def keys_of_row(self) -> None:
+        self.start_counting()
+        self.walk.each(AT_ONCE, "vectors", self.vectors)
+
     def vectors(self, vectors: Vectors) -> None:
         v = self.v
         for j, (part, key) in enumerate(zip(vectors.parts, self.search.keys(vectors, self.src), strict=True)):
-            if part is not v:
-                nothing = v.registers.take("nothing")
-                self.search.bits(nothing, LEAST)
-                part.fill_rest(key, nothing)
-                v.registers.free(nothing)
+            self.fill_rest(part, key, LEAST)
             self.search.take_in(self.lists[j % len(self.lists)], key, self.now)
             v.asm.VPADDD(self.now, self.now, v.splat(v.lanes))
             v.registers.free(key)
@@ -149,24 +193,12 @@ class AlongRows(Rows):
         if t < spec.k - 1:
             with self.search.condition() as found:
                 asm.VPCMPEQD(found, index, place)
-                self.pop(found, (key, index), spec.k - 1 - t)
+                self.search.pop(one, found, (key, index), spec.k - 1 - t)
         v.registers.free(place, spare, key, index)
         if spec.has_values:
             most = self.search.number(most)
             asm.VMOVSS(mem(self.operands.register(VALUES), t * spec.dst_step_bytes, size=4), most.xmm)
         v.registers.free(most)
-
-    def pop(self, found: Register, first: tuple[Register, Register], levels: int) -> None:
-        """In the lane that was found so many levels move up; `first` is the first one."""
-        v, one = self.v, self.lists[0]
-        for held, places in zip(first, (one.keys, one.indices), strict=True):
-            following = v.registers.take("following")
-            for level in range(levels):
-                v.load(following, places[level + 1])
-                v.select(held, found, following, held)
-                v.store(places[level], held)
-                v.move(held, following)
-            v.registers.free(following)
 
 
 class DownRows:
@@ -183,25 +215,63 @@ class DownRows:
         self.walk.each(self.at_once, "lanes", self.some)
 
     def some(self, vectors: Vectors) -> None:
-        v, asm, spec = self.v, self.v.asm, self.spec
+        asm, spec = self.v.asm, self.spec
         asm.role("rows")
         lists = self.lists or self.search.new_lists(vectors.count)
-        self.search.clear(lists)
-        v.zero(self.now)
-        pointers = RowPointers(asm, {SRC: spec.src_row_bytes}, spec.rows, OTHER_REGISTERS)
-        asm.MOV(self.left, spec.rows)
-        with asm.loop(self.left, "rows"):
-            for one, key in zip(lists, self.search.keys(vectors, pointers.register(SRC)), strict=True):
-                self.search.take_in(one, key, self.now)
-                v.registers.free(key)
-            asm.VPADDD(self.now, self.now, v.splat(1))
-            pointers.next_row()
-        pointers.release()
+        if spec.k == 1:
+            with self.search.condition() as unordered:
+                self.numbers_of_rows(vectors, lists, unordered)
+                self.search.keys_unless(unordered, lists, lambda: self.keys_of_rows(vectors, lists))
+        else:
+            self.search.clear(lists)
+            self.keys_of_rows(vectors, lists)
         asm.role("results")
         for j, one in enumerate(lists):
             self.finish(vectors, j, one)
         if not self.lists:
             self.search.release(lists)
+
+    def numbers_of_rows(self, vectors: Vectors, lists: Sequence[Lists], unordered: Register) -> None:
+        """From the first row on."""
+        v = self.v
+        v.nowhere(unordered)
+        start = v.asm.gp.take("src")
+        v.asm.MOV(start, mem(v.asm.frame, 8 * SRC))
+        for j, (one, part) in enumerate(zip(lists, vectors.parts, strict=True)):
+            (best,), (place,) = one.keys, one.indices
+            part.load(best, vectors.at(start, j))
+            v.zero(place)
+        v.asm.gp.free(start)
+
+        def row(src: Register) -> None:
+            for j, (one, part) in enumerate(zip(lists, vectors.parts, strict=True)):
+                x = v.registers.take("number")
+                part.load(x, vectors.at(src, j))
+                self.search.note_nan(unordered, x, x)
+                self.search.take_number(one, x, self.now)
+                v.registers.free(x)
+
+        self.down(row)
+
+    def keys_of_rows(self, vectors: Vectors, lists: Sequence[Lists]) -> None:
+        def row(src: Register) -> None:
+            for one, key in zip(lists, self.search.keys(vectors, src), strict=True):
+                self.search.take_in(one, key, self.now)
+                self.v.registers.free(key)
+
+        self.down(row)
+
+    def down(self, row: Callable[[Register], None]) -> None:
+        """`row` of every row, from the first one on."""
+        v, asm, spec = self.v, self.v.asm, self.spec
+        v.zero(self.now)
+        pointers = RowPointers(asm, {SRC: spec.src_row_bytes}, spec.rows, OTHER_REGISTERS)
+        asm.MOV(self.left, spec.rows)
+        with asm.loop(self.left, "rows"):
+            row(pointers.register(SRC))
+            asm.VPADDD(self.now, self.now, v.splat(1))
+            pointers.next_row()
+        pointers.release()
 
     def finish(self, vectors: Vectors, j: int, one: Lists) -> None:
         """All levels of a vector's lists."""

@@ -1,23 +1,28 @@
 """Lists of the k best numbers that every lane of vectors has seen: the code that topk.py is made of.
 
-Numbers are compared as integers in the same order.  The lists are in registers for k = 1 and else on the stack; a
-vector with nothing better than the last of every list is passed over.
+Numbers are compared as integers in the same order, their keys, among which NaN has a place.  The lists are in registers
+for k = 1 and else on the stack; a vector with nothing better than the last of every list is passed over.  For k = 1
+numbers are compared as they are first: half the instructions, and all is done again with keys if one was NaN.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from asmdnn.generators.functions.expression import Builder, Value
-from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.program import Predicate, Program
 from asmdnn.generators.functions.row_code import Computation
 from asmdnn.generators.functions.rows import Vectors
 from asmdnn.isa.assembler import Register
 from asmdnn.isa.vector import Vector
 
 LEAST, MOST = 0x80000000, 0x7FFFFFFF  # s32
+BETTER: Final = {
+    (True, False): Predicate.greater, (True, True): Predicate.greater_equal,
+    (False, False): Predicate.less, (False, True): Predicate.less_equal,
+}  # fmt: skip
 LAST_KEY: Final = LEAST + 1  # of NaN that comes last; LEAST itself is of what no row has
 
 
@@ -125,6 +130,38 @@ class Search(Computation):
                 v.select(place, better, index, place)
         v.asm.VPMAXSD(best, best, key)
 
+    def take_number(self, one: Lists, x: Register, index: Register) -> None:
+        """Of a vector as it is, for k = 1, into lists of numbers; NaN is passed over."""
+        v, (best,), (place,) = self.v, one.keys, one.indices
+        with self.condition() as better:
+            v.compare(better, x, best, BETTER[self.order.largest, self.order.last])
+            v.select(place, better, index, place)
+        (v.asm.VMAXPS if self.order.largest else v.asm.VMINPS)(best, x, best)
+
+    def note_nan(self, unordered: Register, a: Register, b: Register) -> None:
+        """`unordered` holds where it did, and where one of two vectors is NaN."""
+        with self.condition() as found:
+            self.v.compare(found, a, b, Predicate.unordered)
+            self.v.unite(unordered, found)
+
+    def keys_unless(self, unordered: Register, lists: Sequence[Lists], search: Callable[[], None]) -> None:
+        """Keys in the place of numbers; where one was NaN, those that `search` finds in another way."""
+        v, asm = self.v, self.v.asm
+        ordered, done = asm.new_label("all are numbers"), asm.new_label("keys")
+        v.jump_unless_any(unordered, ordered)
+        asm.role("once more with NaN")
+        self.clear(lists)
+        search()
+        asm.JMP(done)
+        asm.bind(ordered)
+        asm.role("keys")
+        for one in lists:
+            (best,) = one.keys
+            (key,) = self.apply(key_program(self.order), [[self.fetch(best)]])
+            v.move(best, key)
+            v.registers.free(key)
+        asm.bind(done)
+
     def insert(self, one: Lists, key: Register, index: Register) -> None:
         """Down the levels: what is less than the key moves on by one, and what is equal, and older, stays."""
         v, asm = self.v, self.v.asm
@@ -146,6 +183,18 @@ class Search(Computation):
                     v.select(x, better, held, x)
             asm.bind(passed)
         v.registers.free(moving, moving_index, held, kept)
+
+    def pop(self, one: Lists, found: Register, first: tuple[Register, Register], levels: int) -> None:
+        """In the lane that was found so many levels move up; `first` is a copy of the first one."""
+        v = self.v
+        for held, places in zip(first, (one.keys, one.indices), strict=True):
+            following = v.registers.take("following")
+            for level in range(levels):
+                v.load(following, places[level + 1])
+                v.select(held, found, following, held)
+                v.store(places[level], held)
+                v.move(held, following)
+            v.registers.free(following)
 
     def keys(self, vectors: Vectors, src: Register) -> list[Register]:
         """Of some vectors."""

@@ -25,7 +25,8 @@ from functools import lru_cache
 from zlib import crc32
 
 from asmdnn.exact import exact
-from asmdnn.generators.functions.elementwise import DST, SRC, Result, SeveralResultsSpec
+from asmdnn.generators.functions.elementwise import SeveralResultsSpec
+from asmdnn.generators.functions.elementwise_code import DST, SRC, Result
 from asmdnn.generators.functions.eltwise import exponential, gradients
 from asmdnn.generators.functions.expression import Builder, Value
 from asmdnn.generators.functions.postops import ExpressionOp, Operand

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.chain import compose, operands_of
-from asmdnn.generators.functions.elementwise import DST, ElementwiseSpec, TypedElementwiseSpec
+from asmdnn.generators.functions.elementwise import ElementwiseSpec, TypedElementwiseSpec
+from asmdnn.generators.functions.elementwise_code import DST
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.generators.move.rows import RowsSpec
@@ -143,7 +144,9 @@ def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box,
         others = (loop for loop in piece.loops if loop is not row and max(loop.strides) <= MAX_STEP)
         longest = max(others, key=lambda x: x.extent, default=None)
         rows = longest or Loop(1, (0,) * len(row.strides))
-        most = max(1, min(tuning.most_rows, tuning.record_elements // row.extent))
+        most = max(1, tuning.record_elements // row.extent)
+        if any(stride not in (0, row.extent * along) for stride, along in zip(rows.strides, row.strides, strict=True)):
+            most = min(tuning.most_rows, most)  # rows apart, whose footprint is listed row by row
         for part, some in cut_loop(piece, rows, most):
             yield part, row, some
 

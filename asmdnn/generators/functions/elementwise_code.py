@@ -1,0 +1,191 @@
+"""The code of elementwise.py: several vectors of a row, or rows of few vectors, in turn."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from asmdnn.generators.functions.chain import operands_of
+from asmdnn.generators.functions.code import apply_to_each
+from asmdnn.generators.functions.pointers import RowPointers
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.typed import repeated, typed_lanes
+from asmdnn.isa.vector import Broadcast, Lanes, Vector
+
+SRC, DST = range(2)
+Store = Callable[[Any, Any], None]
+Place = tuple[Lanes, int, int]  # of a vector: how it is accessed, its first element, its row
+INTERLEAVED = 6  # 4 are slower, since too many multiplications wait, and 8 need the stack too often (Zen 3)
+LINE_BYTES = 64
+AHEAD_BYTES = 2048
+OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a kernel stores: chain(src), in rows of argument number `argument`, row_bytes apart."""
+
+    argument: int
+    row_bytes: int
+    chain: tuple[PostOp, ...]
+
+
+class Map(Protocol):
+    """What the code is of; see ElementwiseSpec."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def elements(self) -> int: ...
+    @property
+    def src(self) -> Operand: ...
+    @property
+    def dst_row_bytes(self) -> int: ...
+    @property
+    def results(self) -> tuple[Result, ...]: ...
+    @property
+    def together(self) -> tuple[PostOp, ...]: ...
+    @property
+    def frame(self) -> tuple[str, ...]: ...
+    @property
+    def program(self) -> Program: ...
+    @property
+    def prefetches(self) -> bool: ...
+    def type_of(self, argument: int) -> str: ...
+    def size_of(self, argument: int) -> int: ...
+
+
+class MapCode:
+    """The emission of a kernel: pointers to src, the results and the operands, and the place in a row.
+
+    That counts bytes where all elements have 4, else elements.
+    """
+
+    def __init__(self, spec: Map, v: Vector) -> None:
+        asm = v.asm
+        self.spec, self.v, self.slots = spec, v, Slots(v)
+        self.operands_read = operands_of(spec.together)
+        self.steps = {operand.argument: operand.row_bytes for operand in self.operands_read if operand}
+        self.program = spec.program
+        self.at_once = max(1, INTERLEAVED // len(spec.results))
+        self.pointers: dict[int, Register] = {}
+        for argument in (SRC, *(result.argument for result in spec.results)):
+            self.pointers[argument] = asm.gp.take(f"argument {argument}")
+            asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
+        vectors, tail = divmod(spec.elements, v.lanes)
+        self.together = max(1, min(spec.rows, self.at_once // vectors)) if vectors and not tail else 1
+        moved = {argument: step * self.together for argument, step in self.steps.items()}
+        self.operands = RowPointers(asm, moved, spec.rows, OTHER_REGISTERS)
+        arguments = range(len(spec.frame))
+        self.unit = 4 if all(spec.size_of(argument) == 4 for argument in arguments) else 1
+        self.at = asm.gp.take("bytes into the row" if self.unit == 4 else "elements into the row")
+
+    def place(self, pointer: Register, argument: int, element: int, index: Register | None) -> Pointer:
+        """A vector from an element of the row on, counted from `index`."""
+        size = self.spec.size_of(argument)
+        scale = size // self.unit if index is not None else 1
+        return mem(pointer, size * element, size=self.v.lanes * size, index=index, scale=scale)
+
+    def pointer(self, argument: int) -> Register:
+        return self.pointers[argument] if argument in self.pointers else self.operands.register(argument)
+
+    def all_rows(self, left: Register, store: Store) -> None:
+        groups, rest = divmod(self.spec.rows, self.together)
+        if groups == 1 and not rest:
+            self.some_rows(self.together, store)
+            return
+        self.v.asm.MOV(left, groups)
+        with self.v.asm.loop(left, "rows"):
+            self.some_rows(self.together, store)
+            self.next_rows()
+        if rest:
+            self.some_rows(rest, store)
+
+    def some_rows(self, rows: int, store: Store) -> None:
+        """One, or several of few whole vectors, which are computed in turn as those of a row are."""
+        if self.together == 1:
+            self.row(store)
+            return
+        self.v.asm.role("short rows")
+        self.vectors([self.v] * (self.spec.elements // self.v.lanes), 0, None, store, rows)
+
+    def row(self, store: Store) -> None:
+        """Full vectors some at a time in a loop, then the rest, then the tail."""
+        asm, v, elements = self.v.asm, self.v, self.spec.elements
+        vectors, tail = divmod(elements, v.lanes)
+        groups, rest = divmod(vectors, self.at_once)
+        if groups:
+            asm.role("vectors")
+            start = asm.new_label("vectors")
+            asm.XOR(self.at, self.at)
+            asm.bind(start)
+            if self.spec.prefetches:
+                self.prefetch()
+            self.vectors([v] * self.at_once, 0, self.at, store)
+            if groups > 1:
+                asm.ADD(self.at, self.at_once * v.lanes * self.unit)
+                asm.CMP(self.at, groups * self.at_once * v.lanes * self.unit)
+                asm.JB(start)
+        done = groups * self.at_once * v.lanes
+        if rest:
+            asm.role("rest")
+            self.vectors([v] * rest, done, None, store)
+        if tail:
+            asm.role("tail")
+            with v.parts(1, tail) as parts:
+                self.vectors(parts, done + rest * v.lanes, None, store)
+
+    def vectors(
+        self, parts: Sequence[Lanes], first: int, index: Register | None, store: Store, rows: int = 1
+    ) -> None:
+        """Consecutive vectors from a place in the row on, of several rows."""
+        v, spec = self.v, self.spec
+        self.operands.forget()
+        places = [(part, first + j * v.lanes, r) for r in range(rows) for j, part in enumerate(parts)]
+        registers = v.registers.take("map", v.registers.available)
+        sources = [self.sources(operand, places, index) for operand in (spec.src, *self.operands_read)]
+        values = apply_to_each(self.program, v, sources, registers, self.slots)
+        for result, of_vectors in zip(spec.results, values, strict=True):
+            for (part, start, r), value in zip(places, of_vectors, strict=True):
+                at_dst = self.place(self.pointers[result.argument], result.argument, start, index)
+                at_dst = at_dst.shifted(r * result.row_bytes)
+                lanes = typed_lanes(v, part, spec.type_of(result.argument))
+                (store if lanes is v else lanes.store)(at_dst, value)
+        v.registers.free(*registers)
+
+    def prefetch(self) -> None:
+        """What the loop's vectors read, of src and operands, AHEAD_BYTES on."""
+        v = self.v
+        self.operands.forget()
+        tensors = [operand for operand in self.operands_read if operand is not OLD_DST]
+        for operand in dict.fromkeys((self.spec.src, *tensors)):
+            for line in range(0, self.at_once * v.bytes, LINE_BYTES):
+                if not operand.element:
+                    v.asm.PREFETCHT0(mem(self.pointer(operand.argument), AHEAD_BYTES + line, index=self.at))
+
+    def sources(self, operand: Operand | None, places: Sequence[Place], index: Register | None) -> list[Source]:
+        """Of every vector; one for all where it is the same in all rows."""
+        if operand and not operand.row_bytes and len({start for _, start, _ in places}) == 1:
+            return [self.source(operand, *places[0], index)] * len(places)
+        return [self.source(operand, *place, index) for place in places]
+
+    def source(self, operand: Operand | None, part: Lanes, at: int, row: int, index: Register | None) -> Source:
+        v, argument = self.v, DST if operand is OLD_DST else operand.argument
+        kind, away = self.spec.type_of(argument), row * (operand.row_bytes if operand else self.spec.dst_row_bytes)
+        if operand is not OLD_DST and operand.element:
+            size, lanes = self.spec.size_of(argument), repeated(v, kind)
+            if lanes is None and self.together > 1 and operand.row_bytes:
+                lanes = Broadcast(v)  # rows differ in it
+            return Source(lambda: mem(self.pointer(argument), away, size=size), lanes)
+        return Source(
+            lambda: self.place(self.pointer(argument), argument, at, index).shifted(away), typed_lanes(v, part, kind)
+        )
+
+    def next_rows(self) -> None:
+        results = {result.argument: result.row_bytes for result in self.spec.results}
+        for argument, step in {SRC: self.spec.src.row_bytes, **results}.items():
+            if step:
+                self.v.asm.ADD(self.pointers[argument], step * self.together)
+        self.operands.next_row()
