@@ -42,6 +42,7 @@ from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
+from asmdnn.primitives.dropout.dropout import Dropout
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.elementwise.prelu import PReLUForward
@@ -94,6 +95,7 @@ __all__ = [
     "DataType",
     "DeconvolutionForward",
     "Depthwise",
+    "Dropout",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",

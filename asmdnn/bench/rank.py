@@ -3,11 +3,14 @@
 All candidates of a problem are measured in turns, in one process; those near the best then again, beside the choice,
 and for longer: the fastest of many noisy numbers is not as fast as it looks.  The regret is how much longer the choice
 takes than the best one, by the 10th percentiles of these samples.
+
+What would be chosen at a lower level of f32 vectors is a candidate, too: it shows where wider vectors are slower.
 """
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,8 @@ from asmdnn.bench.driver import AnyCase, Array, Work
 from asmdnn.bench.options import Mistake, Reader
 from asmdnn.bench.timing import interleaved
 from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.isa.levels import isa_of
+from asmdnn.isa.vectors import F32_LEVELS, f32_level
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
@@ -78,7 +83,8 @@ def rank(case: AnyCase) -> Ranked:
     require_executable(engine.isa)
     desc, attr, work = described(case)
     data = work.data(exact=work.exactness[-1])
-    calls = {name: bound(plan, desc, attr, engine, data.arrays) for name, plan in every_plan(desc, attr, engine)}
+    plans = chain(every_plan(desc, attr, engine), plans_below(desc, attr, engine))
+    calls = {name: bound(plan, desc, attr, engine, data.arrays) for name, plan in plans}
     names, budget = [*calls], settings.max_ms * 1e-3
     first = interleaved([*calls.values()], budget * FIRST_SHARE)
     limit = NEAR * min(times.low for times in first)
@@ -114,6 +120,14 @@ def every_plan(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterato
         if identity(plan) not in seen:
             seen.add(identity(plan))
             yield same[identity(plan)], plan
+
+
+def plans_below(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterator[tuple[str, Plan]]:
+    """What is chosen at each lower level of f32 vectors that the engine's has, under names with that level."""
+    for level in F32_LEVELS:
+        if level.features < isa_of(f32_level(engine.isa)).features:
+            pd = dnn.primitive_desc(desc, attr, replace(engine, isa=level.name))
+            yield pd.implementation, pd.plan
 
 
 def identity(plan: Plan) -> tuple[object, ...]:

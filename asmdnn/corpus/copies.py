@@ -8,7 +8,7 @@ from asmdnn.generators.functions.quotient import QuotientSpec
 from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.generators.move.conversion import SIZE_BYTES, Conversion
 from asmdnn.generators.move.convert import ConvertSpec
-from asmdnn.generators.move.convert_bytes import ConvertBytesSpec
+from asmdnn.generators.move.convert_narrow import ConvertNarrowSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
@@ -97,9 +97,9 @@ def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
             yield ConvertSpec(REORDER_ISA, Conversion(bits, bits), 2, count, (size, 3 * size), (size, 5 * size))
 
 
-def bytes_specs(isa: str) -> Iterator[ConvertBytesSpec]:
-    """One quad and all numbers of them, rests of rows and columns, both sides looped over; columns that touch; types in
-    turn, with nothing and with everything; scales by row and column, dense and apart."""
+def narrow_specs(isa: str) -> Iterator[ConvertNarrowSpec]:
+    """One group and all numbers of them, rests of rows and columns, both sides looped over; columns that touch; types
+    in turn, with nothing and with everything; scales by row and column, dense and apart."""
     vector = lanes_of(isa)
     shapes = [(rows, vector + 1) for rows in range(1, 17)] + [(17, 3), (40, 2), (64, 16), (8, 2 * vector), (4, vector)]
     for i, (rows, columns) in enumerate(shapes):
@@ -107,9 +107,13 @@ def bytes_specs(isa: str) -> Iterator[ConvertBytesSpec]:
         scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 3 % 4]
         size, apart = SIZE_BYTES[src], i % 2 if columns > vector or i > 16 else 0
         steps = (size * (columns + apart), size), (1, rows + 3 * apart)
-        yield ConvertBytesSpec(isa, Conversion(src, ("s8", "u8")[i % 2], *terms), rows, columns, *steps, scales)
+        yield ConvertNarrowSpec(isa, Conversion(src, ("s8", "u8")[i % 2], *terms), rows, columns, *steps, scales)
     for rows, columns in ((16, 2 * vector), (8, vector + 3), (37, 5)):
-        yield ConvertBytesSpec(isa, Conversion("f32", "s8"), rows, columns, (4 * columns, 4), (1, rows))
+        yield ConvertNarrowSpec(isa, Conversion("f32", "s8"), rows, columns, (4 * columns, 4), (1, rows))
+    for rows, columns in ((1, 2), (2, vector), (3, vector + 1), (4, 2 * vector), (5, 3), (8, vector + 3), (19, 2)):
+        steps = (4 * columns + 4 * (rows % 2), 4), (2, 2 * rows)
+        terms = (True, True, True) if rows == 5 else (False, False, False)
+        yield ConvertNarrowSpec(isa, Conversion("f32", "bf16", *terms), rows, columns, *steps, (4, 0))
 
 
 def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:
@@ -171,8 +175,8 @@ FAMILIES = {
     f"copy-{WIDE_ISA}": wide_copy_specs,
     f"transpose-{WIDE_ISA}": wide_transpose_specs,
     f"convert-{REORDER_ISA}": conversion_specs,
-    f"bytes-{REORDER_ISA}": partial(bytes_specs, REORDER_ISA),
-    f"bytes-{WIDE_ISA}": partial(bytes_specs, WIDE_ISA),
+    f"narrow-{REORDER_ISA}": partial(narrow_specs, REORDER_ISA),
+    f"narrow-{WIDE_ISA}": partial(narrow_specs, WIDE_ISA),
     f"pixels-{REORDER_ISA}": pixel_specs,
     f"quotient-{REORDER_ISA}": quotient_specs,
     f"compensation-{REORDER_ISA}": compensation_specs,

@@ -106,13 +106,17 @@ class Steps:
             numbers = np.where(value.data < 0, value.data + limit, value.data)
             if numbers.size and not 0 <= numbers.min() <= numbers.max() < limit:
                 raise Refused(f"its indices {name} are not all from {-limit} to {limit - 1}")
-            plain = MemoryDesc(value.shape or (1,), s32, LETTERS[: len(value.shape) or 1])
-            return self.weight(f"{name} from {limit}", numbers, plain)
+            return self.places_along(f"{name} from {limit}", numbers)
         if name not in self.graph.inputs or value.dtype.kind != "i":
             raise Refused(f"its indices {name} are {value.dtype.name} and no input")
         known = self.limits.get(name, (limit, axis))
         self.limits[name] = min(known, (limit, axis))
         return Place(name, input_desc(value))
+
+    def places_along(self, name: str, numbers: Array) -> Place:
+        """Constant indices, of any dims."""
+        dims = numbers.shape or (1,)
+        return self.weight(name, numbers, MemoryDesc(dims, s32, LETTERS[: len(dims)]))
 
     def plain(self, name: str) -> Place:
         """A value in row-major order, dense or a part of something dense."""

@@ -11,6 +11,7 @@ from asmdnn.ops.conv import (
     pack_conv_transpose_weights,
     pack_conv_weights,
 )
+from asmdnn.ops.dropout import dropout
 from asmdnn.ops.gather import embedding, gather
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.moves import concat, expand, pad, slice, split
@@ -40,6 +41,7 @@ __all__ = [
     "conv_transpose2d",
     "conv_transpose3d",
     "cumsum",
+    "dropout",
     "embedding",
     "expand",
     "gather",

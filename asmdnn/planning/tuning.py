@@ -126,6 +126,15 @@ class GatherTuning:
 
 
 @dataclass(frozen=True, slots=True)
+class DropoutTuning:
+    """Of dropout."""
+
+    call_cycles: int = 60  # of a kernel
+    vector_cycles: int = 20  # of a vector: half of what a turn of the generator takes
+    record_elements: int = 4096  # 16 KiB of src and of dst: stays in L1, and balances threads; a multiple of 32
+
+
+@dataclass(frozen=True, slots=True)
 class ElementwiseTuning:
     """Of element-wise functions."""
 
@@ -237,6 +246,7 @@ class Tuning:
     pairs: PairTuning = field(default_factory=PairTuning)
     moves: MoveTuning = field(default_factory=MoveTuning)
     gather: GatherTuning = field(default_factory=GatherTuning)
+    dropout: DropoutTuning = field(default_factory=DropoutTuning)
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
     normalization: NormalizationTuning = field(default_factory=NormalizationTuning)

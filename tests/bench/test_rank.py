@@ -57,5 +57,17 @@ def test_primitives_without_candidates_have_their_implementations() -> None:
     assert [name for name, _ in plans] == ["tiles:avx2"]
 
 
+def test_lower_levels_are_candidates() -> None:
+    """By their choices; levels of equal vectors are none, and AVX2 has none below."""
+    a, b, c = (dnn.MemoryDesc((64, 64), dnn.f32, "any") for _ in range(3))
+
+    def below(isa: str) -> list[str]:
+        engine = dnn.Engine(isa=isa, threads=1, machine="sapphire_rapids")
+        return [name for name, plan in rank.plans_below(dnn.MatMul(a, b, c), dnn.Attr(), engine)]
+
+    assert below("avx2") == below("avx2_vnni") == []
+    assert below("avx512_core") == below("avx512_core_amx") == ["tiles:avx2"]
+
+
 def test_nothing_to_rank() -> None:
     assert main(["bench", "--rank", "--conv"]) == 2

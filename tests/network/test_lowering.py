@@ -312,6 +312,23 @@ def test_gather_by_an_input(dtype: Any) -> None:
             call()
 
 
+@pytest.mark.isa("avx2")
+def test_slices_backwards() -> None:
+    """A gather along the axis of a step below 0, of a view of the others."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        y = g.apply("Slice", stem(g, x), np.array([-1, 1]), np.array([-99, 8]), np.array([1, 2]), np.array([-1, 3]))
+        return g.apply("Relu", y), g.apply("Slice", x, np.array([7]), np.array([-9]), np.array([3]), np.array([-2]))
+
+    net = built(make, (2, 3, 9, 8))
+    net.check()
+    assert implementations(net).count("gather") == 2
+    check_values(net, {"x": random(2, 3, 9, 8)})
+    with pytest.raises(dnn.Unimplemented, match="steps below 0 along several axes have no kernel"):
+        both = np.array([-1, -1]), np.array([-99, -99]), np.array([1, 2]), np.array([-1, -1])
+        built(lambda g, x: g.apply("Slice", x, *both), (2, 3, 9, 8))
+
+
 def test_constant_indices_out_of_range() -> None:
     with pytest.raises(dnn.Unimplemented, match="are not all from -5 to 4"):
         built(lambda g, x: g.apply("Gather", x, np.array([4, 5, 0]), axis=1), (2, 5, 12))

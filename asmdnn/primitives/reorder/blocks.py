@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert import ConvertSpec
-from asmdnn.generators.move.convert_bytes import ConvertBytesSpec
+from asmdnn.generators.move.convert_narrow import NARROW, ConvertNarrowSpec
 from asmdnn.generators.move.convert_pixels import (
     FEWEST_PLANES,
     MOST_PLANES,
@@ -31,12 +31,11 @@ ROWS_UNROLLED = 64  # of one element; of longer rows fewer
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE, SCALE_BYTES = 2, 4  # the tensor of scales
 SINGLE = Loop(1, (0, 0, 0))
-BYTE_TYPES = ("s8", "u8")
 BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
 
 Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
 Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
-ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | ConvertBytesSpec | Pixels
+ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | Pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +151,8 @@ class Blocks:
         if pixels:
             conversion = BYTES if self.conversion.is_copy else self.conversion
             return pixels(AVX2.name, conversion, rows.extent, columns.extent, *steps)
-        if shape.transposes and self.conversion.dst in BYTE_TYPES and not self.conversion.sum:
-            return ConvertBytesSpec(f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps)
+        if shape.transposes and self.conversion.dst in NARROW and not self.conversion.sum:
+            return ConvertNarrowSpec(f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps)
         if shape.transposes:
             return ConvertTransposeSpec(AVX2.name, self.conversion, rows.extent, columns.extent, *steps)
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion

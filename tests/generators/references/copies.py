@@ -12,7 +12,7 @@ from asmdnn.generators.functions.quotient import QuotientSpec
 from asmdnn.generators.move.compensation import CompensationSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert import ConvertSpec
-from asmdnn.generators.move.convert_bytes import ConvertBytesSpec
+from asmdnn.generators.move.convert_narrow import ConvertNarrowSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
@@ -21,7 +21,7 @@ from tests.generators.case import Case, Reference
 from tests.support.arena import REACH_BYTES, Bytes, constant_buffer
 from tests.support.octets import Octets, Places
 
-Converting = ConvertSpec | ConvertTransposeSpec | ConvertBytesSpec | ConvertInterleaveSpec | ConvertDeinterleaveSpec
+Converting = ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | ConvertInterleaveSpec | ConvertDeinterleaveSpec
 Float32 = npt.NDArray[np.float32]
 TAP_SPREAD_BYTES = 4096  # sources of taps begin within so many bytes of the pointer, on either side
 BITS = {"b8": np.uint8, "b16": np.uint16, "b32": np.uint32}

@@ -1,0 +1,202 @@
+"""Reorder blocks that convert to s8, u8 or bf16 and change the order: elements are made small before the transpose.
+
+Arguments and formula are those of convert_block.py, without the sum.
+
+Four rows of a vector, two of bf16, are converted, packed, and shuffled so that a dword holds these rows of one column:
+a *group*.  In each quarter of the register these are four columns.  Two or four groups are interleaved by dwords, so
+that 8 or 16 bytes of a column lie together, and stored.  A transpose of f32 in front of the conversion moves four times
+as many bytes: of 8 x 16 elements f32 to s8 it takes 176 instructions with AVX2, this one 64.
+"""
+
+from dataclasses import dataclass
+from struct import pack
+from typing import Any
+
+from asmdnn.generators.move.conversion import BF16_QUIET, BF16_ROUND, LARGEST, Argument, Conversion, Converter
+from asmdnn.generators.move.convert_block import TransposedBlock
+from asmdnn.generators.move.pieces import Place
+from asmdnn.isa.assembler import Assembler
+from asmdnn.isa.dense import QUARTER_BYTES
+from asmdnn.isa.elements import BF16_SHIFT, extract, pieces, store_bytes
+from asmdnn.isa.vectors import vector_of
+
+GROUP_BYTES = 4  # of a column
+NARROW = ("s8", "u8", "bf16")
+UNORDERED = 3  # VCMPPS's predicate of a NaN
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertNarrowSpec(TransposedBlock):
+    """dst[c, r] = src[r, c]: columns dense in src, rows dense in dst; the longer side is looped over."""
+
+    @property
+    def name(self) -> str:
+        return f"transpose_narrow_{self.block_name}"
+
+    @property
+    def group(self) -> int:
+        """Rows that make a dword."""
+        return GROUP_BYTES // self.conversion.sizes[1]
+
+    @property
+    def most_rows(self) -> int:
+        """Rows of a column that fill 16 bytes."""
+        return QUARTER_BYTES // self.conversion.sizes[1]
+
+    def generate(self, asm: Assembler) -> None:
+        body = Body(self, asm)
+        by_rows = self.rows > self.columns
+        step, extent = (self.most_rows, self.rows) if by_rows else (body.lanes, self.columns)
+        blocks, rest = divmod(extent, step)
+        left = asm.gp.take("blocks left")
+        if blocks:
+            asm.MOV(left, blocks)
+            with asm.loop(left, "blocks"):
+                body.block(*((step, self.columns) if by_rows else (self.rows, step)))
+                for argument, pointer in body.pointers.items():
+                    if distance := step * self.steps(argument)[0 if by_rows else 1]:
+                        asm.ADD(pointer, distance)
+        if rest:
+            body.block(*((rest, self.columns) if by_rows else (self.rows, rest)))
+        asm.ret()
+
+
+class Body:
+    """Emits blocks of the kernel relative to its pointers."""
+
+    def __init__(self, spec: ConvertNarrowSpec, asm: Assembler) -> None:
+        self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
+        take, dst = self.v.registers.take, spec.conversion.dst
+        self.groups, self.rows = take("groups", 4), take("rows", 3)
+        self.spare, self.order = take("spare", 3), take("order")
+        self.pointers = spec.pointers(asm)
+        self.converter = Converter(self.v, spec.conversion, self.spare, take("zero points", 2))
+        if dst in LARGEST:
+            self.largest = take("largest")
+            self.v.broadcast(self.largest, asm.const(pack("<f", LARGEST[dst]), 4, size=4))
+        else:
+            self.nan = self.v.condition(lambda: take("NaN"))
+        order = order_of(spec.conversion.sizes[1]) * (self.v.bytes // QUARTER_BYTES)
+        self.v.load(self.order, asm.const(order, self.v.bytes, size=self.v.bytes))
+
+    @property
+    def lanes(self) -> int:
+        return self.v.lanes
+
+    def block(self, rows: int, columns: int) -> None:
+        """Pieces of a vector of columns and 16 bytes of rows, rows first, so that lines of dst become whole."""
+        most = self.spec.most_rows
+        for c in range(0, columns, self.lanes):
+            for r in range(0, rows, most):
+                self.piece(r, min(most, rows - r), c, min(self.lanes, columns - c))
+
+    def piece(self, r: int, rows: int, c: int, columns: int) -> None:
+        size, first = self.spec.group, range(0, rows, self.spec.group)
+        groups = [
+            self.group(x, r + i, min(size, rows - i), c, columns) for x, i in zip(self.groups, first, strict=False)
+        ]
+        self.asm.role("transpose")
+        whole = self.interleaved(groups)
+        for quarter in range(-(-columns // 4)):
+            at = Place(self.pointers[Argument.DST], self.spec.at(Argument.DST, r, c + 4 * quarter), 1)
+            self.asm.role(f"columns {c + 4 * quarter}-{c + min(columns, 4 * quarter + 4) - 1}")
+            self.store(whole, quarter, at, rows * self.spec.conversion.sizes[1], min(4, columns - 4 * quarter))
+
+    def group(self, x: Any, r: int, rows: int, c: int, columns: int) -> Any:
+        """x = for each column a dword of its rows, of which those behind `rows` are undefined."""
+        used = [x, *self.rows[: rows - 1]]
+        for i, row in enumerate(used):
+            self.asm.role(f"row {r + i}, columns {c}-{c + columns - 1}")
+            self.narrowed(row, r + i, c, columns)
+        self.asm.role(f"rows {r}-{r + rows - 1} of a column")
+        words, octets = self.converter.packs(self.spec.conversion.dst)
+        words(x, x, used[min(1, rows - 1)])
+        if self.spec.group > 2:
+            if rows > 2:
+                words(used[2], used[2], used[-1])
+            octets(x, x, used[2] if rows > 2 else x)
+        self.asm.VPSHUFB(x, x, self.order)
+        return x
+
+    def narrowed(self, x: Any, r: int, c: int, columns: int) -> None:
+        """x = a row by the formula, as dwords that packs narrow; a minimum loads itself what is not computed with."""
+        conversion, spec = self.spec.conversion, self.spec
+        places = {a: Place(p, spec.at(a, r, c), spec.steps(a)[1]) for a, p in self.pointers.items()}
+        source: Any = x
+        plain = conversion == Conversion("f32", conversion.dst)
+        if plain and conversion.dst in LARGEST and columns == self.lanes:
+            source = places[Argument.SRC].at(0, self.v.bytes)
+        else:
+            self.converter.load(x, places[Argument.SRC], columns, conversion.src)
+            self.converter.apply(x, places.get(Argument.SCALES), places[Argument.DST], columns)
+        if conversion.dst in LARGEST:
+            self.asm.VMINPS(x, self.largest, source)  # the source where it is NaN
+            self.asm.VCVTPS2DQ(x, x)
+        else:
+            self.to_bf16(x)
+
+    def to_bf16(self, x: Any) -> None:
+        """The upper half of x + 0x7FFF + its lowest bit; of a NaN the upper half, made quiet.
+
+        VCVTNEPS2BF16 would do it in one instruction, but makes zeros of denormals, which reorders keep.
+        """
+        asm, v, bits = self.asm, self.v, self.spare[0]
+        v.compare(self.nan, x, x, UNORDERED)
+        asm.VPSLLD(bits, x, 31 - BF16_SHIFT)
+        asm.VPSRLD(bits, bits, 31)
+        asm.VPADDD(bits, bits, v.splat(BF16_ROUND))
+        asm.VPADDD(bits, bits, x)
+        asm.VORPS(x, x, v.splat(BF16_QUIET << BF16_SHIFT))
+        v.select(x, self.nan, x, bits)
+        asm.VPSRLD(x, x, BF16_SHIFT)
+
+    def interleaved(self, groups: list[Any]) -> list[Any]:
+        """One, two or four registers; number i of n holds, in each quarter, the columns i * 4 / n and those behind."""
+        asm, low, high = self.asm, self.rows[:2], [self.rows[2], self.spare[0]]
+        if len(groups) == 1:
+            return groups
+        pairs = [*groups, groups[-1]] if len(groups) % 2 else groups
+        for i, (a, b) in enumerate(zip(pairs[::2], pairs[1::2], strict=True)):
+            asm.VPUNPCKLDQ(low[i], a, b)
+            asm.VPUNPCKHDQ(high[i], a, b)
+        if len(groups) == 2:
+            return [low[0], high[0]]
+        for i, (a, b) in enumerate((low, high)):
+            asm.VPUNPCKLQDQ(self.groups[2 * i], a, b)
+            asm.VPUNPCKHQDQ(self.groups[2 * i + 1], a, b)
+        return list(self.groups)
+
+    def store(self, whole: list[Any], quarter: int, place: Place, size: int, columns: int) -> None:
+        """Of one quarter up to four columns of `size` bytes."""
+        together = 4 // len(whole)  # columns in a register's quarter
+        part, step = QUARTER_BYTES // together, self.spec.dst_steps[1]
+        touching = step == part == size  # columns lie one behind another
+        for i, x in enumerate(whole[: -(-columns // together)]):
+            count = min(together, columns - i * together)
+            target = place.at(i * together * step, QUARTER_BYTES)
+            if quarter and (size == QUARTER_BYTES or (touching and count == together)):
+                self.converter.dense.extract(target, x, quarter)
+                continue
+            low = x.xmm
+            if quarter:
+                low = self.spare[1].xmm
+                self.converter.dense.extract(low, x, quarter)
+            if touching:
+                self.bytes_of(target, low, 0, part * count)
+                continue
+            for j in range(count):
+                self.bytes_of(target.shifted(j * step), low, j * part, size)
+
+    def bytes_of(self, target: Any, x: Any, start: int, count: int) -> None:
+        """Bytes of an xmm register; `start` is a multiple of every power of two in `count`."""
+        if start == 0:
+            store_bytes(self.asm, target, x, count)
+            return
+        for offset, size in pieces(count):
+            extract(self.asm, target.shifted(offset).sized(size), x, size, (start + offset) // size)
+
+
+def order_of(size: int) -> bytes:
+    """VPSHUFB's order of a quarter, from rows of four elements of that size to columns of 4 bytes."""
+    rows, columns, octets = range(GROUP_BYTES // size), range(4), range(size)
+    return bytes(4 * size * row + size * column + i for column in columns for row in rows for i in octets)
