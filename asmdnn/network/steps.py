@@ -121,8 +121,8 @@ class Steps:
     def plain(self, name: str) -> Place:
         """A value in row-major order, dense or a part of something dense."""
         for place in self.places.get(name, ()):
-            if not place.desc.inner_blocks and place.desc == row_major(place.desc.dims):
-                return place
+            if is_row_major(place.desc):
+                return Place(place.buffer, row_major(place.desc.dims))
         return self.place(name, row_major(self.shape(name)))
 
     def copied(self, name: str, source: Place, wanted: MemoryDesc) -> Place:
@@ -218,6 +218,15 @@ def input_desc(value: Value) -> MemoryDesc:
         return plain
     words = value.dtype.itemsize // s32.size_bytes or 1
     return MemoryDesc(plain.dims, s32, strides=tuple(words * stride for stride in plain.strides))
+
+
+def is_row_major(desc: MemoryDesc) -> bool:
+    """Whether elements lie as row-major ones do: also in blocks, if all axes behind these are 1."""
+    plain = row_major(desc.dims)
+    if not desc.inner_blocks or desc.padded_dims != desc.dims or desc.offset0:
+        return desc == plain
+    dims = [dim for dim, n in enumerate(desc.dims) if n > 1]
+    return all(np.array_equal(desc.dim_offsets(dim), plain.dim_offsets(dim)) for dim in dims)
 
 
 def any_format(dims: tuple[int, ...]) -> MemoryDesc:

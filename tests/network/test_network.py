@@ -10,6 +10,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.network import arena
 from asmdnn.network.compiled import Compiled
+from asmdnn.network.running import Runner
 from asmdnn.planning.coverage import PlanError
 from tests.network import wire
 from tests.network.nets import engine, random, reference, residual_graph
@@ -319,3 +320,20 @@ def test_a_division_by_zero_is_not_folded_into_weights() -> None:
     data = np.linspace(-1, 1, 18, dtype=np.float32).reshape(1, 2, 3, 3)
     with np.errstate(divide="ignore"):
         np.testing.assert_array_equal(net(data), data / divisor)
+
+
+@pytest.mark.isa("avx2")
+def test_arrays_are_used_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No copy of inputs that are dense, none of outputs; what is not dense is copied."""
+    net, x = residual(), random(1, 3, 16, 16)
+    seen: list[dict[str, int]] = []
+    run = Runner.run
+    monkeypatch.setattr(Runner, "run", lambda self, addresses: [seen.append(addresses), run(self, addresses)])
+    found = net.run({"x": x})
+    assert seen[0]["x"] == x.ctypes.data
+    assert {array.ctypes.data for array in found.values()} == {at for name, at in seen[0].items() if name != "x"}
+    turned = np.asfortranarray(x)
+    again = net.run({"x": turned})
+    assert seen[1]["x"] != turned.ctypes.data
+    for name, array in found.items():
+        np.testing.assert_array_equal(again[name], array)
