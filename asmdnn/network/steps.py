@@ -125,6 +125,17 @@ class Steps:
                 return Place(place.buffer, row_major(place.desc.dims))
         return self.place(name, row_major(self.shape(name)))
 
+    def viewed(self, name: str, dims: tuple[int, ...]) -> Place:
+        """A value with other axes, as many elements in the same order: as it lies where that can be, else copied."""
+        place = self.place(name)
+        if not place.desc.inner_blocks:
+            try:
+                return Place(place.buffer, place.desc.reshape(dims))
+            except InvalidArguments:  # transposed axes that are to be one
+                pass
+        place = self.plain(name)
+        return Place(place.buffer, place.desc.reshape(dims))
+
     def copied(self, name: str, source: Place, wanted: MemoryDesc) -> Place:
         """A reorder into a buffer of its own."""
         target = Place(self.buffer(f"{name} as {layout_of(wanted)}", wanted), wanted)

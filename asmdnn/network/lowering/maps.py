@@ -72,10 +72,7 @@ class Tail:
     def place(self, name: str) -> Place:
         place = self.steps.place(name)
         dims = self.adapt((1,) * (self.ndim - len(place.desc.dims)) + place.desc.dims)
-        if dims != place.desc.dims:
-            source = self.steps.plain(name) if place.desc.inner_blocks else place
-            place = Place(source.buffer, source.desc.reshape(dims))
-        return place
+        return place if dims == place.desc.dims else self.steps.viewed(name, dims)
 
     def places(self) -> dict[str, Place]:
         """The arguments of the primitive that the tensors are."""
