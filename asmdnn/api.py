@@ -68,6 +68,7 @@ from asmdnn.primitives.recurrent.backward_description import (
     VanillaRNNBackward,
 )
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
+from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
@@ -90,6 +91,7 @@ __all__ = [
     "BinaryForward",
     "Concat",
     "ConvolutionForward",
+    "CumulativeSum",
     "DataType",
     "DeconvolutionForward",
     "Depthwise",

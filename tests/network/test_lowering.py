@@ -94,6 +94,8 @@ ROWS: list[tuple[list[str], Make]] = [
     (["layer_norm"], lambda g, x: g.apply("LayerNormalization", x, random(12), random(12))),
     (["layer_norm"], lambda g, x: g.apply("LayerNormalization", x, random(5, 12), axis=1)),
     (["layer_norm"], lambda g, x: g.apply("RMSNormalization", x, random(12))),
+    (["cumulative_sum"], lambda g, x: g.apply("CumSum", x, np.array(1), exclusive=1)),
+    (["cumulative_sum"], lambda g, x: g.apply("CumSum", x, np.array(-1), reverse=1)),
     (["reduction"], lambda g, x: g.apply("ReduceMean", x, np.array([-1]))),
     (["reduction"], lambda g, x: g.apply("ReduceSum", x, np.array([0, 2]), keepdims=0)),
     (["reduction"], lambda g, x: g.apply("ReduceMax", x, keepdims=0)),

@@ -15,14 +15,13 @@ from asmdnn.primitives.engine import Engine
 
 KIB = 1024
 FLOAT_BYTES = 4
-MOST_STRIPS = 64
 LEAST_GROUPS = 8  # of records: each is one thread's, and fewer would leave threads without work
 
 
 def heights(rows: int) -> Iterator[int]:
     """Of strips, to consider: all rows, and ever smaller shares of them."""
     strips = 1
-    while strips <= min(rows, MOST_STRIPS):
+    while strips <= rows:
         yield -(-rows // strips)
         strips += max(1, strips // 2)
 
