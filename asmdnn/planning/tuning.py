@@ -87,6 +87,7 @@ class PairTuning:
     source_kib_cycles: int = 8  # of src, in long runs: 0.97x with 128 channels at 56x56, whose panels each read it
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class MoveTuning:
     """Of reorders and shuffles."""

@@ -125,3 +125,16 @@ def test_squeeze_and_excite_has_no_pass_of_its_own(images: int) -> None:
     x = random(images, 3, 9, 8)
     check_values(net, {"x": x})
     assert all(difference.fits for difference in net.verify({"x": x}))
+
+
+def test_truths_that_are_results_are_bool() -> None:
+    """Kernels compute with them as 1 and 0."""
+    g = dnn.Graph()
+    x = g.input("x", (2, 3), np.bool_)
+    y, z = g.apply("ReduceMax", x, np.array([1])), g.apply("Transpose", x)
+    net = g.compile(y=y, z=z, engine=engine())
+    x = np.array([[True, False, False], [False, False, False]])
+    found = net.run({"x": x})
+    assert all(array.dtype == bool for array in found.values())
+    np.testing.assert_array_equal(found["y"], [[True], [False]])
+    np.testing.assert_array_equal(found["z"], x.T)
