@@ -42,6 +42,7 @@ from asmdnn.primitives.concat.concat import Concat
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations, primitive_desc
+from asmdnn.primitives.dropout.dropout import Dropout
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseBackward, EltwiseForward
 from asmdnn.primitives.elementwise.prelu import PReLUForward
@@ -67,6 +68,7 @@ from asmdnn.primitives.recurrent.backward_description import (
     VanillaRNNBackward,
 )
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
+from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reordering import reorder
@@ -89,9 +91,11 @@ __all__ = [
     "BinaryForward",
     "Concat",
     "ConvolutionForward",
+    "CumulativeSum",
     "DataType",
     "DeconvolutionForward",
     "Depthwise",
+    "Dropout",
     "Eltwise",
     "EltwiseBackward",
     "EltwiseForward",

@@ -151,3 +151,11 @@ X, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
 def test_what_does_not_fit(call: Any, message: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=message):
         call()
+
+
+@pytest.mark.parametrize("image", [None, (1, 4, 5, 5)], ids=["usual", "given"])
+def test_packing_does_not_grow_with_strides(isa: str, image: tuple[int, ...] | None) -> None:
+    """A result of 255 * 255 parts; the format follows from one of them."""
+    w = integers(2, 4, 8, 3, 3)
+    packed = ops.pack_conv_transpose_weights(w, image, stride=255, engine=dnn.Engine(isa=isa))
+    assert packed.desc == ops.pack_conv_transpose_weights(w, image, stride=3, engine=dnn.Engine(isa=isa)).desc

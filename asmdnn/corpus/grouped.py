@@ -115,4 +115,13 @@ def ends(isa: str) -> Iterator[GroupedRowsSpec]:
     yield rows(isa, whole(2, times=2), **tail, post_ops=(chain[0], RELU, chain[1]))
 
 
-FAMILIES = of_levels("grouped", kernels=kernels, edges=edges, tails=tails, groups=groups, ends=ends)
+def planes(isa: str) -> Iterator[GroupedRowsSpec]:
+    """Kernel rows in several planes, in none, and of bands that reach some of each."""
+    vector_bytes = 4 * LANES[isa]
+    steps = {"src_plane_bytes": 400 * vector_bytes, "weights_plane_bytes": 12 * vector_bytes}
+    for count in (0, 2, 3):
+        yield rows(isa, whole(3), planes=count, **steps, bands=EDGES, bias=True)
+    yield rows(isa, whole(2), planes=3, **steps, group=2, **channels_last(isa, 3, LANES[isa]), post_ops=(RELU,))
+
+
+FAMILIES = of_levels("grouped", kernels=kernels, edges=edges, tails=tails, groups=groups, ends=ends, planes=planes)

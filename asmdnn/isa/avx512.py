@@ -53,6 +53,19 @@ class Avx512(Vector):
         orders = ((0b01000100, 0b11101110), (0b10001000, 0b11011101))
         return [(ordered(shuffle, low), ordered(shuffle, high)) for low, high in orders]
 
+    def run_quarters(self, x: Register, spare: Register) -> None:
+        nothing = self.registers.take("0")
+        self.zero(nothing)
+        for quarters in (1, 2):
+            self.asm.VPERMILPS(spare, x, 0xFF)
+            self.asm.VALIGND(spare, spare, nothing, 16 - 4 * quarters)
+            self.add(x, x, spare)
+        self.registers.free(nothing)
+
+    def last_of(self, dst: Register, x: Register) -> None:
+        self.asm.VPERMILPS(dst, x, 0xFF)
+        self.asm.VSHUFF32X4(dst, dst, dst, 0xFF)
+
     def end_condition(self, condition: Register) -> bool:
         self.asm.masks.free(condition)
         return True

@@ -5,6 +5,7 @@ A generator asks `vector_of(isa, asm)` and then speaks of registers by purpose, 
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from struct import pack
 from typing import ClassVar
 
 from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
@@ -155,6 +156,27 @@ class Vector(Lanes):
             self.asm.VMOVQ(dst.sized(8), src.xmm)
         else:
             self.asm.VMOVUPS(dst.sized(4 * count), {4: src.xmm, 8: src.ymm}.get(count, src))
+
+    def running(self, x: Register, spare: Register) -> None:
+        """Lane j of x = the sum of its lanes 0 to j; by doubling distances within 16 bytes, then across them."""
+        for distance in (4, 8):
+            self.asm.VPSLLDQ(spare, x, distance)
+            self.add(x, x, spare)
+        self.run_quarters(x, spare)
+
+    def run_quarters(self, x: Register, spare: Register) -> None:
+        """The part of `running` that adds what is in pieces of 128 bits before."""
+        raise NotImplementedError
+
+    def last_of(self, dst: Register, x: Register) -> None:
+        """Every lane of dst = the last one of x."""
+        raise NotImplementedError
+
+    def flip(self, dst: Register, x: Register, spare: Register) -> None:
+        """The lanes in reverse order; `spare` is overwritten."""
+        order = range(self.lanes - 1, -1, -1)
+        self.load(spare, self.asm.const(pack(f"<{self.lanes}i", *order), self.bytes, size=self.bytes))
+        self.asm.VPERMPS(dst, spare, x)
 
     def stream(self, dst: Memory, src: Register) -> None:
         """Store past the caches; dst is aligned to a vector."""

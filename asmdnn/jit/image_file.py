@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.exact import exact
 from asmdnn.files import opened
 
 MAGIC = b"asmdnnNT"
@@ -31,6 +32,7 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 _HEADER_BYTES = _PREFIX.size + _DIGEST_BYTES
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Image:
     """A mapped file: its text, its sections by name, all of its bytes; the mapping lives as long as any of them.

@@ -7,6 +7,7 @@ from asmdnn.errors import Unimplemented
 from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.attention import attended
 from asmdnn.network.fusion.depth import unfolded
+from asmdnn.network.fusion.einsum import products
 from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.idle import without_idle
 from asmdnn.network.fusion.maps import Group, groups_of
@@ -28,6 +29,7 @@ REWRITES = (
     without_idle,
     padded_within,
     unfolded,
+    products,
     recognised,
     looked_up,
     grouped_norms,

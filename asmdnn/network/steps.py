@@ -106,20 +106,35 @@ class Steps:
             numbers = np.where(value.data < 0, value.data + limit, value.data)
             if numbers.size and not 0 <= numbers.min() <= numbers.max() < limit:
                 raise Refused(f"its indices {name} are not all from {-limit} to {limit - 1}")
-            plain = MemoryDesc(value.shape or (1,), s32, LETTERS[: len(value.shape) or 1])
-            return self.weight(f"{name} from {limit}", numbers, plain)
+            return self.places_along(f"{name} from {limit}", numbers)
         if name not in self.graph.inputs or value.dtype.kind != "i":
             raise Refused(f"its indices {name} are {value.dtype.name} and no input")
         known = self.limits.get(name, (limit, axis))
         self.limits[name] = min(known, (limit, axis))
         return Place(name, input_desc(value))
 
+    def places_along(self, name: str, numbers: Array) -> Place:
+        """Constant indices, of any dims."""
+        dims = numbers.shape or (1,)
+        return self.weight(name, numbers, MemoryDesc(dims, s32, LETTERS[: len(dims)]))
+
     def plain(self, name: str) -> Place:
         """A value in row-major order, dense or a part of something dense."""
         for place in self.places.get(name, ()):
-            if not place.desc.inner_blocks and place.desc == row_major(place.desc.dims):
-                return place
+            if is_row_major(place.desc):
+                return Place(place.buffer, row_major(place.desc.dims))
         return self.place(name, row_major(self.shape(name)))
+
+    def viewed(self, name: str, dims: tuple[int, ...]) -> Place:
+        """A value with other axes, as many elements in the same order: as it lies where that can be, else copied."""
+        place = self.place(name)
+        if not place.desc.inner_blocks:
+            try:
+                return Place(place.buffer, place.desc.reshape(dims))
+            except InvalidArguments:  # transposed axes that are to be one
+                pass
+        place = self.plain(name)
+        return Place(place.buffer, place.desc.reshape(dims))
 
     def copied(self, name: str, source: Place, wanted: MemoryDesc) -> Place:
         """A reorder into a buffer of its own."""
@@ -214,6 +229,15 @@ def input_desc(value: Value) -> MemoryDesc:
         return plain
     words = value.dtype.itemsize // s32.size_bytes or 1
     return MemoryDesc(plain.dims, s32, strides=tuple(words * stride for stride in plain.strides))
+
+
+def is_row_major(desc: MemoryDesc) -> bool:
+    """Whether elements lie as row-major ones do: also in blocks, if all axes behind these are 1."""
+    plain = row_major(desc.dims)
+    if not desc.inner_blocks or desc.padded_dims != desc.dims or desc.offset0:
+        return desc == plain
+    dims = [dim for dim, n in enumerate(desc.dims) if n > 1]
+    return all(np.array_equal(desc.dim_offsets(dim), plain.dim_offsets(dim)) for dim in dims)
 
 
 def any_format(dims: tuple[int, ...]) -> MemoryDesc:

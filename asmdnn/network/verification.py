@@ -49,10 +49,12 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
         if group.result in made:
             step, array = made[group.result]
             exact = inner[group.result]
-            largest = max(magnitude(group, known), *(float(np.abs(x).max(initial=0)) for x in inner.values()))
+            largest = max(
+                magnitude(group, {**known, **inner}), *(float(np.abs(x).max(initial=0)) for x in inner.values())
+            )
             bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
             if array.size == exact.size and not is_permuted(group):
-                native = array.reshape(exact.shape).astype(np.float64)
+                native = in_order(group, array).reshape(exact.shape).astype(np.float64)
                 worst = float(np.abs(native - exact).max(initial=0))
                 found.append(Difference(group.label, step.pd.implementation, worst, bound, largest))
                 inner[group.result] = native
@@ -91,6 +93,12 @@ def terms(graph: StaticGraph, group: Group) -> int:
         return prod(graph.shape(node.inputs[0])[1:]) if node is not None else 1
     weights = graph.shape(node.inputs[1])
     return prod(weights[1:]) if node.op == "Conv" else prod(weights[:1]) * prod(weights[2:])
+
+
+def in_order(group: Group, array: Array) -> Array:
+    """The result of a primitive with its elements in the operator's order."""
+    is_product = group.main is not None and group.main.op == "Conv" and array.ndim == 2  # [windows, channels]
+    return array.T if is_product else array
 
 
 def is_permuted(group: Group) -> bool:

@@ -11,6 +11,7 @@ from asmdnn.ops.conv import (
     pack_conv_transpose_weights,
     pack_conv_weights,
 )
+from asmdnn.ops.dropout import dropout
 from asmdnn.ops.gather import embedding, gather
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.moves import concat, expand, pad, slice, split
@@ -18,7 +19,7 @@ from asmdnn.ops.normalization import batch_norm, group_norm, layer_norm, lrn, rm
 from asmdnn.ops.pooling import adaptive_avg_pool, adaptive_max_pool, avg_pool, max_pool
 from asmdnn.ops.prelu import prelu
 from asmdnn.ops.recurrent import gru, lstm, pack_recurrent, rnn
-from asmdnn.ops.reduction import reduce
+from asmdnn.ops.reduction import cumsum, reduce
 from asmdnn.ops.resampling import resize
 from asmdnn.ops.softmax import log_softmax, softmax
 from asmdnn.ops.sum import weighted_sum
@@ -39,6 +40,8 @@ __all__ = [
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
+    "cumsum",
+    "dropout",
     "embedding",
     "expand",
     "gather",

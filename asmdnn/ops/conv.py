@@ -204,13 +204,16 @@ def weights_desc(
     kind: Kind, plain: MemoryDesc, image: tuple[int, ...] | None, window: Window, engine: Engine | None
 ) -> MemoryDesc:
     """The format for images of these dims."""
-    if image is None:
-        strides, dilations = (
-            per_axis(name, n, kind.axes, 1) for name, n in (("stride", window.stride), ("dilation", window.dilation))
-        )
-        kernel, channels = plain.dims[-kind.axes :], window.groups * plain.dims[-kind.axes - 1]
-        pixels = [(USUAL_PIXELS - 1) * s + (k - 1) * d + 1 for s, k, d in zip(strides, kernel, dilations, strict=True)]
-        image = (1, channels, *pixels)
-        window = window._replace(padding=0)
+    strides, dilations = (
+        per_axis(name, n, kind.axes, 1) for name, n in (("stride", window.stride), ("dilation", window.dilation))
+    )
+    kernel, channels = plain.dims[-kind.axes :], window.groups * plain.dims[-kind.axes - 1]
+    extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    if kind.transposed:  # parts of one kernel position are all alike, however many there are
+        image = image or (1, channels, *[USUAL_PIXELS] * kind.axes)
+        window = window._replace(padding=0, output_padding=0, stride=tuple(map(min, strides, extents)))
+    elif image is None:
+        pixels = [(USUAL_PIXELS - 1) * s + extent for s, extent in zip(strides, extents, strict=True)]
+        image, window = (1, channels, *pixels), window._replace(padding=0)
     desc = description(kind, image, any_format(plain), None, window)
     return primitive_desc(desc, engine=engine).plan.tensors["weights"]

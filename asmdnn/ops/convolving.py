@@ -12,12 +12,17 @@ from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output,
 from asmdnn.ops.calls import ArrayCall, Packer, calls
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.convolution.description import MAX_SIZE, ConvolutionForward, DeconvolutionForward
+from asmdnn.primitives.convolution.description import (
+    MAX_SIZE,
+    ConvolutionForward,
+    DeconvolutionForward,
+    algorithm_of,
+)
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import Algorithm, f32
+from asmdnn.types import f32
 
 Convolution = ConvolutionForward | DeconvolutionForward
 find = calls.entries.get
@@ -30,6 +35,10 @@ class Kind:
     name: str
     axes: int
     transposed: bool = False
+
+    @property
+    def primitive(self) -> str:
+        return "deconvolution" if self.transposed else "convolution"
 
 
 class Window(NamedTuple):
@@ -51,7 +60,7 @@ class Window(NamedTuple):
         if type(self.groups) is not int or not 1 <= self.groups <= MAX_SIZE:
             raise InvalidArguments(f"groups must be an integer of at least 1, below 2**31, not {shown(self.groups)}")
         if type(self.algorithm) is not str:
-            algorithm_of(kind, self.algorithm)
+            algorithm_of(kind.primitive, self.algorithm)
         return (
             stride if type(stride) is int else per_axis("stride", stride, axes, 1),
             self.padding if type(self.padding) is int else pads(self.padding, axes),
@@ -194,17 +203,8 @@ def description(
         dilations=tuple(d - 1 for d in dilations),
         padding_l=low,
         padding_r=high,
-        algorithm=algorithm_of(kind, window.algorithm),
+        algorithm=algorithm_of(kind.primitive, window.algorithm),
     )
-
-
-def algorithm_of(kind: Kind, name: Any) -> Algorithm:
-    """Raises InvalidArguments listing the names."""
-    prefix = "deconvolution_" if kind.transposed else "convolution_"
-    names = {each.value.removeprefix(prefix): each for each in Algorithm if each.value.startswith(prefix)}
-    if not isinstance(name, str) or name not in names:
-        raise InvalidArguments(f"algorithm {shown(name)} is not one of {', '.join(names)}")
-    return names[name]
 
 
 def words(sizes: Sequence[int]) -> str:

@@ -19,6 +19,7 @@ from asmdnn.primitives.concat.concat import Concat, axis_of
 from asmdnn.primitives.concat.pad import Pad, PadMode
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.kind import Description
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
@@ -70,9 +71,9 @@ def split(x: Any, parts: int | Sequence[int], axis: int = 0, *, engine: Engine |
 def slice(
     x: Any, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int] = (), *, engine: Engine | None = None
 ) -> AnyArray:
-    """x[starts[0]:stops[0]:steps[0], ...] as a new array; negative starts and stops count from the end, steps are >= 1.
+    """x[starts[0]:stops[0]:steps[0], ...] as a new array; negative starts and stops count from the end.
 
-    Raises InvalidArguments.
+    Steps below 0 go backwards, then with a stop of -n - 1 or less as far as the first of n.  Raises InvalidArguments.
     """
     memory = memory_of("x", x)
     desc = memory.desc
@@ -81,17 +82,34 @@ def slice(
     for name, numbers in words.items():
         if len(numbers) != desc.ndims:
             raise InvalidArguments(f"{name} must be one integer for each of {desc.ndims} dims, not {shown(numbers)}")
-    if min(words["steps"]) < 1:
-        raise InvalidArguments(f"steps must be at least 1, not {shown(steps)}")
+    if 0 in words["steps"]:
+        raise InvalidArguments(f"steps must not be 0, they are {shown(steps)}")
     places = zip(*words.values(), desc.dims, strict=True)
     ranges = [range(n)[start:stop:step] for start, stop, step, n in places]
     dims = [len(each) for each in ranges]
     if 0 in dims:
         return np.empty(dims, desc.dtype.numpy)
-    offset = sum(each.start * stride for each, stride in zip(ranges, desc.strides, strict=True))
-    strides = [each.step * stride for each, stride in zip(ranges, desc.strides, strict=True)]
-    part = MemoryDesc(dims, desc.dtype, strides=strides, offset0=desc.offset0 + offset)
-    return copied(part, memory, engine)
+    forward = [each if each.step > 0 else range(n) for each, n in zip(ranges, desc.dims, strict=True)]
+    offset = sum(each.start * stride for each, stride in zip(forward, desc.strides, strict=True))
+    strides = [each.step * stride for each, stride in zip(forward, desc.strides, strict=True)]
+    part = MemoryDesc([len(each) for each in forward], desc.dtype, strides=strides, offset0=desc.offset0 + offset)
+    backward = {axis: each for axis, each in enumerate(ranges) if each.step < 0}
+    if not backward:
+        return copied(part, memory, engine)
+    found = Memory(part, memory.array, padding_is_zero=True)
+    for axis, each in backward.items():
+        found = gathered(found, axis, each, engine)
+    return found.view()
+
+
+def gathered(source: Memory, axis: int, numbers: range, engine: Engine | None) -> Memory:
+    """What is at these places of an axis, as a new plain tensor."""
+    indices = Memory.from_array(np.array(numbers, np.int32))
+    dims = source.desc.dims
+    result = target((*dims[:axis], len(numbers), *dims[axis + 1 :]), source.desc, None)
+    desc = Gather(source.desc, indices.desc, result.desc, axis)
+    run(desc, {"src": source, "indices": indices}, result, engine)
+    return result
 
 
 def pad(

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.ops.applied import apply
+from asmdnn.ops.applied import apply, same_dims
 from asmdnn.ops.arguments import Array, as_f32, integers
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
 
 
@@ -44,6 +45,31 @@ def reduce(
         engine,
     )
     return result if keepdims or out is not None else np.squeeze(result, axes)
+
+
+def cumsum(
+    x: Any,
+    axis: int = -1,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """The sums of an f32 array along an axis, from the first element to each; see `CumulativeSum`.
+
+    exclusive: without the element itself.  reverse: from each element to the last one.  out: memory of x's dims; x
+    itself, for a dense x and inclusive sums.  Raises InvalidArguments, Unimplemented.
+    """
+    return apply(
+        ("cumsum", axis, exclusive, reverse),
+        {"src": ("x", x)},
+        lambda descs, dst: CumulativeSum(descs["src"], dst, axis, exclusive, reverse),
+        same_dims("src"),
+        (),
+        out,
+        engine,
+    )
 
 
 def checked_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:

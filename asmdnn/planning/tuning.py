@@ -87,6 +87,7 @@ class PairTuning:
     source_kib_cycles: int = 8  # of src, in long runs: 0.97x with 128 channels at 56x56, whose panels each read it
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class MoveTuning:
     """Of reorders and shuffles."""
@@ -123,6 +124,15 @@ class GatherTuning:
     record_bytes: int = 16 << 10  # of dst: threads get equal shares
     row_bytes: int = 64 << 10  # of a row that is copied in one piece
     most_rows: int = 1 << 10  # of a record: where rows lie apart, its footprint is listed row by row
+
+
+@dataclass(frozen=True, slots=True)
+class DropoutTuning:
+    """Of dropout."""
+
+    call_cycles: int = 60  # of a kernel
+    vector_cycles: int = 20  # of a vector: half of what a turn of the generator takes
+    record_elements: int = 4096  # 16 KiB of src and of dst: stays in L1, and balances threads; a multiple of 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +247,7 @@ class Tuning:
     pairs: PairTuning = field(default_factory=PairTuning)
     moves: MoveTuning = field(default_factory=MoveTuning)
     gather: GatherTuning = field(default_factory=GatherTuning)
+    dropout: DropoutTuning = field(default_factory=DropoutTuning)
     elementwise: ElementwiseTuning = field(default_factory=ElementwiseTuning)
     softmax: SoftmaxTuning = field(default_factory=SoftmaxTuning)
     normalization: NormalizationTuning = field(default_factory=NormalizationTuning)

@@ -17,6 +17,7 @@ FOLDERS = (
     "pooling",
     "concat",
     "gather",
+    "dropout",
     "resampling",
     "sum",
     "normalization",

@@ -234,6 +234,15 @@ def test_binary_operations_are_right(capsys: pytest.CaptureFixture[str]) -> None
     assert (status, len(records)) == (0, 18)
 
 
+def test_types_gathers_and_dropouts_are_right(capsys: pytest.CaptureFixture[str]) -> None:
+    binary = "--binary --alg=add,lt --sdt=u8:s8,bf16:f16 --ddt=f32,bf16,s8 2x19x5:2x19x1 "
+    select = "--alg=select --sdt=f32:f32:s8 --stag=abx:axb:abx --ddt=f32 2x19x5:2x19x1:1x1x5 "
+    others = "--gather --dt=f32,u8 --axis=0,1 9x7x5:2x3 --dropout --p=0.3 --tag=abx,axb 2x19x5"
+    status, records = run(capsys, "--threads=1", *(binary + select + others).split())
+    assert [record["reason"] for record in records if record["status"] != "passed"] == []
+    assert (status, len(records)) == (0, 19)
+
+
 def test_what_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
     status, (record,) = run(capsys, "--mode=CP", QUICK, "--threads=1", *SHUFFLE.split())
     assert (status, record["status"]) == (0, "passed")

@@ -97,7 +97,6 @@ def test_words_for_the_same(words: str, same_as: str) -> None:
         ("--reorder --oflag=s8s8_comp:1+zp_comp:1 2x3", "zp_comp is not built yet"),
         ("--reorder --attr-post-ops=sum:1:3 2x3", "a zero point of the sum is not built yet"),
         ("--reorder --sdt=f8_e5m2 2x3", "f8_e5m2 is not built yet"),
-        ("--binary --alg=SELECT --sdt=f32:f32:s8 --stag=abx:abx:abx 2x3:2x3:2x3", "s8"),
         ("--binary --attr-scales=src:common:0.5+src1:common:0.25 2x3:2x3", "--attr-scales=src:common:0.5"),
         ("--eltwise --alg=bounded_relu 2x3", "bounded_relu is a function of oneDNN's older versions"),
     ],

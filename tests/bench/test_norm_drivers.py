@@ -18,6 +18,7 @@ PROBLEMS = [
     "--sdpa --mask=false,true --causal=false,true 1x4x9x8:1x2x12x8:1x2x12x5",
     '--lrn --tag=abx,axb,aBx8b --dir=FWD_D,FWD_I mb2ic16ih5_ls3alpha0.5k2 mb1ic20iw7_ls4beta0.6n"a"',
     "--lrn --tag=abx,axb,aBx8b --alg=WITHIN --mb=1 ic16ih5_ls3alpha0.5 ic3id2ih4iw3_ls2",
+    "--cumsum --tag=abx,axb,aBx8b --axis=1,-1 --exclusive=true,false --reverse=true,false 2x16x3x5",
     "--topk --alg=max,min --k=1,3 --values=true,false --stag=abx,axb,aBx8b --axis=1,-1 2x16x3x5",
     "--topk --last=true --dtag=any,axb 3x19x4",
     "--prelu --stag=abx,axb,aBx8b --inplace=false,true --attr-post-ops=,sum:0.5 2x19x3x5:1x19x1x1 2x16x5:2x16x5",

@@ -71,6 +71,19 @@ def test_results_are_numpys(
     check(work("--conv", *words, f"--dtag={dtag}", text), threads)
 
 
+@pytest.mark.parametrize(
+    ("how", "post_ops"),
+    [
+        ("two", "relu+dw:k3s2p1+tanh"),
+        ("two", "add:f32:per_oc+dw:k3s1p1+mul:f32:per_tensor"),
+        ("fused", "relu+dw:k3s2p1+tanh"),
+    ],
+)
+def test_depthwise_post_ops(how: str, post_ops: str) -> None:
+    """As two primitives, and as oneDNN's own post-op."""
+    check(work("--conv", f"--attr-post-ops={post_ops}", f"--peer-dw={how}", "mb2ic16ih12oc24oh12kh1ph0"))
+
+
 def check(made: Work[Any], threads: int = 1) -> None:
     """oneDNN gives numpy's answer."""
     with closing(made.peer(effective_isa().name, threads)) as peer:

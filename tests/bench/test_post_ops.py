@@ -74,6 +74,19 @@ def test_tensors_of_words(word: str, dims: tuple[int, ...], printed: str | None)
     assert blocked.src1 == dnn.MemoryDesc(DIMS, dnn.f32, "aBcd8b")
 
 
+def test_a_depthwise_post_op_changes_the_dims_behind_it() -> None:
+    words = chain("relu+dw:k3s2p1+mul:f32:per_tensor")
+    assert joined(words) == "relu+dw:k3s2p1+mul:f32:per_tensor"
+    attr = attr_of(words, (2, 17, 9, 5))
+    depthwise, scaled = attr.post_ops[1:]
+    assert isinstance(depthwise, dnn.Depthwise)
+    assert (depthwise.weights.dims, depthwise.strides, depthwise.padding_l) == ((17, 1, 1, 3, 3), (2, 2), (1, 1))
+    assert isinstance(scaled, dnn.Binary)
+    assert scaled.src1.dims == (2, 17, 5, 3)
+    with pytest.raises(dnn.InvalidArguments, match="dw:k9s1p0 does not fit a result of 2x17x5x5"):
+        attr_of(chain("dw:k9s1p0"), (2, 17, 5, 5))
+
+
 def test_channels_of_a_product_are_its_columns() -> None:
     (case,) = read("--matmul --attr-post-ops=prelu:per_oc+add:f32:per_oc 3x4x5:3x5x6")
     _, attr = case.driver.work(case).describe()

@@ -28,6 +28,10 @@ def _and_not(a: Array, b: Array, out: Array) -> None:
     np.bitwise_and(~a, b, out)
 
 
+def _multiply_low_halves(a: Array, b: Array, out: Array) -> None:
+    np.multiply(a & np.uint64(0xFFFFFFFF), b & np.uint64(0xFFFFFFFF), out)
+
+
 _FLOAT: dict[str, Lanewise] = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": np.divide,
                                "MAX": _maximum, "MIN": _minimum}  # fmt: skip
 _LOGIC: dict[str, Lanewise] = {"AND": np.bitwise_and, "OR": np.bitwise_or, "XOR": np.bitwise_xor, "ANDN": _and_not}
@@ -36,7 +40,7 @@ _INTEGER: dict[str, tuple[type, Lanewise]] = {
     "VPADDQ": (np.uint64, np.add), "VPSUBB": (np.uint8, np.subtract), "VPSUBW": (np.uint16, np.subtract),
     "VPSUBD": (np.uint32, np.subtract), "VPSUBQ": (np.uint64, np.subtract), "VPMULLW": (np.uint16, np.multiply),
     "VPMULLD": (np.uint32, np.multiply), "VPMAXSD": (np.int32, _maximum), "VPMINSD": (np.int32, _minimum),
-    "VPMAXUD": (np.uint32, _maximum), "VPMINUD": (np.uint32, _minimum),
+    "VPMULUDQ": (np.uint64, _multiply_low_halves), "VPMAXUD": (np.uint32, _maximum), "VPMINUD": (np.uint32, _minimum),
 }  # fmt: skip
 _SCALAR = {f"V{name}SS": function for name, function in _FLOAT.items()}
 PACKED: dict[str, tuple[type, Lanewise]] = {

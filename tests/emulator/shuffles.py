@@ -197,6 +197,19 @@ def insert(ops: Operands) -> Step:
     return ops.define(dtype, fill)
 
 
+def shifted_up(ops: Operands) -> Step:
+    """VPSLLDQ: the bytes of every 16 move up, zeros come after them."""
+    read, distance = ops.source(1, np.uint8, ops.vector_size), min(ops.immediate(), 16)
+
+    def fill(out: Array) -> None:
+        pieces = read().reshape(-1, 16).copy()
+        found = out.reshape(-1, 16)
+        found[:] = 0
+        found[:, distance:] = pieces[:, : 16 - distance]
+
+    return ops.define(np.uint8, fill)
+
+
 def extract(ops: Operands) -> Step:
     dtype, piece = _piece(ops.name)
     whole, count = ops.vector(1, dtype), piece // np.dtype(dtype).itemsize
@@ -214,6 +227,6 @@ _PERMUTE_TWO = [f"VPERM{x}2{kind}" for x in "IT" for kind in ("PS", "PD", "D", "
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(TWO_SOURCES, two_sources), **dict.fromkeys(ONE_SOURCE, one_source),
     **dict.fromkeys(("VPERMPS", "VPERMD", "VPERMW", "VPERMB"), permute), **dict.fromkeys(_PERMUTE_TWO, permute_two),
-    "VPSHUFB": bytes_in_lane,
+    "VPSHUFB": bytes_in_lane, "VPSLLDQ": shifted_up,
     **{f"VINSERT{piece}": insert for piece in _PIECES}, **{f"VEXTRACT{piece}": extract for piece in _PIECES},
 }  # fmt: skip

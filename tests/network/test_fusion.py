@@ -84,3 +84,57 @@ def test_padding_with_other_numbers_stays() -> None:
     net = built(make, (2, 3, 9, 8))
     assert implementations(net)[0] == "pad"
     check_values(net, {"x": random(2, 3, 9, 8)})
+
+
+@pytest.mark.parametrize("dims", [(1, 1, 640), (1, 1, 640, 1)])
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_few_frames_of_one_channel_are_a_product(dims: tuple[int, ...], has_bias: bool) -> None:
+    """As a Fourier transform of frames, whose squares are added."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        bias = (random(34),) if has_bias else ()
+        kernel = random(34, 1, 256, *[1] * (len(dims) - 3))
+        y = g.apply("Relu", g.apply("Conv", x, kernel, *bias, strides=(128, *[1] * (len(dims) - 3))))
+        parts = g.apply("Split", y, np.array([17, 17]), axis=1, results=2)
+        power = g.apply("Sqrt", parts[0] * parts[0] + parts[1] * parts[1])
+        return g.apply("Conv", power, random(8, 17, *[1] * (len(dims) - 2)))
+
+    net = built(make, dims)
+    net.check()
+    assert implementations(net)[0] == "tiles"
+    x = random(*dims)
+    check_values(net, {"x": x})
+    assert all(difference.fits for difference in net.verify({"x": x}))
+
+
+@pytest.mark.parametrize("images", [1, 2])
+def test_squeeze_and_excite_has_no_pass_of_its_own(images: int) -> None:
+    """The convolution behind it multiplies; a vector of channels needs no reorder."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        y = stem(g, x)
+        small = g.apply("Relu", g.apply("Conv", g.apply("GlobalAveragePool", y), random(8, 16, 1, 1)))
+        excite = g.apply("HardSigmoid", g.apply("Conv", small, random(16, 8, 1, 1)))
+        return g.apply("Relu", g.apply("Conv", y * excite, random(8, 16, 1, 1), random(8)))
+
+    net = built(make, (images, 3, 9, 8))
+    net.check()
+    found = implementations(net)
+    assert len(found) == 5
+    assert found[-1].startswith("scale_")
+    x = random(images, 3, 9, 8)
+    check_values(net, {"x": x})
+    assert all(difference.fits for difference in net.verify({"x": x}))
+
+
+def test_truths_that_are_results_are_bool() -> None:
+    """Kernels compute with them as 1 and 0."""
+    g = dnn.Graph()
+    x = g.input("x", (2, 3), np.bool_)
+    y, z = g.apply("ReduceMax", x, np.array([1])), g.apply("Transpose", x)
+    net = g.compile(y=y, z=z, engine=engine())
+    x = np.array([[True, False, False], [False, False, False]])
+    found = net.run({"x": x})
+    assert all(array.dtype == bool for array in found.values())
+    np.testing.assert_array_equal(found["y"], [[True], [False]])
+    np.testing.assert_array_equal(found["z"], x.T)

@@ -50,6 +50,37 @@ WINDOWS: list[tuple[str, Make]] = [
 
 
 @pytest.mark.isa("avx2")
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("op", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_recurrent_layers_of_other_layouts_and_lengths(op: str, gates: int, direction: str) -> None:
+    """Sequences that end before the others, and sequences in front of steps."""
+    for more, dims in (
+        ({"lengths": np.array([4, 2], np.int32)}, (4, 2, 6)),
+        ({"layout": 1}, (2, 4, 6)),
+        ({"layout": 1, "lengths": np.array([1, 3], np.int32)}, (2, 4, 6)),
+    ):
+        net = built(recurrent(op, gates, direction, **more), dims)
+        net.check()
+        check_values(net, {"x": random(*dims)})
+
+
+@pytest.mark.isa("avx2")
+def test_functions_of_recurrent_layers() -> None:
+    """A vanilla RNN has three, and relu with a slope; what no kernel has is refused by name."""
+    two = {"direction": "bidirectional", "activations": ["LeakyRelu", "LeakyRelu"], "activation_alpha": [0.25, 0.25]}
+    for more in ({"direction": "forward", "activations": ["Sigmoid"]}, two):
+        net = built(recurrent("RNN", 1, **more), (4, 2, 6))
+        check_values(net, {"x": random(4, 2, 6)})
+    for op, gates, activations, clip, message in (
+        ("RNN", 1, ["Tanh", "Relu"], 0.0, "activations tanh, relu have no kernel, tanh, tanh have"),
+        ("GRU", 3, ["HardSigmoid", "Tanh"] * 2, 0.0, "activations hardsigmoid, tanh, hardsigmoid, tanh have no kernel"),
+        ("LSTM", 4, ["Sigmoid", "Tanh", "Tanh"] * 2, 1.5, "clip=1.5 has no kernel"),
+    ):
+        with pytest.raises(dnn.Unimplemented, match=message):
+            built(recurrent(op, gates, "bidirectional", activations=activations, clip=clip), (4, 2, 6))
+
+
 @pytest.mark.parametrize("make", [make for _, make in WINDOWS], ids=[name for name, _ in WINDOWS])
 def test_windows(make: Make) -> None:
     net = built(make, (2, 3, 9, 8))
@@ -63,6 +94,8 @@ ROWS: list[tuple[list[str], Make]] = [
     (["layer_norm"], lambda g, x: g.apply("LayerNormalization", x, random(12), random(12))),
     (["layer_norm"], lambda g, x: g.apply("LayerNormalization", x, random(5, 12), axis=1)),
     (["layer_norm"], lambda g, x: g.apply("RMSNormalization", x, random(12))),
+    (["cumulative_sum"], lambda g, x: g.apply("CumSum", x, np.array(1), exclusive=1)),
+    (["cumulative_sum"], lambda g, x: g.apply("CumSum", x, np.array(-1), reverse=1)),
     (["reduction"], lambda g, x: g.apply("ReduceMean", x, np.array([-1]))),
     (["reduction"], lambda g, x: g.apply("ReduceSum", x, np.array([0, 2]), keepdims=0)),
     (["reduction"], lambda g, x: g.apply("ReduceMax", x, keepdims=0)),
@@ -81,17 +114,20 @@ def test_rows(wanted: list[str], make: Make) -> None:
     check_values(net, {"x": random(2, 5, 12)})
 
 
-def recurrent(op: str, gates: int, direction: str, **attributes: Any) -> Make:
+def recurrent(op: str, gates: int, direction: str, lengths: Any = None, **attributes: Any) -> Make:
     d = 2 if direction == "bidirectional" else 1
+    state = (2, d, 8) if attributes.get("layout") else (d, 2, 8)
 
     def make(g: dnn.Graph, x: Any) -> Any:
         count = 3 if op == "LSTM" else 2
-        given = (random(d, gates * 8, 6), random(d, gates * 8, 8), random(d, 2 * gates * 8), None, random(d, 2, 8))
+        weights = (random(d, gates * 8, 6), random(d, gates * 8, 8), random(d, 2 * gates * 8))
         results = g.apply(
             op,
             x,
-            *given,
-            *[random(d, 2, 8)] * (op == "LSTM"),
+            *weights,
+            lengths,
+            random(*state),
+            *[random(*state)] * (op == "LSTM"),
             results=count,
             direction=direction,
             hidden_size=8,
@@ -308,6 +344,23 @@ def test_gather_by_an_input(dtype: Any) -> None:
     for call in (run, lambda: net.run({"x": x}), lambda: net.verify({"x": x})):
         with pytest.raises(dnn.InvalidArguments, match=r"x\[1, 2\] is 9, axis 0 of src has 9: use -9 to 8"):
             call()
+
+
+@pytest.mark.isa("avx2")
+def test_slices_backwards() -> None:
+    """A gather along the axis of a step below 0, of a view of the others."""
+
+    def make(g: dnn.Graph, x: Any) -> Any:
+        y = g.apply("Slice", stem(g, x), np.array([-1, 1]), np.array([-99, 8]), np.array([1, 2]), np.array([-1, 3]))
+        return g.apply("Relu", y), g.apply("Slice", x, np.array([7]), np.array([-9]), np.array([3]), np.array([-2]))
+
+    net = built(make, (2, 3, 9, 8))
+    net.check()
+    assert implementations(net).count("gather") == 2
+    check_values(net, {"x": random(2, 3, 9, 8)})
+    with pytest.raises(dnn.Unimplemented, match="steps below 0 along several axes have no kernel"):
+        both = np.array([-1, -1]), np.array([-99, -99]), np.array([1, 2]), np.array([-1, -1])
+        built(lambda g, x: g.apply("Slice", x, *both), (2, 3, 9, 8))
 
 
 def test_constant_indices_out_of_range() -> None:

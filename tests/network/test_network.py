@@ -10,6 +10,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.network import arena
 from asmdnn.network.compiled import Compiled
+from asmdnn.network.running import Runner
 from asmdnn.planning.coverage import PlanError
 from tests.network import wire
 from tests.network.nets import engine, random, reference, residual_graph
@@ -121,12 +122,12 @@ def test_nodes_without_a_kernel(fallback: str | None) -> None:
     nodes = [
         wire.node("Relu", ["x"], ["a"], "first"),
         wire.node("Tan", ["a"], ["b"], "second"),
-        wire.node("CumSum", ["b", "axis"], ["c"], "third"),
+        wire.node("Hardmax", ["b"], ["c"], "third"),
         wire.node("Exp", ["c"], ["y"], "last"),
     ]
-    data = wire.model(wire.graph(nodes, {"x": (4, 8)}, ["y"], {"axis": np.array(1)}))
+    data = wire.model(wire.graph(nodes, {"x": (4, 8)}, ["y"], {}))
     if fallback is None:
-        with pytest.raises(dnn.Unimplemented, match=r"2 of the nodes .* Tan 'second': .*; CumSum 'third': "):
+        with pytest.raises(dnn.Unimplemented, match=r"2 of the nodes .* Tan 'second': .*; Hardmax 'third': "):
             dnn.load_onnx(data, engine=engine())
         return
     net = dnn.load_onnx(data, engine=engine(), fallback="numpy")
@@ -319,3 +320,71 @@ def test_a_division_by_zero_is_not_folded_into_weights() -> None:
     data = np.linspace(-1, 1, 18, dtype=np.float32).reshape(1, 2, 3, 3)
     with np.errstate(divide="ignore"):
         np.testing.assert_array_equal(net(data), data / divisor)
+
+
+@pytest.mark.parametrize(
+    ("equation", "dims"),
+    [
+        ("ij,jk->ik", ((3, 4), (4, 5))),
+        ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))),
+        ("bhid,bhjd->bhij", ((2, 3, 4, 8), (2, 3, 5, 8))),
+        ("bihd, bjhd -> bhij", ((2, 4, 3, 8), (2, 5, 3, 8))),
+        ("bhwc,cd->bhwd", ((1, 3, 4, 8), (8, 6))),
+        ("abc,cbd->dab", ((2, 3, 4), (4, 3, 5))),
+        ("i,j->ij", ((3,), (4,))),
+        ("ij,kj->", ((3, 4), (2, 4))),
+        ("...ij,...jk->...ik", ((2, 3, 4, 5), (2, 3, 5, 6))),
+        ("...ij,jk->...ik", ((2, 3, 4, 5), (5, 6))),
+        ("ijk->kj", ((2, 3, 4),)),
+    ],
+)
+def test_einstein_sums_are_products(equation: str, dims: tuple[tuple[int, ...], ...]) -> None:
+    graph = dnn.Graph()
+    inputs = [graph.input(f"x{i}", shape) for i, shape in enumerate(dims)]
+    net = graph.compile(y=graph.apply("Einsum", *inputs, equation=equation), engine=dnn.Engine(threads=1))
+    assert "numpy" not in net.explain()
+    rng = np.random.default_rng(0)
+    feeds = {f"x{i}": rng.standard_normal(shape, np.float32) for i, shape in enumerate(dims)}
+    wanted = np.einsum(equation.replace(" ", ""), *(x.astype(np.float64) for x in feeds.values()))
+    np.testing.assert_allclose(net.run(feeds)["y"], wanted, atol=1e-5)
+
+
+def test_other_einstein_sums_are_left_to_numpy() -> None:
+    chain, pair = ((2, 3), (3, 4), (4, 5)), ((2, 3), (3, 4))
+    for equation, dims in (("ii->i", ((3, 3),)), ("ij,jk,kl->il", chain), ("ij,jk", pair)):
+        graph = dnn.Graph()
+        inputs = [graph.input(f"x{i}", shape) for i, shape in enumerate(dims)]
+        y = graph.apply("Einsum", *inputs, equation=equation)
+        with pytest.raises(dnn.Unimplemented, match="Einsum"):
+            graph.compile(y=y, engine=dnn.Engine(threads=1))
+        net = graph.compile(y=y, engine=dnn.Engine(threads=1), fallback="numpy")
+        feeds = {f"x{i}": np.ones(shape, np.float32) for i, shape in enumerate(dims)}
+        np.testing.assert_array_equal(net.run(feeds)["y"], np.einsum(equation, *feeds.values()))
+
+
+def test_a_turned_residual_of_a_product() -> None:
+    graph, rng = dnn.Graph(), np.random.default_rng(0)
+    x = graph.input("x", (1, 7, 5, 8))
+    turned = graph.apply("Transpose", x, perm=(0, 2, 1, 3))
+    weights, bias = rng.standard_normal((8, 8), np.float32), rng.standard_normal(8, np.float32)
+    net = graph.compile(y=graph.apply("Relu", turned) @ weights + bias + turned, engine=dnn.Engine(threads=1))
+    data = rng.standard_normal((1, 7, 5, 8), np.float32)
+    rows = data.swapaxes(1, 2)
+    np.testing.assert_allclose(net(data), np.maximum(rows, 0) @ weights + bias + rows, atol=1e-5)
+
+
+@pytest.mark.isa("avx2")
+def test_arrays_are_used_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No copy of inputs that are dense, none of outputs; what is not dense is copied."""
+    net, x = residual(), random(1, 3, 16, 16)
+    seen: list[dict[str, int]] = []
+    run = Runner.run
+    monkeypatch.setattr(Runner, "run", lambda self, addresses: [seen.append(addresses), run(self, addresses)])
+    found = net.run({"x": x})
+    assert seen[0]["x"] == x.ctypes.data
+    assert {array.ctypes.data for array in found.values()} == {at for name, at in seen[0].items() if name != "x"}
+    turned = np.asfortranarray(x)
+    again = net.run({"x": turned})
+    assert seen[1]["x"] != turned.ctypes.data
+    for name, array in found.items():
+        np.testing.assert_array_equal(again[name], array)

@@ -15,6 +15,7 @@ from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.planning.phase import NOTHING, Phase, Repeat, View, of_one_width, waits
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.rounds import in_loops
+from asmdnn.planning.splitting import cut_evenly
 from asmdnn.planning.tuning import DEFAULT
 from asmdnn.runtime.execution import Program
 from tests.support.plans import emulate_plan
@@ -255,3 +256,16 @@ def test_time_steps_and_joined_plans() -> None:
     assert len({id(bounds) for bounds in plan.split(3)}) == 2
     with pytest.raises(PlanError, match="kept is never written"):
         replace(plan, phases=(*plan.phases[:3], *plan.phases[4:])).check()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rounds", [1, 3, 100_000_000])
+def test_shares_are_cut_in_integers(rounds: int) -> None:
+    """Whatever a record costs: the cuts ascend from the first record to the last."""
+    for costs in ([1] * 7, [1 << 30] * 5, [5, 1 << 31, 3]):
+        cuts = cut_evenly(np.cumsum([0, *costs], dtype=np.int64), 4, rounds)
+        assert cuts.dtype == np.int64
+        assert (cuts[0], cuts[-1]) == (0, rounds * len(costs))
+        assert (np.diff(cuts) >= 0).all()
+    even = cut_evenly(np.arange(9, dtype=np.int64), 4, rounds)
+    assert even.tolist() == [rounds * 2 * part for part in range(5)]

@@ -104,6 +104,11 @@ def test_operations_on_arrays() -> None:
     assert [part.shape for part in dnn.ops.split(x, 2, -1)] == [(3, 4, 3)] * 2
     assert np.array_equal(dnn.ops.slice(x, (0, 1, 2), (3, 4, 6), (2, 1, 3)), x[0:3:2, 1:4, 2:6:3])
     assert np.array_equal(dnn.ops.slice(x, (-2, 0, 0), (3, -1, 5)), x[-2:, :-1, :5])
+    assert np.array_equal(dnn.ops.slice(x, (0, 3, 1), (3, -9, 5), (2, -1, 2)), x[::2, ::-1, 1:5:2])
+    assert np.array_equal(dnn.ops.slice(x, (2, 3, 5), (-9, 0, -9), (-1, -2, -3)), x[::-1, 3:0:-2, ::-3])
+    assert np.array_equal(
+        dnn.ops.slice(x.astype(np.int8), (0, 0, -1), (3, 4, -9), (1, 1, -1)), x.astype(np.int8)[:, :, ::-1]
+    )
     assert np.array_equal(
         dnn.ops.pad(x, ((0, 1), (2, 0), (1, 1)), "reflect"), np.pad(x, ((0, 1), (2, 0), (1, 1)), "reflect")
     )
@@ -179,7 +184,7 @@ def test_bad_input() -> None:
         (lambda: dnn.ops.split(x, 5), "axis 0 of x is 3"),
         (lambda: dnn.ops.split(x, [1, 1]), "axis 0 of x is 3"),
         (lambda: dnn.ops.slice(x, (0,), (1, 1)), "one integer for each of 2 dims"),
-        (lambda: dnn.ops.slice(x, (0, 0), (1, 1), (1, 0)), "steps must be at least 1"),
+        (lambda: dnn.ops.slice(x, (0, 0), (1, 1), (1, 0)), "steps must not be 0"),
         (lambda: dnn.ops.expand(x, (3, 5)), "dims of x"),
         (lambda: dnn.ops.pad(x, ((1, 1),) * 3), "widths must be"),
     ):

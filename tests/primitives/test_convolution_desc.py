@@ -88,7 +88,9 @@ def test_a_value() -> None:
         # words
         ({"prop_kind": "forward"}, r"prop_kind must be PropKind\.forward_training or .*, not 'forward'"),
         ({"prop_kind": dnn.PropKind.backward_data}, r"prop_kind must be .*, not <PropKind.backward_data"),
-        ({"algorithm": "direct"}, r"algorithm must be an Algorithm, not 'direct'"),
+        ({"algorithm": "fft"}, r"algorithm 'fft' is not one of auto, direct, winograd"),
+        ({"algorithm": dnn.Algorithm.deconvolution_direct}, r"algorithm <Algorithm.deconvolution_.* is not one of"),
+        ({"algorithm": 1}, r"algorithm 1 is not one of"),
     ],
 )
 def test_what_does_not_fit(changes: dict[str, Any], message: str) -> None:
@@ -98,7 +100,8 @@ def test_what_does_not_fit(changes: dict[str, Any], message: str) -> None:
 
 def test_what_is_unusual_but_fits() -> None:
     dnn.ConvolutionForward(**{**GOOD, "prop_kind": dnn.PropKind.forward_training})
-    dnn.ConvolutionForward(**{**GOOD, "algorithm": dnn.Algorithm.convolution_auto})
+    named = dnn.ConvolutionForward(**{**GOOD, "algorithm": dnn.Algorithm.convolution_auto})
+    assert dnn.ConvolutionForward(**{**GOOD, "algorithm": "auto"}) == named
     dnn.ConvolutionForward(**{**GOOD, "strides": [1, 1]})
     dnn.ConvolutionForward(**{**GOOD, "padding_l": (3, 1), "dst": shaped(2, 32, 11, 11)})
     dnn.ConvolutionForward(**{**GOOD, "strides": (2**31 - 1, 1), "dst": shaped(2, 32, 1, 11)})

@@ -26,6 +26,7 @@ CASES = [
     ("mb2ic24oc1ih7iw21kh3kw9ph1pw4 abx abx bias - any", "reorder+"),
     ("mb2ic24oc1iw50kw7pw3 any any bias relu any", ""),
     ("mb1ic16oc1id5ih6iw7kd3kh3kw3pd1ph1pw1 any any bias relu any", ""),
+    ("mb2ic64oc2ih41iw1kh3kw1ph1 any axb bias - any", "reorder+"),  # a column of pixels that lie apart
     ("mb1ic64oc1ih4kh3ph5 any any bias relu any", ""),  # pixels whose whole window is padding
 ]
 ENGINE: dict[str, Any] = {"threads": 2, "l2_bytes": 512 << 10, "machine": MACHINE}

@@ -45,6 +45,11 @@ direct                 g2mb1ic6id4ih5iw6oc22od4oh5ow6kd3kh3kw3pd1ph1pw1     any 
 pack+direct            g2mb1ic80ih5oc48oh5kh3ph1                            nhwc   nhwc   -     -     goihw
 reorder+direct         g2mb1ic40ih6oc40oh6kh3ph1                            nchw   nchw   bias  sum
 depthwise              g12mb1ic12ih6iw40oc12oh6ow10kh3kw31ph1pw0            nhwc   nhwc   bias  -
+depthwise              g20mb2ic20id5ih7iw7oc20od5oh7ow7kd3kh3kw3pd1ph1pw1   any    any    bias  sum:0.5+relu
+depthwise              g11mb1ic11id9ih8iw8oc11od4oh4ow4kd3kh3kw3sd2sh2sw2   axb    axb    -     relu
+depthwise              g8mb1ic8id3ih4iw5oc8od9oh4ow5kd3kh1kw1pd4            any    axb    bias  -
+grouped                g4mb1ic16id6ih5iw8oc16od4oh5ow8kd3kh3kw3dd1ph1pw1    any    any    bias  -
+reorder+depthwise      g9mb2ic9id3ih4iw5oc9od3oh4ow5kd2kh3kw3pd1ph1pw1      abx    abx    bias  relu
 """.strip()
 CASES = [(line.split()[0], case_of(line.split(maxsplit=1)[1])) for line in LINES.splitlines()]
 IDS = [f"{name} {case}" for name, case in CASES]

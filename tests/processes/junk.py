@@ -180,6 +180,10 @@ def descriptions() -> dict[str, Call]:
             lambda: {"alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 2, 2), "indices": None},
         ),
         "Concat": (dnn.Concat, lambda: {"srcs": (desc(2, 3), desc(2, 4)), "dst": desc(2, 7), "axis": 1}),
+        "Dropout": (
+            dnn.Dropout,
+            lambda: {"src": desc(5, 3), "dst": desc(5, 3), "mask": desc(5, 3, dtype=dnn.u8)},
+        ),
         "Gather": (
             dnn.Gather,
             lambda: {"src": desc(5, 3), "indices": desc(2, dtype=dnn.s32), "dst": desc(2, 3), "axis": 0},
@@ -322,6 +326,10 @@ def functions() -> dict[str, Call]:
         "ops.slice": (
             dnn.ops.slice,
             lambda: {"x": array(2, 4), "starts": (0, 1), "stops": (2, 4), "steps": (1, 2), "engine": ENGINE},
+        ),
+        "ops.dropout": (
+            dnn.ops.dropout,
+            lambda: {"x": array(4, 3), "probability": 0.5, "seed": 1, "out": array(4, 3), "engine": ENGINE},
         ),
         "ops.gather": (
             dnn.ops.gather,

@@ -8,6 +8,10 @@ def described() -> dict[str, Call]:
     """What describes them."""
     indices = dnn.MemoryDesc((2, 1), dnn.s32, "ab")
     return {
+        "CumulativeSum": (
+            dnn.CumulativeSum,
+            lambda: {"src": desc(2, 3), "dst": desc(2, 3), "axis": 1, "exclusive": True, "reverse": True},
+        ),
         "LRNForward": (
             dnn.LRNForward,
             lambda: {"prop_kind": dnn.PropKind.forward_training, "alg": "lrn_within_channel", "src": desc(2, 3, 4),
@@ -28,6 +32,10 @@ def called() -> dict[str, Call]:
     position: Arguments = {"x": rows, "axis": 1, "keepdims": True, "select_last_index": True, "engine": ENGINE}
     return {
         "ops.topk": (ops.topk, lambda: {"x": rows, "k": 2, "axis": 1, "largest": False, "engine": ENGINE}),
+        "ops.cumsum": (
+            ops.cumsum,
+            lambda: {"x": rows, "axis": 1, "exclusive": True, "reverse": True, "out": array(2, 3), "engine": ENGINE},
+        ),
         "ops.lrn": (
             ops.lrn,
             lambda: {"x": rows, "size": 3, "alpha": 0.5, "beta": 0.75, "k": 2.0, "alg": "lrn_across_channels",

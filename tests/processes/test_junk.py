@@ -16,7 +16,8 @@ from tests.processes import junk, junk_along, junk_layers
 NO_ENTRY = {
     "AsmdnnError", "InvalidArguments", "Unimplemented", "OutOfMemory", "DataType", "PropKind", "Algorithm", "Refusal",
     "PrimitiveDesc", "__version__", "f32", "bf16", "f16", "s32", "s8", "u8", "ops", "show", "absolute", "ceil", "clip",
-    "exp", "floor", "log", "logistic", "maximum", "minimum", "power", "rint", "sqrt", "square", "tanh", "where",
+    "cos", "exp", "floor", "fmod", "log", "logistic", "maximum", "minimum", "mod", "power", "rint", "sign", "sin",
+    "sqrt", "square", "tanh", "trunc", "where",
     "Graph", "Network", "load_onnx",  # tests/network/test_junk.py
     "MemoryReport", "memory_report", "clear_caches", "set_memory_limits",  # of the process; tests/test_memory_use.py
 }  # fmt: skip

@@ -14,7 +14,7 @@ from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.elementwise import BINARY, rounding
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import BINARY as BINARY_NUMBERS
-from asmdnn.bench.values import poison
+from asmdnn.bench.values import decoded, encoded, poison, rounded
 from asmdnn.bench.words import Option, boolean, data_type, one_of, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.types import BinaryAlgorithm
@@ -57,7 +57,11 @@ class BinaryWork(Work[TensorData]):
         dst_tag = tags[0] if settings.dtag == "any" else settings.dtag
         wanted = {name: (dims, tag) for name, dims, tag in zip(names, sources, tags, strict=False)}
         wanted["dst"] = (self.dims, dst_tag)
-        self.descs = {name: desc_of(dims, "f32", tag) for name, (dims, tag) in wanted.items()}
+        kinds = settings.sdt.split(":")
+        types = dict(zip(names, kinds + kinds[-1:] * (len(names) - len(kinds)), strict=True)) | {"dst": settings.ddt}
+        self.descs = {name: desc_of(dims, types[name], tag) for name, (dims, tag) in wanted.items()}
+        if settings.ddt != "f32" and (self.settings.inplace or settings.attr(self.dims).post_ops):
+            raise Unimplemented("--inplace and post-ops are checked in f32 alone")
         if settings.inplace and self.dims != sources[0]:
             raise InvalidArguments(f"{case.problem}: --inplace=true needs a first source as large as the result")
         self.in_place = {"dst": "src0"} if settings.inplace else {}
@@ -66,7 +70,7 @@ class BinaryWork(Work[TensorData]):
 
     @property
     def argument_bytes(self) -> int:
-        return sum(4 * math.prod(desc.padded_dims) for desc in self.descs.values())
+        return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in self.descs.values())
 
     def describe(self) -> tuple[dnn.BinaryForward, dnn.Attr]:
         return dnn.BinaryForward(cast(BinaryAlgorithm, self.settings.alg), **self.descs), self.attr
@@ -76,19 +80,28 @@ class BinaryWork(Work[TensorData]):
         arrays = {}
         for name in [name for name in self.descs if name != "dst"]:
             size = random.integers(int(name != "src2"), LARGEST_VALUE, self.descs[name].dims, endpoint=True)
-            arrays[name] = (size * random.choice((-1, 1), size.shape)).astype(np.float32)
-        dst = poison(self.dims, dnn.f32)
+            dtype = self.descs[name].dtype
+            signs = random.choice((1,) if dtype == dnn.u8 else (-1, 1), size.shape)
+            arrays[name] = encoded((size * signs).astype(np.float32), dtype)
+        dst = poison(self.dims, self.descs["dst"].dtype)
         if self.attr.reads_dst():
             dst = arrays["src0"] if self.in_place else random.uniform(-1, 1, self.dims).astype(np.float32)
         return TensorData({**arrays, "dst": dst, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
-        src0, src1 = (data.arrays[name].astype(np.float64) for name in ("src0", "src1"))
+        numbers = {name: decoded(data.arrays[name], desc.dtype) for name, desc in self.descs.items()}
+        src0, src1 = (numbers[name].astype(np.float64) for name in ("src0", "src1"))
         if self.settings.alg == SELECT:
-            values = np.where(data.arrays["src2"] != 0, src0, src1)
+            values = np.where(numbers["src2"] != 0, src0, src1)
         else:
             values = BINARY[self.settings.alg](src0, src1).astype(np.float64)
-        error = rounding(values) if self.settings.alg == "div" else 0.0
+        error = rounding(values) if self.settings.alg == "div" else np.zeros(values.shape)
+        dtype = self.descs["dst"].dtype
+        if dtype != dnn.f32:
+            exact, values = values, rounded(values, dtype)
+            error = np.where(
+                error > 0, error + np.abs(rounded(exact + error, dtype) - rounded(exact - error, dtype)), 0
+            )
         if self.attr.post_ops:
             return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
         return Answer(values, error, "numpy")
@@ -123,7 +136,7 @@ def _pair(word: str) -> list[str]:
 
 def _types(word: str) -> str:
     """One type for both sources, or one for each."""
-    return ":".join(map(data_type("f32"), _pair(word)))
+    return ":".join(map(data_type(), _pair(word)))
 
 
 def _tags(word: str) -> str:
@@ -137,8 +150,9 @@ def _alg(word: str) -> str:
 
 def _title(case: BinaryCase) -> str:
     settings = case.settings
+    types = "" if {*settings.sdt.split(":"), settings.ddt} == {"f32"} else f"{settings.sdt} {settings.ddt} "
     dims = ":".join("x".join(map(str, dims)) for dims in case.problem.tensors)
-    return f"{settings.alg} {settings.stag} {dims}"
+    return f"{settings.alg} {types}{settings.stag} {dims}"
 
 
 DRIVER = Driver(
@@ -146,8 +160,8 @@ DRIVER = Driver(
     BinarySettings(),
     {
         "alg": Option("alg", _alg, f"{', '.join((*BINARY, SELECT))}", True),
-        "sdt": Option("sdt", _types, "data types of the sources: f32 or f32:f32, of select f32:f32:f32", True),
-        "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
+        "sdt": Option("sdt", _types, "data types of the sources: f32 or f32:u8, of select f32:f32:s8", True),
+        "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
         "stag": Option("stag", _tags, "layouts of the sources: abx (default), or one for each, axb:abx", True),
         "dtag": Option("dtag", tag, "layout of dst: any (default) is that of the first source", True),
         **options("relu, linear:2:1, add:f32:per_oc, sum:0.5"),

@@ -7,12 +7,14 @@ with src's row y * stride + r * dilation, its column x * stride + s * dilation -
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src     | f32[rows, columns, vectors] | see below; only what is inside the image is read |
-| weights | f32[vectors, group, rows, kernel, lanes] | positions dense, the rest at weights_*_bytes; zero in padding |
+| weights | f32[planes, vectors, group, rows, kernel, lanes] | positions dense, the rest at weights_*_bytes |
 | bias    | f32[channels]  | nothing past the channels is read |
 | dst     | f32[rows, width, vectors] | at dst_row_bytes and dst_pixel_bytes; only written, unless a sum reads it |
 | 4, 5 .. | f32[...]       | operands of post-ops: pixels in raster order at row_bytes; of the real channels |
 
 src points to the first pixel of the row where the first output row's window begins, which may be outside the image.
+Weights are zero behind the last channel.  With three axes kernel rows lie in several planes; src and weights point into
+the first one that is inside, and all planes of a call are.
 A segment's pixels are accumulated in registers.  For every kernel row its weights are held in registers, and each
 source vector is loaded once and used by all pixels whose windows have it: 14 loads for 36 multiplies with 12 pixels of
 a 3x3 kernel.  A lane needs all inputs of its group: they come by shuffles of the source vector (Vector.spread), each
@@ -37,7 +39,7 @@ from asmdnn.isa.vectors import vector_of
 SOURCES = 3  # registers that take turns holding a source vector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GroupedRowsSpec(GroupedRows):
     """The code of the rows."""
 
@@ -135,7 +137,7 @@ class RowsCode:
         for j, of_vector in enumerate(acc):
             self.start(of_vector, j)
         uses = spec.uses(segment)
-        if band.count and uses:
+        if band.count and uses and spec.planes:
             self.multiply(band, uses, acc)
         asm.role("finish")
         for j, of_vector in enumerate(acc):
@@ -178,7 +180,13 @@ class RowsCode:
             asm.ADD(src, spec.src_tap_bytes)
             asm.ADD(weights, spec.weights_row_bytes)
 
-        self.times(band.count, "kernel rows", kernel_row)
+        def kernel_plane() -> None:
+            self.times(band.count, "kernel rows", kernel_row)
+            if spec.planes > 1:
+                asm.ADD(src, spec.src_plane_bytes - band.count * spec.src_tap_bytes)
+                asm.ADD(weights, spec.weights_plane_bytes - band.count * spec.weights_row_bytes)
+
+        self.times(spec.planes, "kernel planes", kernel_plane)
         asm.gp.free(src, weights)
         v.registers.free(*registers[len(self.ending.spare) :])
 

@@ -1,7 +1,7 @@
 """The shape of rows of a grouped convolution: what their code depends on, its name, and the bytes that it touches."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
@@ -41,7 +41,7 @@ class Segment:
     times: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GroupedRows:
     """Everything that the bytes depend on; sizes in bytes where they say so.
 
@@ -71,6 +71,15 @@ class GroupedRows:
     dst_whole: bool
     bias: bool = False
     post_ops: tuple[PostOp, ...] = ()
+    planes: int = 1  # of the kernel: with three axes rows of it are in several, or in none that is inside
+    src_plane_bytes: int = 0
+    weights_plane_bytes: int = 0
+
+    def __repr__(self) -> str:
+        """Of one plane as it was before there were more: names and kept kernels go by it."""
+        count = None if self.planes != 1 else -3
+        shown = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self)[:count])
+        return f"{type(self).__name__}({shown})"
 
     @property
     def held(self) -> int:
@@ -90,6 +99,7 @@ class GroupedRows:
     def name(self) -> str:
         words = [f"{self.kernel}s{self.stride}", f"{self.rows}x{self.width}x{self.channels * self.vectors}"]
         words += ["bias"] * self.bias + list(words_of(self.post_ops)) + [f"{crc32(repr(self).encode()):08x}"]
+        words = [f"{self.planes}of"] * (self.planes != 1) + words
         return f"grouped{self.group}_f32_{'_'.join(words)}__{self.isa}"
 
     @property
@@ -114,7 +124,7 @@ class GroupedRows:
             4 * (self.vectors * lanes if whole else self.channels + (self.vectors - 1) * lanes)
             for whole in (self.src_whole, self.dst_whole)
         )
-        columns = sorted(self.columns())
+        columns = sorted(self.columns()) if self.planes else []
         pixels = [(y, x) for y in range(self.rows) for x in range(self.width)]
         src = [Range(SRC, at, at + src_width) for at in sorted(self.places(columns))]
         dst = [y * self.dst_row_bytes + x * self.dst_pixel_bytes for y, x in pixels]
@@ -141,7 +151,8 @@ class GroupedRows:
             taps = range(band.first, band.first + band.count)
             rows |= {(y + r) * self.src_row_bytes + k * self.src_tap_bytes for r in range(band.rows) for k in taps}
             y += band.rows
-        return {row + column * self.src_pixel_bytes for row in rows for column in columns}
+        planes = [plane * self.src_plane_bytes for plane in range(self.planes)]
+        return {plane + row + column * self.src_pixel_bytes for plane in planes for row in rows for column in columns}
 
     def weights_ranges(self, columns: list[int], lanes: int) -> list[Range]:
         """Kernel rows that no band reaches, and positions that no pixel uses, are not read; whole rows are."""
@@ -149,7 +160,8 @@ class GroupedRows:
             return []
         rows = {k for band in self.bands for k in range(band.first, band.first + band.count)}
         starts = [
-            v * self.weights_vector_bytes + i * self.weights_input_bytes + k * self.weights_row_bytes
+            v * self.weights_vector_bytes + i * self.weights_input_bytes + k * self.weights_row_bytes + plane
+            for plane in (self.weights_plane_bytes * number for number in range(self.planes))
             for v in range(self.vectors)
             for i in range(self.group)
             for k in rows

@@ -18,7 +18,6 @@ beta = 0.75 is x / (sqrt(base) * sqrt(sqrt(base))), four roundings in a row; oth
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby
 from math import lcm
 from typing import Final, NamedTuple
@@ -127,14 +126,12 @@ class LrnSpec:
             first += count * len(group)
 
 
-@lru_cache
 def base_program(k: float, factor: float) -> Program:
     """k + factor * s, rounded once."""
     build = Builder()
     return build.finish(build.fma(build.inputs[0], factor, k))
 
 
-@lru_cache
 def result_program(beta: float) -> Program:
     """x * base^-beta, of a base above 0."""
     build = Builder(2)

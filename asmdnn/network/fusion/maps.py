@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asmdnn.network.fusion.expressions import EXPRESSIONS, LOGIC
+from asmdnn.network.fusion.scaling import scaled_by
 from asmdnn.network.graph import NOTHING, Node, topological
 from asmdnn.network.static import StaticGraph
 
@@ -32,24 +33,31 @@ class Group:
     """Nodes that one primitive computes: `main` and the maps behind it, or maps alone (main None); in order.
 
     x: the value that maps start from, main's result, or an operand that has the result's dims.  behind: of a pair of
-    convolutions the second one's group, which alone reads `result`."""
+    convolutions the second one's group, which alone reads `result`.  scale: a product of main's operand and a number
+    for each channel, which main computes, too (scaling.py)."""
 
     main: Node | None
     maps: tuple[Node, ...]
     x: str
     result: str
     behind: "Group | None" = None
+    scale: Node | None = None
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         own = self.maps if self.main is None else (self.main, *self.maps)
+        own = own if self.scale is None else (self.scale, *own)
         return own if self.behind is None else (*own, *self.behind.nodes)
 
     @property
     def label(self) -> str:
         """For example "Conv 'stem' + Add, Relu"."""
-        first, *rest = self.nodes
-        return str(first) + (f" + {', '.join(node.op for node in rest)}" if rest else "")
+        first, *rest = [node for node in self.nodes if node is not self.scale]
+        return (
+            str(first)
+            + (" of a scaled operand" if self.scale else "")
+            + (f" + {', '.join(node.op for node in rest)}" if rest else "")
+        )
 
 
 def groups_of(graph: StaticGraph) -> tuple[Group, ...]:
@@ -87,11 +95,18 @@ class Grouping:
                     bits |= self.before[self.maker[name]]
             self.before.append(bits)
         self.taken: set[int] = set()
+        self.scales: dict[int, Node] = {}  # by the convolution
 
     def groups(self) -> tuple[Group, ...]:
         found = []
         for i in range(len(self.graph.nodes)):
-            if i not in self.taken:
+            if i in self.taken:
+                continue
+            scaled = scaled_by(self.graph, i, self.users, self.readers)
+            if scaled is not None:
+                self.scales[scaled] = self.graph.nodes[i]
+                self.taken.add(i)
+            else:
                 members = self.grown(i)
                 self.taken.update(members)
                 found.append(self.group(members))
@@ -161,7 +176,7 @@ class Grouping:
         nodes = tuple(self.graph.nodes[i] for i in members)
         result = nodes[-1].outputs[0]
         if not self.maps[members[0]]:
-            return Group(nodes[0], nodes[1:], nodes[0].outputs[0], result)
+            return Group(nodes[0], nodes[1:], nodes[0].outputs[0], result, scale=self.scales.get(members[0]))
         made = {node.outputs[0] for node in nodes}
         outside = [name for node in nodes for name in node.inputs if name != NOTHING and name not in made]
         whole = [

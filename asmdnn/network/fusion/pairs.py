@@ -28,9 +28,9 @@ def paired(graph: StaticGraph, groups: Sequence[Group]) -> tuple[Group, ...]:
 
 
 def is_pointwise(graph: StaticGraph, group: Group) -> bool:
-    """Whether it is a 1x1 convolution of an image, without groups, strides and padding, and maps."""
+    """Whether it is a 1x1 convolution of an image, without groups, strides, padding and scales, and maps."""
     node = group.main
-    if not is_convolution(graph, node) or node is None or node.get("group", 1) != 1:
+    if not is_convolution(graph, node) or node is None or node.get("group", 1) != 1 or group.scale is not None:
         return False
     (src, weights), dst = (graph.shape(name)[2:] for name in node.inputs[:2]), graph.shape(node.outputs[0])[2:]
     return weights == (1, 1) and {*window_of(node, src, weights).strides} == {1} and src == dst

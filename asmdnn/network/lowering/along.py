@@ -1,8 +1,12 @@
-"""What looks at neighbours along an axis: local response normalization."""
+"""What works along an axis: local response normalization, cumulative sums."""
+
+import numpy as np
 
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.steps import Steps
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.normalization.lrn_description import LRNForward
+from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.types import PropKind
 
 
@@ -18,4 +22,16 @@ def lower_lrn(steps: Steps, group: Group) -> None:
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
 
-LOWERINGS = {"LRN": lower_lrn}
+def lower_cumulative_sum(steps: Steps, group: Group) -> None:
+    """In the format that src has."""
+    node = group.main
+    assert node is not None
+    source, axis = steps.place(node.inputs[0]), steps.value(node.inputs[1]).data
+    if axis is None:
+        raise Refused(f"its axis {node.inputs[1]} is no constant")
+    flags = (bool(node.get("exclusive", 0)), bool(node.get("reverse", 0)))
+    desc = CumulativeSum(source.desc, source.desc, int(np.ravel(axis)[0]), *flags)
+    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
+
+
+LOWERINGS = {"LRN": lower_lrn, "CumSum": lower_cumulative_sum}

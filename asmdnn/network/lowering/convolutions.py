@@ -4,7 +4,9 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.lowering.frames import is_frames, lower_frames
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
@@ -16,6 +18,7 @@ from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import Algorithm, f32
 
+SCALES_OF_CHANNELS, SCALES_OF_IMAGES = 2, 3  # masks: of dim 1, and of dims 0 and 1
 Description = ConvolutionForward | DeconvolutionForward
 
 
@@ -25,12 +28,30 @@ def lower_conv(steps: Steps, group: Group) -> None:
     assert node is not None
     is_transposed = node.op == "ConvTranspose"
     desc: Description = deconvolution(steps, node) if is_transposed else convolution(steps, node)
-    constants = constants_of(steps, node, desc)
-    tail, source = Tail(steps, group.maps, group.x), steps.place(node.inputs[0])
-    source = cheapest(steps, node.inputs[0], source, desc, tail.attr())
+    constants, tail = constants_of(steps, node, desc), Tail(steps, group.maps, group.x)
+    if not is_transposed and group.scale is None and is_frames(steps, node, tail):
+        lower_frames(steps, group, constants, tail)
+        return
+    x, scales, attr = scaled(steps, group, tail)
+    source = cheapest(steps, x, steps.place(x), desc, attr)
     desc = desc.with_formats({"src": source.desc})
-    places = {"src": source, **tail.places()}
-    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, tail.attr())
+    places = {"src": source, **scales, **tail.places()}
+    steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants, attr)
+
+
+def scaled(steps: Steps, group: Group, tail: Tail) -> tuple[str, dict[str, Place], Attr]:
+    """The operand, the argument that scales its channels, and both kinds of attributes."""
+    assert group.main is not None
+    if group.scale is None:
+        return group.main.inputs[0], {}, tail.attr()
+    found = operands_of(steps.graph, group.scale.inputs, steps.shape(group.scale.outputs[0]))
+    assert found is not None, "as the group was made"
+    x, name = found
+    images, channels = steps.shape(name)[:2]
+    plain = steps.plain(name)
+    vector = Place(plain.buffer, plain.desc.reshape((images * channels,)))
+    mask = SCALES_OF_CHANNELS if images < steps.shape(x)[0] else SCALES_OF_IMAGES
+    return x, {"src_scales": vector}, Attr(tail.post_ops(), scales={"src": mask})
 
 
 def constants_of(steps: Steps, node: Node, desc: Description) -> dict[str, tuple[str, Array]]:

@@ -15,6 +15,7 @@ from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Eltwise
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
+from asmdnn.primitives.formats import dense_like
 from asmdnn.types import BinaryAlgorithm, PropKind, f32
 
 SIMPLE: dict[str, BinaryAlgorithm] = {
@@ -71,10 +72,7 @@ class Tail:
     def place(self, name: str) -> Place:
         place = self.steps.place(name)
         dims = self.adapt((1,) * (self.ndim - len(place.desc.dims)) + place.desc.dims)
-        if dims != place.desc.dims:
-            source = self.steps.plain(name) if place.desc.inner_blocks else place
-            place = Place(source.buffer, source.desc.reshape(dims))
-        return place
+        return place if dims == place.desc.dims else self.steps.viewed(name, dims)
 
     def places(self) -> dict[str, Place]:
         """The arguments of the primitive that the tensors are."""
@@ -109,7 +107,7 @@ def lower_maps(steps: Steps, group: Group) -> None:
         lower_broadcast(steps, group)
         return
     tail, source = Tail(steps, group.maps, group.x), steps.place(group.x)
-    dst = MemoryDesc(shape, f32, "any")
+    dst = MemoryDesc(shape, f32, "any") if source.desc.is_dense else dense_like(source.desc, row_major(shape))
     desc = EltwiseForward(PropKind.forward_inference, "linear", source.desc, dst, 1.0, 0.0)
     only = group.maps[0] if len(group.maps) == 1 else None
     if only is not None and only.op == "Relu":

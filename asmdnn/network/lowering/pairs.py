@@ -8,6 +8,7 @@ from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
+from asmdnn.primitives.convolution.description import FIELDS
 from asmdnn.primitives.convolution.pairs.strips import NAME
 from asmdnn.primitives.descriptor import primitive_desc
 
@@ -18,22 +19,16 @@ def lower_pair(steps: Steps, group: Group) -> None:
     assert first is not None and second is not None and second.main is not None
     before, behind = Tail(steps, group.maps, group.x), Tail(steps, second.maps, second.x)
     desc, depthwise = convolution(steps, first), convolution(steps, second.main)
-    post_op = Depthwise(
-        depthwise.weights,
-        depthwise.bias,
-        depthwise.strides,
-        depthwise.dilations,
-        depthwise.padding_l,
-        depthwise.padding_r,
-    )
+    window = {name: getattr(depthwise, name) for name in FIELDS}
+    post_op = Depthwise(depthwise.weights, depthwise.bias, **window)
     at = len(before.post_ops())
     attr = Attr([*before.post_ops(), post_op, *behind.post_ops()])
-    source = cheapest(steps, first.inputs[0], steps.place(first.inputs[0]), desc, attr)
-    desc = desc.with_formats({"src": source.desc})
     if not primitive_desc(desc, attr, steps.engine).implementation.startswith(NAME):
         lower_conv(steps, replace(group, behind=None))
         lower_conv(steps, second)
         return
+    source = cheapest(steps, first.inputs[0], steps.place(first.inputs[0]), desc, attr)
+    desc = desc.with_formats({"src": source.desc})
     own = constants_of(steps, second.main, depthwise)
     constants = constants_of(steps, first, desc) | {f"dw_{name}_{at}": value for name, value in own.items()}
     places = {f"{name.rpartition('_')[0]}_{at + 1}": place for name, place in behind.places().items()}

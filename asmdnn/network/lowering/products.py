@@ -47,11 +47,8 @@ def folded(dims: tuple[int, ...], result: tuple[int, ...]) -> tuple[int, int]:
 
 def operand(steps: Steps, name: str, ndim: int) -> Place:
     """A value as it lies, if it has no blocks, with batch axes of 1 in front."""
-    place = steps.place(name)
-    if place.desc.inner_blocks:
-        place = steps.plain(name)
-    dims = (1,) * (ndim - place.desc.ndims) + place.desc.dims
-    return Place(place.buffer, place.desc.reshape(dims))
+    dims = steps.shape(name)
+    return steps.viewed(name, (1,) * (ndim - len(dims)) + dims)
 
 
 def lower_gemm(steps: Steps, group: Group) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from asmdnn import recurrent
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
-from asmdnn.network.operators.recurrent import DEFAULTS
+from asmdnn.network.operators.recurrent import DEFAULTS, activations_of, directions_of
 from asmdnn.network.steps import Place, Steps, any_format, row_major
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
@@ -18,58 +18,73 @@ DIRECTIONS: dict[str, RNNDirection] = {
     "reverse": "unidirectional_right2left",
     "bidirectional": "bidirectional_concat",
 }
-ACTIVATIONS: dict[str, RNNActivation] = {"Tanh": "tanh", "Relu": "relu", "Sigmoid": "logistic"}
+ACTIVATIONS: dict[str, RNNActivation] = {"tanh": "tanh", "relu": "relu", "leakyrelu": "relu", "sigmoid": "logistic"}
 
 
 def lower_recurrent(steps: Steps, group: Group) -> None:
-    """x is [t, n, i]; Y is [t, directions, n, h], a permutation of how the primitive writes it."""
+    """x is [t, n, i]; Y is [t, directions, n, h], a permutation of how the primitive writes it.  With a layout of 1,
+    sequences come first in all of them, which are permutations, too."""
     node = group.main
     assert node is not None
     x, w, r, b, lengths, h0, c0, p = (*node.inputs, *[NOTHING] * 8)[:8]
-    directions = 2 if node.get("direction", "forward") == "bidirectional" else 1
-    check_attributes(node, directions)
+    directions = len(directions_of(node))
+    check_attributes(node)
     weights = weights_of(steps, node, (w, r, b, p))
-    t, n, _ = steps.shape(x)
-    size = weights["weights_iter"].shape[2]
-    source, state = steps.plain(x), row_major((1, directions, n, size))
+    source, size = steps.plain(x), weights["weights_iter"].shape[2]
+    if is_batch_first(node):
+        source = Place(source.buffer, source.desc.permute_axes((1, 0, 2)))
+    t, n, _ = source.desc.dims
     descs: dict[str, Any] = {name: any_format(array.shape) for name, array in weights.items() if name != "bias"}
-    if "bias" in weights:
-        descs["bias"] = row_major(weights["bias"].shape)
-    if "weights_peephole" in weights:
-        descs["weights_peephole"] = row_major(weights["weights_peephole"].shape)
+    descs |= {name: row_major(weights[name].shape) for name in ("bias", "weights_peephole") if name in weights}
     places = {"src_layer": source}
-    for argument, name in (("src_iter", h0), ("src_iter_c", c0)):
-        if name != NOTHING:
-            plain = steps.plain(name)
-            places[argument] = Place(plain.buffer, plain.desc.reshape(state.dims))
-            descs[argument] = places[argument].desc
+    places |= {name: state_at(steps, node, h) for name, h in (("src_iter", h0), ("src_iter_c", c0)) if h != NOTHING}
     outputs = (*node.outputs, NOTHING, NOTHING)
     results = {"dst_layer": outputs[0], "dst_iter": outputs[1], "dst_iter_c": outputs[2]}
+    state = row_major((1, directions, n, size))
     descs |= {name: state for name in ("dst_iter", "dst_iter_c") if results[name]}
     if node.op == "LSTM" and "dst_iter" in descs:
         descs.setdefault("dst_iter_c", state)
     desc = make(node, {
-        "src_layer": source.desc, "dst_layer": row_major((t, n, directions * size)),
-        "direction": DIRECTIONS[node.get("direction", "forward")], "lengths": lengths_of(steps, lengths, t), **descs,
+        **descs, **{name: place.desc for name, place in places.items()},
+        "dst_layer": row_major((t, n, directions * size)),
+        "direction": DIRECTIONS[node.get("direction", "forward")], "lengths": lengths_of(steps, lengths, t),
     })  # fmt: skip
     wanted = {name: value for name, value in results.items() if name in (*descs, "dst_layer")}
     constants = {name: (f"{w} {name}", array) for name, array in weights.items()}
     steps.add(group.nodes, group.label, desc, places, wanted, constants)
-    if outputs[0]:
-        (made,) = steps.places[outputs[0]]
-        rows = row_major((t, n, directions * size)).reshape((t, n, directions, size)).permute_axes((0, 2, 1, 3))
-        steps.places[outputs[0]] = [Place(made.buffer, rows)]
+    rows = row_major((t, n, directions * size)).reshape((t, n, directions, size))
+    seen_as = {outputs[0]: rows if is_batch_first(node) else rows.permute_axes((0, 2, 1, 3))}
+    seen_as |= dict.fromkeys(outputs[1:3], state.reshape((directions, n, size)))
+    for value, as_written in seen_as.items():
+        if value:
+            (made,) = steps.places[value]
+            axes = (1, 0, *range(2, as_written.ndims)) if is_batch_first(node) else range(as_written.ndims)
+            steps.places[value] = [Place(made.buffer, as_written.permute_axes(tuple(axes)))]
 
 
-def check_attributes(node: Node, directions: int) -> None:
+def is_batch_first(node: Node) -> bool:
+    return bool(node.get("layout", 0))
+
+
+def state_at(steps: Steps, node: Node, name: str) -> Place:
+    """An initial state as [1, directions, n, h]."""
+    plain = steps.plain(name)
+    if is_batch_first(node):
+        n, directions, size = plain.desc.dims
+        return Place(plain.buffer, plain.desc.reshape((1, n, directions, size)).permute_axes((0, 2, 1, 3)))
+    return Place(plain.buffer, plain.desc.reshape((1, *plain.desc.dims)))
+
+
+def check_attributes(node: Node) -> None:
     """Raise Refused for what the primitives do not have."""
-    usual = DEFAULTS[node.op] * directions
-    given = tuple(name.capitalize() for name in node.get("activations") or usual)
-    if node.op == "RNN" and len(set(given)) == 1 and given[0] in ACTIVATIONS:
+    usual = [(name.lower(), 0.0) for name in DEFAULTS[node.op] * len(directions_of(node))]
+    given = activations_of(node)
+    if node.op == "RNN" and len(set(given)) == 1 and given[0][0] in ACTIVATIONS:
         given = usual
     if given != usual:
-        raise Refused(f"activations {', '.join(given)} have no kernel, {', '.join(usual)} have")
-    for name in ("clip", "layout", "input_forget"):
+        names = [", ".join(name for name, _ in functions) for functions in (given, usual)]
+        raise Refused(f"activations {names[0]} have no kernel, {names[1]} have")
+    for name in ("clip", "input_forget"):
         if node.get(name):
             raise Refused(f"{name}={node.get(name)} has no kernel")
 
@@ -99,8 +114,8 @@ def lengths_of(steps: Steps, name: str, t: int) -> tuple[int, ...]:
 
 def make(node: Node, arguments: dict[str, Any]) -> Any:
     if node.op == "RNN":
-        name = (node.get("activations") or ("Tanh",))[0].capitalize()
-        return VanillaRNNForward(**arguments, activation=ACTIVATIONS[name])
+        name, alpha = activations_of(node)[0]
+        return VanillaRNNForward(**arguments, activation=ACTIVATIONS[name], alpha=alpha)
     if node.op == "LSTM":
         return LSTMForward(**arguments)
     return (LBRGRUForward if node.get("linear_before_reset", 0) else GRUForward)(**arguments)

@@ -47,16 +47,26 @@ def lower_shuffle(steps: Steps, group: Group) -> None:
 
 
 def lower_slice(steps: Steps, group: Group) -> None:
-    """A sub-memory; a step is a stride."""
+    """A sub-memory; a step is a stride, or, below 0, a gather."""
     node = group.main
     assert node is not None
     x, *inputs = node.inputs
-    found = slices(node, steps.shape(x), *(steps.value(name).data if name else None for name in inputs))
-    if any(part.step is not None and part.step < 0 for part in found):
-        raise Refused("steps below 0 have no kernel")
+    dims = steps.shape(x)
+    found = slices(node, dims, *(steps.value(name).data if name else None for name in inputs))
     if 0 in steps.shape(group.result):
         raise Refused("its result has no elements")
-    ranges = [range(n)[part] for n, part in zip(steps.shape(x), found, strict=True)]
+    ranges = [range(n)[part] for n, part in zip(dims, found, strict=True)]
+    backward = [axis for axis, each in enumerate(ranges) if each.step < 0]
+    if len(backward) > 1:
+        raise Refused("steps below 0 along several axes have no kernel")
+    if backward:
+        (axis,) = backward
+        forward = [each if each.step > 0 else range(n) for each, n in zip(ranges, dims, strict=True)]
+        plain = steps.plain(x)
+        source = Place(plain.buffer, cut(plain.desc, forward))
+        numbers = steps.places_along(group.result, np.array(ranges[axis]))
+        gather_rows(steps, group, source, numbers, axis)
+        return
     alias(steps, x, group.result, lambda desc: cut(desc, ranges))
 
 
@@ -107,7 +117,12 @@ def gather(steps: Steps, group: Group, axis: int) -> None:
     dims = steps.shape(x)
     if 0 in steps.shape(group.result):
         raise Refused("its result has no elements")
-    source, numbers = steps.plain(x), steps.indices(name, dims[axis], axis)
+    gather_rows(steps, group, steps.plain(x), steps.indices(name, dims[axis], axis), axis)
+
+
+def gather_rows(steps: Steps, group: Group, source: Place, numbers: Place, axis: int) -> None:
+    """The primitive."""
+    dims = source.desc.dims
     made = row_major((*dims[:axis], *numbers.desc.dims, *dims[axis + 1 :]))
     desc = Gather(source.desc, numbers.desc, made, axis)
     steps.add(group.nodes, group.label, desc, {"src": source, "indices": numbers}, {"dst": group.result})

@@ -1,11 +1,11 @@
 """Recurrent layers, step by step, as ONNX's reference states them."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import Unimplemented
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.activations import logistic
 from asmdnn.network.operators.definition import Operator, Type, Value
@@ -15,6 +15,7 @@ FUNCTIONS: dict[str, Callable[[Array], Any]] = {
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0),
 }
+LEAK = 0.01  # of LeakyRelu, unless activation_alpha says another one
 DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 
 
@@ -23,15 +24,28 @@ def directions_of(node: Node) -> tuple[bool, ...]:
     return {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[node.get("direction", "forward")]
 
 
+def activations_of(node: Node) -> list[tuple[str, float]]:
+    """(name in small letters, alpha) of all functions, direction by direction.  activation_alpha has a number for each
+    function that takes one, in their order."""
+    usual = DEFAULTS[node.op] * len(directions_of(node))
+    alphas = iter(node.get("activation_alpha") or ())
+    names = [name.lower() for name in node.get("activations") or usual]
+    return [(name, float(next(alphas, LEAK)) if name == "leakyrelu" else 0.0) for name in names]
+
+
 def functions_of(node: Node, direction: int) -> list[Callable[[Array], Any]]:
-    usual = DEFAULTS[node.op]
-    names = node.get("activations") or usual * len(directions_of(node))
-    own = names[direction * len(usual) : (direction + 1) * len(usual)]
-    if any(name.lower() not in FUNCTIONS for name in own) or node.get("clip") or node.get("layout", 0):
-        raise Unimplemented(
-            f"{node}: activations {names}, clip {node.get('clip')}, layout {node.get('layout', 0)} are not defined"
-        )
-    return [FUNCTIONS[name.lower()] for name in own]
+    count, found = len(DEFAULTS[node.op]), list[Callable[[Array], Any]]()
+    for name, alpha in activations_of(node)[direction * count : (direction + 1) * count]:
+        if name != "leakyrelu" and name not in FUNCTIONS:
+            raise ValueError(f"activation {name} is not defined")
+        found.append(FUNCTIONS.get(name, partial(leaky_relu, alpha)))
+    if node.get("clip"):
+        raise ValueError(f"clip {node.get('clip')} is not defined")
+    return found
+
+
+def leaky_relu(alpha: float, x: Array) -> Any:
+    return np.where(x < 0, alpha * x, x)
 
 
 def lstm_step(
@@ -58,9 +72,12 @@ def layer(
     node: Node, x: Array, w: Array, r: Array, b: Array | None = None, lengths: Array | None = None,
     h0: Array | None = None, c0: Array | None = None, p: Array | None = None,
 ) -> tuple[Array, ...]:  # fmt: skip
-    """x: [t, n, i]; w: [directions, gates * h, i]; r: [directions, gates * h, h]; b: both biases."""
-    if lengths is not None and (np.asarray(lengths) != x.shape[0]).any():
-        raise ValueError("sequence_lens that differ are not defined")
+    """x: [t, n, i]; w: [directions, gates * h, i]; r: [directions, gates * h, h]; b: both biases.  With a layout of 1,
+    sequences come before steps and directions."""
+    if node.get("layout", 0):
+        x = x.swapaxes(0, 1)
+        h0, c0 = (None if array is None else array.swapaxes(0, 1) for array in (h0, c0))
+    live = np.arange(len(x))[:, None, None] < (len(x) if lengths is None else lengths[:, None])
     outputs, lasts, cells = [], [], []
     for d, backwards in enumerate(directions_of(node)):
         size = r.shape[-1]
@@ -69,27 +86,34 @@ def layer(
         c = c0[d] if c0 is not None else np.zeros_like(h)
         f, steps = functions_of(node, d), []
         for t in range(x.shape[0])[:: -1 if backwards else 1]:
-            gates = x[t] @ w[d].T + wb
+            gates, new_c = x[t] @ w[d].T + wb, c
             if node.op == "LSTM":
-                h, c = lstm_step(f, gates + rb, h, c, r[d], None if p is None else p[d])
+                new, new_c = lstm_step(f, gates + rb, h, c, r[d], None if p is None else p[d])
             elif node.op == "GRU":
-                h = gru_step(node, f, gates, h, r[d], rb)
+                new = gru_step(node, f, gates, h, r[d], rb)
             else:
-                h = np.asarray(f[0](gates + h @ r[d].T + rb))
-            steps.append(h)
+                new = np.asarray(f[0](gates + h @ r[d].T + rb))
+            h, c = np.where(live[t], new, h), np.where(live[t], new_c, c)
+            steps.append(np.where(live[t], new, 0))
         outputs.append(np.stack(steps[::-1] if backwards else steps))
         lasts.append(h)
         cells.append(c)
-    results = (np.stack(outputs, 1), np.stack(lasts), np.stack(cells))
+    if node.get("layout", 0):
+        results = (np.stack(outputs, 2).swapaxes(0, 1), np.stack(lasts, 1), np.stack(cells, 1))
+    else:
+        results = (np.stack(outputs, 1), np.stack(lasts), np.stack(cells))
     return results if node.op == "LSTM" else results[:2]
 
 
 def types(node: Node, x: Value, w: Value, r: Value, *_: Value | None) -> list[Type]:
-    (t, n), size, directions = x.shape[:2], r.shape[-1], len(directions_of(node))
-    for direction in range(directions):
-        functions_of(node, direction)
-    states = [((directions, n, size), x.dtype)] * (2 if node.op == "LSTM" else 1)
-    return [((t, directions, n, size), x.dtype), *states]
+    size, directions = r.shape[-1], len(directions_of(node))
+    if node.get("layout", 0):
+        n, t = x.shape[:2]
+        dims, state = (n, t, directions, size), (n, directions, size)
+    else:
+        t, n = x.shape[:2]
+        dims, state = (t, directions, n, size), (directions, n, size)
+    return [(dims, x.dtype), *[(state, x.dtype)] * (2 if node.op == "LSTM" else 1)]
 
 
 OPERATORS = {op: Operator(layer, types) for op in DEFAULTS}

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import index
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
-from asmdnn.types import Algorithm, PropKind
+from asmdnn.types import Algorithm, ConvolutionAlgorithm, PropKind
 
 MAX_SIZE = 2**31 - 1
 AXES = ("depth", "height", "width")
@@ -30,6 +30,16 @@ def sizes_of(name: str, value: Sequence[int], count: int, least: int) -> tuple[i
     return numbers
 
 
+def algorithm_of(primitive: str, name: Any) -> Algorithm:
+    """An Algorithm of a convolution or a deconvolution, or one by its last word.  Raises InvalidArguments."""
+    found = {each.value.removeprefix(f"{primitive}_"): each for each in Algorithm if each.value.startswith(primitive)}
+    if isinstance(name, Algorithm) and name in found.values():
+        return name
+    if not isinstance(name, str) or name not in found:
+        raise InvalidArguments(f"algorithm {shown(name)} is not one of {', '.join(found)}")
+    return found[name]
+
+
 @dataclass(frozen=True, slots=True)
 class ConvolutionDesc:
     """What forward convolutions and deconvolutions have in common."""
@@ -43,7 +53,7 @@ class ConvolutionDesc:
     padding_l: tuple[int, ...] = ()
     padding_r: tuple[int, ...] = ()
     prop_kind: PropKind = PropKind.forward_inference
-    algorithm: Algorithm = Algorithm.convolution_direct
+    algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.convolution_direct
 
     def __post_init__(self) -> None:
         self._check_ranks()
@@ -54,13 +64,15 @@ class ConvolutionDesc:
                 value = (default,) * axes
             object.__setattr__(self, name, sizes_of(name, value, axes, least))
         check_prop_kind(self.prop_kind, FORWARD)
-        if not isinstance(self.algorithm, Algorithm):
-            raise InvalidArguments(f"algorithm must be an Algorithm, not {shown(self.algorithm)}")
-        if not self.algorithm.value.startswith(f"{self._word()}_"):
-            raise InvalidArguments(f"algorithm must be one of a {self._word()}, not {self.algorithm.value}")
+        object.__setattr__(self, "algorithm", algorithm_of(self._word(), self.algorithm))
         self._check_channels()
         for axis, name in enumerate(AXES[-axes:]):
             self._check_axis(axis, name)
+
+    @property
+    def algorithm_name(self) -> str:
+        """`convolution_direct` and so on."""
+        return Algorithm(self.algorithm).value
 
     @property
     def has_groups(self) -> bool:
@@ -153,6 +165,7 @@ class ConvolutionForward(ConvolutionDesc):
     For each axis, outermost first: strides >= 1 (default 1); dilations >= 0, 0 being dense (default); padding_l >= 0
     and padding_r > -stride, before and behind src (default 0), each as large as you like.  Elements outside src count
     as zero.  Raises InvalidArguments if sizes do not fit together.
+    algorithm: an Algorithm, or "direct", "auto" or "winograd".
     The fields and their limits are oneDNN's (convolution_forward::primitive_desc).
     """
 
@@ -184,7 +197,7 @@ class DeconvolutionForward(ConvolutionDesc):
     The fields and their limits are oneDNN's (deconvolution_forward::primitive_desc).
     """
 
-    algorithm: Algorithm = Algorithm.deconvolution_direct
+    algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.deconvolution_direct
 
     def _check_axis(self, axis: int, name: str) -> None:
         size, out, stride = self.src.dims[2 + axis], self.dst.dims[2 + axis], self.strides[axis]

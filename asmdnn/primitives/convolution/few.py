@@ -85,7 +85,7 @@ def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
         raise Refused(f"src {desc.src.tag} has its channels apart")
     if desc.src.inner_blocks and src.block % lanes:
         raise Refused(f"src {desc.src.tag} has blocks of {src.block} channels, a vector has {lanes}")
-    if desc.dst.inner_blocks or (dst.pixel_bytes != 4 and desc.dst.dims[-1] > 1):
+    if desc.dst.inner_blocks or (dst.pixel_bytes != 4 and max(desc.dst.dims[2:]) > 1):
         raise Refused(f"dst {desc.dst.tag} has its pixels apart")
     g = make_geometry(desc, src, dst).flattened()
     far = g.src.channel(TAP_VECTORS * lanes), MOST_OUTPUTS * g.dst.channel(1), lanes * g.axes[-1].s * g.src.pixel_bytes

@@ -6,6 +6,7 @@ from dataclasses import replace
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
@@ -107,8 +108,6 @@ def check_groups(desc: ConvolutionForward, lanes: int) -> int:
         raise Refused(f"groups have {into} channels in and {out} out, they must be as many")
     if into > lanes or into & into - 1:
         raise Refused(f"groups have {into} channels, that must be a power of two up to the {lanes} lanes")
-    if len(desc.kernel) > 2:
-        raise Refused("src has 3 spatial axes, 1 and 2 are implemented")
     if desc.kernel[-1] > LONGEST_KERNEL:
         raise Refused(f"the kernel is {desc.kernel[-1]} wide, at most {LONGEST_KERNEL} are implemented")
     return into
@@ -118,7 +117,7 @@ def weights_desc(weights: MemoryDesc, group: int, lanes: int) -> MemoryDesc:
     """Output channels of as many groups as fill a vector, side by side, for every input and position: Goihw8g and the
     like."""
     blocks = [(lanes // group, "a")] * (group < lanes) + [(group, "b")] * (group > 1)
-    letters = ["abcde"[: weights.ndims], *(f"{size}{letter}" for size, letter in blocks)]
+    letters = [LETTERS[: weights.ndims], *(f"{size}{letter}" for size, letter in blocks)]
     for _, letter in blocks:
         letters[0] = letters[0].replace(letter, letter.upper())
     return MemoryDesc(weights.dims, weights.dtype, "".join(letters))
@@ -161,17 +160,17 @@ def vectors_together(desc: ConvolutionForward, lanes: int) -> int:
 
 def reach_bytes(g: ConvGeometry) -> int:
     """How far a kernel moves at once, from the end of a row back to the next one."""
-    down, across = g.axes
+    deep, down, across = g.axes
     columns = across.o * across.s + across.k * across.d + across.p
-    src = max(down.s, down.k * down.d) * g.src.axis_bytes[0] + columns * g.src.pixel_bytes
-    return max(src, g.dst.axis_bytes[0] + across.o * g.dst.pixel_bytes)
+    src = max(down.s, down.k * down.d) * g.src.axis_bytes[1] + columns * g.src.pixel_bytes
+    return max(src + deep.d * g.src.axis_bytes[0], g.dst.axis_bytes[1] + across.o * g.dst.pixel_bytes)
 
 
 def make_geometry(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
-    """Of two axes; a convolution of one has a single row."""
+    """Of three axes; a convolution of two has a single plane, of one a single row."""
     sizes = (desc.src.dims[2:], desc.dst.dims[2:], desc.kernel, desc.strides, [d + 1 for d in desc.dilations])
     axes = [Axis(*axis) for axis in zip(*sizes, desc.padding_l, strict=True)]
-    if len(axes) == 1:
+    while len(axes) < 3:
         axes.insert(0, ONE_ROW)
         src, dst = (replace(side, axis_bytes=(0, *side.axis_bytes)) for side in (src, dst))
     (mb, ic), oc = desc.src.dims[:2], desc.dst.dims[1]

@@ -24,7 +24,7 @@ def problem_word(desc: ConvolutionDesc) -> str:
 
 
 def words(desc: ConvolutionForward) -> Words:
-    return Words("convolution", f"alg:{desc.algorithm.value}", problem_word(desc), desc.prop_kind.value)
+    return Words("convolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
 
 
 BETWEEN = (reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)

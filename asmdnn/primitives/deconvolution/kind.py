@@ -9,7 +9,7 @@ from asmdnn.primitives.kind import Kind, Words
 
 
 def words(desc: DeconvolutionForward) -> Words:
-    return Words("deconvolution", f"alg:{desc.algorithm.value}", problem_word(desc), desc.prop_kind.value)
+    return Words("deconvolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
 
 
 PLANNERS = (scaling_weights(parts_of), with_scales(direct.plans))

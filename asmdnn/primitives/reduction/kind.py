@@ -1,8 +1,9 @@
-"""Reductions, as a kind of primitive."""
+"""Reductions and cumulative sums, as kinds of primitives."""
 
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.kind import Kind, Words, dims_word
-from asmdnn.primitives.reduction import reduction
+from asmdnn.primitives.reduction import cumulative, reduction
+from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionForward
 
 
@@ -11,4 +12,12 @@ def words(desc: ReductionForward) -> Words:
     return Words("reduction", auxiliary, f"{dims_word(desc.src)}:{dims_word(desc.dst)}")
 
 
-KINDS = (Kind(ReductionForward, (reduction.plan,), words),)
+def cumulative_words(desc: CumulativeSum) -> Words:
+    flags = " exclusive" * desc.exclusive + " reverse" * desc.reverse
+    return Words("cumulative_sum", f"axis:{desc.axis}{flags}", dims_word(desc.src))
+
+
+KINDS = (
+    Kind(ReductionForward, (reduction.plan,), words),
+    Kind(CumulativeSum, (cumulative.plan,), cumulative_words),
+)

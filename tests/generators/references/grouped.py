@@ -1,6 +1,7 @@
 """What rows of grouped convolutions compute, as loops written from the generator's docstring, and data for them."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
 from tests.support.arena import Doubles, buffer_of, elements, magnitudes
 
-Taps = list[tuple[int, int, int]]  # kernel row, position in it, and where src is there
+Taps = list[tuple[int, int]]  # where the weights of a kernel position are, and src
 
 
 def grouped_case(spec: GroupedRowsSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -26,7 +27,7 @@ def grouped_case(spec: GroupedRowsSpec, random: np.random.Generator, integers: b
     if not (integers and is_exact):
         sizes = magnitudes(memory)
         grouped_rows(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), sizes)
-        terms = (3 * spec.kernel * spec.group + 1 + 2 * len(spec.post_ops)) * UNIT_ROUNDOFF
+        terms = (3 * max(1, spec.planes) * spec.kernel * spec.group + 1 + 2 * len(spec.post_ops)) * UNIT_ROUNDOFF
         size = buffer_of(sizes["dst"])
         assert size is not None
         tolerance = size.wanted * terms / (1 - terms)
@@ -41,10 +42,12 @@ def grouped_case(spec: GroupedRowsSpec, random: np.random.Generator, integers: b
 def clear_padding(spec: GroupedRowsSpec, memory: Memory) -> None:
     """Zeros in the weights' lanes behind the last channel."""
     lanes = LANES[spec.isa]
-    for r in range(max(band.first + band.count for band in spec.bands)):
+    kernel_rows = range(max(band.first + band.count for band in spec.bands))
+    for d, r in product(range(spec.planes), kernel_rows):
         for i in range(spec.group):
             for s in range(spec.kernel):
-                at = r * spec.weights_row_bytes + i * spec.weights_input_bytes + 4 * lanes * s
+                row = d * spec.weights_plane_bytes + r * spec.weights_row_bytes
+                at = row + i * spec.weights_input_bytes + 4 * lanes * s
                 memory["weights"].clear(at + 4 * spec.channels, lanes - spec.channels)
 
 
@@ -58,13 +61,16 @@ def grouped_rows(spec: GroupedRowsSpec, memory: Memory) -> None:
             column = x * spec.stride - spec.padding
             for p in range(segment.pixels):
                 for v in range(spec.vectors):
-                    taps = [(r, s) for r in range(first, first + count) for s in range(spec.kernel)]
-                    at = [p * spec.stride + s * spec.dilation for _, s in taps]
-                    reached = [
-                        (r, s, y * spec.src_row_bytes + r * spec.src_tap_bytes + (column + c) * spec.src_pixel_bytes)
-                        for (r, s), c in zip(taps, at, strict=True)
-                        if segment.low <= c < segment.high
-                    ]
+                    taps = product(range(spec.planes), range(first, first + count), range(spec.kernel))
+                    reached = []
+                    for d, r, s in taps:
+                        c = p * spec.stride + s * spec.dilation
+                        if segment.low <= c < segment.high:
+                            row = d * spec.src_plane_bytes + y * spec.src_row_bytes + r * spec.src_tap_bytes
+                            weights = (
+                                d * spec.weights_plane_bytes + r * spec.weights_row_bytes + 4 * LANES[spec.isa] * s
+                            )
+                            reached.append((weights, row + (column + c) * spec.src_pixel_bytes))
                     pixel(spec, memory, (y, x + p, v), reached)
             touch_weights(spec, memory, segment, first, count)
             x += segment.pixels
@@ -77,12 +83,12 @@ def pixel(spec: GroupedRowsSpec, memory: Memory, place: tuple[int, int, int], re
     sums, lane = np.zeros(lanes), np.arange(lanes)
     if spec.bias:
         sums[: spec.channels] = memory["bias"].load(4 * lanes * v, spec.channels)
-    for r, s, at in reached:
+    for place_of_weights, at in reached:
         src = np.zeros(lanes)
         src[:loaded] = memory["src"].load(at + 4 * lanes * v, loaded)
         for i in range(spec.group):
-            row = v * spec.weights_vector_bytes + i * spec.weights_input_bytes + r * spec.weights_row_bytes
-            sums += memory["weights"].load(row + 4 * lanes * s, lanes) * src[lane // spec.group * spec.group + i]
+            row = v * spec.weights_vector_bytes + i * spec.weights_input_bytes + place_of_weights
+            sums += memory["weights"].load(row, lanes) * src[lane // spec.group * spec.group + i]
     dst = y * spec.dst_row_bytes + x * spec.dst_pixel_bytes + 4 * lanes * v
     read = operands_read(spec.post_ops)
     old = memory["dst"].load(dst, stored) if OLD_DST in read else None
@@ -99,9 +105,9 @@ def touch_weights(spec: GroupedRowsSpec, memory: Memory, segment: Segment, first
         return
     for v in range(spec.vectors):
         for i in range(spec.group):
-            for r in range(first, first + count):
+            for d, r in product(range(spec.planes), range(first, first + count)):
                 row = v * spec.weights_vector_bytes + i * spec.weights_input_bytes + r * spec.weights_row_bytes
-                memory["weights"].load(row, LANES[spec.isa] * spec.kernel)
+                memory["weights"].load(row + d * spec.weights_plane_bytes, LANES[spec.isa] * spec.kernel)
 
 
 REFERENCES = {GroupedRowsSpec: Reference(grouped_case, rounds=True)}

@@ -10,18 +10,18 @@ from math import prod
 
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.convolution.pairs.pair import Pair
-from asmdnn.primitives.convolution.pairs.parts import ROWS, strips_of
+from asmdnn.primitives.convolution.pairs.parts import strips_of
 from asmdnn.primitives.engine import Engine
 
 KIB = 1024
 FLOAT_BYTES = 4
-MOST_STRIPS = 64
+LEAST_GROUPS = 8  # of records: each is one thread's, and fewer would leave threads without work
 
 
 def heights(rows: int) -> Iterator[int]:
     """Of strips, to consider: all rows, and ever smaller shares of them."""
     strips = 1
-    while strips <= min(rows, MOST_STRIPS):
+    while strips <= rows:
         yield -(-rows // strips)
         strips += max(1, strips // 2)
 
@@ -61,7 +61,9 @@ def far_cycles(read: int, spilled: int, engine: Engine) -> float:
 
 def best_height(pair: Pair, plans: tuple[Plan, Plan], panel: int, engine: Engine) -> tuple[int, float]:
     """The rows of a strip, and what it is expected to cost."""
-    considered = dict.fromkeys(heights(pair.second.dst.dims[ROWS]))
+    images, channels, rows, *_ = pair.second.dst.dims
+    groups = {height: images * -(-channels // panel) * -(-rows // height) for height in heights(rows)}
+    considered = [height for height, count in groups.items() if count >= LEAST_GROUPS] or [min(groups)]
     cost = {rows: strips_cycles(pair, plans, panel, rows, engine) for rows in considered}
     best = min(cost, key=lambda rows: cost[rows])
     return best, cost[best]

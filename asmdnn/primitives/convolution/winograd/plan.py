@@ -92,7 +92,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine, packs: bool = 
     """Plan `desc`; `packs`: its weights are transformed with every call.  Raises Refused."""
     engine = replace(engine, isa=dot_level(F32, engine.isa))
     resolved, g = prepared(desc, engine)
-    cut = choose(g, desc.algorithm, desc.weights, engine, packs)
+    cut = choose(g, Algorithm(desc.algorithm), desc.weights, engine, packs)
     return with_cut(resolved, attr, engine, g, cut)
 
 

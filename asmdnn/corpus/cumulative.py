@@ -1,0 +1,23 @@
+"""The specs of cumulative sums: tails, loops, one row and some; both ways."""
+
+from collections.abc import Iterator
+
+from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.generators.functions.cumulative import AT_ONCE, CumulativeSumSpec
+
+GAP = 3  # elements between rows
+
+
+def along(isa: str) -> Iterator[CumulativeSumSpec]:
+    for elements in (3, LANES[isa], 2 * LANES[isa] + 1):
+        for reverse in (False, True):
+            yield CumulativeSumSpec(isa, "rows", 2, elements, 4 * (elements + GAP), 4 * elements, reverse)
+
+
+def down(isa: str) -> Iterator[CumulativeSumSpec]:
+    for rows, elements in ((1, 3), (5, 2 * AT_ONCE * LANES[isa] + LANES[isa] + 2)):
+        for reverse in (False, True):
+            yield CumulativeSumSpec(isa, "lanes", rows, elements, 4 * (elements + GAP), 4 * elements, reverse)
+
+
+FAMILIES = of_levels("cumsum", along=along, down=down)

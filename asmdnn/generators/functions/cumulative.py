@@ -1,0 +1,150 @@
+"""Cumulative sums: along every row, or down the rows for every lane.
+
+    rows:  dst[r, c] = src[r, 0] + .. + src[r, c]           reverse: src[r, c] + .. + src[r, elements - 1]
+    lanes: dst[r, c] = src[0, c] + .. + src[r, c]           reverse: src[r, c] + .. + src[rows - 1, c]
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src | f32[rows, elements] | rows src_row_bytes apart, elements dense; only read |
+| dst | f32[rows, elements] | rows dst_row_bytes apart, elements dense; may be src; only written |
+
+Down rows numbers are added one after the other.  Along a row the lanes of a vector are summed by doubling distances
+within 16 bytes, then across them; what came before the vector is added to all of them.
+"""
+
+from dataclasses import dataclass
+from zlib import crc32
+
+from asmdnn.generators.contract import Footprint
+from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import vector_of
+
+ARGUMENTS = ("src", "dst")
+SRC, DST = range(2)
+AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CumulativeSumSpec:
+    """Everything that the bytes of such a kernel depend on.  along: "rows" or "lanes", see above."""
+
+    isa: str
+    along: str
+    rows: int
+    elements: int
+    src_row_bytes: int
+    dst_row_bytes: int
+    reverse: bool = False
+
+    @property
+    def name(self) -> str:
+        size = f"{self.along}{self.rows}x{self.elements}{'_reverse' * self.reverse}"
+        return f"cumsum_f32_{size}_{crc32(repr(self).encode()):08x}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
+    def footprint(self) -> Footprint:
+        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
+        return Footprint(src, rows_touched(DST, self.rows, self.dst_row_bytes, self.elements))
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 frame[2])."""
+        code = CumulativeCode(self, vector_of(self.isa, asm))
+        if self.along == "rows":
+            code.along_rows()
+        else:
+            code.down_rows()
+        asm.ret()
+
+
+class CumulativeCode:
+    """A pointer into src, one into dst, and the sums of what has been passed."""
+
+    def __init__(self, spec: CumulativeSumSpec, v: Vector) -> None:
+        asm = v.asm
+        self.spec, self.v = spec, v
+        self.src, self.dst, self.left = (asm.gp.take(name) for name in (*ARGUMENTS, "rows left"))
+        self.walk = Walk(v, spec.elements)
+
+    def start(self) -> None:
+        for argument, pointer in ((SRC, self.src), (DST, self.dst)):
+            self.v.asm.MOV(pointer, mem(self.v.asm.frame, 8 * argument))
+
+    def advance(self, src_bytes: int, dst_bytes: int) -> None:
+        for pointer, step in ((self.src, src_bytes), (self.dst, dst_bytes)):
+            if step:
+                self.v.asm.ADD(pointer, step)
+
+    def down_rows(self) -> None:
+        """Some vectors at a time, down or up all rows."""
+        self.walk.each(AT_ONCE, "lanes", self.lanes)
+
+    def lanes(self, vectors: Vectors) -> None:
+        v, asm, spec = self.v, self.v.asm, self.spec
+        steps = spec.src_row_bytes, spec.dst_row_bytes
+        self.start()
+        if spec.reverse:
+            self.advance(*((spec.rows - 1) * step for step in steps))
+            steps = -steps[0], -steps[1]
+        sums, x = v.registers.take("sum", vectors.count), v.registers.take("element")
+        for total in sums:
+            v.zero(total)
+        asm.MOV(self.left, spec.rows)
+        with asm.loop(self.left, "rows"):
+            for j, (part, total) in enumerate(zip(vectors.parts, sums, strict=True)):
+                part.load(x, vectors.at(self.src, j))
+                v.add(total, total, x)
+                part.store(vectors.at(self.dst, j), total)
+            self.advance(*steps)
+        v.registers.free(*sums, x)
+
+    def along_rows(self) -> None:
+        """A row at a time, from its beginning or from its end."""
+        asm, spec, row_bytes = self.v.asm, self.spec, self.walk.full * self.v.bytes
+        self.start()
+        asm.MOV(self.left, spec.rows)
+        with asm.loop(self.left, "rows"):
+            passed = self.v.registers.take("sum of what was passed")
+            self.v.zero(passed)
+            if spec.reverse:
+                self.advance(row_bytes, row_bytes)
+                self.tail(passed)
+                self.full_vectors(passed, -self.v.bytes)
+                self.advance(spec.src_row_bytes, spec.dst_row_bytes)
+            else:
+                self.full_vectors(passed, self.v.bytes)
+                self.tail(passed)
+                self.advance(spec.src_row_bytes - row_bytes, spec.dst_row_bytes - row_bytes)
+            self.v.registers.free(passed)
+
+    def full_vectors(self, passed: Register, step: int) -> None:
+        if self.walk.full:
+            self.v.asm.MOV(self.walk.place, self.walk.full)
+            with self.v.asm.loop(self.walk.place, "vectors"):
+                self.vector(self.v, passed, min(step, 0))
+                self.advance(step, step)
+
+    def tail(self, passed: Register) -> None:
+        if self.walk.tail:
+            self.vector(self.walk.tail, passed, 0)
+
+    def vector(self, part: Lanes, passed: Register, offset: int) -> None:
+        """The sums of a vector; `passed` becomes that of all lanes so far."""
+        v = self.v
+        x, spare = v.registers.take("element", 2)
+        part.load(x, mem(self.src, offset, size=v.bytes))
+        if self.spec.reverse:
+            v.flip(x, x, spare)
+        v.running(x, spare)
+        v.last_of(spare, x)
+        v.add(x, x, passed)
+        v.add(passed, passed, spare)
+        if self.spec.reverse:
+            v.flip(x, x, spare)
+        part.store(mem(self.dst, offset, size=v.bytes), x)
+        v.registers.free(x, spare)

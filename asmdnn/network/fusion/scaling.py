@@ -1,0 +1,40 @@
+"""A product with a number for each channel in front of a convolution becomes scales of its operand.
+
+    conv(x s) with s (n or 1, c, 1, ...)
+
+is what ends squeeze-and-excite.  The primitive multiplies its weights for each image, or x on a way that it takes
+anyhow (docs/convolution.md), so that x has no pass of its own; each product is rounded once, as before, or with the
+weight instead of x.  Where the product can join the kernel that makes x it does: maps.py asks for those that are left.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from asmdnn.network.static import StaticGraph
+
+
+def scaled_by(
+    graph: StaticGraph, number: int, users: Mapping[str, Sequence[int]], readers: Mapping[str, int]
+) -> int | None:
+    """The convolution whose operand a node scales, and nobody else reads."""
+    node = graph.nodes[number]
+    if node.op != "Mul" or node.domain or operands_of(graph, node.inputs, graph.shape(node.outputs[0])) is None:
+        return None
+    (result,) = node.outputs
+    found = users.get(result, ())
+    reader = graph.nodes[found[0]] if len(found) == 1 and readers[result] == 1 else None
+    is_conv = reader is not None and reader.op == "Conv" and not reader.domain and reader.inputs[0] == result
+    return found[0] if is_conv and graph.values[result].dtype == np.float32 else None
+
+
+def operands_of(graph: StaticGraph, names: Sequence[str], dims: tuple[int, ...]) -> tuple[str, str] | None:
+    """(x, scales) of the two."""
+    for x, scales in (names, names[::-1]):
+        shape = graph.shape(scales)
+        is_channels = (
+            len(shape) == len(dims) > 2 and shape[0] in (1, dims[0]) and shape[1:] == (dims[1], *[1] * (len(dims) - 2))
+        )
+        if is_channels and graph.shape(x) == dims and max(dims[2:]) > 1 and not graph.is_constant(scales):
+            return x, scales
+    return None

@@ -1,0 +1,100 @@
+"""Dropout: elements are zeroed at random, by a generator that counts elements."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.generators.functions.dropout import ARGUMENTS, DropoutSpec
+from asmdnn.generators.functions.types import SIZE_BYTES
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import Int64, Phase, records_of, views
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
+from asmdnn.planning.tuning import DropoutTuning
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import like, of_type, row_major
+from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.types import f32, s32, u8
+
+NAME = "dropout"
+NUMBERS = {"probability": MemoryDesc((1,), f32, "a"), "seed": MemoryDesc((1,), s32, "a")}
+FIRSTS = "first"  # the constant with the index of every record's first element
+WORD_BYTES = 8  # of one
+
+
+@dataclass(frozen=True, slots=True)
+class Dropout:
+    """dst = src / (1 - p) where mask, else 0; mask = random > p: oneDNN's dropout, in training.
+
+    Arguments beside src, dst and mask (u8, 1 where an element stays): probability, p, f32[1] from 0 to 1, and seed,
+    s32[1], both read by every call.  The random number of an element depends on the seed and on the element's index in
+    row-major order alone, so that results are the same for any layout, level and number of threads: Philox4x32-10.
+
+    Dims are equal; any formats; src and dst of any type, rounded as element-wise functions are.  In place where src and
+    dst are plain f32.  Raises InvalidArguments; calls do so for a probability that is none.
+    """
+
+    src: MemoryDesc
+    dst: MemoryDesc
+    mask: MemoryDesc
+
+    def __post_init__(self) -> None:
+        for name in ("src", "dst", "mask"):
+            desc = getattr(self, name)
+            if not isinstance(desc, MemoryDesc):
+                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+            if desc.dims != self.src.dims:
+                raise InvalidArguments(f"{name} has dims {desc.dims}, src has {self.src.dims}: make them equal")
+        if self.mask.dtype != u8:
+            raise InvalidArguments(f"mask is {self.mask.dtype}, it must be u8")
+
+    def __str__(self) -> str:
+        return f"dropout of {self.src} to {self.dst}, mask {self.mask}"
+
+
+def check_memories(desc: Dropout, memories: Mapping[str, Memory]) -> None:
+    """Raise InvalidArguments unless the probability is one."""
+    probability = float(memories["probability"].array[0])
+    if not 0 <= probability <= 1:
+        raise InvalidArguments(f"probability is {probability:g}, it must be from 0 to 1")
+
+
+@implementation(NAME, f32_level)
+def plan(desc: Dropout, attr: Attr, engine: Engine) -> Plan:
+    """Plan a dropout.  Raises Refused."""
+    isa = f32_level(engine.isa)
+    if attr.post_ops or attr.quantizes:
+        raise Refused("post-ops, scales and zero points are not implemented")
+    passed = {"src": like(desc.dst, desc.src)}
+    passed |= {"dst": like(passed["src"], desc.dst), "mask": like(row_major(desc.mask.dims, desc.mask), desc.mask)}
+    for name, tensor in passed.items():
+        if tensor.dtype.name not in SIZE_BYTES:
+            raise Refused(f"{name} is {tensor.dtype}, only {', '.join(SIZE_BYTES)} is implemented")
+        if name != "src" and tensor.may_overlap:
+            raise Refused(f"elements of {name} overlap")
+    mask = row_major(desc.mask.dims, desc.mask)
+    plain = of_type(mask, f32)
+    tensors = {"src": plain, "dst": plain, "mask": mask, **NUMBERS}
+    assembly = Assembly(engine.tuning, engine.isa)
+    if desc.src.nelems():
+        starts = np.arange(0, prod(desc.src.dims), engine.tuning.dropout.record_elements)
+        assembly.constants[FIRSTS] = starts.astype(np.int64)
+        assembly.add([phase_of(starts, prod(desc.src.dims), isa, engine.tuning.dropout)])
+    whole = assembly.plan(f"{NAME}:{isa}", tensors, ("dst", "mask"), ("src",))
+    return between_reorders(whole, passed, engine.tuning, isa=engine.isa)
+
+
+def phase_of(starts: Int64, elements: int, isa: str, tuning: DropoutTuning) -> Phase:
+    """A record of every piece."""
+    sizes, kernel = np.unique(np.minimum(tuning.record_elements, elements - starts), return_inverse=True)
+    columns = {"src": 4 * starts, "dst": 4 * starts, "mask": starts, FIRSTS: WORD_BYTES * np.arange(len(starts))}
+    cycles = tuning.call_cycles + tuning.vector_cycles * -(-sizes[kernel] // lanes_of(isa))
+    specs = tuple(DropoutSpec(isa, int(size)) for size in sizes)
+    return Phase(specs, views(ARGUMENTS), records_of(ARGUMENTS, columns, kernel), cycles.astype(np.int32))

@@ -1,0 +1,12 @@
+"""Dropout, as a kind of primitive."""
+
+from asmdnn.primitives.dropout import dropout
+from asmdnn.primitives.dropout.dropout import Dropout, check_memories
+from asmdnn.primitives.kind import Kind, Words, dims_word
+
+
+def words(desc: Dropout) -> Words:
+    return Words("dropout", "", dims_word(desc.src), "forward_training")
+
+
+KINDS = (Kind(Dropout, (dropout.plan,), words, guard=check_memories),)
