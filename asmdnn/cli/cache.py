@@ -57,7 +57,7 @@ def _list(store: DiskStore) -> None:
 def _list_tuned() -> None:
     if not tuned_directory().is_dir():
         return
-    from asmdnn.primitives import tuned  # not above: the other words do not need numpy
+    from asmdnn.primitives import registry, tuned  # noqa: F401 - not above: the other words do not need numpy
 
     for key, choice in tuned.choices():
         print(f"tuned  {key[:12]}  {f'{choice.problem}  {choice}' if choice else 'of another version'}")
@@ -67,7 +67,7 @@ def _forget_stale() -> int:
     """Remove what was tuned with another version; how many plans."""
     if not tuned_directory().is_dir():
         return 0
-    from asmdnn.primitives import tuned
+    from asmdnn.primitives import registry, tuned  # noqa: F401
     from asmdnn.primitives.implementation import plan_digest
 
     sources = plan_digest()

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -86,8 +85,10 @@ def remove(keys: Sequence[str]) -> int:
 
 
 def choices() -> Iterator[tuple[str, Choice | None]]:
-    """(key, what it says) of every intact file; None for one that only another version can read."""
-    import_module("asmdnn.primitives.registry")  # decoding builds only classes that are imported already
+    """(key, what it says) of every intact file; None for one that only another version can read.
+
+    Decoding builds only classes that are imported already: the caller has imported all kinds of primitives.
+    """
     found = store()
     for entry in found.list():
         data = found.get(entry.key, TUNED_FOLDER)
