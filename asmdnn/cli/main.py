@@ -20,7 +20,7 @@ COMMANDS = {
     "cache": "list, prune or clear the kernels on disk",
     "run": "a network from an ONNX file: its answer, its primitives, its time",
     "bench": "check and time problems in benchdnn's notation, also against oneDNN",
-    "tune": "measure what planners choose from for your problems, and keep what is fastest",
+    "tune": "measure what planners choose from for a problem, keep the fastest",
     "pack": "kernels and plans in one file, for processes without PeachPy",
     "dump": "kernels as bytes, assembly, ELF objects and C headers",
     "prove": "that kernels keep to ISA level, footprint and ABI; nothing is run",

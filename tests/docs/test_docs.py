@@ -13,7 +13,9 @@ from xml.etree import ElementTree
 import pytest
 
 from asmdnn.bench.options import Reader
+from asmdnn.cli.bench_network import with_values
 from asmdnn.cli.main import COMMANDS
+from asmdnn.cli.models import model_words
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -73,7 +75,10 @@ def test_commands_exist(path: Path) -> None:
                 assert f"\n{words[1]}:" in makefile, line
             elif words and words[0].endswith("asmdnn"):
                 assert words[1] in COMMANDS, line
-                if words[1] == "bench":
+                if words[1:3] == ["bench", "--network"]:
+                    asked = model_words("bench", with_values(words[2:]))
+                    assert {word.partition("=")[0] for word in asked.rest} <= {"--peer", "--max-ms", "--input"}, line
+                elif words[1] == "bench":
                     assert Reader().count(words[2:], ROOT), line
 
 
