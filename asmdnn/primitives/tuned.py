@@ -61,7 +61,8 @@ def find(plan_key: str, engine: Engine) -> tuple[Plan, Choice] | None:
 
 def keep(plan_key: str, engine: Engine, plan: Plan, choice: Choice) -> None:
     """Store a plan for all requests of this key.  Raises NotPackable for a plan that has no form as bytes."""
-    from asmdnn.planning.codec import encode_plan
+    with importing():
+        from asmdnn.planning.codec import encode_plan
 
     facts = [choice.problem, choice.name, choice.default, choice.gain, list(choice.threads), choice.sources]
     store().put(key_of(plan_key, engine), TUNED_FOLDER, encode_plan(plan, facts))

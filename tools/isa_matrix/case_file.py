@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
+from asmdnn.types import f32
 from tests.generators.cases import case_of
 from tests.generators.checks import run_of
 from tests.generators.codes import code_of
-from tests.support.arena import Buffer, Bytes
+from tests.support.arena import Buffer, Bytes, encode
 from tests.support.octets import ExactBuffer
 
 BYTES, F32 = 0, 1
@@ -55,7 +56,7 @@ def argument_bytes(buffer: Buffer | None, computed: Bytes | None) -> bytes:
         return words(0, 0, 0, 0, 0)
     size = len(buffer.before)
     wanted = wanted_bytes(buffer) if computed is None else computed.tobytes()
-    kind = BYTES if isinstance(buffer, ExactBuffer) else F32
+    kind = BYTES if isinstance(buffer, ExactBuffer) or buffer.kind != f32 else F32
     head = words(1, int(buffer.written.any()), kind, size, buffer.pointer_bytes)
     return head + buffer.before.tobytes() + wanted + buffer.written.astype(np.uint8).tobytes()
 
@@ -66,7 +67,7 @@ def wanted_bytes(buffer: Buffer) -> bytes:
         return buffer.before.tobytes()
     if isinstance(buffer, ExactBuffer):
         return buffer.bytes_wanted.tobytes()
-    return buffer.wanted.astype(np.float32).tobytes()
+    return encode(buffer.wanted, buffer.kind).tobytes()
 
 
 def words(*values: int) -> bytes:
