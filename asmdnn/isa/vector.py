@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from struct import pack
 from typing import ClassVar
 
-from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
+from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.conditions import Conditions
 
 Memory = Pointer
 Combine = Callable[[Register, Register, Register], None]
@@ -42,7 +43,7 @@ class Lanes:
         raise NotImplementedError
 
 
-class Vector(Lanes):
+class Vector(Conditions, Lanes):
     """Operations on f32 vectors of `bytes` bytes, emitted into `asm`; `registers` hands out vector registers."""
 
     bytes: ClassVar[int]
@@ -188,38 +189,6 @@ class Vector(Lanes):
 
     def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
         """dst = src rounded to integral values, `mode` as VROUNDPS counts."""
-        raise NotImplementedError
-
-    def condition(self, take: Callable[[], Register]) -> Register:
-        """A register for what `compare` finds: one of the masks, or a vector register that `take` hands out."""
-        raise NotImplementedError
-
-    def compare(self, condition: Register, a: Register, b: Register | Memory, predicate: int) -> None:
-        """The lanes where a and b compare as VCMPPS's predicate says."""
-        self.asm.VCMPPS(condition, a, b, predicate)
-
-    def select(self, dst: Register, condition: Register, then: Register | Memory, otherwise: Register) -> None:
-        """dst = then where the condition holds, else otherwise."""
-        raise NotImplementedError
-
-    def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
-        """dst = then where the condition holds, else 0."""
-        raise NotImplementedError
-
-    def end_condition(self, condition: Register) -> bool:
-        """Gives a mask back; False if it is a vector register, which is its taker's."""
-        raise NotImplementedError
-
-    def nowhere(self, condition: Register) -> None:
-        """The condition holds in no lane."""
-        raise NotImplementedError
-
-    def unite(self, condition: Register, other: Register) -> None:
-        """The condition holds also where the other one does."""
-        raise NotImplementedError
-
-    def jump_unless_any(self, condition: Register, target: Label) -> None:
-        """Go to the label if the condition holds in no lane."""
         raise NotImplementedError
 
     def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:

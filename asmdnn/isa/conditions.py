@@ -1,0 +1,45 @@
+"""Choices lane by lane: what a comparison finds, in a mask of AVX-512 or in a vector register of AVX2."""
+
+from collections.abc import Callable
+
+from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
+
+Memory = Pointer
+
+
+class Conditions:
+    """The part of a vector level's operations that compare and select."""
+
+    asm: Assembler
+
+    def condition(self, take: Callable[[], Register]) -> Register:
+        """A register for what `compare` finds: one of the masks, or a vector register that `take` hands out."""
+        raise NotImplementedError
+
+    def compare(self, condition: Register, a: Register, b: Register | Memory, predicate: int) -> None:
+        """The lanes where a and b compare as VCMPPS's predicate says."""
+        self.asm.VCMPPS(condition, a, b, predicate)
+
+    def select(self, dst: Register, condition: Register, then: Register | Memory, otherwise: Register) -> None:
+        """dst = then where the condition holds, else otherwise."""
+        raise NotImplementedError
+
+    def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
+        """dst = then where the condition holds, else 0."""
+        raise NotImplementedError
+
+    def end_condition(self, condition: Register) -> bool:
+        """Gives a mask back; False if it is a vector register, which is its taker's."""
+        raise NotImplementedError
+
+    def nowhere(self, condition: Register) -> None:
+        """The condition holds in no lane."""
+        raise NotImplementedError
+
+    def unite(self, condition: Register, other: Register) -> None:
+        """The condition holds also where the other one does."""
+        raise NotImplementedError
+
+    def jump_unless_any(self, condition: Register, target: Label) -> None:
+        """Go to the label if the condition holds in no lane."""
+        raise NotImplementedError
