@@ -17,7 +17,7 @@ from matplotlib.patches import Polygon
 from PIL import Image
 
 import asmdnn as dnn
-from asmdnn.bench.timing import interleaved
+from asmdnn.bench.timing import PAUSE_S, interleaved
 from asmdnn.cli.guard import guarded
 from asmdnn.cli.info import cpu_brand
 from asmdnn.errors import AsmdnnError
@@ -100,7 +100,7 @@ def beside_peer(part: Part, threads: int) -> bool:
     peer = peer_of(part, threads)
     if peer:
         calls.append(peer)
-    (mine, _), *theirs = interleaved(calls, TIMING_S)
+    (mine, _), *theirs = interleaved(calls, TIMING_S, pause_s=PAUSE_S * (threads > 1))
     dims = "x".join(map(str, part.x.shape))
     row = f"{part.name:15} {dims:15} {len(part.net.model.body.nodes):4} nodes, proved, {mine * 1e3:8.2f} ms"
     if not peer:

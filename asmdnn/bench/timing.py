@@ -11,6 +11,7 @@ Call = Callable[[], object]
 
 SAMPLE_S = 3e-3  # back-to-back calls of a sample: the clock's and the loop's cost vanish, a preemption is one outlier
 WARM_UP_S = 30e-3  # longer than the thread pools of numpy and OpenMP spin after their last work
+PAUSE_S = 10e-3  # longer than the threads of other libraries spin behind a run, on cores that the next one needs
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 33
 LOW = 0.1  # the share of samples below the low percentile
 OVERRUN = 3  # a call that is slower than its budget stops after this many budgets
@@ -23,11 +24,12 @@ class Times(NamedTuple):
     low: float
 
 
-def interleaved(calls: Sequence[Call], budget_s: float, rounds: int = 0) -> list[Times]:
+def interleaved(calls: Sequence[Call], budget_s: float, rounds: int = 0, pause_s: float = 0) -> list[Times]:
     """What each of `calls` takes, over `rounds` in which each gives one sample, or up to 33.
 
     Calls up to some milliseconds get all rounds; slower ones as many as `budget_s` allows, but 3, or the one that fits
-    into three budgets.  The order within a round alternates.
+    into three budgets.  The order within a round alternates.  pause_s: before each sample nothing runs for so long, and
+    then one call that does not count; for several threads of libraries that do not share them.
     """
     start = time.perf_counter()
     counts = [_calibrate(call) for call in calls]
@@ -41,7 +43,9 @@ def interleaved(calls: Sequence[Call], budget_s: float, rounds: int = 0) -> list
                 break
             order = range(len(calls)) if done % 2 == 0 else reversed(range(len(calls)))
             for index in order:
-                if counts[index] > 1:
+                if pause_s:
+                    time.sleep(pause_s)
+                if counts[index] > 1 or pause_s:
                     calls[index]()  # brings the caches back that the other call emptied
                 samples[index].append(_seconds(calls[index], counts[index]) / counts[index])
     finally:

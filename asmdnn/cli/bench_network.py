@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.bench.peers.models import difference, peer_model
-from asmdnn.bench.timing import Times, interleaved
+from asmdnn.bench.timing import PAUSE_S, Times, interleaved
 from asmdnn.cli.models import HELP, ModelWords, data_of, model_words, number
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
@@ -76,7 +76,7 @@ def bench(asked: ModelWords, threads: str, peers: Sequence[str], files: Mapping[
     calls |= {peer: model for peer, model in found.items() if model is not None}
     mine = calls["asmdnn"]()
     errors = {peer: difference(mine, call()) for peer, call in calls.items()}
-    times = dict(zip(calls, interleaved(list(calls.values()), budget_s), strict=True))
+    times = dict(zip(calls, interleaved(list(calls.values()), budget_s, pause_s=PAUSE_S * (count > 1)), strict=True))
     for peer in calls:
         print(row(count, peer, times[peer], times["asmdnn"], errors[peer]))
     for peer in missing:
