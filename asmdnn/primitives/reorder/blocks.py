@@ -160,12 +160,11 @@ class Blocks:
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
         row_bytes = 4 * columns.extent
         lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
-        wide = (
-            (columns.src, columns.dst) == (src, dst) and columns.extent >= WIDE_COLUMNS and not (lines and self.streams)
-        )
-        isa = f32_level(self.isa) if wide else AVX2.name
-        spec = ConvertSpec(isa, conversion, rows.extent, columns.extent, *steps)
-        return replace(spec, streaming=self.streams and dst == 4 and lines and not conversion.sum)
+        streaming = self.streams and dst == 4 and lines and not conversion.sum
+        spec = ConvertSpec(AVX2.name, conversion, rows.extent, columns.extent, *steps, streaming=streaming)
+        wide = replace(spec, isa=f32_level(self.isa))
+        fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % (4 * wide.lanes))
+        return wide if fits and (columns.src, columns.dst) == (src, dst) else spec
 
     def pixels(self, shape: Shape) -> type[Pixels] | None:
         """The kernel of a transpose from or to bytes of pixels of few channels, None if it is another one."""
