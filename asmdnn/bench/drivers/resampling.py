@@ -12,7 +12,8 @@ from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.bench.problems import AXES, DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
-from asmdnn.bench.values import poison, random_values
+from asmdnn.bench.typed import narrowed, numbers
+from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, Settings, data_type, direction, number, one_of, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.primitives.resampling.description import ALGORITHMS, ResamplingAlgorithm
@@ -88,24 +89,25 @@ class ResamplingWork(Work[TensorData]):
         problem, self.alg = case.problem, case.settings.alg
         images = (problem.mb, problem.ic)
         self.src, self.dst = (
-            desc_of((*images, *sizes), "f32", case.settings.tag) for sizes in (problem.inner, problem.outer)
+            desc_of((*images, *sizes), kind, case.settings.tag)
+            for sizes, kind in ((problem.inner, case.settings.sdt), (problem.outer, case.settings.ddt))
         )
         self.resampling = dnn.ResamplingForward(cast(ResamplingAlgorithm, self.alg), self.src, self.dst)
 
     @property
     def argument_bytes(self) -> int:
-        return 4 * (math.prod(self.src.padded_dims) + math.prod(self.dst.padded_dims))
+        return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in (self.src, self.dst))
 
     def describe(self) -> tuple[dnn.ResamplingForward, dnn.Attr]:
         return self.resampling, dnn.Attr()
 
     def data(self, exact: bool) -> TensorData:
-        src = random_values(np.random.default_rng(1), self.src.dims, dnn.f32, LARGEST_VALUE, exact)
-        return TensorData({"src": src, "dst": poison(self.dst.dims, dnn.f32)}, exact)
+        src = numbers(np.random.default_rng(1), self.src.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
+        return TensorData({"src": src, "dst": poison(self.dst.dims, self.dst.dtype)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
         """A product with a sparse matrix along each axis; within a rounding of weights, products and partial sums."""
-        values = data.arrays["src"].astype(np.float64)
+        values = decoded(data.arrays["src"], self.src.dtype).astype(np.float64)
         size = np.abs(values)
         taps = 0
         for axis in range(self.src.ndims - 2):
@@ -116,7 +118,7 @@ class ResamplingWork(Work[TensorData]):
             taps += len(found[0].indices) + 2
             values = np.moveaxis(np.tensordot(matrix, values, (1, 2 + axis)), 0, 2 + axis)
             size = np.moveaxis(np.tensordot(np.abs(matrix), size, (1, 2 + axis)), 0, 2 + axis)
-        return Answer(values, 2 * taps * UNIT_ROUNDOFF * size, "numpy")
+        return Answer(*narrowed(values, 2 * taps * UNIT_ROUNDOFF * size, self.dst.dtype), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
@@ -140,7 +142,9 @@ def _completed(
 
 
 def _title(case: ResamplingCase) -> str:
-    return f"{case.settings.alg} {case.settings.tag} {case.problem.name or case.problem}"
+    settings = case.settings
+    kinds = "" if settings.sdt == settings.ddt == "f32" else f"{settings.sdt} to {settings.ddt} "
+    return f"{settings.alg} {kinds}{settings.tag} {case.problem.name or case.problem}"
 
 
 DRIVER = Driver(
@@ -148,8 +152,8 @@ DRIVER = Driver(
     ResamplingSettings(),
     {
         "dir": Option("dir", direction("FWD_D", "FWD_I"), "FWD_I inference (default), FWD_D training: the same", True),
-        "sdt": Option("sdt", data_type("f32"), "data type of src: f32", True),
-        "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
+        "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
+        "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "alg": Option("alg", lambda word: one_of(*ALGORITHMS)(word.lower().removeprefix("resampling_")),
                       "nearest (default), linear, cubic", True),
