@@ -104,13 +104,15 @@ def boolean(word: str) -> bool:
 
 
 def data_type(*names: str) -> Callable[[str], str]:
-    """One of these data types, of all if none is named; oneDNN's others raise Unimplemented."""
+    """One of these data types, of all if none is named, or twice the same, of src and dst; oneDNN's others, and two
+    different ones, raise Unimplemented."""
     built = names or tuple(DATA_TYPES)
 
     def parse(word: str) -> str:
-        if word.lower() in ALL_DATA_TYPES and word.lower() not in built:
+        given = word.lower().split(":")
+        if len(given) <= 2 and ALL_DATA_TYPES.issuperset(given) and (len({*given}) > 1 or given[0] not in built):
             raise Unimplemented(f"{word.lower()} is not built yet, only {', '.join(built)}")
-        return one_of(*built)(word)
+        return one_of(*built)(given[0] if len(given) == 2 else word)
 
     return parse
 
