@@ -72,4 +72,5 @@ COMMON: dict[str, Option] = {
 RESET = frozenset(("impl", "skip_impl"))  # fields
 SYNONYMS = {
     "max-ms": "max-ms-per-prb", "global-impl": "impl", "global-skip-impl": "skip-impl", "ctx-exe": "threads",
+    "idt": "sdt", "odt": "ddt", "itag": "stag", "otag": "dtag", "ifmt": "stag", "ofmt": "dtag",  # of older files
 }  # fmt: skip

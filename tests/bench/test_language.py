@@ -75,6 +75,8 @@ def missing(words: str) -> list[str]:
         ("--reorder --oflag= --cross-engine=none --runtime-dim-mask=0 2x3", "--reorder 2x3"),
         ("--reorder --attr-zero-points=src:common:1*_dst:common:-2*; 2x3",
          "--reorder --attr-zero-points=src:common:1:s32+dst:common:-2 2x3"),
+        ("--sum --idt=f32:f32 --odt=f32 --itag=nc:nc --otag=nc 2x4", "--sum --sdt=f32:f32 --stag=nc:nc --dtag=nc 2x4"),
+        ("--reorder --idt=s8 --ifmt=nc --ofmt=cn 2x4", "--reorder --sdt=s8 --stag=nc --dtag=cn 2x4"),
         ("--shuffle --fmt=nc --attr-scratchpad=user 2x4", "--shuffle --tag=nc 2x4"),
         ("--binary --alg=ADD --sdt=f32:f32 --ddt=f32 --stag=abx:any 8x8:8", "--binary --stag=abx:any 8x8:8"),
     ],
