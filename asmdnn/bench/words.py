@@ -29,7 +29,8 @@ class Settings:
     """What the options say for one problem.  isa, threads: "" and 0 mean this machine's.
 
     A driver adds its own options as fields of a subclass; the default of a field is that of its option.  unbuilt: what
-    the problem cannot be computed without.  rounds 0: as many as max_ms allows.  impl, skip_impl: parts of names.
+    the problem cannot be computed without.  rounds 0: as many as max_ms allows.  max_gflop 0: no limit.  impl,
+    skip_impl: parts of names.
     """
 
     mode: str = "C"
@@ -45,6 +46,7 @@ class Settings:
     repeats: int = 1
     rounds: int = 0
     check_memory: bool = True
+    max_gflop: float = 0.0
     verbose: int = 0
     failures: bool = True
     unbuilt: tuple[Unbuilt, ...] = ()

@@ -160,5 +160,6 @@ DRIVER = Driver(
     example="--mode=CP --tag=axb,aBx8b --alg=linear --threads=1 --peer=onednn mb1ic256_ih20oh40",
     notation='mb1ic256_ih20oh40n"name"',
     title=_title,
+    synonyms={"dt": "sdt"},  # of older files, and of both tensors
     completed=_completed,
 )  # fmt: skip
