@@ -12,7 +12,8 @@ from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.bench.problems import AXES, DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
-from asmdnn.bench.values import poison, random_values
+from asmdnn.bench.typed import narrowed, numbers
+from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, Settings, data_type, direction, number, one_of, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.primitives.resampling.description import ALGORITHMS, ResamplingAlgorithm
@@ -70,7 +71,10 @@ def parse_problem(text: str) -> ResamplingProblem:
 
 @dataclass(frozen=True, slots=True)
 class ResamplingSettings(Settings):
+    """dt: of both, if it is given."""
+
     dir: str = "FWD_I"
+    dt: str = ""
     sdt: str = "f32"
     ddt: str = "f32"
     tag: str = "abx"
@@ -88,24 +92,25 @@ class ResamplingWork(Work[TensorData]):
         problem, self.alg = case.problem, case.settings.alg
         images = (problem.mb, problem.ic)
         self.src, self.dst = (
-            desc_of((*images, *sizes), "f32", case.settings.tag) for sizes in (problem.inner, problem.outer)
+            desc_of((*images, *sizes), kind, case.settings.tag)
+            for sizes, kind in ((problem.inner, case.settings.sdt), (problem.outer, case.settings.ddt))
         )
         self.resampling = dnn.ResamplingForward(cast(ResamplingAlgorithm, self.alg), self.src, self.dst)
 
     @property
     def argument_bytes(self) -> int:
-        return 4 * (math.prod(self.src.padded_dims) + math.prod(self.dst.padded_dims))
+        return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in (self.src, self.dst))
 
     def describe(self) -> tuple[dnn.ResamplingForward, dnn.Attr]:
         return self.resampling, dnn.Attr()
 
     def data(self, exact: bool) -> TensorData:
-        src = random_values(np.random.default_rng(1), self.src.dims, dnn.f32, LARGEST_VALUE, exact)
-        return TensorData({"src": src, "dst": poison(self.dst.dims, dnn.f32)}, exact)
+        src = numbers(np.random.default_rng(1), self.src.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
+        return TensorData({"src": src, "dst": poison(self.dst.dims, self.dst.dtype)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
         """A product with a sparse matrix along each axis; within a rounding of weights, products and partial sums."""
-        values = data.arrays["src"].astype(np.float64)
+        values = decoded(data.arrays["src"], self.src.dtype).astype(np.float64)
         size = np.abs(values)
         taps = 0
         for axis in range(self.src.ndims - 2):
@@ -116,7 +121,7 @@ class ResamplingWork(Work[TensorData]):
             taps += len(found[0].indices) + 2
             values = np.moveaxis(np.tensordot(matrix, values, (1, 2 + axis)), 0, 2 + axis)
             size = np.moveaxis(np.tensordot(np.abs(matrix), size, (1, 2 + axis)), 0, 2 + axis)
-        return Answer(values, 2 * taps * UNIT_ROUNDOFF * size, "numpy")
+        return Answer(*narrowed(values, 2 * taps * UNIT_ROUNDOFF * size, self.dst.dtype), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
@@ -136,11 +141,14 @@ class ResamplingWork(Work[TensorData]):
 def _completed(
     settings: ResamplingSettings, problem: ResamplingProblem
 ) -> tuple[ResamplingSettings, ResamplingProblem]:
-    return replace(settings, mb=0), replace(problem, mb=settings.mb or problem.mb)
+    sdt, ddt = settings.dt or settings.sdt, settings.dt or settings.ddt
+    return replace(settings, dt="", sdt=sdt, ddt=ddt, mb=0), replace(problem, mb=settings.mb or problem.mb)
 
 
 def _title(case: ResamplingCase) -> str:
-    return f"{case.settings.alg} {case.settings.tag} {case.problem.name or case.problem}"
+    settings = case.settings
+    kinds = "" if settings.sdt == settings.ddt == "f32" else f"{settings.sdt} to {settings.ddt} "
+    return f"{settings.alg} {kinds}{settings.tag} {case.problem.name or case.problem}"
 
 
 DRIVER = Driver(
@@ -148,8 +156,9 @@ DRIVER = Driver(
     ResamplingSettings(),
     {
         "dir": Option("dir", direction("FWD_D", "FWD_I"), "FWD_I inference (default), FWD_D training: the same", True),
-        "sdt": Option("sdt", data_type("f32"), "data type of src: f32", True),
-        "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
+        "dt": Option("dt", data_type(), "both data types, in older words", True, describes=False),
+        "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
+        "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "alg": Option("alg", lambda word: one_of(*ALGORITHMS)(word.lower().removeprefix("resampling_")),
                       "nearest (default), linear, cubic", True),
@@ -160,6 +169,5 @@ DRIVER = Driver(
     example="--mode=CP --tag=axb,aBx8b --alg=linear --threads=1 --peer=onednn mb1ic256_ih20oh40",
     notation='mb1ic256_ih20oh40n"name"',
     title=_title,
-    synonyms={"dt": "sdt"},  # of older files, and of both tensors
     completed=_completed,
 )  # fmt: skip
