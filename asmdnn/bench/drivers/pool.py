@@ -197,6 +197,7 @@ DRIVER = Driver(
     {
         "dir": Option("dir", direction(*DIRECTIONS), "FWD_I inference (default), FWD_D training: with indices", True),
         "dt": Option("dt", data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8", True),
+        "cfg": Option("dt", data_type(), "the same in older words", True, describes=False),
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "alg": Option("alg", _alg, "max (default), avg_np without padding, avg_p with it", True),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),

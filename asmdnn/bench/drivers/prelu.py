@@ -46,8 +46,9 @@ class PreluWork(Work[TensorData]):
         settings, (src, weights) = case.settings, case.problem.tensors
         self.settings = settings
         kind, of_weights = (settings.sdt.split(":") * 2)[:2]
-        tensor = desc_of(src, kind, settings.stag)
-        self.descs = {"src": tensor, "weights": desc_of(weights, of_weights, settings.stag), "dst": tensor}
+        layout, weights_layout = (settings.stag.split(":") * 2)[:2]
+        tensor = desc_of(src, kind, layout)
+        self.descs = {"src": tensor, "weights": desc_of(weights, of_weights, weights_layout), "dst": tensor}
         if self.descs["weights"].padded_dims != weights:  # blocks of few channels
             self.descs["weights"] = desc_of(weights, of_weights, "abx")
         self.in_place = {"dst": "src"} if settings.inplace else {}
@@ -100,6 +101,14 @@ def _types(word: str) -> str:
     return ":".join(dict.fromkeys(names))
 
 
+def _tags(word: str) -> str:
+    """Of all tensors, or of src and weights, of which `any` is src's."""
+    layout, *more = map(tag, word.split(":"))
+    if len(more) > 1:
+        raise InvalidArguments("must be the layout of all tensors, or of src and of weights, such as axb:abx")
+    return layout if not more or more[0] in ("any", layout) else f"{layout}:{more[0]}"
+
+
 def _title(case: PreluCase) -> str:
     kinds = f"{case.settings.sdt} " if case.settings.sdt != "f32" else ""
     return f"{kinds}{case.settings.stag} {':'.join('x'.join(map(str, dims)) for dims in case.problem.tensors)}"
@@ -111,7 +120,7 @@ DRIVER = Driver(
     {
         "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True),
         "sdt": Option("sdt", _types, "data types of src, which is dst's, and weights: f32 (default), u8:f32", True),
-        "stag": Option("stag", tag, "layout of src and dst: abx (default), axb, aBx16b, nchw, ...", True),
+        "stag": Option("stag", _tags, "layouts: abx (default), axb, aBx16b, ..., or of src and weights, axb:abx", True),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
     },

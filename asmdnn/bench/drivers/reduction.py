@@ -89,9 +89,11 @@ class ReductionWork(Work[TensorData]):
         return self.desc, self.attr
 
     def data(self, exact: bool) -> TensorData:
-        """Products of many numbers stay in range around 1."""
+        """Products of many numbers stay in range: the more there are, the nearer each is to 1."""
         random = np.random.default_rng(1)
-        limits = (0.9, 1.1) if self.desc.alg == "mul" else (-LARGEST_VALUE, LARGEST_VALUE)
+        count = math.prod(self.src.dims) / math.prod(self.dst.dims)
+        spread = min(0.1, 10 / math.sqrt(count))
+        limits = (1 - spread, 1 + spread) if self.desc.alg == "mul" else (-LARGEST_VALUE, LARGEST_VALUE)
         dst = poison(self.dst.dims, self.dst.dtype)
         if self.attr.reads_dst():
             dst = random.uniform(-1, 1, self.dst.dims).astype(np.float32)

@@ -73,7 +73,10 @@ def parse_problem(text: str) -> ResamplingProblem:
 
 @dataclass(frozen=True, slots=True)
 class ResamplingSettings(AttributeSettings):
+    """dt: of both, if it is given."""
+
     dir: str = "FWD_I"
+    dt: str = ""
     sdt: str = "f32"
     ddt: str = "f32"
     tag: str = "abx"
@@ -156,7 +159,8 @@ class ResamplingWork(Work[TensorData]):
 def _completed(
     settings: ResamplingSettings, problem: ResamplingProblem
 ) -> tuple[ResamplingSettings, ResamplingProblem]:
-    return replace(settings, mb=0), replace(problem, mb=settings.mb or problem.mb)
+    sdt, ddt = settings.dt or settings.sdt, settings.dt or settings.ddt
+    return replace(settings, dt="", sdt=sdt, ddt=ddt, mb=0), replace(problem, mb=settings.mb or problem.mb)
 
 
 def _title(case: ResamplingCase) -> str:
@@ -170,6 +174,7 @@ DRIVER = Driver(
     ResamplingSettings(),
     {
         "dir": Option("dir", direction("FWD_D", "FWD_I"), "FWD_I inference (default), FWD_D training: the same", True),
+        "dt": Option("dt", data_type(), "both data types, in older words", True, describes=False),
         "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
         "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
