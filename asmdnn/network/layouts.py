@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from asmdnn.errors import Unimplemented
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
@@ -169,7 +170,10 @@ class Layouts:
         for name in self.live(best.steps):
             had, wanted = ([place.desc for place in steps.places[name]] for steps in (best.steps, way.steps))
             made = [Reorder(had[0], desc) for desc in wanted if desc not in had]
-            margin += sum(primitive_desc(reorder, engine=engine).plan.cycles for reorder in made)
+            try:
+                margin += sum(primitive_desc(reorder, engine=engine).plan.cycles for reorder in made)
+            except Unimplemented:  # a view that shows elements twice: nothing makes it
+                return True
         return way.cycles < best.cycles + margin
 
     def end(self) -> Way:

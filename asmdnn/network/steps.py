@@ -86,6 +86,7 @@ class Steps:
         self.parts: dict[str, tuple[str, int]] = {}  # buffers inside others: which, and how many bytes behind its start
         self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
         self.choice = BY_ITSELF
+        self.integers: dict[str, Place] = {}  # values that are integers, as f32: for callers and numpy, not for kernels
         self.limits: dict[str, tuple[int, int]] = {}  # of inputs that are indices: of how many elements, of which axis
         for name in graph.inputs:
             value = graph.values[name]
@@ -97,7 +98,7 @@ class Steps:
         other = copy(self)
         other.steps = list(self.steps)
         other.weights, other.sizes, other.parts = dict(self.weights), dict(self.sizes), dict(self.parts)
-        other.places, other.limits = dict(self.places), dict(self.limits)
+        other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
         return other
 
     def value(self, name: str) -> Value:

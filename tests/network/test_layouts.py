@@ -57,7 +57,15 @@ def shared() -> Made:
     return g, {"y": ends[0] + ends[1] * ends[2]}
 
 
-NETS = (normed, delivered, shared, residual_graph)
+def repeated() -> Made:
+    """A value that is shown three times: no reorder makes such a view."""
+    g = dnn.Graph("repeated")
+    x = g.apply("Sigmoid", g.input("x", (1, 2, 1, 8, 16)))
+    wide = g.apply("Expand", x, np.array((1, 2, 3, 8, 16), np.int64))
+    return g, {"y": g.apply("MatMul", g.apply("Reshape", wide, np.array((6, 8, 16), np.int64)), random(16, 8))}
+
+
+NETS = (normed, delivered, shared, repeated, residual_graph)
 
 
 def planned(make: Make, isa: str, threads: int = 1) -> dnn.Network:
