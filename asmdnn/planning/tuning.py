@@ -223,6 +223,7 @@ class PoolingTuning:
     most_vectors: int = 8  # where they do not: long stretches of every pixel; 4 are 4% slower from L3
     walked_vectors: int = 4  # of a window in loops
     indexed_vectors: int = 4  # of results with indices, of one pixel or of several
+    indexed_positions: int = 16  # of a window, above which columns are reduced before rows if neighbours share them
     most_pixels: int = 8  # that share columns
     few_calls: int = 16  # fewer, and channels are shared out, too,
     fewest_elements: int = 128  # so many at a time: whole lines, and their neighbours that a CPU fetches with them

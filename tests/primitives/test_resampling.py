@@ -80,15 +80,34 @@ def test_layouts(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
             desc = described(alg, x.shape, outer, tag, coordinates)
             pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
             pd.plan.check()
-            assert pd.implementation == ("reorder+" if tag == TAGS[0] else "") + f"resample:{isa}"
+            by_reorders = tag == TAGS[0] and outer[-1] < inner[-1]
+            assert by_reorders or pd.implementation == f"resample:{isa}"
             dst = dnn.Memory(desc.dst)
             dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
             assert np.abs(dst.numpy() - expected(alg, x, outer, coordinates)).max() <= 40 * 2.0**-24
             assert dst.padding_is_zero()
 
 
+def test_rows_that_are_made_of_more_than_a_vector_are_reordered(isa: str) -> None:
+    desc = described("nearest", (1, 2, 4, 300), (2, 31), TAGS[0], "half_pixel")
+    assert dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)).implementation == f"reorder+resample:{isa}"
+
+
+@pytest.mark.parametrize("dims", [(1, 300, 3, 5), (3, 2, 200, 9), (2, 2, 1, 100)])
+def test_records_of_several_planes_and_of_parts_of_one(isa: str, dims: Any) -> None:
+    for alg in ("nearest", "linear"):
+        x, outer = numbers(*dims), (3 * dims[2], 2 * dims[3])
+        desc = described(alg, x.shape, outer, TAGS[0], "half_pixel")  # type: ignore[arg-type]
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+        pd.plan.check()
+        assert pd.implementation == f"resample:{isa}"
+        dst = dnn.Memory(desc.dst)
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
+        assert np.abs(dst.numpy() - expected(alg, x, outer, "half_pixel")).max() <= 40 * 2.0**-24
+
+
 @pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize("tag", TAGS[1:])
+@pytest.mark.parametrize("tag", TAGS)
 def test_emulated(tag: str) -> None:
     x = numbers(1, 19, 3, 5)
     desc = described("linear", x.shape, (6, 10), tag, "half_pixel")
@@ -106,6 +125,10 @@ def test_neighbours_share_what_they_are_made_of() -> None:
     assert {spec.together for spec in plan.specs} == {2, 3}  # type: ignore[attr-defined]
     large = described("nearest", (4, 64, 112, 112), (224, 224), TAGS[2], "half_pixel")
     assert all(spec.streaming for spec in dnn.primitive_desc(large, engine=engine).plan.specs)  # type: ignore[attr-defined]
+    rows = described("nearest", (4, 64, 112, 112), (224, 224), TAGS[0], "half_pixel")
+    assert all(spec.streaming for spec in dnn.primitive_desc(rows, engine=engine).plan.specs)  # type: ignore[attr-defined]
+    uneven = described("linear", (1, 24, 65, 65), (513, 513), TAGS[2], "half_pixel")
+    assert not any(spec.streaming for spec in dnn.primitive_desc(uneven, engine=engine).plan.specs)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("dtype", [dnn.s8, dnn.u8, dnn.f16], ids=str)

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import chains
+from asmdnn.bench import chains, older
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.elementwise import forward, rounding, slope
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import ELTWISE
-from asmdnn.bench.post_ops import OLD_FUNCTIONS
 from asmdnn.bench.quantization import real
 from asmdnn.bench.values import poison
 from asmdnn.bench.words import Option, boolean, data_type, direction, number, one_of, tag
@@ -153,14 +152,14 @@ def _title(case: EltwiseCase) -> str:
 
 def _alg(word: str) -> str:
     name = word.lower().removeprefix("eltwise_").replace(USE_DST, OF_DST)
-    if name.removesuffix(OF_DST) in OLD_FUNCTIONS:
-        raise Unimplemented(f"{name} is a function of oneDNN's older versions")
-    return one_of(*WORDS)(name)
+    return name if name in older.FUNCTIONS else one_of(*WORDS)(name)
 
 
 def _completed(settings: EltwiseSettings, problem: DimsProblem) -> tuple[EltwiseSettings, DimsProblem]:
     dims = (settings.mb or problem.dims[0], *problem.dims[1:])
-    return replace(settings, mb=0), replace(problem, tensors=(dims,))
+    alg, alpha, beta = older.function(settings.alg, settings.alpha, settings.beta)
+    settings = replace(settings, alg=alg, alpha=alpha, beta=beta, mb=0)
+    return settings, replace(problem, tensors=(dims,))
 
 
 DRIVER = Driver(

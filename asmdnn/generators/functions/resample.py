@@ -152,6 +152,9 @@ class ResampleCode:
         """All loops; `store` is for whole vectors."""
         self.store = store
         full, rest = divmod(self.spec.elements, self.v.lanes)
+        if full and rest:  # results are made again, to the same bits: a masked store is as slow as twelve (Zen 3)
+            self.loop(0, [*[self.v] * full, self.v.end(rest)])
+            return
         with self.v.parts(full + (rest > 0), self.spec.elements) as parts:
             self.loop(0, parts)
 

@@ -10,6 +10,7 @@ from asmdnn.generators.functions.resample import ResampleSpec, Step
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.calls import phases_of
 from asmdnn.planning.machine import machine_of
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan
@@ -18,10 +19,11 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.pooling.pooling import channels_are_dense, format_like
+from asmdnn.primitives.pooling.pooling import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes, planes_of
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.resampling.description import ResamplingForward
+from asmdnn.primitives.resampling.rows import DenseRows
 from asmdnn.primitives.resampling.taps import Run, Tap, pattern, runs_of
 from asmdnn.types import f32
 
@@ -40,10 +42,34 @@ def plan(desc: ResamplingForward, attr: Attr, engine: Engine) -> Plan:
         raise Refused("elements of dst overlap")
     tensors = {name: of_type(tensor, f32) for name, tensor in passed.items()}
     if not channels_are_dense(tensors["src"], tensors["dst"]):
+        if rows_are_dense(tensors["src"], tensors["dst"]) and 0 not in desc.dst.dims:
+            made = resampled_by_rows(desc, tensors["src"], tensors["dst"], engine)
+            if made:
+                return between_reorders(made, passed, engine.tuning, isa=engine.isa)
         tensors = {name: MemoryDesc(tensor.dims, f32, "axb") for name, tensor in passed.items()}
     return between_reorders(
         resampled(desc, tensors["src"], tensors["dst"], engine), passed, engine.tuning, isa=engine.isa
     )
+
+
+def resampled_by_rows(desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> Plan | None:
+    """For tensors with dense rows; None where there would be much code."""
+    isa = f32_level(engine.isa)
+    axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
+    record_cycles = engine.tuning.resampling.record_cycles
+    maker = DenseRows(isa, planes_of(src, dst, True), axes, streams(dst, engine), record_cycles)
+    calls, assembly = maker.calls(), Assembly(engine.tuning, engine.isa)
+    if calls is None:
+        return None
+    assembly.constants = maker.constants()
+    buffers = (name if name in assembly.constants else "" for name in ("weights", "factors"))
+    assembly.add(phases_of(calls, views(("src", "dst", *buffers)), engine.tuning.phases, along_dst=True))
+    return assembly.plan(f"{NAME}:{isa}", {"src": src, "dst": dst}, ("dst",))
+
+
+def streams(dst: MemoryDesc, engine: Engine) -> bool:
+    """Whether dst goes past the caches."""
+    return engine.tuning.resampling.streaming_share * dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
 
 
 def resampled(desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> Plan:
@@ -53,9 +79,7 @@ def resampled(desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, engine:
     if not prod(dst.dims):
         return assembly.plan(name, tensors, ("dst",))
     axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
-    tuning = engine.tuning.resampling
-    streams = tuning.streaming_share * dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
-    maker = Rows(isa, planes_of(src, dst, False), axes, streams, tuning.record_cycles)
+    maker = Rows(isa, planes_of(src, dst, False), axes, streams(dst, engine), engine.tuning.resampling.record_cycles)
     buffers = []
     for axis, taps in enumerate(axes):
         several = len(taps[0].indices) > 1
@@ -83,7 +107,9 @@ class Rows:
         self.record_cycles = record_cycles
         lanes, pixel = lanes_of(isa), planes.dst.pixel_bytes
         lines = self.elements % LINE_ELEMENTS == 0 or pixel == 4 * self.elements  # are written at once
-        self.streams = streams and lines and self.elements % lanes == 0 and pixel % (4 * lanes) == 0
+        dense = max((run.groups * run.together for run in self.runs if run.step in (0, run.together)), default=0)
+        in_order = 2 * dense >= len(axes[-1])  # else pieces of a row, and of lines, are written one after the other
+        self.streams = streams and lines and in_order and self.elements % lanes == 0 and pixel % (4 * lanes) == 0
 
     def phase(self, arguments: tuple[View, ...], call_cycles: int) -> Phase:
         """All records, in the order of dst.  Raises Refused."""
