@@ -96,10 +96,8 @@ def at_points(graph: StaticGraph, name: str, x: str, makers: Mapping[str, Node],
     node = makers.get(name)
     if node is None or depth == 0 or node.op not in (*ARITHMETIC, "Erf", "Tanh"):
         return None
-    inputs = [at_points(graph, one, x, makers, depth - 1) for one in node.inputs]
-    if any(array is None for array in inputs):
-        return None
-    return evaluated(node, *inputs)
+    inputs = [array for one in node.inputs if (array := at_points(graph, one, x, makers, depth - 1)) is not None]
+    return evaluated(node, *inputs) if len(inputs) == len(node.inputs) else None
 
 
 def normalised(graph: StaticGraph, node: Node, makers: Mapping[str, Node]) -> tuple[str, int, float] | None:
