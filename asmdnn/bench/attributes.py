@@ -107,6 +107,10 @@ def options(example: str) -> dict[str, Option]:
 
 def scaled_options() -> dict[str, Option]:
     """Of ScaledSettings."""
-    scales = Option("scales", quantities(tuple(WORDS), whole=False), "src:common:0.5+wei:per_oc+dst:common:2",
-                    True, joined)  # fmt: skip
-    return {**options("sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu"), "attr-scales": scales}
+    parse = quantities(tuple(WORDS), whole=False)
+    return {
+        **options("sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu"),
+        "attr-scales": Option("scales", parse, "src:common:0.5+wei:per_oc+dst:common:2", True, joined),
+        "attr-oscale": Option("scales", lambda word: parse(f"wei:{word}"),
+                              "older words for a scale of the weights: common:0.5", True, joined, describes=False),
+    }  # fmt: skip

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from asmdnn.bench import batch_files
+from asmdnn.bench import batch_files, older
 from asmdnn.bench.common import COMMON, RESET, SYNONYMS
 from asmdnn.bench.driver import AnyCase, AnyDriver, Case
 from asmdnn.bench.drivers import all_driver_names, driver_names, driver_of
@@ -153,6 +153,9 @@ class Reader:
             option = self._options.get(plain)
         if name == "json":
             self.json = value
+        elif name == "attr":
+            for attribute, text in older.attributes(value.translate(QUOTES)).items():
+                self._set(attribute, text)
         elif option is not None:
             self._set_option(name, option, value.translate(QUOTES))
         elif plain in NO_EFFECT or self.driver.is_foreign:

@@ -6,8 +6,8 @@
     prelu[:DIMS]                            x > 0: x, else weights * x
     dw:kKERNELsSTRIDEpPADDING               a depthwise convolution with bias, of convolutions alone: dw:k3s1p1
 
-Raises Unimplemented for what oneDNN has beside: select, tensors, sums and dw of other types, functions of its older
-versions.  Those joined post-ops by ; too.
+Raises Unimplemented for what oneDNN has beside: select, tensors, sums and dw of other types.  Its older versions joined
+post-ops by ; too, wrote dw_k3s1p1, and had other names for some functions: older.py.
 
 DIMS says which dims of the tensor are dst's, the others are 1: common none, per_oc the channels (of a product the
 columns), per_dim_0, per_dim_1, per_dim_01, ..., per_tensor all, or a number whose bit d stands for dim d.
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import asmdnn as dnn
+from asmdnn.bench import older
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.elementwise import BINARY
 from asmdnn.bench.quantization import real
@@ -36,9 +37,8 @@ from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm
 CHANNELS = 1
 NAMED = ("common", "per_oc", "per_tensor")
 OF_DST = "_dst"  # benchdnn's ending of functions whose gradient is taken from the result; forward they are the same
-OLD_FUNCTIONS = ("bounded_relu", "brelu", "gelu", "logsigmoid", "soft_relu_v2", "srelu")
-DEPTHWISE = re.compile(r"dw:k(\d{1,4})s(\d{1,4})p(\d{1,4})(?::f32)*")
-UNBUILT = re.compile("(dw|convolution)(_k|:k|_|:).*|select(:.*)?|(" + "|".join(OLD_FUNCTIONS) + ")(:.*)?")
+DEPTHWISE = re.compile(r"dw[:_]k(\d{1,4})s(\d{1,4})p(\d{1,4})(?::f32)*")
+UNBUILT = re.compile("(dw|convolution)(_k|:k|_|:).*|select(:.*)?")
 FORMS = "sum, an element-wise function, a binary operation and prelu"
 _POLICY = re.compile(r"per_dim_(?=[0-3])(0?1?2?3?)")
 
@@ -149,7 +149,7 @@ def _entry(entry: str) -> Word:
         raise InvalidArguments(f"has '{entry}': a post-op written in Python has no word, give it in Python")
     if name == "sum":
         return _sum(entry, fields)
-    if name in FORWARD_ALGS:
+    if name in FORWARD_ALGS or name in older.FUNCTIONS:
         return _eltwise(name, entry, fields)
     if name == "prelu" and len(fields) <= 1:
         return TensorWord(name, _policy(entry, *fields))
@@ -172,7 +172,10 @@ def _sum(entry: str, fields: Sequence[str]) -> dnn.Sum:
 def _eltwise(alg: str, entry: str, fields: Sequence[str]) -> dnn.Eltwise:
     if len(fields) > 3:
         raise InvalidArguments(f"has '{entry}' with too many numbers: write {alg}[:ALPHA[:BETA[:SCALE]]]")
-    numbers = dict(zip(("alpha", "beta", "scale"), map(real, fields), strict=False))
+    alpha = older.SOFT_RELU_ALPHA if alg == "soft_relu" else 0.0
+    given = (*map(real, fields), *(alpha, 0.0, 1.0)[len(fields) :])
+    alg, *values = older.function(alg, *given[:2])
+    numbers = dict(zip(("alpha", "beta", "scale"), (*values, given[2]), strict=True))
     unused = {"alpha", "beta"}.difference(parameters_of(alg))  # oneDNN's files give them, and it ignores them
     try:
         return dnn.Eltwise(cast(EltwiseAlgorithm, alg), **{n: v for n, v in numbers.items() if n not in unused})

@@ -29,9 +29,9 @@ def entries(text: str, keys: Collection[str]) -> tuple[dict[str, int], str]:
         key, number = match["key"], match["number"]
         if key not in keys:
             raise InvalidArguments(f"unknown key '{key}' {where}; keys are {' '.join(keys)} and n")
-        if key in numbers:
-            raise InvalidArguments(f"'{key}' is given a second time {where}")
-        numbers[key] = _number(key, number, where)
+        value = _number(key, number, where)
+        if numbers.setdefault(key, value) != value:
+            raise InvalidArguments(f"'{key}' is given a second time {where}, with another number")
         at = match.end()
     return numbers, ""
 

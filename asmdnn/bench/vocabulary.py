@@ -35,9 +35,9 @@ NO_EFFECT: Final = frozenset(
 )  # fmt: skip
 
 NEUTRAL: Final = {
-    "attr": "",
     "attr-acc-mode": "strict|relaxed|any|f32",
     "attr-dropout": "",
+    "attr-irmode": "nearest",
     "attr-oscale": "",
     "attr-post-ops": "",
     "attr-precomputed-reductions": "",

@@ -35,7 +35,7 @@ def pixels(isa: str) -> Iterator[PoolPixelsSpec]:
 
 
 def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
-    """Tails; loops inside and outside of the window."""
+    """Tails; loops inside and outside of the window; indices that are carried; streaming."""
     lanes = LANES[isa]
     for elements in (lanes - 1, lanes, 3 * lanes + 1):
         pixel = 4 * elements
@@ -43,6 +43,13 @@ def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
         window = (Taps(1, 0), Taps(3, 7 * pixel), Taps(2, pixel))
         yield PoolIndicesSpec(isa, loops, window, (14, 2), (0, 7, 1), elements, 1, 2)
         yield PoolIndicesSpec(isa, (Loop(5, pixel, pixel),), window, (1,), (0, 7, 1), elements, 2, 2)
+        yield PoolIndicesSpec(isa, loops, window[1:], (0, 0), (0, 0), elements, 1, 2, carries=True)
+        yield PoolIndicesSpec(isa, (Loop(5, pixel, pixel),), window[1:], (0,), (0, 0), elements, 2, 2, carries=True)
+    for carries in (False, True):
+        dense = 8 * lanes
+        numbers = (2,), (0, 7, 1)
+        window = (Taps(1, 0), Taps(1, 0), Taps(2, dense))
+        yield PoolIndicesSpec(isa, (Loop(3, 2 * dense, dense),), window, *numbers, 2 * lanes, 1, 2, carries, True)
 
 
 def rows(isa: str) -> Iterator[PoolRowsSpec]:

@@ -49,13 +49,19 @@ class Compiled:
 def compiled(graph: StaticGraph, segment: Segment, engine: Engine) -> Compiled:
     """Plan a segment; nothing is generated or packed."""
     own = subgraph(graph, segment)
-    steps = Steps(own, engine)
-    for group in segment.groups:
-        lower(steps, group)
+    steps = segment.steps or lowered(own, segment, engine)
     joined = join(steps, own.outputs)
     layout = layout_of(joined)
     plan = placed_plan(joined, layout)
     return Compiled(segment, own, tuple(steps.steps), steps.weights, joined, layout, plan, steps.limits)
+
+
+def lowered(own: StaticGraph, segment: Segment, engine: Engine) -> Steps:
+    """The steps of a segment that has others around it."""
+    steps = Steps(own, engine)
+    for group in segment.groups:
+        lower(steps, group)
+    return steps
 
 
 def pages(size: int) -> Array:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from asmdnn.network.compiled import Compiled
+from asmdnn.network.meetings import barriers
 from asmdnn.network.segments import Segment
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Step, layout_of
-from asmdnn.planning.phase import waits
 
 
 def explanation(graph: StaticGraph, segments: Sequence[Segment | Compiled], refused: Mapping[str, str]) -> str:
@@ -32,9 +32,10 @@ def native_lines(segment: Compiled) -> list[str]:
     plan, layout = segment.plan, segment.layout
     values = sum(segment.joined.plan.scratch_bytes[name] for name in layout.arena)
     reorders = sum(step.is_reorder for step in segment.steps)
+    stand, every = barriers(segment.steps, plan.phases)
     lines.append(
         f"  {len(segment.steps)} primitives, {reorders} of them reorders, {len(plan.phases)} phases, "
-        f"{sum(waits(plan.phases)) - 1} barriers, {len(plan.specs)} kernels, {plan.cycles} cycles expected"
+        f"{stand} of {every} barriers, {len(plan.specs)} kernels, {plan.cycles} cycles expected"
     )
     lines.append(
         f"  arena {layout.arena_bytes} bytes for {values} bytes of values, weights {layout.weights_bytes} bytes"

@@ -162,6 +162,6 @@ class Runnable:
             x = self.results[name]
             array = values[x] if isinstance(x, str) else x
             if array.dtype != dtype:
-                array = array.astype(dtype)  # kernels write truths as 1 and 0
+                array = array.astype(dtype)  # kernels write truths as 1 and 0, integers as f32
             made[name] = array if isinstance(x, str) and x not in feeds else np.array(array)
         return made

@@ -1,7 +1,7 @@
 """A graph as pieces that run one after another: native plans, and nodes without a kernel that numpy computes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asmdnn.errors import Unimplemented
 from asmdnn.network.fusion.affine import fold_affine
@@ -43,12 +43,15 @@ MOST_NAMED = 4  # refused nodes that an error names; a message has 500 character
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Groups that run together; reads and makes: the values that it takes from before, and those that others read."""
+    """Groups that run together; reads and makes: the values that it takes from before, and those that others read.
+
+    steps: what the groups of a network that is native throughout became when they were asked for kernels."""
 
     groups: tuple[Group, ...]
     is_native: bool
     reads: tuple[str, ...]
     makes: tuple[str, ...]
+    steps: Steps | None = None
 
 
 def fused(graph: StaticGraph) -> StaticGraph:
@@ -64,7 +67,8 @@ def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tup
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
     """
     groups, refused = paired(graph, groups_of(graph)), dict[str, str]()
-    steps = Steps(graph, engine)
+    whole = segment(graph, True, groups, groups)
+    steps = Steps(subgraph(graph, whole), engine)
     runs: list[tuple[bool, list[Group]]] = []
     for group in groups:
         reason = refusal(steps, group)
@@ -76,6 +80,8 @@ def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tup
         runs[-1][1].append(group)
     if refused and fallback is None:
         raise Unimplemented(sentence(refused))
+    if len(runs) == 1 and not refused:
+        return [replace(whole, steps=steps)], refused
     return [segment(graph, is_native, some, groups) for is_native, some in runs], refused
 
 

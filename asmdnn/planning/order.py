@@ -71,16 +71,17 @@ def lay_out(
     whole = tiles // chunk * chunk
     at = 0
     for first in range(0, panels, panels_at_once):
-        group = range(first, min(panels, first + panels_at_once))
+        group = slice(first, min(panels, first + panels_at_once))
         for begin, end, size in ((0, whole, chunk), (whole, tiles, tiles - whole)):  # equal chunks, then the rest
             if begin == end:
                 continue
-            block = slice(at, at + (end - begin) * len(group))
-            out = records[block].reshape(-1, len(group), size, records.shape[1])
-            cost_out = cost[block].reshape(-1, len(group), size)
-            for i, panel in enumerate(group):
-                np.add(tile_rows[begin:end].reshape(-1, size, records.shape[1]), panel_rows[panel], out=out[:, i])
-                out[:, i, :, 0] = spec_of[panel][pattern[begin:end]].reshape(-1, size)
-                cost_out[:, i] = cycles[panel][pattern[begin:end]].reshape(-1, size)
+            block = slice(at, at + (end - begin) * (group.stop - first))
+            shape = -1, group.stop - first, size
+            out, patterns = records[block].reshape(*shape, records.shape[1]), pattern[begin:end].reshape(-1, 1, size)
+            rows = tile_rows[begin:end].reshape(-1, 1, size, records.shape[1])
+            np.add(rows, panel_rows[group][:, None], out=out)
+            number = np.arange(group.start, group.stop)[:, None]
+            out[..., 0] = spec_of[number, patterns]
+            cost[block].reshape(shape)[:] = cycles[number, patterns]
             at = block.stop
     return records, cost

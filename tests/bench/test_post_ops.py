@@ -108,7 +108,7 @@ def test_verbose_words_are_words() -> None:
         ("linear:nan", "has 'nan', which is not a finite number"),
         ("sum:1e39", "has '1e39', which is not a finite number"),
         ("linear:1e+3", "has '1e', which is not a finite number"),
-        ("soft_relu", "has 'soft_relu': Eltwise.alpha must not be 0"),
+        ("soft_relu:0", "has 'soft_relu:0': Eltwise.alpha must not be 0"),
         ("clip:1:0", "it must not be above beta"),
         ("relu:1:0:1:0", "has 'relu:1:0:1:0' with too many numbers: write relu[:ALPHA[:BETA[:SCALE]]]"),
         ("sum:1:0:f32:1", "with too many numbers: write sum[:SCALE[:ZERO_POINT[:f32]]]"),

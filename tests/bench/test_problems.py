@@ -65,7 +65,7 @@ def test_canonical(text: str, canonical: str) -> None:
         ("icoc4ih8kh3", "unknown key 'icoc' at position 1"),
         ("ic3oc", "'oc' at position 4 has no number"),
         ("ic3oc-", "'oc' at position 4 has no number"),
-        ("ic3oc4ic3ih8kh3", "'ic' is given a second time at position 7"),
+        ("ic3oc4ic4ih8kh3", "'ic' is given a second time at position 7, with another number"),
         ("ic0oc4ih8kh3", "'ic' at position 1 is 0, it must be at least 1"),
         ("ic3oc4ih-8kh3", "'ih' at position 7 is -8, it must be at least 1"),
         ("ic3oc4ih8kh3ph-1", "'ph' at position 13 is -1, it must be at least 0"),

@@ -127,6 +127,28 @@ def test_indices_are_of_the_first_maximum(isa: str, tag: str) -> None:
         assert np.array_equal(memories["indices"].numpy(), wanted)
 
 
+def test_indices_of_large_windows_are_found_one_axis_after_the_other(isa: str) -> None:
+    """Ties in volumes; of NaN alone the first position counts, and a number beside it otherwise."""
+    x = np.random.default_rng(4).integers(0, 2, (1, 8, 4, 6, 7)).astype(np.float32)
+    x[0, 1], x[0, 2], x[0, 2, 3, 5, 6] = np.nan, np.nan, -np.inf
+    dims = (1, 8, 2, 4, 5)
+    src, dst, places = (
+        dnn.MemoryDesc(n, t, "acdeb") for n, t in ((x.shape, dnn.f32), (dims, dnn.f32), (dims, dnn.s32))
+    )
+    desc = dnn.PoolingForward("max", src, dst, (3, 3, 3), indices=places)
+    found = {"dst": dnn.Memory(dst), "indices": dnn.Memory(places)}
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+    assert len(pd.plan.phases) == 2 and pd.plan.specs[-1].frame[-1] == "carried"
+    pd.plan.check()
+    dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), **found)
+    numbers_of = np.arange(x[0, 0].size).reshape(x.shape[2:])
+    for at in np.ndindex(dims):
+        cut = tuple(slice(i, i + 3) for i in at[2:])
+        window = np.where(np.isnan(x[at[:2]][cut]), -np.inf, x[at[:2]][cut])
+        assert found["dst"].numpy()[at] == window.max()
+        assert found["indices"].numpy()[at] == numbers_of[cut].ravel()[window.argmax()]
+
+
 def test_nan_is_passed_over(isa: str) -> None:
     engine = dnn.Engine(isa=isa)
     for x in (numbers(1, 2, 6, 9), numbers(1, 6, 9, 2).transpose(0, 3, 1, 2)):

@@ -80,15 +80,34 @@ def test_layouts(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
             desc = described(alg, x.shape, outer, tag, coordinates)
             pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
             pd.plan.check()
-            assert pd.implementation == ("reorder+" if tag == TAGS[0] else "") + f"resample:{isa}"
+            by_reorders = tag == TAGS[0] and outer[-1] < inner[-1]
+            assert by_reorders or pd.implementation == f"resample:{isa}"
             dst = dnn.Memory(desc.dst)
             dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
             assert np.abs(dst.numpy() - expected(alg, x, outer, coordinates)).max() <= 40 * 2.0**-24
             assert dst.padding_is_zero()
 
 
+def test_rows_that_are_made_of_more_than_a_vector_are_reordered(isa: str) -> None:
+    desc = described("nearest", (1, 2, 4, 300), (2, 31), TAGS[0], "half_pixel")
+    assert dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)).implementation == f"reorder+resample:{isa}"
+
+
+@pytest.mark.parametrize("dims", [(1, 300, 3, 5), (3, 2, 200, 9), (2, 2, 1, 100)])
+def test_records_of_several_planes_and_of_parts_of_one(isa: str, dims: Any) -> None:
+    for alg in ("nearest", "linear"):
+        x, outer = numbers(*dims), (3 * dims[2], 2 * dims[3])
+        desc = described(alg, x.shape, outer, TAGS[0], "half_pixel")  # type: ignore[arg-type]
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+        pd.plan.check()
+        assert pd.implementation == f"resample:{isa}"
+        dst = dnn.Memory(desc.dst)
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
+        assert np.abs(dst.numpy() - expected(alg, x, outer, "half_pixel")).max() <= 40 * 2.0**-24
+
+
 @pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize("tag", TAGS[1:])
+@pytest.mark.parametrize("tag", TAGS)
 def test_emulated(tag: str) -> None:
     x = numbers(1, 19, 3, 5)
     desc = described("linear", x.shape, (6, 10), tag, "half_pixel")
@@ -106,6 +125,35 @@ def test_neighbours_share_what_they_are_made_of() -> None:
     assert {spec.together for spec in plan.specs} == {2, 3}  # type: ignore[attr-defined]
     large = described("nearest", (4, 64, 112, 112), (224, 224), TAGS[2], "half_pixel")
     assert all(spec.streaming for spec in dnn.primitive_desc(large, engine=engine).plan.specs)  # type: ignore[attr-defined]
+    rows = described("nearest", (4, 64, 112, 112), (224, 224), TAGS[0], "half_pixel")
+    assert all(spec.streaming for spec in dnn.primitive_desc(rows, engine=engine).plan.specs)  # type: ignore[attr-defined]
+    uneven = described("linear", (1, 24, 65, 65), (513, 513), TAGS[2], "half_pixel")
+    assert not any(spec.streaming for spec in dnn.primitive_desc(uneven, engine=engine).plan.specs)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("alg", ["nearest", "linear"])
+def test_post_ops(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
+    """On registers; behind, where they read tensors or dst has padding, which stays zero."""
+    x, factor, old = numbers(1, 19, 5, 9), numbers(1, 19, 1, 1), numbers(1, 19, 10, 18)
+    desc = described(alg, x.shape, (10, 18), tag, "half_pixel")
+    plain = expected(alg, x, (10, 18), "half_pixel")
+    halved = 0.5 * plain + 1
+    tensor = dnn.MemoryDesc(factor.shape, dnn.f32, "abcd")
+    chains: Any = (
+        ([dnn.Eltwise("linear", 0.5, 1.0), dnn.Eltwise("relu")], {}, np.maximum(halved, 0)),
+        ([dnn.Sum(0.5), dnn.Binary("mul", tensor)], {"binary_1": factor}, (plain + 0.5 * old) * factor),
+    )
+    for ops, operands, wanted in chains:
+        pd = dnn.primitive_desc(desc, attr=dnn.Attr(ops), engine=dnn.Engine(isa=isa))
+        pd.plan.check()
+        in_registers = not operands and "B" not in tag
+        assert len(pd.plan.phases) == (1 if in_registers else 2) and pd.implementation == f"resample:{isa}"
+        dst = dnn.Memory.from_numpy(old, desc.dst)
+        memories = {name: dnn.Memory.from_numpy(array, tensor) for name, array in operands.items()}
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst, **memories)
+        assert np.abs(dst.numpy() - wanted).max() <= 40 * 2.0**-24
+        assert dst.padding_is_zero()
 
 
 @pytest.mark.parametrize("dtype", [dnn.s8, dnn.u8, dnn.f16], ids=str)
@@ -179,5 +227,8 @@ def test_bad_input() -> None:
     for more, says in (({}, "exactly one"), ({"factor": (1, 2, 3)}, "factor must be"), ({"size": 0}, "size must be")):
         with pytest.raises(dnn.InvalidArguments, match=says):
             dnn.ops.resize(x, **more)  # type: ignore[arg-type]
-    with pytest.raises(dnn.Unimplemented, match="post-ops"):
-        dnn.primitive_desc(dnn.ResamplingForward("linear", src, dst), dnn.Attr([dnn.Eltwise("relu")]))
+    with pytest.raises(dnn.Unimplemented, match="scales and zero points are not implemented"):
+        dnn.primitive_desc(dnn.ResamplingForward("linear", src, dst), dnn.Attr(scales={"dst": 0}))
+    half = dnn.ResamplingForward("linear", src, dnn.MemoryDesc((1, 2, 8, 8), dnn.f16, "abcd"))
+    with pytest.raises(dnn.Unimplemented, match="dst is f16, with post-ops only f32 is implemented"):
+        dnn.primitive_desc(half, dnn.Attr([dnn.Sum()]))

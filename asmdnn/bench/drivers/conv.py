@@ -31,7 +31,7 @@ from asmdnn.bench.words import (
     strides,
     tag,
 )
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.vectors import f32_level, lanes_of
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ class ConvWork(Work[ConvData]):
     peer_function, of_onednn = "dnnl_convolution_forward_primitive_desc_create", OF_ONEDNN
 
     def __init__(self, case: ConvCase) -> None:
+        if case.settings.alg == "wino" and not case.problem.is_dense_3x3:
+            raise Unimplemented("--alg=wino: is for 3x3 kernels of stride 1, without groups and dilations")
         self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
         dims = {"src": self.problem.src_dims, "weights": self.problem.filter_dims, "dst": self.problem.dst_dims}
         self.scales = of_groups(self.problem, scales_of(self.settings.scales, dims, {"src": 1, "weights": 0, "dst": 1}))

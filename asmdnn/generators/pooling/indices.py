@@ -8,12 +8,14 @@
 | dst     | f32    | only written |
 | indices | s32    | laid out as dst; only written |
 | first   | s64[1] | the number of the first position of the first window; only read |
+| carried | s32    | instead, of positions that are maxima themselves: their indices, laid out as src; only read |
 
 Numbers count as `loop_numbers` and `window_numbers` say: elements of a plane, row by row, if these are its strides.
-NaN is passed over; of a window of NaN alone the first position counts.
+NaN is passed over; of a window of NaN alone the first position counts.  With `streaming`, results go past the caches if
+dst and indices are aligned to a vector, as all their steps must be.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from struct import pack
 from typing import Any
@@ -21,6 +23,7 @@ from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.program import Predicate
+from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.window import DST, SRC, Loop, Reduction, Taps, repeated
 from asmdnn.isa.assembler import Assembler, Register, low32, mem
@@ -28,7 +31,9 @@ from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
 ARGUMENTS = ("src", "dst", "indices", "first")
+CARRYING = (*ARGUMENTS[:3], "carried")
 INDICES, FIRST = 2, 3
+Store = Callable[[Any, Any], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,8 @@ class PoolIndicesSpec:
     """Everything that the bytes of the kernel depend on; loops and window as in pixels.py.
 
     pixels, vectors: results of the last loop, and vectors of channels, in registers at a time: they share the counting.
-    loop_numbers, window_numbers: how much the number of a position grows with a step of each loop and axis.
+    loop_numbers, window_numbers: how much the number of a position grows with a step of each loop and axis; of no
+    meaning where indices are carried.
     """
 
     isa: str
@@ -47,29 +53,43 @@ class PoolIndicesSpec:
     elements: int
     pixels: int
     vectors: int
+    carries: bool = False
+    streaming: bool = False
 
     @property
     def name(self) -> str:
         sizes = "x".join(str(taps.positions) for taps in self.window)
-        return f"maxpool_indices_f32_{sizes}_{self.pixels}x{self.vectors}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        words = ["maxpool_indices_f32", sizes, f"{self.pixels}x{self.vectors}", *["carried"] * self.carries]
+        words += [*["streaming"] * self.streaming, f"{crc32(repr(self).encode()):08x}"]
+        return f"{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
-        return ARGUMENTS
+        return CARRYING if self.carries else ARGUMENTS
 
     def footprint(self) -> Footprint:
         values = PoolPixelsSpec(self.isa, "max", self.loops, self.window, self.elements, 1, 1).footprint()
         indices = tuple(Range(INDICES, r.begin_bytes, r.end_bytes) for r in values.writes)
-        return Footprint((*values.reads, Range(FIRST, 0, 8)), (*values.writes, *indices))
+        numbers = (
+            [Range(FIRST, r.begin_bytes, r.end_bytes) for r in values.reads] if self.carries else [Range(FIRST, 0, 8)]
+        )
+        return Footprint((*values.reads, *numbers), (*values.writes, *indices))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[4])."""
         v = vector_of(self.isa, asm)
-        code = IndicesCode(self, v)
-        full, rest = divmod(self.elements, v.lanes)
-        with v.parts(full + (rest > 0), self.elements) as parts:
-            code.loop(0, parts)
+        code = (CarriedCode if self.carries else IndicesCode)(self, v)
+        if self.streaming:
+            both, rest = asm.gp.take("dst and indices"), asm.gp.take("bytes past a vector")
+            asm.MOV(both, code.pointers[DST])
+            asm.OR(both, code.pointers[INDICES])
+            with if_aligned(asm, both, v.bytes, rest):
+                asm.gp.free(both, rest)
+                code.run(v.stream)
+                asm.SFENCE()
+                asm.ret()
+        code.run(v.store)
         asm.ret()
 
 
@@ -82,12 +102,25 @@ class IndicesCode:
         self.pointers = [asm.gp.take(name) for name in ARGUMENTS]
         for argument, pointer in enumerate(self.pointers):
             asm.MOV(pointer, mem(asm.frame, 8 * argument))
-        self.src, self.number = self.pointers[SRC], self.pointers[FIRST]
-        asm.MOV(self.number, mem(self.number, size=8))
+        self.src = self.pointers[SRC]
         self.reduction = Reduction(v, "max")
         self.best = v.registers.take("result", spec.pixels, spec.vectors)
         self.place = v.registers.take("index", spec.pixels, spec.vectors)
-        self.now, self.spare = v.registers.take("position's number"), v.registers.take("condition")
+        self.now: Register = v.registers.take("position's number")
+        self.spare: Register = v.registers.take("condition")
+        self.store: Store = v.store
+        self.start()
+
+    def start(self) -> None:
+        """The number itself instead of the pointer to it."""
+        self.asm.MOV(self.pointers[FIRST], mem(self.pointers[FIRST], size=8))
+
+    def run(self, store: Store) -> None:
+        """All loops; `store` is for whole vectors."""
+        self.store = store
+        full, rest = divmod(self.spec.elements, self.v.lanes)
+        with self.v.parts(full + (rest > 0), self.spec.elements) as parts:
+            self.loop(0, parts)
 
     def steps(self, src: int, dst: int, number: int) -> list[tuple[Register, int]]:
         return list(zip(self.pointers, (src, dst, dst, number), strict=True))
@@ -112,32 +145,48 @@ class IndicesCode:
                         self.block(width, first * self.v.bytes, parts[first : first + self.spec.vectors])
 
     def block(self, pixels: int, at: int, parts: Sequence[Lanes]) -> None:
-        """Some windows, some vectors of channels from a place in the pixel on; numbers count from 0."""
+        """Some windows, some vectors of channels from a place in the pixel on."""
         self.asm.role("start")
-        self.v.zero(self.now)
         for p in range(pixels):
-            for best, place, _ in zip(self.best[p], self.place[p], parts, strict=False):
+            for j, (best, part) in enumerate(zip(self.best[p], parts, strict=False)):
                 self.reduction.start(best)
-                self.v.zero(place)
-        tap = self.asm.gp.take("position")
-        self.asm.MOV(tap, self.src)
+                self.start_place(self.place[p][j], at + p * self.spec.loops[-1].src_bytes + j * self.v.bytes, part)
+        taps = self.taps()
         self.asm.role("window")
-        self.axis(tap, pixels, at, 0, parts)
-        self.asm.gp.free(tap)
+        self.axis(taps, pixels, at, 0, parts)
+        self.asm.gp.free(*taps)
         self.asm.role("result")
-        first, number = self.now, self.spec.loop_numbers[-1]
-        self.asm.VMOVD(first.xmm, low32(self.number))
-        self.asm.VPBROADCASTD(first, first.xmm)
+        self.count_on(pixels, len(parts))
         for p in range(pixels):
             for j, part in enumerate(parts):
-                self.asm.VPADDD(self.place[p][j], self.place[p][j], first)
-                to = at + p * self.spec.loops[-1].dst_bytes + j * self.v.bytes
-                part.store(mem(self.pointers[DST], to, size=self.v.bytes), self.best[p][j])
-                part.store(mem(self.pointers[INDICES], to, size=self.v.bytes), self.place[p][j])
+                to, store = at + p * self.spec.loops[-1].dst_bytes + j * self.v.bytes, self.store
+                store = store if part is self.v else part.store
+                store(mem(self.pointers[DST], to, size=self.v.bytes), self.best[p][j])
+                store(mem(self.pointers[INDICES], to, size=self.v.bytes), self.place[p][j])
+
+    def taps(self) -> list[Register]:
+        """Pointers that walk over a window."""
+        tap = self.asm.gp.take("position")
+        self.asm.MOV(tap, self.src)
+        self.v.zero(self.now)
+        return [tap]
+
+    def start_place(self, place: Register, at: int, part: Lanes) -> None:
+        """Numbers count from 0 inside of a window."""
+        self.v.zero(place)
+
+    def count_on(self, pixels: int, vectors: int) -> None:
+        """From the number of the first window's first position."""
+        first, number = self.now, self.spec.loop_numbers[-1]
+        self.asm.VMOVD(first.xmm, low32(self.pointers[FIRST]))
+        self.asm.VPBROADCASTD(first, first.xmm)
+        for p in range(pixels):
+            for place in self.place[p][:vectors]:
+                self.asm.VPADDD(place, place, first)
             if p < pixels - 1 and number:
                 self.asm.VPADDD(first, first, self.constant(number))
 
-    def axis(self, tap: Register, pixels: int, at: int, level: int, parts: Sequence[Lanes]) -> None:
+    def axis(self, walking: list[Register], pixels: int, at: int, level: int, parts: Sequence[Lanes]) -> None:
         """The positions from this axis on."""
         taps, number = self.spec.window[level], self.spec.window_numbers[level]
         step = taps.bytes
@@ -145,25 +194,64 @@ class IndicesCode:
             inner = self.spec.window[level + 1]
             step -= inner.positions * inner.bytes
             number -= inner.positions * self.spec.window_numbers[level + 1]
-        with repeated(self.asm, taps.positions, f"axis {level}", ((tap, step),)):
+        with repeated(self.asm, taps.positions, f"axis {level}", [(tap, step) for tap in walking]):
             if level < len(self.spec.window) - 1:
-                self.axis(tap, pixels, at, level + 1, parts)
+                self.axis(walking, pixels, at, level + 1, parts)
             else:
-                self.compare(tap, pixels, at, parts)
-            if number:
-                self.asm.VPADDD(self.now, self.now, self.constant(number))
+                self.compare(walking, pixels, at, parts)
+            self.go_on(number)
 
-    def compare(self, tap: Register, pixels: int, at: int, parts: Sequence[Lanes]) -> None:
+    def go_on(self, number: int) -> None:
+        """To the next position of an axis."""
+        if number:
+            self.asm.VPADDD(self.now, self.now, self.constant(number))
+
+    def number_at(self, walking: list[Register], at: int, part: Lanes) -> Register:
+        """The numbers of a position's elements."""
+        return self.now
+
+    def compare(self, walking: list[Register], pixels: int, at: int, parts: Sequence[Lanes]) -> None:
         """A position of the windows, all vectors: a larger number takes the place of the one before."""
         for p in range(pixels):
             start = at + p * self.spec.loops[-1].src_bytes
             for j, (best, place, part) in enumerate(zip(self.best[p], self.place[p], parts, strict=False)):
-                loaded = self.reduction.load(mem(tap, start + j * self.v.bytes, size=self.v.bytes), part)
+                loaded = self.reduction.load(mem(walking[0], start + j * self.v.bytes, size=self.v.bytes), part)
+                number = self.number_at(walking, start + j * self.v.bytes, part)
                 condition = self.v.condition(lambda: self.spare)
                 self.v.compare(condition, loaded, best, Predicate.greater)
                 self.v.asm.VMAXPS(best, loaded, best)
-                self.v.select(place, condition, self.now, place)
+                self.v.select(place, condition, number, place)
                 self.v.end_condition(condition)
 
     def constant(self, number: int) -> Any:
         return self.v.splat(int.from_bytes(pack("<i", number), "little"))
+
+
+class CarriedCode(IndicesCode):
+    """Of positions that are maxima themselves: their numbers are in memory; the fourth pointer goes along with src."""
+
+    def start(self) -> None:
+        """The pointer stays one."""
+
+    def steps(self, src: int, dst: int, number: int) -> list[tuple[Register, int]]:
+        return list(zip(self.pointers, (src, dst, dst, src), strict=True))
+
+    def taps(self) -> list[Register]:
+        taps: list[Register] = self.asm.gp.take("position", 2)
+        for tap, pointer in zip(taps, (SRC, FIRST), strict=True):
+            self.asm.MOV(tap, self.pointers[pointer])
+        return taps
+
+    def start_place(self, place: Register, at: int, part: Lanes) -> None:
+        """Those of the first position, which count where all is NaN."""
+        part.load(place, mem(self.pointers[FIRST], at, size=self.v.bytes))
+
+    def count_on(self, pixels: int, vectors: int) -> None:
+        """They do already."""
+
+    def go_on(self, number: int) -> None:
+        """They are loaded."""
+
+    def number_at(self, walking: list[Register], at: int, part: Lanes) -> Register:
+        part.load(self.now, mem(walking[1], at, size=self.v.bytes))
+        return self.now

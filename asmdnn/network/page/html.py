@@ -6,11 +6,11 @@ from pathlib import Path
 
 from asmdnn.explain.html.page import style
 from asmdnn.network.compiled import Compiled
+from asmdnn.network.meetings import barriers
 from asmdnn.network.page.model import PhaseRow, Row, rows_of
 from asmdnn.network.page.picture import arena_picture, in_units
 from asmdnn.network.planned import Planned
 from asmdnn.network.report import listing
-from asmdnn.planning.phase import waits
 
 _HERE = Path(__file__).parent
 HEADS = '<th>#<th>operators<th>primitive<th>result<th class="n">reads<th class="n">writes<th class="n">cycles'
@@ -70,8 +70,9 @@ def native_section(number: int, segment: Compiled, seconds: Sequence[float]) -> 
     """One native call: its memory, its primitives."""
     plan, layout = segment.plan, segment.layout
     values = sum(segment.joined.plan.scratch_bytes[name] for name in layout.arena)
+    stand, every = barriers(segment.steps, plan.phases)
     yield f'<section><h2>Part {number}: one native call</h2><p class="lead">{len(plan.phases)} phases, '
-    yield f"{sum(waits(plan.phases)) - 1} barriers, {len(plan.specs)} kernels, {plan.cycles:,} cycles expected on one "
+    yield f"{stand} of {every} barriers, {len(plan.specs)} kernels, {plan.cycles:,} cycles expected on one "
     yield f"thread; weights {in_units(layout.weights_bytes)}.</p><h3>Arena <small>{len(layout.arena)} values of "
     yield f"{in_units(values)} share {in_units(layout.arena_bytes)}</small></h3>"
     yield from arena_picture(segment)

@@ -65,8 +65,9 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
         raise Refused("src and dst must be plain, or blocked once and by channels")
     check_tensors(resolved, src, dst, engine)
     geometries = parts(resolved, src, dst)
-    vectors = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, engine.isa), engine.tuning).vectors
-    width = vectors * lanes
+    first = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, engine.isa), engine.tuning)
+    tilings = [first, *(choose_tiling(g, engine.isa, (first.vectors,), engine.tuning) for g in geometries[1:])]
+    width = first.vectors * lanes
     weights = panels_desc(resolved.weights, width, resolved.has_groups)
     if not desc.weights.is_any and desc.weights != weights:
         raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
@@ -79,10 +80,9 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     read = {operand: readable(tensor, resolved.dst, group, width, lanes) for operand, tensor in others.items()}
     tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read)}
     plans = []
-    for g in geometries:
+    for g, tiling in zip(geometries, tilings, strict=True):
         g = replace(g, weights_image_bytes=weights.size_bytes * weights_of_images)
         operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes, g.axes[-1].all_pixels.step)
-        tiling = choose_tiling(g, engine.isa, (vectors,), engine.tuning)
         plans.append(schedule_tiles(name, tensors, operands, g, tiling, chain, engine))
     return between_reorders(joined(plans), chain.arguments(others), engine.tuning, isa=engine.isa)
 

@@ -24,7 +24,7 @@ from asmdnn.primitives.convolution.grouped import check_f32, check_types
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.convolution.reordered import ways
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
-from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
+from asmdnn.primitives.convolution.tiles import Tiles, all_tiles
 from asmdnn.primitives.convolution.tiling import choose_tiling, image_cycles, strip_heights
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
@@ -97,7 +97,7 @@ def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
 def choose_tiles(g: ConvGeometry, lanes: int, most_pixels: int) -> Tiles:
     """Rows one at a time, or in strips as tall as may be: the fewest tiles."""
     heights = strip_heights(g, most_pixels)
-    return min((make_tiles(g, lanes, rows) for rows in {1, heights[-1]}), key=lambda tiles: len(tiles.first))
+    return min((all_tiles(g, lanes, rows) for rows in {1, heights[-1]}), key=lambda tiles: len(tiles.first))
 
 
 def readable(desc: MemoryDesc, dst: MemoryDesc) -> MemoryDesc:

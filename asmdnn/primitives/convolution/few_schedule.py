@@ -20,7 +20,7 @@ from asmdnn.planning.rounds import in_loops
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.operands import TileOperand, broadcast_layout
-from asmdnn.primitives.convolution.taps import Taps, tap_offsets
+from asmdnn.primitives.convolution.taps import TapOffsets, Taps
 from asmdnn.primitives.convolution.tiles import Pattern, Tiles
 from asmdnn.primitives.engine import Engine
 
@@ -42,7 +42,8 @@ def scheduled(
     post_ops = chain.on_registers({operand: place.operand for operand, place in places.items()})
     whole = tensors["src"].padded_dims[1]
     groups = [taps_of(g, pattern, whole, engine.isa) for pattern in tiles.patterns]
-    lists = [tap_list(g, taps, engine.isa) for taps in groups]
+    offsets = TapOffsets(g, 4 * g.oc, lanes_of(engine.isa))
+    lists = [tap_list(offsets, taps) for taps in groups]
     starts = 8 * np.cumsum([0, *map(len, lists)])
     bias = "bias" in tensors and not chain.adds_bias
     shapes = [spec_of(g, *of, engine.isa) for of in zip(tiles.patterns, groups, strict=True)]
@@ -119,11 +120,10 @@ def runs_of_channels(channels: int, lanes: int, src: ImageLayout) -> list[tuple[
     return found
 
 
-def tap_list(g: ConvGeometry, groups: Sequence[Taps], isa: str) -> Int64:
+def tap_list(offsets: TapOffsets, groups: Sequence[Taps]) -> Int64:
     """As kernels walk it."""
-    lanes = lanes_of(isa)
-    parts = [(np.array([taps.count]), tap_offsets(g, taps, 4 * g.oc, lanes).ravel()) for taps in groups]
-    return np.concatenate([np.zeros(0, np.int64), *(part for both in parts for part in both)]).astype(np.int64)
+    parts = [(np.array((taps.count,)), offsets.of(taps)) for taps in groups]
+    return np.concatenate([np.zeros(0, np.int64), *(part for both in parts for part in both)])
 
 
 def cycles_of(g: ConvGeometry, pattern: Pattern, engine: Engine) -> float:

@@ -32,6 +32,10 @@ class ImageLayout:
     def channel(self, c: int) -> int:
         return c // self.block * self.block_bytes + c % self.block * self.channel_bytes
 
+    def channels(self, c: Int64) -> Int64:
+        """The same of many."""
+        return c // self.block * self.block_bytes + c % self.block * self.channel_bytes
+
     def rows_touch(self, sizes: tuple[int, ...]) -> bool:
         """Whether all pixels of an image of these sizes, in raster order, lie at one distance."""
         inner = zip(sizes[1:], self.axis_bytes[1:], strict=True)

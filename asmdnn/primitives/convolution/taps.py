@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 
@@ -31,7 +32,7 @@ def channel_runs(g: ConvGeometry, begin: int, end: int) -> list[tuple[int, int]]
     near enough for displacements in code."""
     near = 1 + NEAR_BYTES // max(1, g.src.channel_bytes)
     steps = (min(TAP_CHANNELS, near), TAP_CHANNELS, g.src.block)
-    cuts = sorted({begin, end, *(c for step in steps for c in range(0, g.ic, step) if begin < c < end)})
+    cuts = sorted({begin, end}.union(*(range((begin // step + 1) * step, end, step) for step in steps)))
     return [(first, stop - first) for first, stop in pairwise(cuts)]
 
 
@@ -48,44 +49,71 @@ class Taps:
         return len(self.first) * len(self.positions)
 
 
-def taps_of(g: ConvGeometry, pattern: Pattern, begin: int, end: int) -> list[Taps]:
-    """The groups of a pattern's kernel for the channels [begin, end), with their taps."""
+def taps_of(g: ConvGeometry, patterns: Sequence[Pattern], begin: int, end: int) -> list[list[Taps]]:
+    """For every pattern, the groups of its kernel for the channels [begin, end), with their taps."""
     first_of_size: dict[int, list[int]] = {}
     for first, size in channel_runs(g, begin, end):
         first_of_size.setdefault(size, []).append(first)
-    sizes = sorted(first_of_size.items(), reverse=True)
+    sizes = [(size, tuple(first)) for size, first in sorted(first_of_size.items(), reverse=True)]
     return [
-        Taps(TapGroup(pixels, size), tuple(first), positions)
-        for pixels, positions in pattern.positions
-        for size, first in sizes
+        [
+            Taps(TapGroup(pixels, size), first, positions)
+            for pixels, positions in pattern.positions
+            for size, first in sizes
+        ]
+        for pattern in patterns
     ]
 
 
-def make_tap_lists(
-    g: ConvGeometry, patterns: Sequence[Pattern], depths: Sequence[tuple[int, int]], row_bytes: int
-) -> tuple[Int64, Int64]:
-    """The constant that holds all lists, and int64[depths, patterns]: where each starts in it, in bytes."""
-    starts = np.empty((len(depths), len(patterns)), np.int64)
+def make_tap_lists(g: ConvGeometry, taps: Sequence[Sequence[Sequence[Taps]]], row_bytes: int) -> tuple[Int64, Int64]:
+    """Of `taps_of` all depths: the constant that holds all lists, and int64[depths, patterns]: where each starts in it,
+    in bytes."""
+    starts = np.empty((len(taps), len(taps[0])), np.int64)
+    offsets = TapOffsets(g, row_bytes, weights_rows(g))
     lists: list[Int64] = []
     at = 0
-    for d, (begin, end) in enumerate(depths):
-        for p, pattern in enumerate(patterns):
+    for d, of_depth in enumerate(taps):
+        for p, groups in enumerate(of_depth):
             starts[d, p] = at
-            for taps in taps_of(g, pattern, begin, end):
-                lists += [np.array([taps.count]), tap_offsets(g, taps, row_bytes, weights_rows(g)).ravel()]
-                at += 8 + 16 * taps.count
-    return np.concatenate([*lists, np.zeros(0, np.int64)]).astype(np.int64), starts
+            for group in groups:
+                lists += [np.array((group.count,)), offsets.of(group)]
+                at += 8 + 16 * group.count
+    return np.concatenate([*lists, np.zeros(0, np.int64)]), starts
 
 
-def tap_offsets(g: ConvGeometry, taps: Taps, row_bytes: int, rows: int) -> Int64:
-    """int64[channel runs, positions, 2]: bytes from the tile's source pixel, and from the panel's start.
+class TapOffsets:
+    """Where taps lie; patterns have many runs of channels and many kernel positions in common.
 
     rows: input channels in an inner block of the weights.
     """
-    c = np.array(taps.first)[:, None]
-    block, src = c // rows, np.array([[g.src.channel(first)] for first in taps.first])
-    for axis, step, at in zip(g.axes, g.src.axis_bytes, np.array(taps.positions).T, strict=True):
-        packed = axis.all_positions
-        src = src + at * (axis.d * step)
-        block = block * packed.size + packed.first + at * packed.step
-    return np.stack((src, row_bytes * (block * rows + c % rows)), axis=2)
+
+    def __init__(self, g: ConvGeometry, row_bytes: int, rows: int) -> None:
+        self.g, self.row_bytes, self.rows = g, row_bytes, rows
+        self.packed = [axis.all_positions for axis in g.axes]
+        sizes = [packed.size for packed in self.packed]
+        self.packed_positions = prod(sizes)
+        self.inner = [prod(sizes[a + 1 :]) for a in range(len(sizes))]
+        self.channels: dict[tuple[int, ...], Int64] = {}
+        self.positions: dict[tuple[Position, ...], Int64] = {}
+
+    def of(self, taps: Taps) -> Int64:
+        """int64[channel runs * positions * 2]: bytes from the tile's source pixel, and from the panel's start."""
+        channels = self.channels.get(taps.first)
+        if channels is None:
+            channels = self.channels[taps.first] = self.of_channels(np.array(taps.first, np.int64))
+        positions = self.positions.get(taps.positions)
+        if positions is None:
+            positions = self.positions[taps.positions] = self.of_positions(np.array(taps.positions, np.int64))
+        return (channels[:, None] + positions).ravel()
+
+    def of_channels(self, c: Int64) -> Int64:
+        """int64[channel runs, 2]: what the first channel of a run adds."""
+        row = c // self.rows * self.packed_positions * self.rows + c % self.rows
+        return np.stack((self.g.src.channels(c), self.row_bytes * row), 1)
+
+    def of_positions(self, at: Int64) -> Int64:
+        """int64[positions, 2]: what a kernel position adds."""
+        src = at @ [axis.d * step for axis, step in zip(self.g.axes, self.g.src.axis_bytes, strict=True)]
+        steps = [packed.step * size for packed, size in zip(self.packed, self.inner, strict=True)]
+        first = sum(packed.first * size for packed, size in zip(self.packed, self.inner, strict=True))
+        return np.stack((src, self.row_bytes * self.rows * (first + at @ steps)), 1)

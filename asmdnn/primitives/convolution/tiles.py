@@ -11,7 +11,6 @@ from itertools import product
 
 import numpy as np
 
-from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry
 
@@ -33,7 +32,7 @@ class Pattern:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """The tiles of one image.  Arrays are int64[tiles]; bytes count from the image's start, padding comes before.
+    """Tiles of one image.  Arrays are int64[tiles]; bytes count from the image's start, padding comes before.
 
     first: each tile's first output pixel, counted in raster order.
     """
@@ -44,10 +43,15 @@ class Tiles:
     dst_bytes: Int64
     first: Int64
 
+    def some(self, begin: int, end: int) -> "Tiles":
+        """Those from `begin` to `end`."""
+        arrays = (self.pattern, self.src_bytes, self.dst_bytes, self.first)
+        return Tiles(self.patterns, *(array[begin:end] for array in arrays))
 
-def make_tiles(g: ConvGeometry, pixels: int, strip_rows: int) -> Tiles:
-    """Cut an image into tiles of at most `pixels` output pixels; numpy throughout, Python only for each new pattern."""
-    first, size = cut_strips(g, pixels, strip_rows)
+
+def make_tiles(g: ConvGeometry, first: Int64, size: Int64) -> Tiles:
+    """The tiles that begin at these output pixels and have so many; numpy throughout, Python only for each new
+    pattern."""
     raster = first[:, None] + np.minimum(np.arange(size.max()), size[:, None] - 1)
     index = np.unravel_index(raster, tuple(axis.o for axis in g.axes))
     steps = list(zip(g.axes, index, g.src.axis_bytes, strict=True))
@@ -70,17 +74,60 @@ def make_tiles(g: ConvGeometry, pixels: int, strip_rows: int) -> Tiles:
     )
 
 
+def all_tiles(g: ConvGeometry, pixels: int, strip_rows: int) -> Tiles:
+    """An image cut into tiles of at most `pixels` output pixels."""
+    return make_tiles(g, *strips_at(g, pixels, strip_rows, [(0, g.rows)]))
+
+
 def sum_of(parts: Sequence[Int64]) -> Int64:
     total: Int64 = np.sum(parts, axis=0, dtype=np.int64)
     return total
 
 
-def cut_strips(g: ConvGeometry, pixels: int, strip_rows: int) -> tuple[Int64, Int64]:
-    """The first output pixel, in raster order, and the size of every tile of an image."""
-    strips = [(y, min(strip_rows, g.rows - y)) for y in range(0, g.rows, strip_rows)]
-    sizes = {rows: np.array(balanced(rows * g.width, pixels)) for rows in {rows for _, rows in strips}}
-    first = [y * g.width + np.cumsum(sizes[rows]) - sizes[rows] for y, rows in strips]
-    return np.concatenate(first), np.concatenate([sizes[rows] for _, rows in strips])
+@dataclass(frozen=True, slots=True)
+class RowCut:
+    """`width` pixels in the fewest tiles of at most `pixels`, which differ by one at most, the larger ones first."""
+
+    width: int
+    pixels: int
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.width // self.pixels)
+
+    @property
+    def first_run(self) -> tuple[int, int]:
+        """(size, how many) of the tiles that are as large as the first one."""
+        small, more = divmod(self.width, self.tiles)
+        return (small + 1, more) if more else (small, self.tiles)
+
+    def begins(self, tiles: Int64) -> Int64:
+        """The first pixel of each tile."""
+        small, more = divmod(self.width, self.tiles)
+        return tiles * small + np.minimum(tiles, more)
+
+    def sizes(self, tiles: Int64) -> Int64:
+        small, more = divmod(self.width, self.tiles)
+        return small + (tiles < more)
+
+    def tile_at(self, pixel: int) -> int:
+        """The number of the tile that begins at a pixel."""
+        small, more = divmod(self.width, self.tiles)
+        return pixel // (small + 1) if pixel <= more * (small + 1) else (pixel - more) // small
+
+
+def strips_at(g: ConvGeometry, pixels: int, strip_rows: int, spans: Sequence[tuple[int, int]]) -> tuple[Int64, Int64]:
+    """The first output pixel, in raster order, and the size of every tile of the strips in some spans of rows."""
+    strips = [(y, min(strip_rows, g.rows - y)) for begin, end in spans for y in range(begin, end, strip_rows)]
+    cuts = {rows: RowCut(rows * g.width, pixels) for _, rows in strips}
+    tiles = {rows: np.arange(cut.tiles) for rows, cut in cuts.items()}
+    begins = {rows: cut.begins(tiles[rows]) for rows, cut in cuts.items()}
+    sizes = {rows: cut.sizes(tiles[rows]) for rows, cut in cuts.items()}
+    none = [np.zeros(0, np.int64)]
+    return (
+        np.concatenate([*none, *(y * g.width + begins[rows] for y, rows in strips)]),
+        np.concatenate([*none, *(sizes[rows] for _, rows in strips)]),
+    )
 
 
 def reach(axis: Axis) -> Int64:

@@ -7,7 +7,7 @@ from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.conv_shape import BLOCKS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
-from asmdnn.planning.cuts import balanced, ranges_of
+from asmdnn.planning.cuts import ranges_of, runs_of
 from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import NEAR_BYTES, TAP_CHANNELS
@@ -61,9 +61,10 @@ def image_cycles(g: ConvGeometry, t: Tiling, lanes: int, tuning: PhaseTuning) ->
     strips, rest = divmod(g.rows, t.strip_rows)
     total = 0.0
     for times, rows in ((strips, t.strip_rows), (1, rest)):
-        for pixels in balanced(rows * g.width, t.pixels) if rows else ():
+        for pixels, tiles in runs_of(rows * g.width, t.pixels):
             for count, vectors in ((panels, t.vectors), (bool(last), last)):
-                total += times * count * (depth * step_cycles(pixels, vectors, lanes, tuning) + tuning.call_cycles)
+                cycles = depth * step_cycles(pixels, vectors, lanes, tuning) + tuning.call_cycles
+                total += times * tiles * count * cycles
     return total
 
 

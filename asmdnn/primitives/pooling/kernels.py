@@ -41,13 +41,13 @@ class Maker:
         return [self.desc.windows(axis) for axis in range(len(self.planes.sizes))]
 
 
-def in_two_steps(desc: Pooling, tuning: PoolingTuning) -> bool:
-    """Whether to reduce rows first and columns then: windows are large and share most of what they cover."""
+def in_two_steps(desc: Pooling, tuning: PoolingTuning, most_positions: int = UNROLLED) -> bool:
+    """Whether to reduce one axis after the other: windows are large and share most of what they cover."""
     axes = [desc.windows(axis) for axis in range(desc.src.ndims - 2)]
     most = [max(window.inside for window in windows) for windows in axes]
     runs = [max((run.step for run in runs_of(windows)), default=0) for windows in axes]
     shared = [step > 0 and tuning.overlap * step <= count for step, count in zip(runs, most, strict=True)]
-    return prod(most) > UNROLLED and shared[-1] and max(most[:-1], default=1) > 1
+    return prod(most) > most_positions and shared[-1] and max(most[:-1], default=1) > 1
 
 
 def along(windows: Sequence[Sequence[Window]], sizes: Sequence[int], axes: Collection[int]) -> list[Sequence[Window]]:
@@ -81,15 +81,20 @@ def pixels_of(maker: Maker, piece: Piece, elements: int) -> Iterator[Call]:
     positions = prod(taps.positions for taps in piece.window)
 
     def make(piece: Piece, loops: tuple[Loop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
-        lanes, touch = lanes_of(maker.isa), loops[-1].dst_bytes == 4 * elements
-        whole = elements % lanes == 0 and (touch or elements % LINE_ELEMENTS == 0)  # lines of dst are written at once
-        streams = maker.streams and whole and all(loop.dst_bytes % (4 * lanes) == 0 for loop in loops)
+        streams = streams_pixels(maker, elements, loops)
         return PoolPixelsSpec(
             maker.isa, maker.alg, loops, piece.window, elements, min(pixels, loops[-1].times), vectors,
             piece.divisor, maker.chain, streams and not reads_dst(maker.chain),
         )  # fmt: skip
 
     return calls_of(maker.planes, piece, lanes_in(elements, maker.isa) * (2 + positions * 0.75), make, maker.tuning)
+
+
+def streams_pixels(maker: Maker, elements: int, loops: Sequence[Loop]) -> bool:
+    """Whether results go past the caches: lines of dst are written at once, in whole vectors."""
+    lanes, touch = lanes_of(maker.isa), loops[-1].dst_bytes == 4 * elements
+    whole = elements % lanes == 0 and (touch or elements % LINE_ELEMENTS == 0)
+    return maker.streams and whole and all(loop.dst_bytes % (4 * lanes) == 0 for loop in loops)
 
 
 def block_of(piece: Piece, elements: int, isa: str, tuning: PoolingTuning) -> tuple[int, int]:
@@ -115,9 +120,9 @@ def reads_dst(chain: Sequence[PostOp]) -> bool:
     return any(operand is OLD_DST for op in chain for operand in op.operands)
 
 
-def index_calls(maker: Maker) -> Iterator[Call]:
-    """Of kernels that write the places of the maxima, too."""
-    runs = [runs_of(windows) for windows in maker.axes()]
+def index_calls(maker: Maker, windows: Sequence[Sequence[Window]], carries: bool = False) -> Iterator[Call]:
+    """Of kernels that write the places of the maxima, too.  carries: src is maxima already, whose places are known."""
+    runs = [runs_of(of_axis) for of_axis in windows]
     for piece in pieces_of(maker.planes, runs, maker.desc.steps):
         for part, elements in parts_of(piece, maker.planes.src.block, INDEXED_ELEMENTS):
 
@@ -127,8 +132,11 @@ def index_calls(maker: Maker) -> Iterator[Call]:
                 together = maker.tuning.pooling.indexed_vectors
                 vectors = min(together, lanes_in(elements, maker.isa))
                 pixels = min(together // vectors, loops[-1].times)
-                window = piece.window, numbers, piece.window_numbers
-                return PoolIndicesSpec(maker.isa, loops, *window, elements, pixels, vectors)
+                counted = (0,) * len(numbers), (0,) * len(piece.window)  # one kernel for windows of all places
+                counts = counted if carries else (numbers, piece.window_numbers)
+                block = elements, pixels, vectors
+                streams = streams_pixels(maker, elements, loops)
+                return PoolIndicesSpec(maker.isa, loops, piece.window, *counts, *block, carries, streams)
 
             positions = prod(taps.positions for taps in piece.window)
             yield from calls_of(

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from math import prod
 
-from asmdnn.generators.functions.postops import EltwiseOp
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -15,7 +14,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution.geometry import image_layout
-from asmdnn.primitives.elementwise.schedule import Request, schedule
+from asmdnn.primitives.elementwise.behind import with_pass_behind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
@@ -36,8 +35,7 @@ from asmdnn.types import f32, s32
 NAME = "pool"
 PLAIN = ("src", "dst")
 OWN = (*PLAIN, "indices")
-REDUCED = "rows reduced"  # scratch
-IDENTITY = EltwiseOp("linear", 1.0, 0.0, 1.0)
+REDUCED, PLACES = "rows reduced", "places in rows"  # scratch
 
 
 @implementation(NAME, f32_level)
@@ -72,17 +70,9 @@ def format_like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
 def with_post_ops(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
     """Pooling into scratch, and an element-wise pass: for post-ops that read tensors, or that make something else of
     the zeros of padding."""
-    if passed["dst"].dtype != f32:
-        raise Refused(f"dst is {passed['dst'].dtype}, with post-ops only f32 is implemented")
     tensors = {name: desc for name, desc in passed.items() if name in OWN}
     first = between_reorders(pooled(desc, tensors, Attr(), engine), tensors, engine.tuning, isa=engine.isa)
-    request = Request(NAME, ("pooled", passed["dst"]), ("dst", passed["dst"]), {}, lambda _: IDENTITY)
-    second = schedule(request, attr, engine)
-    assembly = Assembly(engine.tuning, engine.isa)
-    assembly.add_plan(first, {"dst": View("pooled")})
-    assembly.add_plan(second, {})
-    assembly.scratch["pooled"] = passed["dst"].size_bytes
-    return assembly.plan(first.implementation, passed, first.outputs)
+    return with_pass_behind(NAME, first, passed, attr, engine)
 
 
 def pooled(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
@@ -93,11 +83,13 @@ def pooled(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Eng
     outputs = ("dst", "indices") if "indices" in tensors else ("dst",)
     if not prod(dst.dims):
         return Assembly(engine.tuning, engine.isa).plan(f"{NAME}:{isa}", tensors, outputs)
-    streams = src.size_bytes + dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
+    streams = sum(tensor.size_bytes for tensor in tensors.values()) > machine_of(engine.machine).caches.l3_bytes
     maker = Maker(isa, desc, planes_for(src, dst), post_ops_of(attr).on_registers({}), streams, engine.tuning)
     assembly = Assembly(engine.tuning, engine.isa)
-    if "indices" in tensors:
-        phase, assembly.constants = phase_of(list(index_calls(maker)), (*OWN, "first"))
+    if "indices" in tensors and in_two_steps(desc, engine.tuning.pooling, engine.tuning.pooling.indexed_positions):
+        add_indexed_steps(assembly, maker, src, dst)
+    elif "indices" in tensors:
+        phase, assembly.constants = phase_of(list(index_calls(maker, maker.axes())), (*OWN, "first"))
         assembly.add([phase])
     elif not channels_are_dense(src, dst):
         assembly.add([phase_of(list(plane_calls(maker) or row_calls(maker) or ()), PLAIN)[0]])
@@ -123,6 +115,21 @@ def add_two_steps(assembly: Assembly, maker: Maker, src: MemoryDesc, dst: Memory
     calls = pixel_calls(second, along(maker.axes(), dst.dims[2:], (last,)))
     assembly.add([phase_of(list(calls), PLAIN)[0].on({"src": View(REDUCED)})])
     assembly.scratch[REDUCED] = reduced.size_bytes
+
+
+def add_indexed_steps(assembly: Assembly, maker: Maker, src: MemoryDesc, dst: MemoryDesc) -> None:
+    """Along the last axis into scratch, with places, and then over the others: of equal numbers the first one stays."""
+    last = src.ndims - 3
+    reduced = format_like(src, MemoryDesc((*src.dims[:-1], dst.dims[-1]), f32, "any"))
+    first = replace(maker, planes=planes_for(src, reduced), streams=False)
+    second = replace(maker, planes=planes_for(reduced, dst))
+    calls = index_calls(first, along(maker.axes(), reduced.dims[2:], (last,)))
+    phase, assembly.constants = phase_of(list(calls), (*OWN, "first"))
+    assembly.add([phase.on({"dst": View(REDUCED), "indices": View(PLACES)})])
+    calls = index_calls(second, along(maker.axes(), dst.dims[2:], range(last)), carries=True)
+    phase, _ = phase_of(list(calls), (*OWN, "carried"))
+    assembly.add([phase.on({"src": View(REDUCED), "carried": View(PLACES)})])
+    assembly.scratch |= {REDUCED: reduced.size_bytes, PLACES: reduced.size_bytes}
 
 
 def formats_for(desc: Pooling, tensors: dict[str, MemoryDesc], engine: Engine) -> dict[str, MemoryDesc]:

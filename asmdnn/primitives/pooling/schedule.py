@@ -159,7 +159,8 @@ def grid(start: tuple[int, int, int], loops: Sequence[tuple[Loop, int]]) -> Int6
 
 
 def phase_of(calls: Sequence[Call], arguments: Sequence[str]) -> tuple[Phase, dict[str, Int64]]:
-    """All calls in the order of dst, and the constants that they read: numbers, where arguments ask for them."""
+    """All calls in the order of dst, and the constants that they read: numbers, where arguments ask for them.  indices
+    are laid out as dst, those that are carried as src."""
     kernels = tuple(dict.fromkeys(call.spec for call in calls))
     index = {spec: i for i, spec in enumerate(kernels)}
     kernel = np.concatenate([np.full(len(call.places), index[call.spec]) for call in calls])
@@ -168,8 +169,12 @@ def phase_of(calls: Sequence[Call], arguments: Sequence[str]) -> tuple[Phase, di
     order = np.argsort(places[:, 1], kind="stable")  # what edges and interior share is still in a cache
     kernel, places, cycles = kernel[order], places[order], cycles[order]
     columns, constants = [kernel, places[:, 0], places[:, 1]], {}
-    if len(arguments) > 2:
-        columns += [places[:, 1], 8 * np.arange(len(places))]
+    if "indices" in arguments:
+        columns.append(places[:, 1])
+    if "carried" in arguments:
+        columns.append(places[:, 0])
+    if "first" in arguments:
+        columns.append(8 * np.arange(len(places)))
         constants["first"] = np.ascontiguousarray(places[:, 2])
     records = np.ascontiguousarray(np.stack(columns, axis=1))
     return Phase(kernels, views(arguments), records, cycles), constants

@@ -6,22 +6,27 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleSpec, Step
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.calls import phases_of
 from asmdnn.planning.machine import machine_of
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import post_ops_of
+from asmdnn.primitives.elementwise.behind import with_pass_behind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.pooling.pooling import channels_are_dense, format_like
+from asmdnn.primitives.pooling.pooling import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes, planes_of
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.resampling.description import ResamplingForward
+from asmdnn.primitives.resampling.rows import DenseRows
 from asmdnn.primitives.resampling.taps import Run, Tap, pattern, runs_of
 from asmdnn.types import f32
 
@@ -31,31 +36,66 @@ LINE_ELEMENTS = 16
 
 @implementation(NAME, f32_level)
 def plan(desc: ResamplingForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a resampling.  Raises Refused."""
-    if attr.quantizes or attr.post_ops:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    """Plan a resampling.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
+    if attr.quantizes:
+        raise Refused("scales and zero points are not implemented")
     src = format_like(desc.dst, desc.src)
     passed = {"src": src, "dst": format_like(src, desc.dst)}
     if passed["dst"].may_overlap:
         raise Refused("elements of dst overlap")
+    chain = post_ops_of(attr)
+    operands = chain.operands(passed["dst"])
+    if operands or chain.reads_dst or (chain.links and passed["dst"].padded_dims != passed["dst"].dims):
+        return with_pass_behind(NAME, between(desc, passed, (), engine), {**passed, **operands}, attr, engine)
+    return between(desc, passed, chain.on_registers({}), engine)
+
+
+def between(desc: ResamplingForward, passed: dict[str, MemoryDesc], chain: tuple[PostOp, ...], engine: Engine) -> Plan:
+    """Kernels for layouts that they address, reorders around them for all others."""
     tensors = {name: of_type(tensor, f32) for name, tensor in passed.items()}
     if not channels_are_dense(tensors["src"], tensors["dst"]):
+        if rows_are_dense(tensors["src"], tensors["dst"]) and 0 not in desc.dst.dims:
+            made = resampled_by_rows(desc, tensors["src"], tensors["dst"], chain, engine)
+            if made:
+                return between_reorders(made, passed, engine.tuning, isa=engine.isa)
         tensors = {name: MemoryDesc(tensor.dims, f32, "axb") for name, tensor in passed.items()}
-    return between_reorders(
-        resampled(desc, tensors["src"], tensors["dst"], engine), passed, engine.tuning, isa=engine.isa
-    )
+    made = resampled(desc, tensors["src"], tensors["dst"], chain, engine)
+    return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
 
-def resampled(desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> Plan:
+def resampled_by_rows(
+    desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, chain: tuple[PostOp, ...], engine: Engine
+) -> Plan | None:
+    """For tensors with dense rows; None where there would be much code."""
+    isa = f32_level(engine.isa)
+    axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
+    record_cycles = engine.tuning.resampling.record_cycles
+    maker = DenseRows(isa, planes_of(src, dst, True), axes, streams(dst, engine), record_cycles, chain)
+    calls, assembly = maker.calls(), Assembly(engine.tuning, engine.isa)
+    if calls is None:
+        return None
+    assembly.constants = maker.constants()
+    buffers = (name if name in assembly.constants else "" for name in ("weights", "factors"))
+    assembly.add(phases_of(calls, views(("src", "dst", *buffers)), engine.tuning.phases, along_dst=True))
+    return assembly.plan(f"{NAME}:{isa}", {"src": src, "dst": dst}, ("dst",))
+
+
+def streams(dst: MemoryDesc, engine: Engine) -> bool:
+    """Whether dst goes past the caches."""
+    return engine.tuning.resampling.streaming_share * dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
+
+
+def resampled(
+    desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, chain: tuple[PostOp, ...], engine: Engine
+) -> Plan:
     """For tensors with dense channels."""
     isa = f32_level(engine.isa)
     name, tensors, assembly = f"{NAME}:{isa}", {"src": src, "dst": dst}, Assembly(engine.tuning, engine.isa)
     if not prod(dst.dims):
         return assembly.plan(name, tensors, ("dst",))
     axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
-    tuning = engine.tuning.resampling
-    streams = tuning.streaming_share * dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
-    maker = Rows(isa, planes_of(src, dst, False), axes, streams, tuning.record_cycles)
+    record_cycles = engine.tuning.resampling.record_cycles
+    maker = Rows(isa, planes_of(src, dst, False), axes, streams(dst, engine), record_cycles, chain)
     buffers = []
     for axis, taps in enumerate(axes):
         several = len(taps[0].indices) > 1
@@ -76,14 +116,22 @@ class Rows:
     """The records of all rows of dst, by the runs of the last axis."""
 
     def __init__(
-        self, isa: str, planes: Planes, axes: Sequence[Sequence[Tap]], streams: bool, record_cycles: int
+        self,
+        isa: str,
+        planes: Planes,
+        axes: Sequence[Sequence[Tap]],
+        streams: bool,
+        record_cycles: int,
+        chain: tuple[PostOp, ...] = (),
     ) -> None:
-        self.isa, self.planes, self.axes = isa, planes, axes
+        self.isa, self.planes, self.axes, self.chain = isa, planes, axes, chain
         self.runs, self.elements = runs_of(axes[-1]), planes.src.block
         self.record_cycles = record_cycles
         lanes, pixel = lanes_of(isa), planes.dst.pixel_bytes
         lines = self.elements % LINE_ELEMENTS == 0 or pixel == 4 * self.elements  # are written at once
-        self.streams = streams and lines and self.elements % lanes == 0 and pixel % (4 * lanes) == 0
+        dense = max((run.groups * run.together for run in self.runs if run.step in (0, run.together)), default=0)
+        in_order = 2 * dense >= len(axes[-1])  # else pieces of a row, and of lines, are written one after the other
+        self.streams = streams and lines and in_order and self.elements % lanes == 0 and pixel % (4 * lanes) == 0
 
     def phase(self, arguments: tuple[View, ...], call_cycles: int) -> Phase:
         """All records, in the order of dst.  Raises Refused."""
@@ -143,7 +191,8 @@ class Rows:
         reach = max(abs(step) * loop.times for loop in loops for step in loop[1:3])
         if max(reach, *(abs(i) for each in taps for i in each)) > MAX_OFFSET // 2:
             raise Refused("a plane spans more than 1 GiB")
-        return ResampleSpec(self.isa, tuple(loops), taps, self.elements, run.together, dst_pixel, self.streams)
+        made = self.elements, run.together, dst_pixel, self.streams, self.chain
+        return ResampleSpec(self.isa, tuple(loops), taps, *made)
 
     def start(self, chosen: Sequence[Tap], at: Sequence[int]) -> tuple[int, int]:
         """What a run's first pixel is made of, and where it lies, in the first plane."""

@@ -63,14 +63,19 @@ def pixels_case(spec: PoolPixelsSpec, random: np.random.Generator, integers: boo
 
 def indices_case(spec: PoolIndicesSpec, random: np.random.Generator, integers: bool) -> Case:
     """The first of equal maxima counts."""
-    memory = {name: elements(random, integers) for name in ("src", "dst")} | {"indices": elements(random, True, s32)}
+    memory = {name: elements(random, integers) for name in ("src", "dst")}
+    memory |= {name: elements(random, True, s32) for name in ("indices", "carried")[: 1 + spec.carries]}
     for step, src, dst in steps(spec.loops):
         found = [memory["src"].load(src + at, spec.elements) for _, at in positions(spec.window)]
         number = FIRST + sum(i * n for i, n in zip(step, spec.loop_numbers, strict=True))
-        numbers = [number + np.dot(at, spec.window_numbers) for at, _ in positions(spec.window)]
+        numbers = [np.full(spec.elements, number + np.dot(at, spec.window_numbers)) for at, _ in positions(spec.window)]
+        if spec.carries:
+            numbers = [memory["carried"].load(src + at, spec.elements) for _, at in positions(spec.window)]
         memory["dst"].store(dst, np.max(found, 0))
-        memory["indices"].store(dst, np.array(numbers, np.float64)[np.argmax(found, 0)])
+        memory["indices"].store(dst, np.take_along_axis(np.array(numbers), np.argmax(found, 0)[None], 0)[0])
     buffers = {name: buffer_of(memory[name]) for name in memory}
+    if spec.carries:
+        return Case(spec, buffers, {})
     return Case(spec, {**buffers, "first": constant_buffer(np.array([FIRST], np.int64))}, {})
 
 

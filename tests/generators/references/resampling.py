@@ -5,7 +5,10 @@ from itertools import product
 import numpy as np
 
 from asmdnn.generators.functions.resample import ResampleSpec
-from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
+from asmdnn.generators.functions.resample_rows import ResampleRowsSpec, first_result
+from asmdnn.isa.vectors import lanes_of
+from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
+from tests.support import functions
 from tests.support.arena import buffer_of, elements
 
 
@@ -23,10 +26,36 @@ def resample_case(spec: ResampleSpec, random: np.random.Generator, integers: boo
             offset = sum(taps[t] for t, taps in zip(tap, spec.taps, strict=True))
             factor = np.prod([weights[axis][tap[axis]] for axis in weighted])
             total += factor * memory["src"].load(src + offset, spec.elements)
-        memory["dst"].store(dst, total)
+        memory["dst"].store(dst, functions.apply(spec.chain, total, None, {}))
     taps = np.prod([len(each) for each in spec.taps])
-    bound = 0.0 if integers else 2 * (taps + 4) * taps * UNIT_ROUNDOFF
+    bound = 0.0 if integers else 2 * (taps + 4) * taps * UNIT_ROUNDOFF * (MOST_SLOPE if spec.chain else 1)
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
 
 
-REFERENCES = {ResampleSpec: Reference(resample_case, rounds=True)}
+def resample_rows_case(spec: ResampleRowsSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Real numbers within a rounding of every product and partial sum of numbers up to 1."""
+    memory = {name: elements(random, integers) for name in spec.frame}
+    lanes, along, across = lanes_of(spec.isa), len(spec.columns[0]), len(spec.taps)
+    for src, dst, weights in spec.steps():
+        for r in range(spec.together):
+            row = np.zeros(spec.results)
+            for vector, column in enumerate(spec.columns):
+                first = first_result(vector, spec.results, lanes)
+                made = row[first : first + lanes]
+                made[:] = 0
+                for (tap, pick), (number, offset) in product(enumerate(column), enumerate(spec.taps)):
+                    x = memory["src"].load(src + offset + pick.bytes, min(lanes, spec.width))[list(pick.lanes)]
+                    factor = memory["factors"].load(4 * lanes * (vector * along + tap), lanes) if along > 1 else 1
+                    at = weights + 4 * (r * across + number)
+                    weight = memory["weights"].load(at, 1) if across > 1 else 1
+                    made += (weight * factor * x)[: len(made)]
+            memory["dst"].store(dst + r * spec.dst_row_bytes, functions.apply(spec.chain, row, None, {}))
+    taps = along * across
+    bound = 0.0 if integers else 2 * (taps + 4) * taps * UNIT_ROUNDOFF * (MOST_SLOPE if spec.chain else 1)
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
+
+
+REFERENCES = {
+    ResampleSpec: Reference(resample_case, rounds=True),
+    ResampleRowsSpec: Reference(resample_rows_case, rounds=True),
+}

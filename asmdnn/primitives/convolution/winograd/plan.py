@@ -25,7 +25,7 @@ from asmdnn.primitives.convolution.direct import (
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.reordered import between_reorders, name_of
-from asmdnn.primitives.convolution.schedule import images_of_rounds, rounds_of
+from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.winograd.choice import choose
 from asmdnn.primitives.convolution.winograd.cut import Cut, records_of_image, sizes_of

@@ -1,0 +1,137 @@
+"""Threads meet only where a step reads what another thread may have written: steps of independent branches run between
+the same two meetings.
+
+In the joined plan every value has a buffer of its own, and each element is written once.  So a step needs no meeting
+in front if the phases that it begins with touch nothing that steps since the last meeting have written, nor write what
+these read: its first phase is then `apart`, which `Plan.check()` proves.  Steps that one thread runs alone, one behind
+another, may read what they like of one another.
+
+The order is a list schedule.  Of the steps whose operands are there, the first one that needs no meeting comes next,
+else the first one of all.  It is looked for among the next `WINDOW` steps, and only while what has been written since
+the last meeting fits `room_bytes`, so that readers still find it in the cache, and the arena does not grow.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from asmdnn.network.steps import Step
+from asmdnn.planning.phase import Phase, View, waits
+
+WINDOW = 24  # steps: a block of a network has fewer
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """A step, its phases on its own arguments, and what stands for these."""
+
+    step: Step
+    phases: Sequence[Phase]
+    views: Mapping[str, View]
+
+    @property
+    def written_bytes(self) -> int:
+        plan = self.step.pd.plan
+        return sum(plan.tensors[name].size_bytes for name in plan.outputs)
+
+    def written(self) -> list[View]:
+        return [self.views[name] for name in self.step.pd.plan.outputs]
+
+    def read(self, phases: Iterable[Phase]) -> list[View]:
+        """What these phases read of the step's arguments."""
+        names = {view.buffer for phase in phases for view in phase.arguments} - {*self.step.pd.plan.outputs}
+        return [view for name, view in self.views.items() if name in names]
+
+    def begins(self) -> Sequence[Phase]:
+        """The phases in front of the first meeting of its own."""
+        ends = (i for i in range(1, len(self.phases)) if meets(self.phases[i], self.phases[0].alone))
+        return self.phases[: next(ends, len(self.phases))]
+
+
+def meets(phase: Phase, only_alone: bool) -> bool:
+    """Whether threads meet before a phase; only_alone: one thread has run all since they last did."""
+    return not (phase.continues or phase.apart or (only_alone and phase.alone))
+
+
+class Interval:
+    """What steps touch between two meetings."""
+
+    def __init__(self) -> None:
+        self.reads, self.writes, self.written_bytes = list[View](), list[View](), 0
+        self.only_alone = True  # one thread has run all so far
+
+    def goes_on(self, work: Work) -> bool:
+        """Whether the thread that has run all so far begins the step, too."""
+        return self.only_alone and work.phases[0].alone
+
+    def takes(self, work: Work) -> bool:
+        """Whether a step needs no meeting in front."""
+        reads, writes = work.read(work.begins()), work.written()
+        return self.goes_on(work) or not (overlap(reads, self.writes) or overlap(writes, self.reads))
+
+    def then(self, work: Work) -> "Interval":
+        """The interval in which the step ends, whether it begins in this one or not."""
+        found = self if self.takes(work) else Interval()
+        for i, phase in enumerate(work.phases):
+            found = Interval() if i and meets(phase, found.only_alone) else found
+            found.reads += work.read([phase])
+            found.only_alone &= phase.alone
+        found.writes += work.written()
+        found.written_bytes += work.written_bytes
+        return found
+
+
+def overlap(some: Iterable[View], others: Sequence[View]) -> bool:
+    """Whether any two of them have a byte in common, as far as views say."""
+    return any(one.buffer == two.buffer and before(one, two) and before(two, one) for one in some for two in others)
+
+
+def before(one: View, two: View) -> bool:
+    """Whether a view begins before the other one ends."""
+    return two.size_bytes is None or one.offset_bytes < two.offset_bytes + two.size_bytes
+
+
+def in_order(works: Sequence[Work], room_bytes: int) -> list[Work]:
+    """The steps as they are to run."""
+    waiting, left, done, interval = needs(works), list(range(len(works))), list[Work](), Interval()
+    while left:
+        ready = [i for i in left[:WINDOW] if not waiting[i]]
+        room = room_bytes - interval.written_bytes
+        near = (i for i in ready if works[i].written_bytes <= room and interval.takes(works[i]))
+        chosen = next(near, ready[0])
+        interval = interval.then(works[chosen])
+        left.remove(chosen)
+        done.append(works[chosen])
+        for i in left:
+            waiting[i].discard(chosen)
+    return done
+
+
+def needs(works: Sequence[Work]) -> list[set[int]]:
+    """For each step those before it that write what it reads."""
+    writers: dict[str, list[tuple[int, View]]] = {}
+    found = list[set[int]]()
+    for i, work in enumerate(works):
+        read = work.read(work.phases)
+        found.append({j for view in read for j, own in writers.get(view.buffer, ()) if overlap([view], [own])})
+        for view in work.written():
+            writers.setdefault(view.buffer, []).append((i, view))
+    return found
+
+
+def unhindered(works: Sequence[Work]) -> list[Sequence[Phase]]:
+    """The phases of each step, the first one `apart` where it needs no meeting."""
+    found, interval = list[Sequence[Phase]](), Interval()
+    for work in works:
+        is_apart = bool(found) and interval.takes(work) and not interval.goes_on(work)
+        first, *others = work.phases
+        found.append([replace(first, apart=True), *others] if is_apart else work.phases)
+        interval = interval.then(work)
+    return found
+
+
+def barriers(steps: Sequence[Step], phases: Sequence[Phase]) -> tuple[int, int]:
+    """How many barriers stand between the phases of these steps, and how many did if no step were apart."""
+    firsts = set(accumulate((len(step.pd.plan.phases) for step in steps), initial=0))
+    together = [replace(phase, apart=phase.apart and i not in firsts) for i, phase in enumerate(phases)]
+    return sum(waits(phases)) - 1, sum(waits(together)) - 1

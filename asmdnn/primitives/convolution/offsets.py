@@ -1,0 +1,101 @@
+"""What tiles, panels, groups, images and pieces of an image add to the offsets of a convolution's records."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from asmdnn.generators.dot.conv_shape import ARGUMENTS
+from asmdnn.planning.phase import Int64, records_of
+from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.operands import TileOperand
+from asmdnn.primitives.convolution.tiles import Tiles
+
+OF_WEIGHTS = ("weights", "ahead")  # what moves with the weights of an image
+Steps = tuple[int, ...]  # bytes of every argument
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Weights in `count` panels of `width` output channels; of each, a range of input channels takes depth_bytes,
+    which are depth_share of it."""
+
+    count: int
+    width: int
+    panel_bytes: int
+    depth_bytes: int
+    depth_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """Of a geometry's tensors, and of the operands of post-ops by their arguments' names."""
+
+    g: ConvGeometry
+    operands: Mapping[str, TileOperand]
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return (*ARGUMENTS, *self.operands)
+
+    def image_steps(self) -> Steps:
+        """How far every argument moves from an image to the next one."""
+        moves = {"src": self.g.src.image_bytes, "dst": self.g.dst.image_bytes}
+        moves |= dict.fromkeys(OF_WEIGHTS, self.g.weights_image_bytes)
+        moves |= {name: place.layout.image_bytes for name, place in self.operands.items()}
+        return tuple(moves.get(name, 0) for name in self.arguments)
+
+    def steps_along(self, axis: int, outputs: int) -> Steps:
+        """How far every argument moves with so many outputs along an axis."""
+        g = self.g
+        pixels = outputs * prod(inner.o for inner in g.axes[axis + 1 :])
+        moves = {
+            "src": outputs * g.axes[axis].s * g.src.axis_bytes[axis],
+            "dst": outputs * g.dst.axis_bytes[axis],
+            **{name: pixels * place.layout.pixel_bytes for name, place in self.operands.items()},
+        }
+        return tuple(moves.get(name, 0) for name in self.arguments)
+
+    def of_tiles(self, tiles: Tiles, images: range) -> Int64:
+        """int64[tiles, 1 + arguments]: for every tile of some images, where its source, its first channel in dst, and
+        the operands of post-ops begin."""
+        g, image = self.g, np.array(images)[:, None]
+        pixels = g.pixels_of_dst(tiles.first)
+        columns = {
+            "src": (g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes).ravel(),
+            "dst": (g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes).ravel(),
+            **dict.fromkeys(OF_WEIGHTS, (image * g.weights_image_bytes + 0 * tiles.first).ravel()),
+            **{name: place.of_pixels(image, pixels) for name, place in self.operands.items()},
+        }
+        return records_of(self.arguments, columns)
+
+    def of_panels(self, panels: Panels) -> Int64:
+        """int64[panels, 1 + arguments]: what a panel adds to its tiles' offsets.
+
+        Ahead of each panel lies the next one; of the last, the first one's next range of channels.
+        """
+        number = np.arange(panels.count)
+        channels, is_last = panels.width * number, number == panels.count - 1
+        columns = {
+            "weights": number * panels.panel_bytes,
+            "bias": 4 * channels,
+            "dst": self.g.dst.channels(channels),
+            "ahead": (number + 1) % panels.count * panels.panel_bytes + is_last * panels.depth_bytes,
+            **{name: place.of_channels(channels) for name, place in self.operands.items()},
+        }
+        return records_of(self.arguments, columns)
+
+    def of_groups(self, group_bytes: int) -> Int64:
+        """int64[groups, 1 + arguments]: what a group of channels adds to all offsets; it has `group_bytes` of
+        weights."""
+        g, number = self.g, np.arange(self.g.groups)
+        columns = {
+            "src": g.src.channels(g.ic * number),
+            "weights": number * group_bytes,
+            "bias": 4 * g.oc * number,
+            "dst": g.dst.channels(g.oc * number),
+            "ahead": number * group_bytes,
+            **{name: place.of_channels(g.oc * number) for name, place in self.operands.items()},
+        }
+        return records_of(self.arguments, columns)

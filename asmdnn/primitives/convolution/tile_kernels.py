@@ -1,0 +1,67 @@
+"""The kernels of a tiled convolution, one for every pattern, range of channels and kind of panel; and their cycles."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.cost import step_cycles
+from asmdnn.planning.depths import Depth
+from asmdnn.planning.phase import Int64
+from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.taps import Taps
+from asmdnn.primitives.convolution.tiles import Pattern
+from asmdnn.primitives.convolution.tiling import Tiling
+from asmdnn.primitives.engine import Engine
+
+Table = tuple[Int64, Int64]  # int64[panels, patterns]: numbers of kernels, and their cycles
+
+
+class Kernels:
+    """The kernels of a tiled convolution, numbered as they come."""
+
+    def __init__(self, g: ConvGeometry, tiling: Tiling, engine: Engine, lines: int) -> None:
+        self.g, self.tiling, self.engine, self.lines = g, tiling, engine, lines
+        self.lanes = lanes_of(engine.isa)
+        self.specs: dict[ConvTileSpec, int] = {}
+
+    def of(self, depth: Depth, patterns: Sequence[Pattern], taps: Sequence[Sequence[Taps]], panels: int) -> Table:
+        """For every panel and pattern, whose taps are given: the number of the spec, and the cycles that a call is
+        expected to take."""
+        lanes, tuning = self.lanes, self.engine.tuning.phases
+        last = self.tiling.vectors * lanes * (panels - 1)
+        numbers, cycles = (np.empty((panels, len(patterns)), np.int64) for _ in range(2))
+        variants = [(slice(panels - 1, panels), last)] + [(slice(0, panels - 1), 0)] * (panels > 1)
+        for p, (pattern, groups) in enumerate(zip(patterns, taps, strict=True)):
+            for users, first in variants:
+                spec = self.spec(depth, pattern, groups, first)
+                numbers[users, p] = self.specs.setdefault(spec, len(self.specs))
+                steps = (
+                    t.count * t.group.channels * step_cycles(len(t.group.pixels), spec.vectors, lanes, tuning)
+                    for t in groups
+                )
+                cycles[users, p] = tuning.call_cycles + sum(steps)
+        return numbers, cycles
+
+    def spec(self, depth: Depth, pattern: Pattern, groups: Sequence[Taps], first: int) -> ConvTileSpec:
+        """Of the panel whose first channel is `first`."""
+        g, lanes = self.g, self.lanes
+        vectors = min(self.tiling.vectors, -(-(g.oc_stored - first) // lanes))
+        real = min(vectors * lanes, g.oc - first)
+        return ConvTileSpec(
+            isa=self.engine.isa,
+            vectors=vectors,
+            channels=real,
+            src_pixel_bytes=pattern.src_pixel_bytes,
+            src_channel_bytes=g.src.channel_bytes,
+            weights_row_bytes=4 * self.tiling.vectors * lanes,
+            dst_pixel_bytes=g.dst.pixel_bytes,
+            dst_vector_bytes=g.dst.channel(lanes),
+            whole_vectors=g.oc_stored % lanes == 0 or real == vectors * lanes,
+            groups=tuple(taps.group for taps in groups),
+            bias=depth.bias,
+            accumulate=depth.accumulate,
+            post_ops=depth.post_ops,
+            ahead_lines=self.lines,
+        )
