@@ -8,7 +8,7 @@ offsets, the *positions*, are the same in both, and fall into runs of equal dist
     elements  neither: elements are moved one by one
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise, product
@@ -20,9 +20,9 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.move.permute import PermuteSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ARGUMENTS, ShuffleSpec
-from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Tile
+from asmdnn.generators.move.shuffle_body import Tile
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
-from asmdnn.generators.move.shuffle_network import HALF_BYTES
+from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
@@ -34,7 +34,7 @@ from asmdnn.primitives.shuffle.permutes import permute_kernels
 from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
 
 Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
-Placed = list[tuple[ShuffleSpec, int, int]] | list[tuple[PermuteSpec, int, int]]  # with places in src and dst
+Placed = Sequence[tuple[ShuffleSpec | PermuteSpec, int, int]]  # with places in src and dst
 Runs = list[tuple[int, int]]  # (start, count), in bytes and steps
 
 
@@ -117,7 +117,7 @@ def with_streaming(spec: Kernel) -> Kernel:
     if isinstance(spec, ElementsSpec):
         return spec
     if isinstance(spec, RowsSpec):
-        aligned = spec.row_bytes % VECTOR_BYTES == spec.dst_step % VECTOR_BYTES == 0
+        aligned = spec.row_bytes % spec.vector_bytes == spec.dst_step % spec.vector_bytes == 0
         return replace(spec, streaming=aligned)
     if isinstance(spec, PermuteSpec):
         places = [spec.pixel_bytes, *(unit.dst for unit in spec.units)]
@@ -131,7 +131,7 @@ def with_streaming(spec: Kernel) -> Kernel:
 
 def in_order(tile: Tile) -> bool:
     """Whether no more than half of the tile's units start a new place in dst."""
-    breaks = sum(b - a != HALF_BYTES for a, b in pairwise(tile.dst))
+    breaks = sum(b - a != QUARTER_BYTES for a, b in pairwise(tile.dst))
     return 2 * breaks < len(tile.dst)
 
 
@@ -168,27 +168,46 @@ def unit_of(offsets: Int64, axis_size: int, element_bytes: int, step: int) -> tu
 
 def by_units(out: Records, axis: Axis, step: int, runs: Runs) -> None:
     """All units of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst."""
-    kernels, fewest = cheapest(out, axis, step), out.tuning.fewest_pixels
-    written = max(spec.stored_bytes for spec, _, _ in kernels)
-    most = max(fewest, out.tuning.record_bytes // written // fewest * fewest)
-    for start, count in chunks(runs, step, most):
-        for spec, src, dst in kernels:
-            out.add(replace(spec, pixels=count), start + src, start + dst, count * written)
-
-
-def cheapest(out: Records, axis: Axis, step: int) -> Placed:
-    """The kernels of a pixel that take fewest vector instructions: by units of 16 bytes, or by permuted vectors."""
     units = unit_kernels(axis, step, out.tuning.few_shuffle_rows)
-    vectors = permute_kernels(f32_level(out.isa), axis, step)
-    least = sum(spec.operations / spec.pixels_together for spec, _, _ in units)
-    return vectors if vectors and sum(cost_of(spec, out.tuning) for spec, _, _ in vectors) < least else units
+    kernels = cheapest(out, units, permute_kernels(f32_level(out.isa), axis, step), step)
+    together = pixels_of(kernels[0][0], step)  # that the kernels take as one
+    for start, count in runs:
+        whole = count // together
+        add_pixels(out, kernels, start, whole, together * step)
+        add_pixels(out, units, start + whole * together * step, count % together, step)
 
 
-def cost_of(spec: PermuteSpec, tuning: MoveTuning) -> float:
-    """In instructions on ymm registers."""
-    if spec.vector_bytes > VECTOR_BYTES:
+def add_pixels(out: Records, kernels: Placed, start: int, count: int, step: int) -> None:
+    """Records of so many pixels, or of as many groups of pixels that kernels take as one."""
+    written, fewest = max(spec.stored_bytes for spec, _, _ in kernels), out.tuning.fewest_pixels
+    most = max(fewest, out.tuning.record_bytes // written // fewest * fewest)
+    for begin, some in chunks([(start, count)], step, most):
+        for spec, src, dst in kernels:
+            out.add(replace(spec, pixels=some), begin + src, begin + dst, some * written)
+
+
+def cheapest(out: Records, units: Placed, vectors: Placed, step: int) -> Placed:
+    """The kernels that take fewest vector instructions for a pixel, in instructions on ymm registers: by units of 16
+    bytes, or by permuted vectors, which may not fit."""
+
+    def cost(kernels: Placed) -> float:
+        return sum(cost_of(spec, out.tuning) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
+
+    wide = [(replace(spec, isa=f32_level(out.isa)), src, dst) for spec, src, dst in units]
+    return min((each for each in (units, wide, vectors) if each), key=cost)
+
+
+def cost_of(spec: ShuffleSpec | PermuteSpec, tuning: MoveTuning) -> float:
+    """Of as many pixels as a vector has room for."""
+    if spec.vector_bytes > AVX2.vector_bytes:
         return spec.operations * tuning.wide_cost
-    return spec.operations + spec.permutations * (tuning.permute_cost - 1)
+    permutations = spec.permutations if isinstance(spec, PermuteSpec) else 0
+    return spec.operations + permutations * (tuning.permute_cost - 1)
+
+
+def pixels_of(spec: ShuffleSpec | PermuteSpec, step: int) -> int:
+    """How many pixels, so many bytes apart, the kernel counts as one."""
+    return spec.pixel_bytes // step if isinstance(spec, PermuteSpec) and step else 1
 
 
 def unit_kernels(axis: Axis, step: int, few_rows: int) -> list[tuple[ShuffleSpec, int, int]]:
