@@ -11,7 +11,7 @@ offsets, the *positions*, are the same in both, and fall into runs of equal dist
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import pairwise, product
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -22,7 +22,6 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ARGUMENTS, ShuffleSpec
 from asmdnn.generators.move.shuffle_body import Tile
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
-from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
@@ -31,6 +30,7 @@ from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import apart, in_loops
 from asmdnn.planning.tuning import MoveTuning, Tuning
 from asmdnn.primitives.shuffle.permutes import permute_kernels
+from asmdnn.primitives.shuffle.streaming import streaming_rows, with_streaming
 from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
 
 Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
@@ -49,10 +49,18 @@ class Records:
         self.cycles: list[int] = []
 
     def add(self, spec: Kernel, src: int, dst: int, size_bytes: int) -> None:
-        if self.streaming:
+        if isinstance(spec, RowsSpec):
+            spec = self.rows(spec)
+        elif self.streaming:
             spec = with_streaming(spec)
         self.records.append((self.specs.setdefault(spec, len(self.specs)), src, dst))
         self.cycles.append(self.tuning.call_cycles + size_bytes // self.tuning.bytes_per_cycle)
+
+    def rows(self, spec: RowsSpec) -> RowsSpec:
+        """For the level that takes fewest instructions, the lower one of two; streaming goes first."""
+        levels = [replace(spec, isa=isa) for isa in (AVX2.name, f32_level(self.isa))]
+        found = [streaming_rows(each) for each in levels] if self.streaming else levels
+        return min(found, key=lambda each: (not each.streaming, cost_of(each, self.tuning)))
 
     def phase(self) -> Phase:
         records = np.array(self.records, np.int64).reshape(-1, 1 + len(ARGUMENTS))
@@ -112,29 +120,6 @@ def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning, isa: str) -
     return phases
 
 
-def with_streaming(spec: Kernel) -> Kernel:
-    """The kernel with streaming stores, if all of them are aligned when the first is; else as it was."""
-    if isinstance(spec, ElementsSpec):
-        return spec
-    if isinstance(spec, RowsSpec):
-        aligned = spec.row_bytes % spec.vector_bytes == spec.dst_step % spec.vector_bytes == 0
-        return replace(spec, streaming=aligned)
-    if isinstance(spec, PermuteSpec):
-        places = [spec.pixel_bytes, *(unit.dst for unit in spec.units)]
-        return replace(spec, streaming=all(at % spec.vector_bytes == 0 for at in places))
-    places = [at for part in spec.parts for at in (part.dst, part.dst_step, *part.tile.dst)]
-    aligned = all(at % spec.unit_bytes == 0 for at in (spec.pixel_bytes, *places))
-    # Lines that are left half written for long go out in pieces: of 8 rows of dst at a time, 4 times slower.
-    together = spec.unit_bytes == spec.pixel_bytes or all(in_order(part.tile) for part in spec.parts)
-    return replace(spec, streaming=aligned and together)
-
-
-def in_order(tile: Tile) -> bool:
-    """Whether no more than half of the tile's units start a new place in dst."""
-    breaks = sum(b - a != QUARTER_BYTES for a, b in pairwise(tile.dst))
-    return 2 * breaks < len(tile.dst)
-
-
 def positions_of(desc: MemoryDesc, dim: int) -> Int64:
     """Sorted offsets of all combinations of the other dims' indices."""
     tables = [desc.dim_offsets(d)[:n] for d, n in enumerate(desc.dims) if d != dim]
@@ -187,8 +172,8 @@ def add_pixels(out: Records, kernels: Placed, start: int, count: int, step: int)
 
 
 def cheapest(out: Records, units: Placed, vectors: Placed, step: int) -> Placed:
-    """The kernels that take fewest vector instructions for a pixel, in instructions on ymm registers: by units of 16
-    bytes, or by permuted vectors, which may not fit."""
+    """The kernels that take fewest instructions for a pixel: by units of 16 bytes, or by permuted vectors, which may
+    not fit."""
 
     def cost(kernels: Placed) -> float:
         return sum(cost_of(spec, out.tuning) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
@@ -197,8 +182,8 @@ def cheapest(out: Records, units: Placed, vectors: Placed, step: int) -> Placed:
     return min((each for each in (units, wide, vectors) if each), key=cost)
 
 
-def cost_of(spec: ShuffleSpec | PermuteSpec, tuning: MoveTuning) -> float:
-    """Of as many pixels as a vector has room for."""
+def cost_of(spec: ShuffleSpec | PermuteSpec | RowsSpec, tuning: MoveTuning) -> float:
+    """In instructions on ymm registers; of as many pixels as a vector has room for."""
     if spec.vector_bytes > AVX2.vector_bytes:
         return spec.operations * tuning.wide_cost
     permutations = spec.permutations if isinstance(spec, PermuteSpec) else 0
