@@ -3,7 +3,6 @@
 from dataclasses import replace
 from math import prod
 
-from asmdnn.generators.functions.postops import EltwiseOp
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -15,7 +14,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution.geometry import image_layout
-from asmdnn.primitives.elementwise.schedule import Request, schedule
+from asmdnn.primitives.elementwise.behind import with_pass_behind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
@@ -37,7 +36,6 @@ NAME = "pool"
 PLAIN = ("src", "dst")
 OWN = (*PLAIN, "indices")
 REDUCED, PLACES = "rows reduced", "places in rows"  # scratch
-IDENTITY = EltwiseOp("linear", 1.0, 0.0, 1.0)
 
 
 @implementation(NAME, f32_level)
@@ -72,17 +70,9 @@ def format_like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
 def with_post_ops(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
     """Pooling into scratch, and an element-wise pass: for post-ops that read tensors, or that make something else of
     the zeros of padding."""
-    if passed["dst"].dtype != f32:
-        raise Refused(f"dst is {passed['dst'].dtype}, with post-ops only f32 is implemented")
     tensors = {name: desc for name, desc in passed.items() if name in OWN}
     first = between_reorders(pooled(desc, tensors, Attr(), engine), tensors, engine.tuning, isa=engine.isa)
-    request = Request(NAME, ("pooled", passed["dst"]), ("dst", passed["dst"]), {}, lambda _: IDENTITY)
-    second = schedule(request, attr, engine)
-    assembly = Assembly(engine.tuning, engine.isa)
-    assembly.add_plan(first, {"dst": View("pooled")})
-    assembly.add_plan(second, {})
-    assembly.scratch["pooled"] = passed["dst"].size_bytes
-    return assembly.plan(first.implementation, passed, first.outputs)
+    return with_pass_behind(NAME, first, passed, attr, engine)
 
 
 def pooled(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
