@@ -104,7 +104,7 @@ def reason_of_shuffle(spec: KernelSpec) -> str:
 
 
 def test_every_narrow_kernel_of_a_shuffle_has_its_reason() -> None:
-    """ShuffleNet's channels in all formats and types; chwn, whose elements lie apart; blocks with padding; rows of 3."""
+    """ShuffleNet's channels in all formats and types; chwn, whose elements lie apart; padding; rows of 3."""
     met, wide = set(), 0
     for dtype, tag, channels in product(TYPES, (*TAGS, "chwn"), (12, 40, 240)):
         for groups in (2, 3, 4) if channels == 12 else (2, channels // 5, channels // 2):
