@@ -131,6 +131,23 @@ def test_neighbours_share_what_they_are_made_of() -> None:
     assert not any(spec.streaming for spec in dnn.primitive_desc(uneven, engine=engine).plan.specs)  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("dtype", [dnn.s8, dnn.u8, dnn.bf16, dnn.f16, dnn.s32], ids=str)
+@pytest.mark.parametrize("tag", TAGS[1:])
+def test_nearest_elements_of_any_type_are_moved_as_words(isa: str, dtype: dnn.DataType, tag: str) -> None:
+    """Where channels are dense and words are channels of one pixel; else by reorders."""
+    for channels in (40, 5):
+        x = np.random.default_rng(2).integers(0, 100, (2, channels, 5, 6)).astype(dtype.numpy)
+        src, dst = (dnn.MemoryDesc((2, channels, *n), dtype, tagged(tag, 2)) for n in ((5, 6), (10, 9)))
+        pd = dnn.primitive_desc(dnn.ResamplingForward("nearest", src, dst), engine=dnn.Engine(isa=isa, threads=2))
+        pd.plan.check()
+        is_odd = channels == 5 and tag == TAGS[1] and dtype.size_bytes < 4
+        assert pd.implementation == ("reorder+" if is_odd else "") + f"resample:{isa}"
+        found = dnn.Memory(dst)
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=found)
+        columns = np.minimum(5, np.floor((np.arange(9) + 0.5) * 6 / 9).astype(int))
+        assert np.array_equal(found.numpy(), x.repeat(2, 2)[..., columns]) and found.padding_is_zero()
+
+
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("alg", ["nearest", "linear"])
 def test_post_ops(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:

@@ -1,6 +1,7 @@
 """The plan of a resampling: a kernel for each run of results in a row whose taps have one pattern."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 
@@ -28,6 +29,7 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
 from asmdnn.primitives.resampling.taps import Run, Tap, pattern, runs_of
+from asmdnn.primitives.words import in_words
 from asmdnn.types import f32
 
 NAME = "resample"
@@ -47,7 +49,18 @@ def plan(desc: ResamplingForward, attr: Attr, engine: Engine) -> Plan:
     operands = chain.operands(passed["dst"])
     if operands or chain.reads_dst or (chain.links and passed["dst"].padded_dims != passed["dst"].dims):
         return with_pass_behind(NAME, between(desc, passed, (), engine), {**passed, **operands}, attr, engine)
-    return between(desc, passed, chain.on_registers({}), engine)
+    return moved_whole(desc, passed, attr, engine) or between(desc, passed, chain.on_registers({}), engine)
+
+
+def moved_whole(desc: ResamplingForward, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan | None:
+    """Nearest elements of any one type where channels are dense, in words of them; None for all else."""
+    src, dst = passed["src"], passed["dst"]
+    if desc.alg != "nearest" or attr.post_ops or src.dtype != dst.dtype or src.dtype == f32:
+        return None
+    words = {"src": in_words(src), "dst": in_words(dst)}
+    if words["src"] is None or words["dst"] is None or not channels_are_dense(words["src"], words["dst"]):
+        return None
+    return replace(resampled(desc, words["src"], words["dst"], (), engine), tensors=passed)
 
 
 def between(desc: ResamplingForward, passed: dict[str, MemoryDesc], chain: tuple[PostOp, ...], engine: Engine) -> Plan:
