@@ -148,6 +148,7 @@ class ElementwiseTuning:
     bytes_per_cycle: int = 16  # of vectors that come from L2
     record_elements: int = 4096  # 16 KiB of each tensor: stays in L1, and balances threads
     most_rows: int = 64  # of a record: their footprint is listed row by row
+    least_elements: int = 256  # of a call whose rows follow one another in dst; with fewer, others that are more
     streaming_bytes: int = 8 << 20  # a dst so large will not be read from cache
 
 

@@ -142,6 +142,31 @@ def test_large_means(isa: str, tag: str) -> None:
     np.testing.assert_allclose(variance.numpy(), wanted[1].ravel(), 1e-6)
 
 
+@pytest.mark.slow
+def test_a_hundred_million_elements(isa: str) -> None:
+    """A mean of 1000 and a variance of 1 keep six digits, along rows and down them."""
+    random = np.random.default_rng(0)
+    x = np.concatenate([random.standard_normal(10**7).astype(np.float32) + np.float32(1000) for _ in range(10)])
+    for dims, tag in (((1, 1, 10**8), "abc"), ((1, 2, 5 * 10**7), "acb")):
+        desc = described(dims, tag, None, kept=True)
+        src, memory = dnn.Memory.from_numpy(x.reshape(dims), desc.src), dnn.Memory(desc.dst)
+        mean, variance, ones = (dnn.Memory(dnn.MemoryDesc(dims[1:2], dnn.f32, "a")) for _ in range(3))
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=1))
+        dnn.Primitive(pd).execute(src=src, dst=memory, mean=mean, variance=variance, scale=ones, shift=ones)
+        for channel, part in enumerate(x.reshape(dims[1], -1)):
+            wanted = part.mean(dtype=np.float64), part.var(dtype=np.float64)
+            np.testing.assert_allclose((mean.numpy()[channel], variance.numpy()[channel]), wanted, 1e-6)
+
+
+@pytest.mark.parametrize(("tag", "lanes"), [("aBcd8b", 8), ("aBcd16b", 16)])
+def test_rows_of_small_planes_follow_one_another(tag: str, lanes: int) -> None:
+    """A call has the pixels of a block of channels, although there are more blocks than pixels."""
+    desc = described((2, 2048, 7, 7), tag, None)
+    plan = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", machine="zen3")).plan
+    (kernel,) = plan.phases[-1].kernels
+    assert kernel.name.startswith(f"map_f32_49x{lanes}_")
+
+
 def test_guard_pages(isa: str) -> None:
     def check(tag: str, groups: int | None) -> None:
         x, ones = numbers(2, 6, 5), np.ones(6, np.float32)

@@ -1,5 +1,6 @@
 """Pooling in every layout: windows of all kinds, indices, types, post-ops, NaN; adaptive; bad input."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,25 @@ def test_indices_of_large_windows_are_found_one_axis_after_the_other(isa: str) -
         window = np.where(np.isnan(x[at[:2]][cut]), -np.inf, x[at[:2]][cut])
         assert found["dst"].numpy()[at] == window.max()
         assert found["indices"].numpy()[at] == numbers_of[cut].ravel()[window.argmax()]
+
+
+@pytest.mark.parametrize("dtype", [dnn.s8, dnn.u8], ids=str)
+@pytest.mark.parametrize("tag", ["acdb", "aBcd8b", "aBcd16b"])
+def test_maxima_of_bytes(isa: str, dtype: dnn.DataType, tag: str) -> None:
+    """Where channels are dense, four in a lane, also of the padding; else by reorders."""
+    for channels in (40, 5):
+        for problem in (((2, channels, 9, 15), *PROBLEMS[0][1:]), ((1, channels, 11, 12), *PROBLEMS[4][1:])):
+            limits = np.iinfo(dtype.numpy)
+            x = np.random.default_rng(5).integers(limits.min, limits.max, problem[0], endpoint=True).astype(dtype.numpy)
+            model = described("max", problem, tag)
+            src, dst = (dnn.MemoryDesc(t.dims, dtype, tag) for t in (model.src, model.dst))
+            desc = replace(model, src=src, dst=dst)
+            pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+            pd.plan.check()
+            assert pd.implementation == ("reorder+" if (channels, tag) == (5, "acdb") else "") + f"pool:{isa}"
+            found = dnn.Memory(dst)
+            dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=found)
+            assert np.array_equal(found.numpy(), expected("max", x, problem)) and found.padding_is_zero()
 
 
 def test_nan_is_passed_over(isa: str) -> None:

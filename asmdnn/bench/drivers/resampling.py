@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.bench import chains
+from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.bench.problems import AXES, DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
-from asmdnn.bench.typed import narrowed, numbers
+from asmdnn.bench.typed import check_typed, narrowed, numbers
 from asmdnn.bench.values import decoded, poison
-from asmdnn.bench.words import Option, Settings, data_type, direction, number, one_of, tag
+from asmdnn.bench.words import Option, data_type, direction, number, one_of, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.primitives.resampling.description import ALGORITHMS, ResamplingAlgorithm
 
@@ -70,7 +72,7 @@ def parse_problem(text: str) -> ResamplingProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class ResamplingSettings(Settings):
+class ResamplingSettings(AttributeSettings):
     """dt: of both, if it is given."""
 
     dir: str = "FWD_I"
@@ -95,6 +97,9 @@ class ResamplingWork(Work[TensorData]):
             desc_of((*images, *sizes), kind, case.settings.tag)
             for sizes, kind in ((problem.inner, case.settings.sdt), (problem.outer, case.settings.ddt))
         )
+        self.attr = case.settings.attr(self.dst.dims)
+        self.peer_slack = chains.peer_slack(self.attr)
+        check_typed((self.src.dtype, self.dst.dtype), self.attr)
         self.resampling = dnn.ResamplingForward(cast(ResamplingAlgorithm, self.alg), self.src, self.dst)
 
     @property
@@ -102,11 +107,15 @@ class ResamplingWork(Work[TensorData]):
         return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in (self.src, self.dst))
 
     def describe(self) -> tuple[dnn.ResamplingForward, dnn.Attr]:
-        return self.resampling, dnn.Attr()
+        return self.resampling, self.attr
 
     def data(self, exact: bool) -> TensorData:
-        src = numbers(np.random.default_rng(1), self.src.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
-        return TensorData({"src": src, "dst": poison(self.dst.dims, self.dst.dtype)}, exact)
+        random = np.random.default_rng(1)
+        src = numbers(random, self.src.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
+        dst = poison(self.dst.dims, self.dst.dtype)
+        if self.attr.reads_dst():
+            dst = random.uniform(-1, 1, self.dst.dims).astype(np.float32)
+        return TensorData({"src": src, "dst": dst, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
         """A product with a sparse matrix along each axis; within a rounding of weights, products and partial sums."""
@@ -121,20 +130,29 @@ class ResamplingWork(Work[TensorData]):
             taps += len(found[0].indices) + 2
             values = np.moveaxis(np.tensordot(matrix, values, (1, 2 + axis)), 0, 2 + axis)
             size = np.moveaxis(np.tensordot(np.abs(matrix), size, (1, 2 + axis)), 0, 2 + axis)
-        return Answer(*narrowed(values, 2 * taps * UNIT_ROUNDOFF * size, self.dst.dtype), "numpy")
+        error = 2 * taps * UNIT_ROUNDOFF * size
+        if self.attr.post_ops:
+            return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
+        return Answer(*narrowed(values, error, self.dst.dtype), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
 
         if self.alg not in OF_ONEDNN:
             raise Unimplemented(f"oneDNN has no {self.alg} resampling")
-        tensors = {"src": Tensor(SRC, self.src), "dst": Tensor(DST, self.dst)}
+        from asmdnn.bench.peers.onednn_attributes import tensors_of
+
+        tensors = {"src": Tensor(SRC, self.src), "dst": Tensor(DST, self.dst), **tensors_of(self.attr)}
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
+        from asmdnn.bench.peers.onednn_attributes import attributes
+
+        descs = peer.descs["src"], peer.descs["dst"]
         return peer.describe(
             peer.lib.dnnl_resampling_forward_primitive_desc_create,
-            *(FORWARD_INFERENCE, OF_ONEDNN[self.alg], peer.null, peer.descs["src"], peer.descs["dst"], peer.null),
+            *(FORWARD_INFERENCE, OF_ONEDNN[self.alg], peer.null, *descs),
+            attributes(peer, self.attr, ("sum", "eltwise", "binary")),
         )
 
 
@@ -162,6 +180,7 @@ DRIVER = Driver(
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "alg": Option("alg", lambda word: one_of(*ALGORITHMS)(word.lower().removeprefix("resampling_")),
                       "nearest (default), linear, cubic", True),
+        **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
     },
     parse_problem,

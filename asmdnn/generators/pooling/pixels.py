@@ -41,7 +41,8 @@ class PoolPixelsSpec:
     """Everything that the bytes of the kernel depend on.
 
     loops: the outermost first; the last one is of pixels in a row.  window: the axes, outermost first.  divisor: of a
-    mean.  pixels, vectors: results of the innermost loop, and vectors of channels, in registers at a time.
+    mean.  pixels, vectors: results of the innermost loop, and vectors of channels, in registers at a time.  alg: avg,
+    max, or max_s8 and max_u8, of whose bytes four are one of the `elements`.
     """
 
     isa: str
@@ -58,7 +59,8 @@ class PoolPixelsSpec:
     @property
     def name(self) -> str:
         sizes = "x".join(str(taps.positions) for taps in self.window)
-        words = [f"{self.alg}pool_f32_{sizes}_{self.pixels}x{self.vectors}", *words_of(self.chain)]
+        alg, _, kind = self.alg.partition("_")
+        words = [f"{alg}pool_{kind or 'f32'}_{sizes}_{self.pixels}x{self.vectors}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
 

@@ -16,7 +16,11 @@ from asmdnn.isa.vector import Lanes, Vector
 
 ARGUMENTS: Final = ("src", "dst")
 SRC, DST = range(2)
-ALGORITHMS: Final = ("max", "avg")
+MAXIMA: Final = {  # of f32, or of four bytes a lane: the instruction, and the least number
+    "max": ("VMAXPS", b"\x00\x00\x80\xff"),
+    "max_s8": ("VPMAXSB", b"\x80" * 4),
+    "max_u8": ("VPMAXUB", bytes(4)),
+}
 STAGED: Final = 2  # registers in turn for what is loaded
 
 
@@ -68,21 +72,23 @@ def touched(begins: Iterable[int], size_bytes: int) -> list[tuple[int, int]]:
 
 
 class Reduction:
-    """max or avg of what is loaded, on registers of `v`."""
+    """One of MAXIMA, or avg, of what is loaded, on registers of `v`."""
 
     def __init__(self, v: Vector, alg: str) -> None:
-        self.v, self.is_max = v, alg == "max"
+        self.v, self.is_max = v, alg in MAXIMA
         self.staged: Sequence[Register] = v.registers.take("loaded", STAGED)
         self.turn = 0
         if self.is_max:
-            self.low = v.registers.take("-infinity")
-            v.load(self.low, v.asm.const(b"\x00\x00\x80\xff" * v.lanes, v.bytes, size=v.bytes))
+            instruction, least = MAXIMA[alg]
+            self.largest = getattr(v.asm, instruction)
+            self.low = v.registers.take("the least number")
+            v.load(self.low, v.asm.const(least * v.lanes, v.bytes, size=v.bytes))
 
     def take_in(self, acc: Register, at: Pointer, part: Lanes, first: bool) -> None:
         """acc = the reduction of acc and memory; of memory alone if it comes first."""
         if self.is_max:
             loaded = self.load(at, part)
-            self.v.asm.VMAXPS(acc, loaded, self.low if first else acc)
+            self.largest(acc, loaded, self.low if first else acc)
         elif first:
             part.load(acc, at)
         elif part is self.v:
@@ -98,7 +104,7 @@ class Reduction:
 
     def join(self, acc: Register, other: Register | Pointer) -> None:
         """acc = the reduction of it and another one."""
-        (self.v.asm.VMAXPS if self.is_max else self.v.asm.VADDPS)(acc, acc, other)
+        (self.largest if self.is_max else self.v.asm.VADDPS)(acc, acc, other)
 
     def start(self, acc: Register) -> None:
         """acc = the reduction of nothing."""

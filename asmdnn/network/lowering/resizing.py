@@ -3,7 +3,7 @@
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.operators.windows import resize_inputs, resized
-from asmdnn.network.steps import Steps, any_format
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.resampling.description import (
     ALGORITHMS,
@@ -54,7 +54,7 @@ def lower_resize(steps: Steps, group: Group) -> None:
     desc = ResamplingForward(
         ALGORITHM[algorithm],
         source.desc,
-        any_format(tuple(outputs)),
+        steps.result_format(tuple(outputs)),
         tuple(factors[2:]),
         COORDINATES[mode],
         ROUNDINGS[rounding],

@@ -141,14 +141,18 @@ def check_tensors(tensors: Mapping[str, MemoryDesc], dst: str, types: Sequence[s
 def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, Loop]]:
     """Boxes of which one loop is a row and one its repetition, short enough for a record; the others make records."""
     for piece, row in cut_loop(box, along, tuning.record_elements):
-        others = (loop for loop in piece.loops if loop is not row and max(loop.strides) <= MAX_STEP)
-        longest = max(others, key=lambda x: x.extent, default=None)
-        rows = longest or Loop(1, (0,) * len(row.strides))
+        others = [loop for loop in piece.loops if loop is not row and max(loop.strides) <= MAX_STEP]
+        rows = repetition(others, row, tuning.least_elements) if others else Loop(1, (0,) * len(row.strides))
         most = max(1, tuning.record_elements // row.extent)
         if any(stride not in (0, row.extent * along) for stride, along in zip(rows.strides, row.strides, strict=True)):
             most = min(tuning.most_rows, most)  # rows apart, whose footprint is listed row by row
         for part, some in cut_loop(piece, rows, most):
             yield part, row, some
+
+
+def repetition(others: Sequence[Loop], row: Loop, least_elements: int) -> Loop:
+    """The loop that repeats a row: the nearest in dst, unless it comes to few elements; then one that has more."""
+    return max(others, key=lambda x: (min(x.extent * row.extent, least_elements), -x.dst))
 
 
 def spec_of(

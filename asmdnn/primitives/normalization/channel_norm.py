@@ -15,7 +15,8 @@ from math import prod
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.expression import Builder
-from asmdnn.generators.functions.moments import MergeMomentsSpec, MomentsSpec
+from asmdnn.generators.functions.merge_moments import MergeMomentsSpec
+from asmdnn.generators.functions.moments import MomentsSpec
 from asmdnn.generators.functions.postops import ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.isa.vectors import f32_level, lanes_of

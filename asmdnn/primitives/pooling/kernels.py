@@ -32,10 +32,11 @@ class Maker:
     chain: tuple[PostOp, ...]
     streams: bool
     tuning: Tuning
+    kind: str = ""  # of the bytes that maxima are of, where elements are words of them
 
     @property
     def alg(self) -> str:
-        return "max" if self.desc.is_max else "avg"
+        return f"max{self.kind}" if self.desc.is_max else "avg"
 
     def axes(self) -> list[Sequence[Window]]:
         return [self.desc.windows(axis) for axis in range(len(self.planes.sizes))]
