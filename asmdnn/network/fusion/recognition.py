@@ -4,9 +4,6 @@ gelu(x) = x / 2 (1 + erf(x / sqrt 2)), or x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.04
 of x, constants and one Erf or Tanh compute it is found by its values.  The expression is evaluated at some points in
 f64, and is gelu if it agrees to 1e-6 everywhere, which leaves room for constants that were rounded to f32.  The
 kernels of gelu are exact to some units in the last place in both tails, where 1 + erf and 1 + tanh cancel.
-
-Layer normalisation, (x - mean x) / sqrt(mean (x - mean x)^2 + epsilon), is the same operator without scale and shift,
-which stay the product and the sum behind it.
 """
 
 from collections.abc import Mapping
@@ -14,8 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from asmdnn.network.graph import NOTHING, Array, Node
-from asmdnn.network.operators.definition import Value, listed
-from asmdnn.network.operators.reductions import axes_to_reduce
+from asmdnn.network.operators.definition import listed
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.static import StaticGraph, needed
 
@@ -25,20 +21,17 @@ DEEPEST = 10  # operators between x and the result
 BEHIND_BELL = 4  # operators between Erf or Tanh and the result
 BEFORE_BELL = 5  # operators between x and the operand of Erf or Tanh
 ARITHMETIC = ("Add", "Mul", "Div", "Sub", "Pow")
-LAYER_NORM_OPSET = 17
 
 
 def recognised(graph: StaticGraph) -> StaticGraph:
-    """The graph with gelu and layer normalisation as single nodes."""
+    """The graph with gelu as single nodes."""
     makers = {name: node for node in graph.nodes for name in node.outputs if name != NOTHING}
-    values, nodes = dict(graph.values), list[Node]()
+    nodes = list[Node]()
     for node in graph.nodes:
         if (gelu := gelu_node(graph, node, makers)) is not None:
             node = gelu
-        elif (found := normalised(graph, node, makers)) is not None:
-            node = layer_norm(values, node, *found)
         nodes.append(node)
-    return StaticGraph(graph.inputs, graph.outputs, needed(nodes, graph.outputs.values()), values)
+    return StaticGraph(graph.inputs, graph.outputs, needed(nodes, graph.outputs.values()), graph.values)
 
 
 def gelu_node(graph: StaticGraph, node: Node, makers: Mapping[str, Node]) -> Node | None:
@@ -98,53 +91,3 @@ def at_points(graph: StaticGraph, name: str, x: str, makers: Mapping[str, Node],
         return None
     inputs = [array for one in node.inputs if (array := at_points(graph, one, x, makers, depth - 1)) is not None]
     return evaluated(node, *inputs) if len(inputs) == len(node.inputs) else None
-
-
-def normalised(graph: StaticGraph, node: Node, makers: Mapping[str, Node]) -> tuple[str, int, float] | None:
-    """(x, the first of its axes, epsilon) if a quotient is a layer normalisation."""
-    if node.op != "Div":
-        return None
-    difference, root = (makers.get(name) for name in node.inputs)
-    if difference is None or root is None or difference.op != "Sub" or root.op != "Sqrt":
-        return None
-    x, mean = difference.inputs[0], makers.get(difference.inputs[1])
-    total = makers.get(root.inputs[0])
-    if total is None or total.op != "Add":
-        return None
-    numbers = [data for name in total.inputs if (data := graph.values[name].data) is not None and data.size == 1]
-    variance = next((makers[name] for name in total.inputs if name in makers), None)
-    squares = makers.get(variance.inputs[0]) if variance is not None else None
-    axes = [mean_axes(graph, one) for one in (mean, variance)]
-    if len(numbers) != 1 or squares is None or mean is None or axes[0] is None or axes[0] != axes[1]:
-        return None
-    if mean.inputs[0] != x or not is_square(graph, squares, node.inputs[0]):
-        return None
-    return x, axes[0], float(numbers[0].ravel()[0])
-
-
-def mean_axes(graph: StaticGraph, node: Node | None) -> int | None:
-    """The first axis of a mean over all axes from one on, which keeps them."""
-    if node is None or node.op != "ReduceMean" or not node.get("keepdims", 1):
-        return None
-    ndim = len(graph.shape(node.inputs[0]))
-    given = graph.values[node.inputs[1]].data if len(node.inputs) > 1 and node.inputs[1] != NOTHING else None
-    axes = axes_to_reduce(node, ndim, given)
-    first = min(axes, default=ndim)
-    return first if sorted(axes) == list(range(first, ndim)) and axes else None
-
-
-def is_square(graph: StaticGraph, node: Node, x: str) -> bool:
-    """Whether a node is the square of x."""
-    if node.op == "Mul":
-        return node.inputs == (x, x)
-    data = graph.values[node.inputs[1]].data if node.op == "Pow" else None
-    return data is not None and data.size == 1 and float(data.ravel()[0]) == 2.0 and node.inputs[0] == x
-
-
-def layer_norm(values: dict[str, Value], node: Node, x: str, axis: int, epsilon: float) -> Node:
-    """Without scale and shift: the scale is 1."""
-    name, shape = f"ones of {node.outputs[0]}", values[x].shape[axis:]
-    ones = np.ones(shape, np.float32)
-    values[name] = Value(shape, ones.dtype, ones)
-    attributes = {"axis": axis, "epsilon": epsilon}
-    return Node("LayerNormalization", (x, name), node.outputs, attributes, node.name, "", LAYER_NORM_OPSET)
