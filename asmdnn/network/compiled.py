@@ -1,6 +1,6 @@
 """A native segment: its steps, the plan that they make together, where values lie, and the call that runs it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,6 +84,6 @@ def packed(segment: Compiled) -> Array:
     return blob
 
 
-def runner_of(segment: Compiled, engine: Engine) -> Runner:
-    """Load the kernels and pack the weights."""
-    return Runner(segment.plan, packed(segment), program_of(segment.plan, engine.threads)[0])
+def runner_of(segment: Compiled, engine: Engine, names: Sequence[str]) -> Runner:
+    """Load the kernels and pack the weights; names: the other tensors, in the order of its calls."""
+    return Runner(segment.plan, packed(segment), program_of(segment.plan, engine.threads)[0], names)

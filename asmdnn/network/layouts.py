@@ -110,9 +110,11 @@ class Layouts:
 
     def results(self, group: Group) -> list[str]:
         """Formats of its result that are worth a try if it does not lie so anyhow."""
-        dims, readers = self.graph.shape(group.result), self.readers.get(group.result, [])
         is_map = group.main is None and group.x != NOTHING
-        if len(dims) < CHANNELS_LAST or not (is_map or is_one(group.main, CHOOSES)):
+        if group.result == NOTHING or not (is_map or is_one(group.main, CHOOSES)):
+            return []
+        dims, readers = self.graph.shape(group.result), self.readers.get(group.result, [])
+        if len(dims) < CHANNELS_LAST:
             return []
         others = [reader for reader in readers if not self.takes_blocks(reader)]
         if not others and group.result not in self.graph.outputs.values():

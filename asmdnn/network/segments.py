@@ -10,10 +10,12 @@ from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.einsum import products
 from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.idle import without_idle
+from asmdnn.network.fusion.layer_norm import layers_normalised
 from asmdnn.network.fusion.maps import Group, groups_of
 from asmdnn.network.fusion.one_hot import looked_up
 from asmdnn.network.fusion.padding import padded_within
 from asmdnn.network.fusion.pairs import paired
+from asmdnn.network.fusion.pool_padding import pooled_within
 from asmdnn.network.fusion.recognition import recognised
 from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.fusion.sinking import sunk
@@ -28,9 +30,11 @@ from asmdnn.primitives.engine import Engine
 REWRITES = (
     without_idle,
     padded_within,
+    pooled_within,
     unfolded,
     products,
     recognised,
+    layers_normalised,
     looked_up,
     grouped_norms,
     shuffled,

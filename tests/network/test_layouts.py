@@ -14,6 +14,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.join import deliver
 from asmdnn.network.lowering.table import lower
 from asmdnn.network.steps import BY_ITSELF, LAST, PLAIN, Choice, Steps, layout_of
+from tests.network import wire
 from tests.network.nets import random, reference, residual_graph
 
 LEVELS = ("avx2", "avx512_core")
@@ -158,3 +159,11 @@ def test_values_and_bits(make: Make) -> None:
     for key, exact in wanted.items():
         np.testing.assert_allclose(answers[0][key], exact, rtol=0, atol=1e-5 * abs(exact).max())
         assert np.array_equal(answers[0][key], answers[1][key])
+
+
+def test_a_step_whose_first_result_nobody_wants() -> None:
+    weights = {"w": random(1, 16, 3), "r": random(1, 16, 4)}
+    body = wire.graph([wire.node("LSTM", ["x", "w", "r"], ["", "y"], hidden_size=4)], {"x": (5, 1, 3)}, ["y"], weights)
+    net = dnn.load_onnx(wire.model(body), engine=engine("avx2"))
+    assert net.outputs["y"][0] == (1, 1, 4)
+    assert compiled(net).way.changes == ()

@@ -247,4 +247,3 @@ class ResampleCode:
         if self.spec.chain:
             for x in results:
                 apply_composed(self.spec.chain, self.v, x, (), self.spares, self.slots)
-

@@ -10,6 +10,7 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from asmdnn.generators.functions.program import bits_of
+from asmdnn.generators.functions.types import BF16_BITS, LIMITS
 from asmdnn.generators.move.shuffle_body import merged
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
@@ -72,10 +73,10 @@ def touched(begins: Iterable[int], size_bytes: int) -> list[tuple[int, int]]:
 
 
 class Reduction:
-    """One of MAXIMA, or avg, of what is loaded, on registers of `v`."""
+    """One of MAXIMA, or avg, of what is loaded, on registers of `v`; as f32, if `kind` is another type in memory."""
 
-    def __init__(self, v: Vector, alg: str) -> None:
-        self.v, self.is_max = v, alg in MAXIMA
+    def __init__(self, v: Vector, alg: str, kind: str = "f32") -> None:
+        self.v, self.is_max, self.kind = v, alg in MAXIMA, kind
         self.staged: Sequence[Register] = v.registers.take("loaded", STAGED)
         self.turn = 0
         if self.is_max:
@@ -90,7 +91,7 @@ class Reduction:
             loaded = self.load(at, part)
             self.largest(acc, loaded, self.low if first else acc)
         elif first:
-            part.load(acc, at)
+            self.bring(acc, at, part)
         elif part is self.v:
             self.v.add(acc, acc, at)
         else:
@@ -99,8 +100,16 @@ class Reduction:
     def load(self, at: Pointer, part: Lanes) -> Register:
         """What memory holds, in a register until the next but one is loaded."""
         self.turn = (self.turn + 1) % len(self.staged)
-        part.load(self.staged[self.turn], at)
+        self.bring(self.staged[self.turn], at, part)
         return self.staged[self.turn]
+
+    def bring(self, x: Register, at: Pointer, part: Lanes) -> None:
+        """x = what memory holds, as f32."""
+        part.load(x, at)
+        if self.kind == "bf16":
+            self.v.asm.VPSLLD(x, x, BF16_BITS)
+        elif self.kind in LIMITS:
+            self.v.asm.VCVTDQ2PS(x, x)
 
     def join(self, acc: Register, other: Register | Pointer) -> None:
         """acc = the reduction of it and another one."""
