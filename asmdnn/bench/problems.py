@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
+from asmdnn.bench.problem_text import LONGEST_QUOTE, Impossible, count_in, entries
 from asmdnn.errors import InvalidArguments
 
 AXES = "dhw"
@@ -51,7 +51,7 @@ class Axis(NamedTuple):
         """The size with equal padding on both sides.  Raises InvalidArguments if there is none."""
         room = self.i + 2 * self.p - self.kernel_extent
         if room < 0:
-            raise InvalidArguments(
+            raise Impossible(
                 f"the kernel spans {self.kernel_extent} elements, which do not fit into "
                 f"i{letter}{self.i} with p{letter}{self.p}"
             )
@@ -61,7 +61,7 @@ class Axis(NamedTuple):
         """Raise InvalidArguments for an output that the other sizes cannot make."""
         if self.padding_needed <= -self.s:
             sizes = "".join(f" {kind}{letter}{getattr(self, kind)}" for kind in "ikspd")
-            raise InvalidArguments(
+            raise Impossible(
                 f"o{letter}{self.o} does not fit{sizes}: it leaves {-self.padding_needed} input elements unread"
             )
 
@@ -177,7 +177,7 @@ def parse_problem(text: str, axis: type[Axis] = Axis) -> ConvProblem:
         return _build(*entries(text, _KEYS), axis)
     except InvalidArguments as error:
         shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-        raise InvalidArguments(f"problem {shown!r}: {error}") from None
+        raise type(error)(f"problem {shown!r}: {error}") from None
 
 
 def _build(numbers: dict[str, int], name: str, axis: type[Axis]) -> ConvProblem:
