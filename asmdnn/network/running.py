@@ -155,5 +155,7 @@ class Runnable:
             name: values[x] if isinstance(x, str) and x in own else np.array(values[x] if isinstance(x, str) else x)
             for name, x in self.results.items()
         }
-        types = {name: dtype for name, (_, dtype) in self.outputs.items()}  # kernels write truths as 1 and 0
+        types = {
+            name: dtype for name, (_, dtype) in self.outputs.items()
+        }  # kernels write truths as 1 and 0, integers as f32
         return {name: x if x.dtype == types[name] else x.astype(types[name]) for name, x in made.items()}

@@ -68,6 +68,7 @@ class Steps:
         self.sizes: dict[str, int] = {}  # of values' buffers, in bytes
         self.parts: dict[str, tuple[str, int]] = {}  # buffers inside others: which, and how many bytes behind its start
         self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
+        self.integers: dict[str, Place] = {}  # values that are integers, as f32: for callers and numpy, not for kernels
         self.limits: dict[str, tuple[int, int]] = {}  # of inputs that are indices: of how many elements, of which axis
         for name in graph.inputs:
             value = graph.values[name]

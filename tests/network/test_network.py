@@ -28,7 +28,7 @@ def check_values(net: dnn.Network, feeds: dict[str, np.ndarray]) -> dict[str, np
     found, wanted = net.run(feeds), reference(net, feeds)
     assert found.keys() == wanted.keys()
     for name, array in found.items():
-        assert array.dtype == np.float32
+        assert array.dtype == net.outputs[name][1]
         np.testing.assert_allclose(array, wanted[name], rtol=0, atol=RELATIVE * abs(wanted[name]).max())
     return found
 
