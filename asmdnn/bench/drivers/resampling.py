@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.bench.axis import AXES
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
-from asmdnn.bench.problems import AXES, DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
+from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
 from asmdnn.bench.values import poison, random_values
 from asmdnn.bench.words import Option, Settings, data_type, direction, number, one_of, tag
 from asmdnn.errors import InvalidArguments, Unimplemented

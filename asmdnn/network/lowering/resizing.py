@@ -2,7 +2,7 @@
 
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
-from asmdnn.network.operators.windows import resize_inputs, resized
+from asmdnn.network.operators.resizing import resize_inputs, resized
 from asmdnn.network.steps import Steps, any_format
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.resampling.description import (

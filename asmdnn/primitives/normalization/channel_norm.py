@@ -34,7 +34,8 @@ from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like, row_major
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.normalization.channel_description import BatchNormForward, ChannelNorm, GroupNormForward
-from asmdnn.primitives.reduction.tree import Chunk, Kernels, Tree, others, source_of
+from asmdnn.primitives.reduction.source import Chunk, Kernels, source_of
+from asmdnn.primitives.reduction.tree import Tree, others
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.types import f32
 
