@@ -215,6 +215,8 @@ class Network:
 
 def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An array of these dims and this type; no copy if it is one.  Raises InvalidArguments."""
+    if type(given) is np.ndarray and given.dtype is dtype and given.shape == shape:
+        return given
     try:
         array = given if isinstance(given, np.ndarray) else np.asarray(given)
     except Exception:  # whatever the caller's object does

@@ -260,6 +260,13 @@ def erf_spelt(g: dnn.Graph, x: Any, half: bool) -> Any:
     return (0.5 * x) * bell if half else (x * bell) * 0.5
 
 
+def tanh_spelt(g: dnn.Graph, x: Any, cube: bool) -> Any:
+    """Gelu by tanh with x^3 as a power or as products."""
+    third = g.apply("Pow", x, 3.0) if cube else x * x * x
+    bell = g.apply("Tanh", (x + third * 0.044715) * float(np.sqrt(2 / np.pi)))
+    return (0.5 * x) * (bell + 1.0) if cube else x * ((bell + 1.0) * 0.5)
+
+
 def norm_spelt(g: dnn.Graph, x: Any) -> Any:
     """Layer normalisation with scale and shift."""
     d = x - g.apply("ReduceMean", x, np.array([-1]))
@@ -274,6 +281,8 @@ def norm_spelt(g: dnn.Graph, x: Any) -> Any:
         (lambda g, x: erf_spelt(g, x, True), ["eltwise"]),
         (lambda g, x: erf_spelt(g, x, False), ["eltwise"]),
         (lambda g, x: erf_spelt(g, x @ random(12, 12), False), ["tiles"]),
+        (lambda g, x: tanh_spelt(g, x, True), ["eltwise"]),
+        (lambda g, x: tanh_spelt(g, x @ random(12, 12), False), ["tiles"]),
         (norm_spelt, ["layer_norm"]),
     ],
 )
@@ -281,6 +290,7 @@ def test_spellings_are_recognised(make: Make, wanted: list[str]) -> None:
     net = built(make, (2, 5, 12))
     net.check()
     assert implementations(net) == wanted
+    assert wanted == ["layer_norm"] or "Gelu" in net.explain()
     check_values(net, {"x": random(2, 5, 12)})
 
 
@@ -288,6 +298,9 @@ def test_spellings_are_recognised(make: Make, wanted: list[str]) -> None:
 def test_what_is_nearly_gelu_is_not() -> None:
     net = built(lambda g, x: (x * (g.apply("Erf", x / 1.4) + 1.0)) * 0.5, (2, 5, 12))
     assert "Erf" in net.explain()
+    check_values(net, {"x": random(2, 5, 12)})
+    net = built(lambda g, x: (x * (g.apply("Tanh", (x + x * x * x * 0.04) * 0.8) + 1.0)) * 0.5, (2, 5, 12))
+    assert "Tanh" in net.explain()
     check_values(net, {"x": random(2, 5, 12)})
 
 

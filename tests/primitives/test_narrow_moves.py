@@ -1,4 +1,5 @@
-"""Which kernels of reorders use ymm registers on a CPU with AVX-512, and why: docs/reorder.md has the list."""
+"""Which kernels of reorders and shuffles use ymm registers on a CPU with AVX-512, and why: docs/reorder.md and
+docs/shuffle.md have the lists."""
 
 from dataclasses import replace
 from itertools import product
@@ -13,6 +14,8 @@ from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.generators.move.shuffle import ShuffleSpec
+from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.transpose import TransposeSpec
 from asmdnn.generators.move.transpose_tiles import MOVED_BYTES
 from asmdnn.primitives.reorder.blocks import WIDE_COLUMNS
@@ -86,3 +89,37 @@ def test_transposes_of_whole_vectors_are_wide(sdt: dnn.DataType, ddt: dnn.DataTy
     dims = (1, 64, 56, 56)
     for attr, (src, dst) in product((dnn.Attr(), dnn.Attr([dnn.Sum(1.0)])), (("nchw", "nhwc"), ("nhwc", "nchw"))):
         assert not narrow(dnn.MemoryDesc(dims, sdt, src), dnn.MemoryDesc(dims, ddt, dst), attr)
+
+
+def reason_of_shuffle(spec: KernelSpec) -> str:
+    """Why a kernel of a shuffle stays with ymm registers."""
+    if isinstance(spec, ElementsSpec):
+        return STRIDED
+    if isinstance(spec, RowsSpec):
+        return reason(spec)
+    assert isinstance(spec, ShuffleSpec)
+    wide = replace(spec, isa="avx512_core")
+    assert wide.operations / wide.pixels_together >= spec.operations / spec.pixels_together
+    return NO_FEWER
+
+
+def test_every_narrow_kernel_of_a_shuffle_has_its_reason() -> None:
+    """ShuffleNet's channels in all formats and types; chwn, whose elements lie apart; padding; rows of 3."""
+    met, wide = set(), 0
+    for dtype, tag, channels in product(TYPES, (*TAGS, "chwn"), (12, 40, 240)):
+        for groups in (2, 3, 4) if channels == 12 else (2, channels // 5, channels // 2):
+            desc = dnn.MemoryDesc((2, channels, *((1, 3) if channels == 12 else (14, 14))), dtype, tag)
+            if channels % groups == 0:
+                plan = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, groups), engine=WIDE).plan
+                met |= {reason_of_shuffle(spec) for spec in plan.specs if spec.name.endswith("__avx2")}
+                wide += any(spec.name.endswith("__avx512_core") for spec in plan.specs)
+    assert met == {NO_FEWER, STRIDED}
+    assert wide > 100
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_shuffles_of_240_channels_are_wide(tag: str, dtype: dnn.DataType) -> None:
+    desc = dnn.MemoryDesc((1, 240, 28, 28), dtype, tag)
+    plan = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 80), engine=WIDE).plan
+    assert all(spec.name.endswith("__avx512_core") for spec in plan.specs)
