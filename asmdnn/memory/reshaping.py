@@ -1,31 +1,11 @@
 """The same storage as a tensor of other dims: which strides and blocks give the same elements in the same order."""
 
 from math import prod
-from typing import NamedTuple
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.layout import Blocks
 from asmdnn.memory.tags import LETTERS
-from asmdnn.memory.views import Described, plain_strides
-
-
-class Level(NamedTuple):
-    """One digit of an index; `inner` if it is an inner block."""
-
-    size: int
-    stride: int
-    inner: bool
-
-
-def levels_of(desc: Described) -> list[list[Level]]:
-    """The levels of each dim, outermost first; the first one counts blocks."""
-    levels = [
-        [Level(padded // block, stride, False)]
-        for padded, block, stride in zip(desc.padded_dims, desc.blocks, desc.strides, strict=True)
-    ]
-    for (dim, size), stride in zip(desc.inner_blocks, desc.inner_strides, strict=True):
-        levels[dim].append(Level(size, stride, True))
-    return levels
+from asmdnn.memory.views import Described, Level, levels_of, merged_levels, plain_strides
 
 
 def reshaped(desc: Described, dims: tuple[int, ...]) -> tuple[tuple[int, ...], Blocks]:
@@ -81,23 +61,11 @@ def _regrouped(desc: Described, levels: list[list[Level]], dims: tuple[int, ...]
             else:
                 want *= dims[new]
                 new += 1
-        taken = _dealt(_merged(digits), dims[first:new])
+        taken = _dealt(merged_levels(digits), dims[first:new])
         if taken is None:
             return None
         result[first:new] = taken
     return result
-
-
-def _merged(levels: list[Level]) -> list[Level]:
-    """The same digits with neighbours that count on from each other made one, and without those of a single value."""
-    merged: list[Level] = []
-    for level in levels:
-        if level.size == 1:
-            continue
-        if merged and merged[-1].stride == level.size * level.stride and merged[-1].inner == level.inner:
-            level = Level(merged.pop().size * level.size, level.stride, level.inner)
-        merged.append(level)
-    return merged
 
 
 def _dealt(levels: list[Level], dims: tuple[int, ...]) -> list[list[Level]] | None:

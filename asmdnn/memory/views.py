@@ -1,15 +1,14 @@
-"""Other descriptors of the same storage: sub-memory, permuted axes, other dims; nothing is ever copied.
+"""Other descriptors of the same storage: sub-memory, permuted axes; nothing is ever copied.
 
 A dim is a mixed-radix number: its block index, then its inner blocks, outermost first.  Each digit is a *level*: a size
 and a stride.  Views cut, drop, merge and regroup levels.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.layout import Blocks, naturals
-from asmdnn.memory.reshaping import Level, _merged, levels_of
 from asmdnn.types import DataType
 
 
@@ -37,6 +36,25 @@ class Described(Protocol):
     @property
     def inner_strides(self) -> tuple[int, ...]: ...
     def nelems(self) -> int: ...
+
+
+class Level(NamedTuple):
+    """One digit of an index; `inner` if it is an inner block."""
+
+    size: int
+    stride: int
+    inner: bool
+
+
+def levels_of(desc: Described) -> list[list[Level]]:
+    """The levels of each dim, outermost first; the first one counts blocks."""
+    levels = [
+        [Level(padded // block, stride, False)]
+        for padded, block, stride in zip(desc.padded_dims, desc.blocks, desc.strides, strict=True)
+    ]
+    for (dim, size), stride in zip(desc.inner_blocks, desc.inner_strides, strict=True):
+        levels[dim].append(Level(size, stride, True))
+    return levels
 
 
 def submemory_offset(desc: Described, dims: tuple[int, ...], offsets: tuple[int, ...]) -> int:
@@ -69,6 +87,18 @@ def inverse_permutation(permutation: Sequence[int], ndims: int) -> list[int]:
     return sorted(range(ndims), key=permutation.__getitem__)
 
 
+def merged_levels(levels: list[Level]) -> list[Level]:
+    """The same digits with neighbours that count on from each other made one, and without those of a single value."""
+    merged: list[Level] = []
+    for level in levels:
+        if level.size == 1:
+            continue
+        if merged and merged[-1].stride == level.size * level.stride and merged[-1].inner == level.inner:
+            level = Level(merged.pop().size * level.size, level.stride, level.inner)
+        merged.append(level)
+    return merged
+
+
 def plain_strides(desc: Described) -> tuple[int, ...] | None:
     """One stride per dim that says where every element lies; None if blocks or padding forbid it."""
     if not desc.inner_blocks:
@@ -77,7 +107,7 @@ def plain_strides(desc: Described) -> tuple[int, ...] | None:
         return None
     strides = []
     for first, *inner in levels_of(desc):
-        levels = _merged([Level(level.size, level.stride, False) for level in (first, *inner)])
+        levels = merged_levels([Level(level.size, level.stride, False) for level in (first, *inner)])
         if len(levels) > 1:
             return None
         strides.append(levels[0].stride if levels else inner[-1].stride if inner else first.stride)

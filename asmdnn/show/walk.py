@@ -1,6 +1,6 @@
 """The storage of a tensor in the order of its addresses, as a page of panels of rows, which text and picture show.
 
-The digits of all indices (memory/reshaping.py), sorted by stride, are those of the address.  The innermost one runs
+The digits of all indices (see views.Level), sorted by stride, are the digits of the address.  The innermost one runs
 along a row; the next few number the rows of a panel; the rest number the panels.
 """
 
@@ -9,8 +9,8 @@ from math import prod
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.desc import MemoryDesc
-from asmdnn.memory.reshaping import levels_of
 from asmdnn.memory.tags import LETTERS, dim_names
+from asmdnn.memory.views import levels_of
 
 Index = tuple[int, ...]
 
