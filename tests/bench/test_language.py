@@ -79,6 +79,8 @@ def missing(words: str) -> list[str]:
         ("--prelu --stag=abx:any,axb:axb 2x4x3:1x4x1", "--prelu --stag=abx,axb 2x4x3:1x4x1"),
         ("--rnn --prop=BWD_DW --alg=LBR_GRU --activation=UNDEF --flags=,O --tag=any,tnc:any:tnc --scaling= sic4",
          "--rnn --dir=BWD_DW --alg=LBR_GRU sic4 sic4 sic4 sic4"),
+        ("--matmul m2n4k3n\"a\" mb5m2n4k3", "--matmul 2x3:3x4n\"a\" 5x2x3:5x3x4"),
+        ("--matmul --attr-post-ops=add:f32:per_mb_w m2n4k3", "--matmul --attr-post-ops=add:f32:per_mb_w 2x3:3x4"),
         ("--sum --idt=f32:f32 --odt=f32 --itag=nc:nc --otag=nc 2x4", "--sum --sdt=f32:f32 --stag=nc:nc --dtag=nc 2x4"),
         ("--reorder --idt=s8 --ifmt=nc --ofmt=cn 2x4", "--reorder --sdt=s8 --stag=nc --dtag=cn 2x4"),
         ("--shuffle --fmt=nc --attr-scratchpad=user 2x4", "--shuffle --tag=nc 2x4"),
