@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.bench.problem_text import Impossible
 
 AXES = "dhw"
 
@@ -36,7 +36,7 @@ class Axis(NamedTuple):
         """The size with equal padding on both sides.  Raises InvalidArguments if there is none."""
         room = self.i + 2 * self.p - self.kernel_extent
         if room < 0:
-            raise InvalidArguments(
+            raise Impossible(
                 f"the kernel spans {self.kernel_extent} elements, which do not fit into "
                 f"i{letter}{self.i} with p{letter}{self.p}"
             )
@@ -46,7 +46,7 @@ class Axis(NamedTuple):
         """Raise InvalidArguments for an output that the other sizes cannot make."""
         if self.padding_needed <= -self.s:
             sizes = "".join(f" {kind}{letter}{getattr(self, kind)}" for kind in "ikspd")
-            raise InvalidArguments(
+            raise Impossible(
                 f"o{letter}{self.o} does not fit{sizes}: it leaves {-self.padding_needed} input elements unread"
             )
 

@@ -38,4 +38,4 @@ def parse_problem(text: str) -> PoolProblem:
         return problem
     except InvalidArguments as error:
         shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-        raise InvalidArguments(f"problem {shown!r}: {error}") from None
+        raise type(error)(f"problem {shown!r}: {error}") from None

@@ -122,7 +122,7 @@ def parse_problem(text: str, axis: type[Axis] = Axis) -> ConvProblem:
         return _build(*entries(text, _KEYS), axis)
     except InvalidArguments as error:
         shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-        raise InvalidArguments(f"problem {shown!r}: {error}") from None
+        raise type(error)(f"problem {shown!r}: {error}") from None
 
 
 def _build(numbers: dict[str, int], name: str, axis: type[Axis]) -> ConvProblem:

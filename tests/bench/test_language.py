@@ -148,6 +148,16 @@ def test_layouts_of_prelus_weights_and_products_of_many_numbers(capsys: pytest.C
     assert "passed:3 " in capsys.readouterr().out.splitlines()[-1]
 
 
+def test_problems_that_there_are_not_are_skipped_in_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        run_file(
+            tmp_path, "ic4iw100oc4kw6dw30pw0 ic4ih2oc4oh1kh1\n--deconv ic4iw2oc4kw1pw2\n--pool ic4ih2oh1kh1", "--conv"
+        )
+        == 0
+    )
+    assert "tests:4 passed:0 skipped:4 " in capsys.readouterr().out.splitlines()[-1]
+
+
 def test_a_limit_of_operations(capsys: pytest.CaptureFixture[str]) -> None:
     words = "--conv --isa=avx2 --threads=1 --max-gflop-per-prb=0.002 ic16ih16oc16kh3ph1 ic16ih4oc16kh3ph1"
     assert main(["bench", *words.split()]) == 0
