@@ -4,8 +4,9 @@ A missing output is (i - 1) * s + the kernel's extent - 2 * p; the padding behin
 negative where outputs are added (frameworks' output padding).
 """
 
+from asmdnn.bench.axis import Axis
 from asmdnn.bench.problem_text import Impossible
-from asmdnn.bench.problems import Axis, ConvProblem, parse_problem
+from asmdnn.bench.problems import ConvProblem, parse_problem
 
 
 class DeconvAxis(Axis):

@@ -9,11 +9,12 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.attributes import AttributeSettings, options
+from asmdnn.bench.axis import AXES
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
-from asmdnn.bench.problems import AXES, DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
+from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
 from asmdnn.bench.typed import check_typed, narrowed, numbers
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, data_type, direction, number, one_of, tag
