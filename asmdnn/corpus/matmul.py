@@ -11,6 +11,7 @@ from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BLOCKS, Bias, Items
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
+from asmdnn.generators.dot.pack import PackSpec
 from asmdnn.isa.vectors import lanes_of
 
 BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))
@@ -83,6 +84,16 @@ def packing(isa: str) -> Iterator[MatmulTileSpec]:
     yield tile(isa, 4, lanes - 1, 9, packs=True, panel_vectors=1)
     for lines in (1, 3, 9):
         yield tile(isa, 2, 2 * lanes, 25, **panels(isa), ahead_lines=lines)
+    yield tile(isa, 3, 2 * lanes, 25, **panels(isa), ahead_lines=3, ahead_bytes=1000)
+
+
+def packs(isa: str) -> Iterator[PackSpec]:
+    """Columns around vectors, panels, and what is on its way at a time; rows that are no multiple of lines apart."""
+    lanes = LANES[isa]
+    for columns in (1, lanes - 1, lanes, 2 * lanes + 1, 6 * lanes, 8 * lanes, 9 * lanes - 2):
+        yield PackSpec(isa, 3, columns, 4 * (columns + 5), 2, 24 * lanes + 64, ahead_rows=2)
+    yield PackSpec(isa, 1, 3 * lanes, 64 * lanes, 2, 512 * lanes, ahead_rows=8)
+    yield PackSpec(isa, 9, 3 * lanes - 1, 12 * lanes, 1, 36 * lanes)
 
 
 def items(isa: str) -> Iterator[MatmulTileSpec]:
@@ -160,5 +171,5 @@ def operands(isa: str) -> Iterator[MatmulTileSpec]:
 
 FAMILIES = {
     **of_levels("matmul", tiles=tiles, ends=ends, packing=packing, items=items, vectors=vectors, dots=dots),
-    **of_levels("matmul", outers=outers, operands=operands),
+    **of_levels("matmul", packs=packs, outers=outers, operands=operands),
 }

@@ -5,6 +5,7 @@ import re
 
 from asmdnn.corpus.families import kernel_specs
 from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.functions.elementwise import ElementwiseSpec
 from asmdnn.generators.functions.elementwise_code import AHEAD_BYTES, INTERLEAVED
 from asmdnn.isa.vectors import lanes_of
@@ -25,6 +26,21 @@ def test_lines_ahead(spec: ConvTileSpec) -> None:
     lines = [LINE_BYTES * i for i in range(spec.ahead_lines)]
     assert sorted(int(match[2] or 0) for match in found) == sorted(lines * len(spec.groups))
     assert text.count(f"add {register}, {LINE_BYTES * spec.ahead_lines}") == len(spec.groups)
+
+
+APART = tuple(spec for spec in kernel_specs() if isinstance(spec, MatmulTileSpec) and spec.ahead_bytes)
+
+
+@by_name(APART)
+def test_lines_ahead_of_rows_apart(spec: MatmulTileSpec) -> None:
+    listing = code_of(spec).listing
+    assert listing is not None
+    text = [line.text for line in listing]
+    found = [match for match in map(PREFETCH.fullmatch, text) if match]
+    (register,) = {match[1] for match in found}
+    lines = [spec.ahead_bytes * i for i in range(spec.ahead_lines)]
+    assert sorted(int(match[2] or 0) for match in found) == sorted(2 * lines)  # in the loop, and of the steps behind it
+    assert text.count(f"add {register}, {spec.ahead_bytes * spec.ahead_lines}") == 1
 
 
 STREAMING = tuple(spec for spec in kernel_specs() if isinstance(spec, ElementwiseSpec) and spec.streaming)

@@ -56,7 +56,9 @@ def normalizations() -> dict[str, Call]:
     affine: Arguments = {"scale": desc(4), "shift": desc(4), "use_global_stats": False}
     return {
         "BatchNormForward": (
-            dnn.BatchNormForward, lambda: {**image, **affine, "mean": desc(4), "variance": desc(4)}
+            dnn.BatchNormForward,
+            lambda: {**image, **affine, "mean": desc(4), "variance": desc(4), "fuse": "norm_add_relu",
+                     "src_1": desc(2, 4, 3, 3), "workspace": dnn.MemoryDesc((2, 4, 3, 3), dnn.u8, "abcd")},
         ),
         "GroupNormForward": (
             dnn.GroupNormForward,

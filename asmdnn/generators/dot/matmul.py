@@ -139,7 +139,7 @@ class TileCode:
                     if spec.packs:
                         asm.ADD(self.pointers[PACKED], UNROLL * spec.vectors * v.bytes)
                     if spec.ahead_lines:
-                        asm.ADD(self.pointers[AHEAD], spec.ahead_lines * LINE_BYTES)
+                        asm.ADD(self.pointers[AHEAD], spec.ahead_lines * (spec.ahead_bytes or LINE_BYTES))
                 asm.gp.free(left)
             self.steps(spec.steps - looped, spec.last_group_bytes, parts, row, spare)
             v.registers.free(*row, *spare)
@@ -182,7 +182,7 @@ class TileCode:
         """A share of the weights that come next into L2; and these weights, some steps ahead, into L1."""
         spec, asm = self.spec, self.asm
         for line in range(k, spec.ahead_lines, count):
-            asm.PREFETCHT1(mem(self.pointers[AHEAD], line * LINE_BYTES))
+            asm.PREFETCHT1(mem(self.pointers[AHEAD], line * (spec.ahead_bytes or LINE_BYTES)))
         if spec.stream_bytes:
             ends = {at + self.v.bytes - 1 for at in vectors} if spec.weights_row_bytes % LINE_BYTES else set()
             for line in sorted({at // LINE_BYTES for at in (*vectors, *ends)}):

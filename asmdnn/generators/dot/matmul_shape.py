@@ -67,6 +67,7 @@ class MatmulTile:
     beta: bool = False  # if scaled: add beta * dst
     post_ops: tuple[PostOp, ...] = ()
     ahead_lines: int = 0  # cache lines to prefetch for every UNROLL steps
+    ahead_bytes: int = 0  # from one of them to the next; 0: they lie side by side
     stream_bytes: int = 0  # prefetch the weights themselves so far ahead of their use
     packs: bool = False
     items: Items = ONE

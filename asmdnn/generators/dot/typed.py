@@ -3,10 +3,10 @@
 from dataclasses import fields
 from typing import Any
 
-from asmdnn.isa.dot import F32
+LATER = ("types", "ahead_bytes")  # fields that specs did not have when they got their names
 
 
 def text_of(spec: Any) -> str:
-    """As a dataclass has it, but without the `types` if they are f32: so it was before there were others."""
-    shown = [field.name for field in fields(spec) if field.name != "types" or spec.types != F32]
+    """As a dataclass has it, but without fields of LATER at their defaults: names are what they were before these."""
+    shown = [x.name for x in fields(spec) if x.name not in LATER or getattr(spec, x.name) != x.default]
     return f"{type(spec).__name__}({', '.join(f'{name}={getattr(spec, name)!r}' for name in shown)})"

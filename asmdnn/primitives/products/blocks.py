@@ -5,11 +5,10 @@ several streams of them are read at a time, and there are enough accumulators to
 """
 
 from dataclasses import dataclass
-from math import gcd
 
 from asmdnn.generators.dot.matmul_shape import BLOCKS
 from asmdnn.planning.cuts import balanced, ranges_of, runs_of
-from asmdnn.planning.product_tuning import L1_SETS_BYTES, ProductTuning
+from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.target import Target
 
@@ -61,9 +60,6 @@ def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]
     reads its panel once, so it takes all of k.
     """
     by = target.products
-    if packs_aliases(p):
-        distance = gcd(p.weights.row_bytes, by.l2_sets_bytes)
-        return depths_of(p.k, max(by.l2_lines * by.l2_sets_bytes // distance, by.least_packed) // DEPTH_STEP, by)
     if p.packed:
         return [(0, p.k)]
     if prefetches_columns(p, b, by):
@@ -81,11 +77,6 @@ def prefetches_columns(p: Product, b: Block, tuning: ProductTuning) -> bool:
     is_plain = isinstance(p.weights, Matrix) and not p.packed and p.weights.column_bytes == 4
     few = b.rows > 2 and p.m <= tuning.few_row_tiles * b.rows
     return is_plain and few and p.k * p.n > tuning.far_elements
-
-
-def packs_aliases(p: Product) -> bool:
-    """Whether tiles leave a copy of weights whose rows share sets of L1."""
-    return p.packed is not None and isinstance(p.weights, Matrix) and p.weights.row_bytes % L1_SETS_BYTES == 0
 
 
 def depths_of(k: int, most_steps: int, tuning: ProductTuning) -> list[tuple[int, int]]:

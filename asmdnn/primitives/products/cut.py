@@ -3,21 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.order import Order, choose_order
+from asmdnn.planning.phase import Int64
 from asmdnn.primitives.products.blocks import Block, choose_items
 from asmdnn.primitives.products.product import Panels, Product
 from asmdnn.primitives.products.target import Target
-
-LINE_BYTES = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
     """sizes: of the tiles of rows.  groups: of columns, each `width` wide but for the last.  at_once, chunk: groups and
     tiles of rows that are computed before the next ones.  items: how many matrices of the innermost batch dim each
-    call takes."""
+    call takes.  ahead_row_bytes: of plain weights whose next block tiles prefetch; 0: the next panel."""
 
     p: Product
     block: Block
@@ -27,6 +29,7 @@ class Cut:
     at_once: int
     chunk: int
     items: list[int]
+    ahead_row_bytes: int = 0
 
     @property
     def width(self) -> int:
@@ -44,12 +47,35 @@ class Cut:
         return (*ARGUMENTS, *self.p.other_names)
 
     def ahead_lines(self) -> int:
-        """Cache lines of the next panel that each 8 steps prefetch, so that the tiles of a chunk bring all of it."""
+        """Cache lines of the next panel or block that each 8 steps prefetch, so that the tiles of a chunk bring all."""
+        if self.ahead_row_bytes:
+            return -(-8 * self.row_lines // self.chunk)
         packed = isinstance(self.p.weights, Panels) and self.block.vectors == self.block.panel_vectors
         few = self.chunk <= self.target.tuning.phases.tiles_to_hide
         if not packed or self.groups == 1 or not few or set(self.items) - {1}:
             return 0
-        return -(-8 * 4 * self.width // LINE_BYTES // self.chunk)
+        return -(-8 * self.row_lines // self.chunk)
+
+    @property
+    def row_lines(self) -> int:
+        """Of a group's row of weights."""
+        return -(-4 * self.width // LINE_BYTES)
+
+    def ahead_shares(self, depth: int) -> Int64:
+        """int64[tiles]: where in what is prefetched the share of each tile begins."""
+        tiles, lines = np.arange(len(self.sizes)), self.ahead_lines() * (depth // 8)
+        if not self.ahead_row_bytes or not lines:
+            return tiles % self.chunk * (lines * LINE_BYTES)
+        line, row = np.divmod(tiles * lines % (self.row_lines * depth), depth)  # all rows' first line, then the next
+        begins: Int64 = line * LINE_BYTES + row * self.ahead_row_bytes
+        return begins
+
+    def ahead_groups(self) -> Int64:
+        """int64[groups]: where what each group of columns prefetches begins."""
+        step_bytes = self.panel_bytes * (self.block.vectors // self.block.panel_vectors)
+        number = np.arange(self.groups)
+        begins: Int64 = 4 * self.width * number if self.ahead_row_bytes else (number + 1) % self.groups * step_bytes
+        return begins
 
 
 def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]]) -> Cut:

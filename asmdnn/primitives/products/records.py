@@ -5,17 +5,17 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.planning.order import lay_out
 from asmdnn.planning.phase import Int64, records_of
-from asmdnn.primitives.products.cut import LINE_BYTES, Cut
+from asmdnn.primitives.products.cut import Cut
 from asmdnn.primitives.products.tile_specs import Step, specs_of
 
 Laid = tuple[Int64, npt.NDArray[np.int32]]  # records and their cycles
 
 
-def tile_records(cut: Cut, step: Step, specs: dict[MatmulTileSpec, int]) -> Laid:
+def tile_records(cut: Cut, step: Step, specs: dict[KernelSpec, int]) -> Laid:
     """All records of a range of k: matrix after matrix, or runs of `items` of them."""
     rows, columns = tile_rows(cut, step), group_rows(cut)
     pattern = max(cut.sizes) - np.array(cut.sizes, np.int64)  # sizes differ by at most one
@@ -56,12 +56,11 @@ def tile_rows(cut: Cut, step: Step) -> Int64:
     p = cut.p
     first = np.cumsum(cut.sizes, dtype=np.int64) - cut.sizes
     weights = p.weights.start_bytes + step.begin * p.weights.row_bytes
-    share = np.arange(len(first)) % cut.chunk * (cut.ahead_lines() * LINE_BYTES * ((step.end - step.begin) // 8))
     columns: dict[str, Int64 | int] = {
         "src": p.src.start_bytes + step.begin * p.src.column_bytes + first * p.src.row_bytes,
         "weights": weights,
         "dst": p.dst.start_bytes + first * p.dst.row_bytes,
-        "ahead": weights + share,
+        "ahead": weights + cut.ahead_shares(step.end - step.begin),
     }
     if p.bias is not None:
         columns["bias"] = p.bias.start_bytes + first * p.bias.row_bytes
@@ -79,7 +78,7 @@ def group_rows(cut: Cut) -> Int64:
     columns = {
         "weights": number * step_bytes,
         "dst": number * 4 * cut.width,
-        "ahead": (number + 1) % cut.groups * step_bytes,
+        "ahead": cut.ahead_groups(),
     }
     if p.bias is not None:
         columns["bias"] = number * cut.width * p.bias.column_bytes

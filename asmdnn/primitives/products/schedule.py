@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import NOTHING, Phase, View, views
 from asmdnn.primitives.products.blocks import choose_block, choose_ranges
 from asmdnn.primitives.products.cut import Cut, cut
@@ -33,7 +33,7 @@ def phases_of(tiles: Cut, steps: Sequence[Step]) -> list[Phase]:
 
     Where there are very many, those of equal kernels share their records: only their views lie further.
     """
-    specs: dict[MatmulTileSpec, int] = {}
+    specs: dict[KernelSpec, int] = {}
     shared = len(steps) > tiles.target.products.many_ranges
     made: dict[Step, Laid] = {}
     starts = []

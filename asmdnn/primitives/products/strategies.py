@@ -11,12 +11,12 @@ from asmdnn.primitives.products.blocks import (
     choose_block,
     choose_splits,
     columns_are_apart,
-    packs_aliases,
     panel_columns,
     reads_weights_often,
     shares_weights,
 )
 from asmdnn.primitives.products.outer import check_outer, outer_phases, src_aliases, weights_alias
+from asmdnn.primitives.products.packed_blocks import add_blocks, check_blocks
 from asmdnn.primitives.products.partial import as_dots, check_rows, dots, rows_of_weights, split
 from asmdnn.primitives.products.prepare import dense_copy, with_near_src
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices_desc, panels_of, panels_tag
@@ -88,10 +88,8 @@ def add_packing_tiles(assembly: Assembly, p: Product, target: Target) -> None:
     for part, columns in groups(assembly, p, target, at_once):
         packing = replace(part, packed=columns)
         sizes = runs_of(p.m, choose_block(packing, target).rows)
-        tiles = sum(times for _, times in sizes)
         first = packing.rows(0, sizes[0][0])
-        one_range = tiles > target.products.few_row_tiles or not packs_aliases(packing)
-        assembly.add(schedule(first, target, one_range), "packing_tiles", "tiles")
+        assembly.add(schedule(first, target, one_range=True), "packing_tiles", "tiles")
         if first.m < p.m:
             assembly.add(schedule(replace(part.rows(first.m, p.m), weights=columns), target))
 
@@ -170,6 +168,7 @@ STRATEGIES = (
     Strategy("dots", check_dots, add_dots),
     Strategy("outer", check_outer, add_outer),
     Strategy("rows", check_vector, add_rows),
+    Strategy("pack_blocks", check_blocks, add_blocks),
     Strategy("packing_tiles", check_packing_tiles, add_packing_tiles),
     Strategy("split_k", check_split, add_split),
     Strategy("pack_weights+tiles", check_worth_packing, add_packed),

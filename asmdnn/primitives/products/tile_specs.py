@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import Bias, Items
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.planning.depths import make_depths
 from asmdnn.planning.phase import Int64
-from asmdnn.primitives.products.blocks import packs_aliases, prefetches_columns
-from asmdnn.primitives.products.cut import LINE_BYTES, Cut
+from asmdnn.primitives.products.blocks import prefetches_columns
+from asmdnn.primitives.products.cut import Cut
 from asmdnn.primitives.products.product import Panels
 from asmdnn.primitives.products.target import Ending
 
@@ -42,7 +44,7 @@ def steps_of(
         yield Step(depth.begin, depth.end, depth.bias, accumulate, ending.scaled, beta, depth.post_ops)
 
 
-def specs_of(cut: Cut, step: Step, items: int, specs: dict[MatmulTileSpec, int]) -> tuple[Int64, Int64]:
+def specs_of(cut: Cut, step: Step, items: int, specs: dict[KernelSpec, int]) -> tuple[Int64, Int64]:
     """int64[groups, sizes]: the number of the spec in `specs`, and the cycles that a call is expected to take."""
     target, sizes = cut.target, sorted(set(cut.sizes), reverse=True)
     spec_of, cycles = (np.empty((cut.groups, len(sizes)), np.int64) for _ in range(2))
@@ -78,18 +80,19 @@ def tile_spec(cut: Cut, step: Step, rows: int, columns: int, items: int) -> Matm
         beta=step.beta,
         post_ops=step.post_ops,
         ahead_lines=cut.ahead_lines(),
-        stream_bytes=stream_bytes(cut, step.end - step.begin),
+        ahead_bytes=cut.ahead_row_bytes,
+        stream_bytes=stream_bytes(cut),
         packs=p.packed is not None,
         items=item_steps(cut, items, bias is not None),
     )
 
 
-def stream_bytes(cut: Cut, depth: int) -> int:
+def stream_bytes(cut: Cut) -> int:
     """How far ahead of their use weights are prefetched that no tile before has brought."""
     p, block, by = cut.p, cut.block, cut.target.products
     if isinstance(p.weights, Panels):
         return by.stream_bytes if cut.sizes == [1] and block.vectors > block.panel_vectors else 0
-    if prefetches_columns(p, block, by) or (packs_aliases(p) and depth < p.k):
+    if prefetches_columns(p, block, by):
         return max(LINE_BYTES, 4 * cut.width)  # of the same rows: in pages in use
     ahead = by.stream_rows * p.weights.row_bytes
     return ahead if p.k * p.n >= by.few_weights and ahead <= by.most_stream_bytes else 0

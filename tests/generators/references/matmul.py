@@ -11,6 +11,7 @@ from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ONE, Items
 from asmdnn.generators.dot.outer import OuterSpec
+from asmdnn.generators.dot.pack import PackSpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, SumOp
 from asmdnn.isa.dot import F32, Types
@@ -112,6 +113,20 @@ def dots(spec: DotsSpec, memory: Memory) -> None:
         memory["dst"].store(4 * lanes * r, products.reshape(-1, lanes).sum(0))
 
 
+def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Case:
+    """weights[p, k, c] = ahead[k, p * panel + c], and 0 behind the columns of the last vector."""
+    memory = {name: elements(random, integers) for name in spec.frame}
+    lanes = LANES[spec.isa]
+    for k in range(spec.depth):
+        row = np.zeros(spec.vectors * lanes)
+        row[: spec.columns] = memory["ahead"].load(k * spec.row_bytes, spec.columns)
+        for j, vector in enumerate(row.reshape(-1, lanes)):
+            panel, within = divmod(j, spec.panel_vectors)
+            at = panel * spec.panel_bytes + 4 * lanes * (k * spec.panel_vectors + within)
+            memory["weights"].store(at, vector)
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"weights": 0.0})
+
+
 def outer(spec: OuterSpec, memory: Memory) -> None:
     """dst[r, c] = bias[r, c] + sum over k of src[r, k] * weights[k, c]."""
     read = padded_columns(spec) if spec.padded else spec.columns
@@ -199,3 +214,4 @@ COMPUTE: dict[type, Callable[[Any, Memory], None]] = {
     MatmulTileSpec: tiles, GemvSpec: gemv, DotsSpec: dots, OuterSpec: outer
 }  # fmt: skip
 REFERENCES = {kind: Reference(matmul_case, rounds=True) for kind in COMPUTE}
+REFERENCES |= {PackSpec: Reference(pack_case, rounds=False)}

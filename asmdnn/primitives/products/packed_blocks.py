@@ -1,0 +1,117 @@
+"""Products whose plain weights are packed a block at a time, by the thread that multiplies with it, and stay in its L2.
+
+A group of records computes some columns of some rows of dst: for one range of k after the other it packs a block of
+weights into scratch of the part that runs it, and multiplies with that, while the next block is prefetched where it
+lies.  The blocks are those of Goto and van de Geijn ("Anatomy of high-performance matrix multiplication", 2008).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.dot.conv import LINE_BYTES
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.generators.dot.pack import PackSpec
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.cuts import balanced
+from asmdnn.planning.phase import Phase, records_of
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.products.blocks import DEPTH_STEP, choose_block, depths_of, panel_columns
+from asmdnn.primitives.products.cut import Cut
+from asmdnn.primitives.products.prepare import with_near_src
+from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.records import Laid, tile_records
+from asmdnn.primitives.products.rounds import Piece, in_rounds, part, steps
+from asmdnn.primitives.products.schedule import views_of
+from asmdnn.primitives.products.target import Target
+from asmdnn.primitives.products.tile_specs import Step, steps_of
+
+BLOCK = "packed block"
+
+
+def check_blocks(p: Product, target: Target) -> None:
+    """Raise Refused unless some tiles of rows, but not very many, read plain weights from behind L2."""
+    by, x = target.products, p.weights
+    if isinstance(x, Panels):
+        raise Refused("weights are in panels already")
+    if p.batch or x.column_bytes != 4:
+        raise Refused("weights are no single matrix of dense rows")
+    least, most = choose_block(p, target).rows + 1, by.block_rows.of(x.row_bytes)
+    if not least <= p.m <= most:
+        raise Refused(f"there are {p.m} rows of src, blocks of such weights pay for {least} to {most}")
+    columns = by.few_tiles * panel_columns(p.n, target.lanes)
+    if p.n < columns or p.k * p.n <= by.far_elements:
+        raise Refused(f"weights of {p.k} x {p.n} stay in L2, or have fewer than {columns} columns for threads to share")
+    if not target.ending.may_split and p.k > by.block_depth:
+        raise Refused("a post-op reads dst, which cannot hold partial sums")
+
+
+def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
+    """The phases of a product with plain weights."""
+    p, by = with_near_src(assembly, p), target.products
+    width, ranges = panel_columns(p.n, target.lanes), depths_of(p.k, by.block_depth // DEPTH_STEP, by)
+    panels = max(1, min(by.block_columns // width, -(-p.n // width) // by.few_tiles))
+    panel_bytes = 4 * width * ranges[0][1] + LINE_BYTES  # neighbours share no set of L1
+    block = Panels(assembly.room(BLOCK, panels * panel_bytes), 0, (), 4 * width, panel_bytes, width)
+    assembly.per_part += (block.buffer,)
+    phases: list[Phase] = []
+    for piece in pieces_along(p, panels * width):
+        made = group_of_blocks(piece.product, block, ranges, target)
+        phases += in_rounds([made], piece, (*ARGUMENTS, *p.other_names), is_first=not phases)
+    assembly.add(phases, "pack_blocks", "tiles")
+
+
+def pieces_along(p: Product, columns: int) -> Iterator[Piece]:
+    """The product in pieces of so many columns, and what is left; each round begins at the start of its block."""
+    times, rest = divmod(p.n, columns)
+    yield Piece(part(p, 1, 0, columns), ((times, steps(p, 1, columns) | {"weights": 0}),))
+    if rest:
+        yield Piece(part(p, 1, p.n - rest, p.n))
+
+
+def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]], target: Target) -> Phase:
+    """One group of records: all of a product whose columns are those of a block."""
+    ending, specs = target.ending, dict[KernelSpec, int]()
+    laid: list[Laid] = []
+    for step in steps_of(ranges, p.bias is not None, ending, ending.on_registers(p.others, target.lanes)):
+        laid += [packing(p, step, block, target, specs), multiplying(p, step, block, target, specs)]
+    records, cycles = (np.concatenate(arrays) for arrays in zip(*laid, strict=True))
+    views = dict(zip((*ARGUMENTS, *p.other_names), views_of(cut_of(p, block, target)), strict=True))
+    views["ahead"] = views["ahead"]._replace(buffer=p.weights.buffer)
+    groups = np.array([0, len(records)])
+    return Phase(tuple(specs), tuple(views.values()), records, cycles, flushes=True, groups=groups)
+
+
+def packing(p: Product, step: Step, block: Panels, target: Target, specs: dict[KernelSpec, int]) -> Laid:
+    """The record that packs a range of k."""
+    depth, vectors = step.end - step.begin, block.columns // target.lanes
+    row_bytes, ahead = p.weights.row_bytes, target.products.block_ahead
+    spec = PackSpec(target.isa, depth, p.n, row_bytes, vectors, block.panel_bytes, ahead)
+    columns = {"ahead": p.weights.start_bytes + step.begin * row_bytes}
+    record = records_of((*ARGUMENTS, *p.other_names), columns, specs.setdefault(spec, len(specs)))
+    return record, np.array([depth * spec.vectors + target.call_cycles], np.int32)
+
+
+def multiplying(p: Product, step: Step, block: Panels, target: Target, specs: dict[KernelSpec, int]) -> Laid:
+    """The records of the tiles that read a range of k from the block, and prefetch the next one: further down, or the
+    first one of the columns beside these."""
+    depth = step.end - step.begin
+    cut = cut_of(p.depths(step.begin, step.end), block, target)
+    records, cycles = tile_records(cut, replace(step, begin=0, end=depth), specs)
+    following = step.end * p.weights.row_bytes if step.end < p.k else 4 * p.n
+    records[:, 1 + ARGUMENTS.index("ahead")] += p.weights.start_bytes + following
+    return records, cycles
+
+
+def cut_of(p: Product, block: Panels, target: Target) -> Cut:
+    """All tiles of rows of a panel, then the next panel: the rows of src for a range of k stay in L2."""
+    assert isinstance(p.weights, Matrix)
+    row_bytes = p.weights.row_bytes
+    p = replace(p, weights=block)
+    shape = choose_block(p, target)
+    sizes = balanced(p.m, shape.rows)
+    groups = -(-p.n // (shape.vectors * target.lanes))
+    ahead = row_bytes if shape.vectors == shape.panel_vectors else 0
+    return Cut(p, shape, target, sizes, groups, groups, len(sizes), [], ahead)
