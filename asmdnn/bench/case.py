@@ -44,7 +44,7 @@ def prepare(case: AnyCase) -> Callable[[], Record]:
     engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
     require_executable(engine.isa)
     if settings.peer and settings.peer not in case.driver.peers:
-        names = " and ".join(case.driver.peers)
+        names = " and ".join(case.driver.peers) or "no other library"
         raise Unimplemented(f"--peer={settings.peer}: --{case.driver.name} can be compared with {names}")
     if settings.peer:
         cap_isa(settings.peer, engine.isa)

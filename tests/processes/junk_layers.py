@@ -184,6 +184,9 @@ def functions() -> dict[str, Call]:
         "ops.rms_norm": (ops.rms_norm, lambda: {"x": rows, "scale": array(3), "epsilon": 1e-5, **more}),
         "ops.softmax": (ops.softmax, lambda: softmax),
         "ops.log_softmax": (ops.log_softmax, lambda: softmax),
+        "ops.eltwise": (ops.eltwise, lambda: {"x": rows, "alg": "linear", "alpha": 2.0, "beta": 1.0, **more}),
+        "ops.binary": (ops.binary, lambda: {"alg": "add", "a": rows, "b": array(3), **more}),
+        "ops.select": (ops.select, lambda: {"condition": rows, "a": rows, "b": array(3), **more}),
         "ops.prelu": (ops.prelu, lambda: {"x": rows, "weights": array(3), **more}),
         "ops.reduce": (
             ops.reduce,

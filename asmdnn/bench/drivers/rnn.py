@@ -11,10 +11,11 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.problems import FLOAT_BYTES
 from asmdnn.bench.recurrent import backward
 from asmdnn.bench.recurrent.bounded import FUNCTION_ERROR, UNIT_ROUNDOFF
-from asmdnn.bench.recurrent.cells import CELLS, Function
+from asmdnn.bench.recurrent.cells import CELLS
 from asmdnn.bench.recurrent.data import LSTM, Dims, Sizes, filled
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
 from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, Run
+from asmdnn.bench.recurrent.values import Function
 from asmdnn.bench.values import joined, poison
 from asmdnn.bench.words import Option, Settings, boolean, configuration, direction, number, one_of
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -171,6 +172,11 @@ def _alg(word: str) -> str:
     return one_of(*CELLS)(word)
 
 
+def _activation(word: str) -> str:
+    """UNDEF is what files write for cells that have none to choose."""
+    return "RELU" if word.upper() == "UNDEF" else one_of("RELU", "LOGISTIC", "TANH")(word)
+
+
 def _title(case: RnnCase) -> str:
     settings = case.settings
     cell = settings.alg.removeprefix("VANILLA_").lower()
@@ -188,8 +194,8 @@ DRIVER = Driver(
                       "FWD_I inference (default), FWD_D training, BWD_DW all gradients", True),
         "alg": Option("alg", _alg, ", ".join(CELLS), True),
         "direction": Option("direction", one_of(*DIRECTIONS), ", ".join(DIRECTIONS), True),
-        "activation": Option("activation", one_of("RELU", "LOGISTIC", "TANH"),
-                             "of VANILLA_RNN: RELU (default), LOGISTIC, TANH", True),
+        "activation": Option("activation", _activation,
+                             "of VANILLA_RNN: RELU (default, and for UNDEF), LOGISTIC, TANH", True),
         "with-peephole": Option("peephole", boolean, "true: an LSTM with peephole; false (default)", True),
         "with-projection": Option("projection", boolean, "true: an LSTM with projection; false (default)", True),
         "trivial-strides": Option("trivial_strides", boolean,

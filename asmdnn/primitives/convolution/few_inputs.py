@@ -11,6 +11,7 @@ from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.cuts import runs_of
+from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.planning.tuning import ConvolutionTuning
@@ -65,7 +66,8 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     read = {operand: readable(tensor, desc.dst, g.oc, lanes, lanes) for operand, tensor in others.items()}
     tensors = {**desc.tensors(), **chain.arguments(read)}
     operands = tile_operands(read, desc.dst, len(ARGUMENTS), lanes)
-    plan = schedule_rows(f"{NAME}:{engine.isa}", tensors, operands, g, rows, chain, engine)
+    phases = schedule_rows(tensors, operands, g, rows, chain, engine)
+    plan = Plan(f"{NAME}:{engine.isa}", flushing(phases), tensors, {}, {}, ("dst",))
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 

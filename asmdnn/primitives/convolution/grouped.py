@@ -8,7 +8,7 @@ from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import View
+from asmdnn.planning.phase import View, flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
@@ -69,7 +69,8 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     tensors = {**resolved.tensors(), **chain.arguments(read)}
     vectors = tuple(range(0, geometry.oc, lanes))
     rows = Rows(base_spec(geometry, tensors, group, engine.isa), width // lanes, vectors)
-    plan = schedule_rows(name, tensors, operands, geometry, rows, chain, engine)
+    phases = schedule_rows(tensors, operands, geometry, rows, chain, engine)
+    plan = Plan(name, flushing(phases), tensors, {}, {}, ("dst",))
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
