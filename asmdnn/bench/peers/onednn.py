@@ -1,7 +1,7 @@
 """A primitive of oneDNN as a call to measure and compare with: layouts of its own choice, or given ones."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -38,9 +38,9 @@ class Storage:
     as a workspace, which nobody fills, in the memory of `lender` if there is one; `shared` is storage of another
     primitive that arguments have."""
 
-    internal: Mapping[str, int] = MappingProxyType({})
+    internal: Mapping[str, int] = field(default_factory=dict)
     lender: "OnednnPrimitive | None" = None
-    shared: Mapping[str, dnn.Memory] = MappingProxyType({})
+    shared: Mapping[str, dnn.Memory] = field(default_factory=dict)
 
 
 OF_ITS_OWN = Storage()
