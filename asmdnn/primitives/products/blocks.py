@@ -49,7 +49,10 @@ def block_cycles(p: Product, b: Block, target: Target) -> float:
     total = 0.0
     for rows, times in runs_of(p.m, b.rows):
         for count, vectors in ((groups, b.vectors), (bool(last), last)):
-            total += times * count * (p.k * target.step_cycles(rows, vectors) + target.call_cycles)
+            step = target.step_cycles(rows, vectors)
+            if p.m > b.rows:  # weights come from L2 again
+                step = max(step, target.products.reread_cycles * vectors * target.lanes / 8)
+            total += times * count * (p.k * step + target.call_cycles)
     return total
 
 
