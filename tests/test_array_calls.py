@@ -10,7 +10,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import blas, ops
-from asmdnn.ops.calls import address_reader, calls
+from asmdnn.ops.calls import calls
+from asmdnn.runtime.addresses import address_reader
 
 pytestmark = pytest.mark.isa("avx2")
 RANDOM = np.random.default_rng(0)

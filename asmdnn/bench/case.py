@@ -44,7 +44,7 @@ def prepare(case: AnyCase) -> Callable[[], Record]:
     engine = dnn.Engine(isa=settings.isa, threads=settings.threads)
     require_executable(engine.isa)
     if settings.peer and settings.peer not in case.driver.peers:
-        names = " and ".join(case.driver.peers)
+        names = " and ".join(case.driver.peers) or "no other library"
         raise Unimplemented(f"--peer={settings.peer}: --{case.driver.name} can be compared with {names}")
     if settings.peer:
         cap_isa(settings.peer, engine.isa)
@@ -53,7 +53,7 @@ def prepare(case: AnyCase) -> Callable[[], Record]:
         work = case.driver.work(case)
     except Unimplemented as error:
         return partial(replace, record, status="unimplemented", reason=_one_line(error))
-    reason = work if isinstance(work, str) else _too_large(work) if settings.check_memory else ""
+    reason = work if isinstance(work, str) else _too_large(work, settings)
     if isinstance(work, str) or reason:
         return partial(replace, record, status="skipped", reason=reason)
     return partial(_run, record, case, work, engine)
@@ -108,7 +108,12 @@ def _filter(settings: Settings) -> Callable[[str], bool]:
     return accepts
 
 
-def _too_large(work: Work[Any]) -> str:
+def _too_large(work: Work[Any], settings: Settings) -> str:
+    """Why it is left out, or nothing."""
+    if settings.max_gflop and work.flops > settings.max_gflop * 1e9:
+        return f"has {work.flops * 1e-9:.3g} GFLOP, --max-gflop-per-prb={settings.max_gflop:g}"
+    if not settings.check_memory:
+        return ""
     needed = work.argument_bytes * COPIES_IN_MEMORY
     available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if needed > available:

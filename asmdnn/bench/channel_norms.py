@@ -75,10 +75,13 @@ class ChannelNormWork(Work[TensorData]):
         self.descs = {"src": self.tensor, "dst": self.tensor}
         self.descs |= {name: statistics for name in ("mean", "variance") if keeps}
         self.descs |= {name: vector for name, flag in (("scale", "C"), ("shift", "H")) if flag in settings.flags}
+        relus = set("RA") & set(settings.flags) if self.is_batch else set()
+        self.has_relu = bool(relus)
+        self.descs |= {"src_1": self.tensor} if "A" in relus else {}
         self.results = ("dst", *(("mean", "variance") if keeps and not self.given else ()))
         self.in_place = {"dst": "src"} if settings.inplace else {}
         attr = settings.attr(self.dims)
-        relu = [dnn.Eltwise("relu")] if "R" in settings.flags else []
+        relu = [dnn.Eltwise("relu")] if "R" in settings.flags and not self.is_batch else []
         self.attr = dnn.Attr([*relu, *attr.post_ops], scratchpad_mode=attr.scratchpad_mode)
 
     @property
@@ -112,7 +115,9 @@ class ChannelNormWork(Work[TensorData]):
         size = float(np.abs(x).max())
         moved = 64 * UNIT * size * factors * np.abs(scale) * (1 + np.abs(values) * (1 + size * factors))
         error = moved + 8 * UNIT * (np.abs(values * scale) + np.abs(shift))
-        dst = chains.apply(self.attr, values * scale + shift, error, data.arrays)
+        plain = values * scale + shift + data.arrays.get("src_1", np.float32(0)).astype(np.float64)
+        error += 8 * UNIT * np.abs(plain)
+        dst = chains.apply(self.attr, np.maximum(plain, 0) if self.has_relu else plain, error, data.arrays)
         found = {"dst": dst, "mean": (mean, 64 * UNIT * size + 0 * mean)}
         found["variance"] = (variance, 64 * UNIT * size * size + 0 * variance)
         parts = [[found[name][i].reshape(self.descs[name].dims) for name in self.results] for i in range(2)]

@@ -19,6 +19,12 @@ def _milliseconds(word: str) -> int:
     return number(1)(str(int(float(word))) if re.fullmatch("[0-9]{1,9}[.]?[0-9]{0,9}(e[0-9])?", word) else word)
 
 
+def _gigaflop(word: str) -> float:
+    if not re.fullmatch("[0-9]{1,9}([.][0-9]{1,9})?", word):
+        raise InvalidArguments("must be a number, 10^9 operations")
+    return float(word)
+
+
 def _engine(word: str) -> str:
     return one_of("cpu", "gpu")(word.partition(":")[0])
 
@@ -65,6 +71,8 @@ COMMON: dict[str, Option] = {
     "start": Option("start", number(0), "leave out so many problems", describes=False),
     "repeats-per-prb": Option("repeats", number(1), "run each problem so often (1)", describes=False),
     "mem-check": Option("check_memory", boolean, "false: also what does not fit into memory", describes=False),
+    "max-gflop-per-prb": Option("max_gflop", _gigaflop, "leave out problems of more floating-point operations; 0: none",
+                                describes=False),
     "engine": Option("engine", _engine, "cpu (default); problems of gpu are skipped"),
     "verbose": Option("verbose", number(0), "or -vN; 1: print each problem before it runs", describes=False),
     "summary": Option("failures", _summary, "no-failures: end without the list of failures", describes=False),
@@ -72,4 +80,5 @@ COMMON: dict[str, Option] = {
 RESET = frozenset(("impl", "skip_impl"))  # fields
 SYNONYMS = {
     "max-ms": "max-ms-per-prb", "global-impl": "impl", "global-skip-impl": "skip-impl", "ctx-exe": "threads",
+    "idt": "sdt", "odt": "ddt", "itag": "stag", "otag": "dtag", "ifmt": "stag", "ofmt": "dtag",  # of older files
 }  # fmt: skip

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from asmdnn.bench.problem_text import LONGEST_QUOTE, parse_name
 from asmdnn.errors import InvalidArguments
 
-SIZES = ("mb", "ic", "id", "ih", "iw")
+AXES = ("id", "ih", "iw")
+SIZES = ("mb", "ic", *AXES)
 
 
 def read_image(
     text: str, more_sizes: Sequence[str], numbers: Sequence[str]
 ) -> tuple[tuple[int, ...], dict[str, int], dict[str, float], str]:
-    """(dims, further sizes, numbers, name); ih and iw of each other if one is left out, mb 2.
+    """(dims, further sizes, numbers, name); axes behind the first one that is given are like the last one, mb is 2.
 
     Raises InvalidArguments.
     """
@@ -47,10 +48,10 @@ def _real(word: str, shown: str) -> float:
 
 
 def _dims(found: Mapping[str, int]) -> tuple[int, ...]:
-    square = found.get("ih") or found.get("iw")
-    spatial = [found["id"]] if "id" in found else []
-    spatial += [found.get("ih", square or 1), found.get("iw", square or 1)] if square or spatial else []
-    return (found.get("mb", 2), found["ic"], *spatial)
+    """As benchdnn: id alone is a cube, ih alone a square, iw alone a line."""
+    given = [axis for axis in AXES if axis in found]
+    axes = AXES[AXES.index(given[0]) :] if given else ()
+    return (found.get("mb", 2), found["ic"], *(found.get(axis, found[given[-1]]) for axis in axes))
 
 
 def image_words(dims: Sequence[int]) -> str:

@@ -14,10 +14,10 @@ STATISTICS_ULPS, ULPS = 8, 6
 
 
 def flags(known: str) -> Callable[[str], str]:
-    """Letters of `known`, each once, in its order."""
+    """Letters of `known`, each once, in its order; S of older files is CH."""
 
     def parse(word: str) -> str:
-        letters = word.upper()
+        letters = word.upper().replace("S", "CH")
         if len(set(letters)) < len(letters) or not set(letters) <= set(known):
             raise InvalidArguments(f"must be letters of {known}, each once")
         return "".join(letter for letter in known if letter in letters)

@@ -1,7 +1,8 @@
 """`asmdnn bench --rank`: the plan that planners choose, against the fastest of all that they choose from.
 
-All candidates of a problem are measured in turns, in one process; those near the best then again, beside the choice,
-and for longer: the fastest of many noisy numbers is not as fast as it looks.  The regret is how much longer the choice
+All candidates of a problem are run once in turns, in one process; those that are not far behind are measured, and those
+near the best then again, beside the choice, and for longer: the fastest of many noisy numbers is not as fast as it
+looks.  The regret is how much longer the choice
 takes than the best one, by the 10th percentiles of these samples.
 
 What would be chosen at a lower level of f32 vectors is a candidate, too: it shows where wider vectors are slower.
@@ -17,7 +18,7 @@ from typing import Any
 import asmdnn as dnn
 from asmdnn.bench.driver import AnyCase, Array, Work
 from asmdnn.bench.options import Mistake, Reader
-from asmdnn.bench.timing import interleaved
+from asmdnn.bench.timing import Call, Times, interleaved
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import F32_LEVELS, f32_level
@@ -28,6 +29,7 @@ from asmdnn.primitives.implementation import plan_with_denormals
 from asmdnn.primitives.kind import Description
 from asmdnn.primitives.registry import kind_of
 
+FAR = 2.0  # times the best of one sample each: not measured
 NEAR = 1.15  # times the best of the first round: measured again
 FIRST_SHARE = 0.4  # of a problem's time
 WIDTH = 80  # of a plan's name
@@ -54,17 +56,20 @@ class Ranked:
         return f"{what} {100 * self.regret:6.1f}%"
 
 
-def run(words: Sequence[str]) -> int:
+def run(words: Sequence[str], begin: Callable[[int, str], None], end: Callable[[], None]) -> int:
     """Rank every problem of `words`, of which there is one, and print what they come to; the exit status.
 
-    Raises AsmdnnError.
+    begin, end: called before and after each, with the number that are done and what it is.  Raises AsmdnnError.
     """
-    reader, found = Reader(), []
+    reader = Reader()
+    found: list[Ranked] = []
     print(LOOK)
     for case in reader.stream(words, Path.cwd()):
         if isinstance(case, Mistake):
             raise InvalidArguments(f"{case.where}: {case.reason}")
+        begin(len(found), case.driver.title(case))
         found.append(rank(case))
+        end()
         print(found[-1], flush=True)
     print(summary(found))
     return 0
@@ -84,15 +89,21 @@ def rank(case: AnyCase) -> Ranked:
     desc, attr, work = described(case)
     data = work.data(exact=work.exactness[-1])
     plans = chain(every_plan(desc, attr, engine), plans_below(desc, attr, engine))
-    calls = {name: bound(plan, desc, attr, engine, data.arrays) for name, plan in plans}
-    names, budget = [*calls], settings.max_ms * 1e-3
-    first = interleaved([*calls.values()], budget * FIRST_SHARE)
-    limit = NEAR * min(times.low for times in first)
-    near = [name for name, times in zip(names, first, strict=True) if times.low <= limit or name == names[0]]
-    again = dict(zip(near, interleaved([calls[name] for name in near], budget * (1 - FIRST_SHARE)), strict=True))
-    best = min(again, key=lambda name: again[name].low)
-    title = case.driver.title(case)
-    return Ranked(title, names[0], 1e6 * again[names[0]].low, best, 1e6 * again[best].low)
+    calls: dict[str, Call] = {name: bound(plan, desc, attr, engine, data.arrays) for name, plan in plans}
+    budget = settings.max_ms * 1e-3
+    calls = within(FAR, calls, interleaved([*calls.values()], budget, rounds=1))
+    calls = within(NEAR, calls, interleaved([*calls.values()], budget * FIRST_SHARE))
+    again = dict(zip(calls, interleaved([*calls.values()], budget * (1 - FIRST_SHARE)), strict=True))
+    chosen, best = next(iter(again)), min(again, key=lambda name: again[name].low)
+    return Ranked(case.driver.title(case), chosen, 1e6 * again[chosen].low, best, 1e6 * again[best].low)
+
+
+def within(factor: float, calls: Mapping[str, Call], times: Sequence[Times]) -> dict[str, Call]:
+    """The first of `calls`, and those that take no longer than `factor` times the fastest."""
+    limit = factor * min(each.low for each in times)
+    chosen = next(iter(calls))
+    pairs = zip(calls.items(), times, strict=True)
+    return {name: call for (name, call), each in pairs if name == chosen or each.low <= limit}
 
 
 def described(case: AnyCase) -> tuple[Description, dnn.Attr, Work[Any]]:

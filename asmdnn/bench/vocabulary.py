@@ -46,6 +46,7 @@ NEUTRAL: Final = {
     "attr-zero-points": "",
     "cross-engine": "none",
     "encoding": ":+",
+    "flags": "O",  # of --rnn: gradients of weights replace what is there, as they do here
     "runtime-dim-mask": "0",
     "runtime-dims-masks": "[0:]+",
     "runtime-k": "0",
@@ -57,5 +58,5 @@ NEUTRAL: Final = {
     "skip-nonlinear": "false",
     "sparse-options": ":+",
     "strides": ":+",
-    "tag": "any(:any)*",
+    "tag": "(any|abc|tnc)(:(any|abc|tnc))*",  # of --rnn
 }

@@ -29,7 +29,8 @@ class Settings:
     """What the options say for one problem.  isa, threads: "" and 0 mean this machine's.
 
     A driver adds its own options as fields of a subclass; the default of a field is that of its option.  unbuilt: what
-    the problem cannot be computed without.  rounds 0: as many as max_ms allows.  impl, skip_impl: parts of names.
+    the problem cannot be computed without.  rounds 0: as many as max_ms allows.  max_gflop 0: no limit.  impl,
+    skip_impl: parts of names.
     """
 
     mode: str = "C"
@@ -45,6 +46,7 @@ class Settings:
     repeats: int = 1
     rounds: int = 0
     check_memory: bool = True
+    max_gflop: float = 0.0
     verbose: int = 0
     failures: bool = True
     unbuilt: tuple[Unbuilt, ...] = ()
@@ -104,13 +106,15 @@ def boolean(word: str) -> bool:
 
 
 def data_type(*names: str) -> Callable[[str], str]:
-    """One of these data types, of all if none is named; oneDNN's others raise Unimplemented."""
+    """One of these data types, of all if none is named, or twice the same, of src and dst; oneDNN's others, and two
+    different ones, raise Unimplemented."""
     built = names or tuple(DATA_TYPES)
 
     def parse(word: str) -> str:
-        if word.lower() in ALL_DATA_TYPES and word.lower() not in built:
+        given = word.lower().split(":")
+        if len(given) <= 2 and ALL_DATA_TYPES.issuperset(given) and (len({*given}) > 1 or given[0] not in built):
             raise Unimplemented(f"{word.lower()} is not built yet, only {', '.join(built)}")
-        return one_of(*built)(word)
+        return one_of(*built)(given[0] if len(given) == 2 else word)
 
     return parse
 

@@ -41,7 +41,8 @@ def run(arguments: Sequence[str]) -> int:
     if reader.ranks:
         from asmdnn.bench import rank  # not above: most runs rank nothing
 
-        return rank.run(arguments)
+        with Progress(total, sys.stderr) as progress:
+            return rank.run(arguments, progress.update, progress.clear)
     tally = Tally()
     with _json_stream(reader.json) as json_stream:
         for record in _records(arguments, total, json_stream, table=reader.json != "-"):

@@ -113,6 +113,20 @@ def wide_conversion_specs() -> Iterator[ConvertSpec]:
         yield ConvertSpec(WIDE_ISA, Conversion("s8", "f32"), 3, columns, (columns, 1), (4 * columns, 4), streaming=True)
 
 
+def wide_convert_transpose_specs() -> Iterator[ConvertTransposeSpec]:
+    """All pairs of types, every second one with all terms; one vector of rows and a rest, fewer columns than 16 bytes
+    have, a rest of them behind whole ones, both sides looped over; scales by row and column, dense and apart."""
+    shapes = ((16, 16), (5, 3), (16, 17), (37, 9), (13, 38), (33, 4))
+    for i, (src, dst) in enumerate(product(TYPES, TYPES)):
+        terms = (True, True, True, 0.5) if (i + i // 6) % 2 or src == dst else (False, False, False)
+        (rows, columns), sizes = shapes[(i + i // 6) % 6], (SIZE_BYTES[src], SIZE_BYTES[dst])
+        steps = (sizes[0] * (columns + i % 3), sizes[0]), (sizes[1], sizes[1] * (rows + i % 2))
+        scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 2 % 4]
+        yield ConvertTransposeSpec(WIDE_ISA, Conversion(src, dst, *terms), rows, columns, *steps, scales)
+    conversion = Conversion("f32", "f32", True, True, True, 1.0, sum_factors=1200)
+    yield ConvertTransposeSpec(WIDE_ISA, conversion, 17, 16, (64, 4), (4, 68), (0, 4))
+
+
 def narrow_specs(isa: str) -> Iterator[ConvertNarrowSpec]:
     """One group and all numbers of them, rests of rows and columns, both sides looped over; columns that touch; types
     in turn, with nothing and with everything; scales by row and column, dense and apart."""
@@ -192,6 +206,7 @@ FAMILIES = {
     f"transpose-{WIDE_ISA}": wide_transpose_specs,
     f"convert-{REORDER_ISA}": conversion_specs,
     f"convert-{WIDE_ISA}": wide_conversion_specs,
+    f"convert-transpose-{WIDE_ISA}": wide_convert_transpose_specs,
     f"narrow-{REORDER_ISA}": partial(narrow_specs, REORDER_ISA),
     f"narrow-{WIDE_ISA}": partial(narrow_specs, WIDE_ISA),
     f"pixels-{REORDER_ISA}": pixel_specs,

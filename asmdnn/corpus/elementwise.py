@@ -6,7 +6,12 @@ from dataclasses import replace
 from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, of_levels, plain
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
-from asmdnn.generators.functions.elementwise import ElementwiseSpec, SeveralResultsSpec, TypedElementwiseSpec
+from asmdnn.generators.functions.elementwise import (
+    ElementwiseSpec,
+    SeveralResultsSpec,
+    TypedElementwiseSpec,
+    TypedResultsSpec,
+)
 from asmdnn.generators.functions.elementwise_code import INTERLEAVED, Result
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.gradients import GRADIENTS
@@ -91,6 +96,17 @@ def typed(isa: str) -> Iterator[TypedElementwiseSpec]:
         element = Operand(2, SIZE_BYTES[kind], 0, True)
         yield spec(("f32", "bf16", kind), lanes + 3, (BinaryOp("add", element),), 2)
     yield spec(("f32", "s8", "u8", "s8"), lanes + 3, (SelectOp(operand(2, row_bytes=0), operand(3, row_bytes=0)),))
+
+
+def masked(isa: str) -> Iterator[TypedResultsSpec]:
+    """f32, and bytes that say where it is above a number: in the loop, behind it and in the tail; short rows; alone."""
+    lanes, types = LANES[isa], ("f32", "f32", "u8", "f32")
+    chain = (EltwiseOp("linear", 2.0, 1.0, 1.0), ReluOp(0.0))
+    for rows, elements in ((1, 3), (3, lanes * INTERLEAVED + 5), (7, lanes)):
+        row_bytes = 4 * (elements + 4)
+        more = (Result(2, elements + 3, (*chain, BinaryOp("gt", Operand(3, 4, 0, True)))),)
+        fields = (isa, rows, elements, Operand(0, row_bytes, 0, False), row_bytes, chain)
+        yield TypedResultsSpec(*fields, types=types, more=more)
 
 
 def short_rows(isa: str) -> Iterator[ElementwiseSpec]:
@@ -185,6 +201,13 @@ def chains(isa: str) -> Iterator[ConvTileSpec]:
 FAMILIES = {
     **of_levels("conv", chains=chains),
     **of_levels(
-        "map", algorithms=algorithms, typed=typed, shapes=shapes, short=short_rows, chains=maps_with_chains, cells=cells
+        "map",
+        algorithms=algorithms,
+        typed=typed,
+        masked=masked,
+        shapes=shapes,
+        short=short_rows,
+        chains=maps_with_chains,
+        cells=cells,
     ),
 }

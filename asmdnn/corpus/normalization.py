@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.layer_norm import SHORT, LayerNormSpec, Statistics
-from asmdnn.generators.functions.moments import MergeMomentsSpec, MomentsSpec
+from asmdnn.generators.functions.merge_moments import MergeMomentsSpec
+from asmdnn.generators.functions.moments import MomentsSpec
+from asmdnn.generators.functions.moments_code import CHAINS, TOGETHER
 from asmdnn.generators.functions.postops import BinaryOp, Operand
 
 GAP = 3  # elements between rows
@@ -36,11 +38,16 @@ def statistics(isa: str) -> Iterator[LayerNormSpec]:
 
 
 def chunks(isa: str) -> Iterator[MomentsSpec | MergeMomentsSpec]:
-    """Along rows and down them, and merged: parts of a vector, and around the turns of the loops."""
+    """Along rows and down them, and merged: parts of a vector, and around the turns of the loops; short rows together,
+    several rows of few lanes at a time."""
     lanes = LANES[isa]
     for along in ("rows", "lanes"):
         for count, elements in ((1, 1), (3, lanes + 3), (2, 9 * lanes + 2), (4, 2 * lanes)):
             yield MomentsSpec(isa, along, count, elements, 4 * (elements + GAP), 8, divides=elements > lanes + 3)
+    for count, elements in ((1, 1), (7, lanes - 1), (2 * TOGETHER, lanes), (TOGETHER + 2, 6 * lanes + 1)):
+        yield MomentsSpec(isa, "rows", count, elements, 4 * elements, 4, divides=count > TOGETHER)
+    for count, elements in ((2 * CHAINS + 3, lanes), (5, 2 * lanes - 1)):
+        yield MomentsSpec(isa, "lanes", count, elements, 4 * elements, 0)
     for count, elements in ((1, 3), (2, lanes + 3), (5, 5 * lanes)):
         yield MergeMomentsSpec(isa, count, elements, 4 * (elements + GAP), 8, 5, divides=count == 5)
 

@@ -14,7 +14,7 @@ CHAIN: tuple[PostOp, ...] = (SumOp(0.5), ReluOp(0.0))
 
 
 def pixels(isa: str) -> Iterator[PoolPixelsSpec]:
-    """Tails; results that share columns and that do not; rests of pixels; loops outside; streaming; post-ops."""
+    """Tails; results that share columns and that do not; rests of pixels; loops outside; streaming; post-ops; types."""
     lanes = LANES[isa]
     for elements in (1, lanes - 1, lanes, 2 * lanes, 5 * lanes + 3):
         pixel, row = 4 * elements + 4, 9 * (4 * elements + 4)
@@ -26,6 +26,15 @@ def pixels(isa: str) -> Iterator[PoolPixelsSpec]:
         walked = (Taps(2, 0), Taps(9, row), Taps(8, pixel))
         yield PoolPixelsSpec(isa, "max", (Loop(1, pixel, pixel),), walked[1:], elements, 1, 2)
         yield PoolPixelsSpec(isa, "avg", (Loop(2, pixel, pixel),), walked[1:], elements, 1, 2, 64)
+    for alg, elements in (("max_s8", lanes + 3), ("max_u8", 2 * lanes)):
+        pixel = 4 * elements
+        yield PoolPixelsSpec(isa, alg, (Loop(5, pixel, pixel),), (Taps(2, 9 * pixel), Taps(3, pixel)), elements, 4, 2)
+    for kind, size in (("bf16", 2), ("f16", 2), ("s8", 1), ("u8", 1)):
+        for alg, elements in (("max", lanes - 1), ("avg", 3 * lanes + 1)):
+            pixel = size * elements
+            window = (Taps(2, 9 * pixel), Taps(3, pixel))
+            loops = (Loop(5, pixel, pixel),)
+            yield PoolPixelsSpec(isa, alg, loops, window, elements, 2, 2, 1 if alg == "max" else 4, kind=kind)
     dense = 4 * lanes
     for alg, divisor in (("max", 1), ("avg", 4)):
         loops, window = (Loop(3, 2 * dense, dense),), (Taps(2, 7 * dense), Taps(2, dense))

@@ -1,11 +1,15 @@
 """The specs of resampling: taps of no, one and several axes; tails and groups of channels; loops; streaming; dense
-rows: shorter than a vector, ending in the middle of one, in loops of vectors; taps of rows, of columns, of both."""
+rows: shorter than a vector, ending in the middle of one, in loops of vectors; taps of rows, of columns, of both;
+post-ops."""
 
 from collections.abc import Iterator
 
 from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.generators.functions.postops import EltwiseOp, PostOp, ReluOp
 from asmdnn.generators.functions.resample import ResampleSpec, Step
 from asmdnn.generators.functions.resample_rows import Column, Pick, ResampleRowsSpec, first_result
+
+CHAIN: tuple[PostOp, ...] = (EltwiseOp("linear", 2.0, -1.0, 1.0), ReluOp(0.5))
 
 
 def taps(isa: str) -> Iterator[ResampleSpec]:
@@ -22,6 +26,10 @@ def taps(isa: str) -> Iterator[ResampleSpec]:
                 isa, (Step(2, 9 * row, row, 0), Step(2, pixel, pixel, 16)), (cubic, four), elements, 1, 0
             )
     yield ResampleSpec(isa, (Step(3, 0, 4 * lanes, 8),), ((0, 64 * lanes), (0, 4 * lanes)), lanes, 1, 0, True)
+    pixel = 4 * lanes + 12
+    for last in ((0,), (0, pixel)):
+        loops = (Step(2, pixel, 2 * pixel, 8 * len(last)),)
+        yield ResampleSpec(isa, loops, ((0, 9 * pixel), last), lanes + 3, 2, pixel, chain=CHAIN)
 
 
 def columns(width: int, results: int, taps: int, lanes: int) -> tuple[Column, ...]:
@@ -45,6 +53,10 @@ def rows(isa: str) -> Iterator[ResampleRowsSpec]:
         for across, along in (((0,), 1), ((0, src), 1), ((0, src), 2), ((0, src, 2 * src, 2 * src), 4)):
             loops = (Step(2, 5 * src, 6 * dst, 0), Step(2, src, 2 * dst, 8 * len(across) * (len(across) > 1)))
             yield ResampleRowsSpec(isa, loops, across, columns(width, results, along, lanes), width, results, 2, dst)
+        if width == lanes:
+            made = columns(width, results, 2, lanes)
+            for across in ((0,), (0, 8 * src)):
+                yield ResampleRowsSpec(isa, (Step(1, 0, 0, 0),), across, made, width, results, 2, dst, chain=CHAIN)
     width, results = 9 * lanes, 18 * lanes
     for along, streaming in ((1, True), (2, False)):
         made = columns(width, results, along, lanes)

@@ -77,6 +77,25 @@ def small_unit_specs() -> Iterator[ShuffleSpec]:
             yield replace(spec, streaming=True)
 
 
+def wide_unit_specs() -> Iterator[ShuffleSpec]:
+    """What four quarters change: groups of four pixels, two and one, apart and touching; gathers with zeros, unpacks,
+    more windows than the first 16 registers; small units; streaming."""
+    for element_bytes, rows, pixels in ((1, 3, 4), (1, 8, 7), (2, 5, 6), (2, 4, 9), (4, 3, 5), (4, 4, 12), (1, 12, 4)):
+        yield replace(of_pixels(element_bytes, interleaved(rows, element_bytes), pixels), isa=WIDE_ISA)
+    for element_bytes in ELEMENT_BYTES:
+        tile = interleaved(3, element_bytes)
+        some_zero = replace(tile, lanes=tuple((ZERO, *unit[1:-1], ZERO) for unit in tile.lanes))
+        yield replace(of_pixels(element_bytes, some_zero, 5), isa=WIDE_ISA)
+        yield replace(of_pixels(element_bytes, tile, 7, streaming=True), isa=WIDE_ISA)
+        turned = Tile((5,), (0,), (tuple(reversed(range(0, UNIT_BYTES, element_bytes))),))
+        for streaming in (False, True):
+            yield replace(of_pixels(element_bytes, turned, 15, streaming), isa=WIDE_ISA)
+    yield replace(of_pixels(1, Tile((), (0, 16), ((ZERO,) * 16,) * 2), 4), isa=WIDE_ISA)
+    for unit_bytes, element_bytes in ((4, 1), (8, 2)):
+        turned = Tile((5,), (0,), (tuple(reversed(range(0, unit_bytes, element_bytes))),))
+        yield ShuffleSpec(WIDE_ISA, element_bytes, unit_bytes, 31, unit_bytes, (Part(turned),))
+
+
 def permute_specs(isa: str) -> Iterator[PermuteSpec]:
     """One to four vectors for a unit; more orders than registers; pixels in a loop, with a rest; streaming."""
     lanes, size = lanes_of(isa), 4 * lanes_of(isa)
@@ -121,6 +140,7 @@ def element_specs() -> Iterator[ElementsSpec]:
 FAMILIES = {
     f"shuffle-units-{SHUFFLE_ISA}": unit_specs,
     f"shuffle-small-units-{SHUFFLE_ISA}": small_unit_specs,
+    f"shuffle-units-{WIDE_ISA}": wide_unit_specs,
     f"shuffle-permute-{SHUFFLE_ISA}": partial(permute_specs, SHUFFLE_ISA),
     f"shuffle-permute-{WIDE_ISA}": partial(permute_specs, WIDE_ISA),
     f"shuffle-rows-{SHUFFLE_ISA}": row_specs,

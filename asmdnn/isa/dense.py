@@ -51,6 +51,10 @@ class Dense:
         """A quarter other than the first, into memory or an xmm register."""
         raise NotImplementedError
 
+    def unite(self, x: Register, y: Register) -> None:
+        """x |= y."""
+        raise NotImplementedError
+
     def store(self, target: Pointer, x: Register, count: int, quarter: int = 0) -> None:
         """`count` bytes from that quarter on, at most to the end of x."""
         raise NotImplementedError
@@ -88,6 +92,9 @@ class Avx2Dense(Dense):
 
     def extract(self, target: Pointer | Register, x: Register, quarter: int) -> None:
         self.asm.VEXTRACTI128(target, x, quarter)
+
+    def unite(self, x: Register, y: Register) -> None:
+        self.asm.VPOR(x, x, y)
 
     def load_upper_spare(self, x: Register, source: Pointer, count: int) -> None:
         """With no register left for a part: the lower half waits in the red zone."""
@@ -158,6 +165,9 @@ class Avx512Dense(Dense):
 
     def extract(self, target: Pointer | Register, x: Register, quarter: int) -> None:
         self.asm.VEXTRACTI32X4(target, x, quarter)
+
+    def unite(self, x: Register, y: Register) -> None:
+        self.asm.VPORD(x, x, y)
 
     def store(self, target: Pointer, x: Register, count: int, quarter: int = 0) -> None:
         asm = self.asm

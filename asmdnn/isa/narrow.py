@@ -1,5 +1,6 @@
-"""Dwords to bytes and words in the low end of a register, in their order."""
+"""Dwords to bytes and words in the low end of a register, in their order; halves."""
 
+from struct import pack
 from typing import Final
 
 from asmdnn.isa.assembler import Register
@@ -22,6 +23,14 @@ class Narrow:
         """Numbers below 2^16."""
         raise NotImplementedError
 
+    def sort_halves(self, x: Register, spare: Register) -> None:
+        """The lower 8 bytes of every quarter of x to its lower half, the upper ones to the upper half."""
+        raise NotImplementedError
+
+    def upper_half(self, x: Register, y: Register) -> None:
+        """The upper half of y in the lower one of x."""
+        raise NotImplementedError
+
 
 class Avx2Narrow(Narrow):
     """Packs of both halves."""
@@ -35,6 +44,12 @@ class Avx2Narrow(Narrow):
     def to_words(self, x: Register, spare: Register) -> None:
         self.asm.VEXTRACTI128(spare.xmm, x, 1)
         self.asm.VPACKUSDW(x.xmm, x.xmm, spare.xmm)
+
+    def sort_halves(self, x: Register, spare: Register) -> None:
+        self.asm.VPERMQ(x, x, 0b11011000)
+
+    def upper_half(self, x: Register, y: Register) -> None:
+        self.asm.VEXTRACTI128(x.xmm, y, 1)
 
 
 class Avx512Narrow(Narrow):
@@ -50,6 +65,14 @@ class Avx512Narrow(Narrow):
 
     def to_words(self, x: Register, spare: Register) -> None:
         self.asm.VPMOVDW(x.ymm, x)
+
+    def sort_halves(self, x: Register, spare: Register) -> None:
+        order = pack("<8Q", *range(0, 8, 2), *range(1, 8, 2))
+        self.v.load(spare, self.asm.const(order, self.v.bytes, size=self.v.bytes))
+        self.asm.VPERMQ(x, spare, x)
+
+    def upper_half(self, x: Register, y: Register) -> None:
+        self.asm.VEXTRACTI64X4(x.ymm, y, 1)
 
 
 def narrow_of(v: Vector) -> Narrow:

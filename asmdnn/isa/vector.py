@@ -34,6 +34,10 @@ class Lanes:
     def store(self, dst: Memory, src: Register) -> None:
         raise NotImplementedError
 
+    def store_last(self, dst: Memory, src: Register) -> None:
+        """As `store`; src may be overwritten."""
+        self.store(dst, src)
+
     def clear_rest(self, x: Register) -> None:
         """x = 0 in the other lanes."""
         raise NotImplementedError

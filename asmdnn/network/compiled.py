@@ -1,6 +1,6 @@
 """A native segment: its steps, the plan that they make together, where values lie, and the call that runs it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from asmdnn.network.arena import Layout, check_layout, layout_of, placed_plan
 from asmdnn.network.graph import Array
 from asmdnn.network.join import join
 from asmdnn.network.joined import Joined
-from asmdnn.network.lowering.table import lower
+from asmdnn.network.layouts import Layouts, Way
 from asmdnn.network.running import PAGE_BYTES, Runner
 from asmdnn.network.segments import Segment, subgraph
 from asmdnn.network.static import StaticGraph
@@ -23,11 +23,13 @@ from asmdnn.runtime.execution import program_of
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """steps: primitives in order; joined: their plan, a buffer for each value; plan: the one that runs, in an arena.
-    limits: for inputs that are indices, how many elements they choose from, and along which axis."""
+    """way: how formats were chosen; steps: primitives in order; joined: their plan, a buffer for each value; plan: the
+    one that runs, in an arena.  limits: for inputs that are indices, how many elements they choose from, and along
+    which axis."""
 
     segment: Segment
     graph: StaticGraph
+    way: Way
     steps: tuple[Step, ...]
     weights: Mapping[str, Weight]
     joined: Joined
@@ -49,19 +51,20 @@ class Compiled:
 def compiled(graph: StaticGraph, segment: Segment, engine: Engine) -> Compiled:
     """Plan a segment; nothing is generated or packed."""
     own = subgraph(graph, segment)
-    steps = segment.steps or lowered(own, segment, engine)
+    way = segment.way or lowered(own, segment, engine)
+    steps = way.steps
     joined = join(steps, own.outputs)
     layout = layout_of(joined)
     plan = placed_plan(joined, layout)
-    return Compiled(segment, own, tuple(steps.steps), steps.weights, joined, layout, plan, steps.limits)
+    return Compiled(segment, own, way, tuple(steps.steps), steps.weights, joined, layout, plan, steps.limits)
 
 
-def lowered(own: StaticGraph, segment: Segment, engine: Engine) -> Steps:
+def lowered(own: StaticGraph, segment: Segment, engine: Engine) -> Way:
     """The steps of a segment that has others around it."""
-    steps = Steps(own, engine)
+    layouts = Layouts(Steps(own, engine), segment.groups)
     for group in segment.groups:
-        lower(steps, group)
-    return steps
+        layouts.lower(group)
+    return layouts.end()
 
 
 def pages(size: int) -> Array:
@@ -81,6 +84,6 @@ def packed(segment: Compiled) -> Array:
     return blob
 
 
-def runner_of(segment: Compiled, engine: Engine) -> Runner:
-    """Load the kernels and pack the weights."""
-    return Runner(segment.plan, packed(segment), program_of(segment.plan, engine.threads)[0])
+def runner_of(segment: Compiled, engine: Engine, names: Sequence[str]) -> Runner:
+    """Load the kernels and pack the weights; names: the other tensors, in the order of its calls."""
+    return Runner(segment.plan, packed(segment), program_of(segment.plan, engine.threads)[0], names)

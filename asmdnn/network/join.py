@@ -52,7 +52,7 @@ def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:
     """Have each output in row-major order in a buffer of its own: what is made so is renamed, the rest copied."""
     renamed: dict[str, str] = {}
     for name, value in outputs.items():
-        place, wanted = steps.place(value), row_major(steps.shape(value))
+        place, wanted = steps.integers.get(value) or steps.place(value), row_major(steps.shape(value))
         is_own = place.buffer not in renamed and place.buffer not in steps.parts
         owned = is_own and steps.sizes.get(place.buffer) == wanted.size_bytes
         if owned and place.desc == wanted:

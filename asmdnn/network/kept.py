@@ -7,7 +7,7 @@ is.  A network is stored when it has run for the first time, as kernels are gene
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -101,8 +101,8 @@ def keep(key: str, planned: "Planned") -> None:
         return
     make = part.make
 
-    def made() -> Runner:
-        runner = make()
+    def made(names: Sequence[str]) -> Runner:
+        runner = make(names)
         put(key, planned, runner)
         return runner
 

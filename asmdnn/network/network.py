@@ -85,8 +85,8 @@ class Network:
         if arrays.keys() != wanted.keys():
             raise InvalidArguments(f"arrays must be {', '.join(wanted)}, not {', '.join(arrays) or 'none'}")
         for name, (shape, dtype) in wanted.items():
-            if dtype == np.bool_:
-                raise InvalidArguments(f"{name} is bool, which kernels read as f32: use run()")
+            if dtype == np.bool_ or (name in self.outputs and dtype.kind != "f"):
+                raise InvalidArguments(f"{name} is {dtype}, which kernels read and write as f32: use run()")
             check_bound(name, arrays[name], shape, dtype, name in self.outputs)
         made = {result: arrays[name] for name, result in results.items() if isinstance(result, str)}
         if len(made) < len(results) or made.keys() != part.ends.makes.keys():
@@ -215,6 +215,8 @@ class Network:
 
 def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An array of these dims and this type; no copy if it is one.  Raises InvalidArguments."""
+    if type(given) is np.ndarray and given.dtype is dtype and given.shape == shape:
+        return given
     try:
         array = given if isinstance(given, np.ndarray) else np.asarray(given)
     except Exception:  # whatever the caller's object does

@@ -103,4 +103,5 @@ class NumpyPart:
 
     def value(self, name: str, values: Mapping[str, Array]) -> Array:
         data = self.known[name].data
-        return values[name] if data is None else data
+        known = self.known[name]  # of integers kernels make f32
+        return values[name].astype(known.dtype, copy=False) if data is None else data

@@ -37,6 +37,11 @@ def native_lines(segment: Compiled) -> list[str]:
         f"  {len(segment.steps)} primitives, {reorders} of them reorders, {len(plan.phases)} phases, "
         f"{stand} of {every} barriers, {len(plan.specs)} kernels, {plan.cycles} cycles expected"
     )
+    way = segment.way
+    lines.append(
+        f"  formats of {len(way.changes)} results chosen otherwise than each by itself, {way.cycles} cycles instead of "
+        f"{way.by_themselves}"
+    )
     lines.append(
         f"  arena {layout.arena_bytes} bytes for {values} bytes of values, weights {layout.weights_bytes} bytes"
     )

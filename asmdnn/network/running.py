@@ -3,7 +3,7 @@
 Imported without planners and primitives, so that a network from a pack is there at once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,10 +13,12 @@ from asmdnn.forking import importing
 from asmdnn.network.graph import Array
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
+from asmdnn.runtime.addresses import address_reader
 from asmdnn.runtime.execution import Call, Program
 
 ARENA, WEIGHTS = "arena", "weights"  # the scratch and the tensor that hold everything
 PAGE_BYTES = 4096
+F32 = np.dtype(np.float32)
 
 
 def result_name(value: str) -> str:
@@ -26,38 +28,42 @@ def result_name(value: str) -> str:
 
 def native_array(array: Array) -> Array:
     """An input as kernels read it, dense and aligned: f32, or integers as they are; no copy if it is that."""
+    flags = array.flags
+    if (array.dtype is F32 or array.dtype.kind == "i") and flags.c_contiguous and flags.aligned:
+        return array
     return np.require(array, None if array.dtype.kind == "i" else np.float32, ("C", "A"))
 
 
 class Runner:
-    """A plan with its kernels loaded, and its weights, u8[weights_bytes]."""
+    """A plan with its kernels loaded, and its weights, u8[weights_bytes].  names: its tensors in the order in which
+    `run` is told where they lie."""
 
-    def __init__(self, plan: Plan, weights: Array, program: Program) -> None:
+    def __init__(self, plan: Plan, weights: Array, program: Program, names: Sequence[str]) -> None:
         self.plan, self.weights, self.program = plan, weights, program
-        tensors = list(plan.tensors)
-        self._moving = tuple(place for place in program.places if tensors[place[1]] != WEIGHTS)
+        tensors, position = list(plan.tensors), {name: i for i, name in enumerate(names)}
+        self._moving = tuple(
+            (slot, position[tensors[i]], offset) for slot, i, offset in program.places if tensors[i] != WEIGHTS
+        )
         self._idle: list[Call] = []  # whose weights are placed
 
     def bind(self, addresses: Mapping[str, int], keep: object) -> Callable[[], None]:
         """A call on tensors at these addresses, one for each input and result."""
         call = self.program.prepare()
-        call.bind(self.in_order(addresses), (self, keep))
+        own = {WEIGHTS: self.weights.ctypes.data}
+        call.bind([own[name] if name in own else addresses[name] for name in self.plan.tensors], (self, keep))
         return call
 
-    def run(self, addresses: Mapping[str, int]) -> None:
+    def run(self, addresses: Sequence[int]) -> None:
         """Run on tensors at these addresses."""
         try:
             call = self._idle.pop()  # atomic: another thread may take the last one
         except IndexError:
             call = self.program.prepare()
-            call.bind(self.in_order(addresses), self.weights)
-        call.place([addresses.get(name, 0) for name in self.plan.tensors], self._moving)
+            weights = self.weights.ctypes.data
+            call.bind([weights if name == WEIGHTS else 0 for name in self.plan.tensors], self.weights)
+        call.place(addresses, self._moving)
         call()
         self._idle.append(call)
-
-    def in_order(self, addresses: Mapping[str, int]) -> list[int]:
-        own = {WEIGHTS: self.weights.ctypes.data}
-        return [own[name] if name in own else addresses[name] for name in self.plan.tensors]
 
 
 class Part(Protocol):
@@ -77,9 +83,10 @@ class Ends:
 
 
 class NativePart:
-    """One native call.  make: loads kernels and packs weights, at the first use; isa: the level that it needs then."""
+    """One native call.  make: loads kernels and packs weights, at the first use, for tensors of these names in this
+    order; isa: the level that it needs then."""
 
-    def __init__(self, isa: str, ends: Ends, make: Callable[[], Runner]) -> None:
+    def __init__(self, isa: str, ends: Ends, make: Callable[[Sequence[str]], Runner]) -> None:
         self.isa, self.ends, self.make = isa, ends, make
         self._runner: Runner | None = None
         self._check_indices: Callable[[str, Array, int, int], None] | None = None
@@ -94,16 +101,16 @@ class NativePart:
         """Raises Unimplemented where the CPU lacks the level."""
         if self._runner is None:
             require_executable(self.isa)
-            self._runner = self.make()
+            self._runner = self.make((*self.ends.reads, *map(result_name, self.ends.makes)))
         return self._runner
 
     def run(self, values: dict[str, Array]) -> None:
-        self.check_indices(values)
-        results = {name: np.empty(dims, np.float32) for name, dims in self.ends.makes.items()}
-        taken = {name: native_array(values[name]) for name in self.ends.reads}
-        addresses = {name: array.ctypes.data for name, array in taken.items()}
-        addresses |= {result_name(name): array.ctypes.data for name, array in results.items()}
-        self.runner.run(addresses)
+        if self.ends.limits:
+            self.check_indices(values)
+        results = {name: np.empty(dims, F32) for name, dims in self.ends.makes.items()}
+        arrays = [native_array(values[name]) for name in self.ends.reads]
+        arrays += results.values()
+        self.runner.run(address_reader()(arrays))
         values |= results
 
     def bind(self, inputs: Mapping[str, Array], results: Mapping[str, Array]) -> Callable[[], None]:
@@ -150,10 +157,11 @@ class Runnable:
         values = dict(feeds)
         for part in self.parts:
             part.run(values)
-        own = {name for name in values if name not in feeds}
-        made = {
-            name: values[x] if isinstance(x, str) and x in own else np.array(values[x] if isinstance(x, str) else x)
-            for name, x in self.results.items()
-        }
-        types = {name: dtype for name, (_, dtype) in self.outputs.items()}  # kernels write truths as 1 and 0
-        return {name: x if x.dtype == types[name] else x.astype(types[name]) for name, x in made.items()}
+        made = dict[str, Array]()
+        for name, (_, dtype) in self.outputs.items():
+            x = self.results[name]
+            array = values[x] if isinstance(x, str) else x
+            if array.dtype != dtype:
+                array = array.astype(dtype)  # kernels write truths as 1 and 0, integers as f32
+            made[name] = array if isinstance(x, str) and x not in feeds else np.array(array)
+        return made

@@ -5,7 +5,7 @@ kernels, the arrays, and the weights.  A kernel's spec stays text until somebody
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
@@ -143,9 +143,9 @@ def read(image: Image, threads: int) -> Saved:
     return Saved(runnable, joined, layout, plan, text["explanation"], image)
 
 
-def runner(plan: Plan, weights: Array, threads: int, fetched: list[Fetched]) -> Runner:
-    """The kernels in executable memory, the weights where they are."""
-    return Runner(plan, weights, Program(plan, threads, loaded=mapped(fetched)))
+def runner(plan: Plan, weights: Array, threads: int, fetched: list[Fetched], names: Sequence[str]) -> Runner:
+    """The kernels in executable memory, the weights where they are; names: the other tensors, in the order of calls."""
+    return Runner(plan, weights, Program(plan, threads, loaded=mapped(fetched)), names)
 
 
 def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any) -> Runnable:

@@ -10,15 +10,17 @@ from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.einsum import products
 from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.idle import without_idle
+from asmdnn.network.fusion.layer_norm import layers_normalised
 from asmdnn.network.fusion.maps import Group, groups_of
 from asmdnn.network.fusion.one_hot import looked_up
 from asmdnn.network.fusion.padding import padded_within
 from asmdnn.network.fusion.pairs import paired
+from asmdnn.network.fusion.pool_padding import pooled_within
 from asmdnn.network.fusion.recognition import recognised
 from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.fusion.sinking import sunk
 from asmdnn.network.graph import NOTHING
-from asmdnn.network.lowering.table import lower
+from asmdnn.network.layouts import Layouts, Way
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NUMBERS, Place, Steps, row_major
@@ -28,9 +30,11 @@ from asmdnn.primitives.engine import Engine
 REWRITES = (
     without_idle,
     padded_within,
+    pooled_within,
     unfolded,
     products,
     recognised,
+    layers_normalised,
     looked_up,
     grouped_norms,
     shuffled,
@@ -45,13 +49,13 @@ MOST_NAMED = 4  # refused nodes that an error names; a message has 500 character
 class Segment:
     """Groups that run together; reads and makes: the values that it takes from before, and those that others read.
 
-    steps: what the groups of a network that is native throughout became when they were asked for kernels."""
+    way: how the groups of a network that is native throughout were lowered when they were asked for kernels."""
 
     groups: tuple[Group, ...]
     is_native: bool
     reads: tuple[str, ...]
     makes: tuple[str, ...]
-    steps: Steps | None = None
+    way: Way | None = None
 
 
 def fused(graph: StaticGraph) -> StaticGraph:
@@ -68,20 +72,21 @@ def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tup
     """
     groups, refused = paired(graph, groups_of(graph)), dict[str, str]()
     whole = segment(graph, True, groups, groups)
-    steps = Steps(subgraph(graph, whole), engine)
+    layouts = Layouts(Steps(subgraph(graph, whole), engine), groups)
     runs: list[tuple[bool, list[Group]]] = []
     for group in groups:
-        reason = refusal(steps, group)
+        reason = refusal(layouts, group)
         if reason:
             refused[group.label] = reason
-            assume(steps, group)
+            for way in layouts.ways:
+                assume(way.steps, group)
         if not runs or runs[-1][0] != (not reason):
             runs.append((not reason, []))
         runs[-1][1].append(group)
     if refused and fallback is None:
         raise Unimplemented(sentence(refused))
     if len(runs) == 1 and not refused:
-        return [replace(whole, steps=steps)], refused
+        return [replace(whole, way=layouts.end())], refused
     return [segment(graph, is_native, some, groups) for is_native, some in runs], refused
 
 
@@ -91,10 +96,10 @@ def sentence(refused: dict[str, str]) -> str:
     return f"{len(refused)} of the nodes have no kernel, fallback='numpy' computes them in numpy: {named}{more}"
 
 
-def refusal(steps: Steps, group: Group) -> str:
+def refusal(layouts: Layouts, group: Group) -> str:
     """Why there is no kernel for a group, "" if there is one; it is lowered then."""
     try:
-        lower(steps, group)
+        layouts.lower(group)
     except Refused as reason:
         return str(reason)
     return ""

@@ -1,6 +1,7 @@
 """Steps of a network: primitives on named buffers, in order, with the reorders between them."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from asmdnn.primitives.kind import Description
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import f32, s32
 
+CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie behind its pixels
 NUMBERS = (np.float32, np.bool_)  # types of values that kernels compute with: truths are brought to them as 1 and 0
 
 
@@ -58,8 +60,23 @@ class Step:
         return isinstance(self.pd.desc, Reorder)
 
 
+class Choice(NamedTuple):
+    """What a step is told about formats.  result: of its result, "" being the one that its primitive likes best, PLAIN
+    row-major, LAST with channels last; copies: whether to read the operand in the format that the primitive likes best,
+    of which others have use, too, whatever it costs by itself."""
+
+    result: str = ""
+    copies: bool = False
+
+
+PLAIN, LAST = "row-major", "channels last"
+BY_ITSELF = Choice()
+
+
 class Steps:
-    """What lowering adds to.  inputs and outputs are buffers of their own names, plain and dense."""
+    """What lowering adds to.  inputs and outputs are buffers of their own names, plain and dense.
+
+    choice: what the next step is told."""
 
     def __init__(self, graph: StaticGraph, engine: Engine) -> None:
         self.graph, self.engine = graph, engine
@@ -68,11 +85,21 @@ class Steps:
         self.sizes: dict[str, int] = {}  # of values' buffers, in bytes
         self.parts: dict[str, tuple[str, int]] = {}  # buffers inside others: which, and how many bytes behind its start
         self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
+        self.choice = BY_ITSELF
+        self.integers: dict[str, Place] = {}  # values that are integers, as f32: for callers and numpy, not for kernels
         self.limits: dict[str, tuple[int, int]] = {}  # of inputs that are indices: of how many elements, of which axis
         for name in graph.inputs:
             value = graph.values[name]
             if value.dtype in NUMBERS:
                 self.places[name] = [Place(name, row_major(value.shape))]
+
+    def branch(self) -> "Steps":
+        """One that goes on from here by itself."""
+        other = copy(self)
+        other.steps = list(self.steps)
+        other.weights, other.sizes, other.parts = dict(self.weights), dict(self.sizes), dict(self.parts)
+        other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
+        return other
 
     def value(self, name: str) -> Value:
         return self.graph.values[name]
@@ -140,7 +167,7 @@ class Steps:
         """A reorder into a buffer of its own."""
         target = Place(self.buffer(f"{name} as {layout_of(wanted)}", wanted), wanted)
         self.reorder(source, target, name)
-        self.places[name].append(target)
+        self.places[name] = [*self.places[name], target]
         return target
 
     def reorder(self, source: Place, target: Place, name: str) -> None:
@@ -213,6 +240,14 @@ class Steps:
             place = Place(place.buffer, place.desc.reshape(self.shape(name) or (1,)))
         self.places[name] = [place]
 
+    def result_format(self, dims: tuple[int, ...]) -> MemoryDesc:
+        """The format of the next step's result."""
+        wanted = self.choice.result
+        if not wanted:
+            return any_format(dims)
+        plain = row_major(dims)
+        return plain if wanted == PLAIN or len(dims) < CHANNELS_LAST else channels_last(dims)
+
     def chosen(self, desc: Description, argument: str, attr: Attr = NO_ATTR) -> MemoryDesc:
         """The format that a primitive chooses for an argument which is any."""
         return primitive_desc(desc, attr, self.engine).plan.tensors[argument]
@@ -229,6 +264,11 @@ def input_desc(value: Value) -> MemoryDesc:
         return plain
     words = value.dtype.itemsize // s32.size_bytes or 1
     return MemoryDesc(plain.dims, s32, strides=tuple(words * stride for stride in plain.strides))
+
+
+def channels_last(dims: tuple[int, ...]) -> MemoryDesc:
+    letters = LETTERS[: len(dims)]
+    return MemoryDesc(dims, f32, f"{letters[0]}{letters[2:]}{letters[1]}")
 
 
 def is_row_major(desc: MemoryDesc) -> bool:

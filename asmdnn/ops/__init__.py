@@ -12,6 +12,7 @@ from asmdnn.ops.conv import (
     pack_conv_weights,
 )
 from asmdnn.ops.dropout import dropout
+from asmdnn.ops.elementwise import binary, eltwise, select
 from asmdnn.ops.gather import embedding, gather
 from asmdnn.ops.matmul import matmul, pack_weights
 from asmdnn.ops.moves import concat, expand, pad, slice, split
@@ -33,6 +34,7 @@ __all__ = [
     "attention",
     "avg_pool",
     "batch_norm",
+    "binary",
     "concat",
     "conv1d",
     "conv2d",
@@ -42,6 +44,7 @@ __all__ = [
     "conv_transpose3d",
     "cumsum",
     "dropout",
+    "eltwise",
     "embedding",
     "expand",
     "gather",
@@ -63,6 +66,7 @@ __all__ = [
     "resize",
     "rms_norm",
     "rnn",
+    "select",
     "slice",
     "softmax",
     "split",

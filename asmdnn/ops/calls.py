@@ -5,17 +5,16 @@ when it was made; with every call there remain the checks that no key can hold: 
 the destination, that it can be written and shares no byte with what is read.
 """
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.jit.native import ffi
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, AnyArray, Array
 from asmdnn.primitives.primitive import Primitive
+from asmdnn.runtime.addresses import address_reader
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.scratch import scratch_pool
 
@@ -160,23 +159,3 @@ def layout_of(name: str, array: AnyArray) -> tuple[MemoryDesc, bool]:
         if array.dtype != F32 or not array.flags.aligned:
             raise
         return Memory.from_array(np.ascontiguousarray(array)).desc, True
-
-
-@cache
-def address_reader() -> Callable[[Sequence[AnyArray]], list[int]]:
-    """A function that reads arrays' addresses from their objects, where these are known to lie; decided once a process.
-
-    numpy's C API makes the place part of its ABI: `data` comes first in PyArrayObject, behind the head of every Python
-    object.  Compiled extensions read it there; array.ctypes takes 1.5 us for it, this 0.1.
-    """
-    head = object.__basicsize__
-    words = ffi.cast("int64_t *", head)  # so that the index of an object's word is its address over 8
-
-    def read(arrays: Sequence[AnyArray]) -> list[int]:
-        return [words[id(array) >> 3] for array in arrays]
-
-    def ask(arrays: Sequence[AnyArray]) -> list[int]:
-        return [array.__array_interface__["data"][0] for array in arrays]
-
-    samples = [np.empty(3, np.float32), np.empty((4, 5), np.float32)[1:, ::2]]
-    return read if head == 16 and read(samples) == ask(samples) else ask

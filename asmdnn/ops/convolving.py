@@ -56,18 +56,21 @@ class Window(NamedTuple):
 
         Raises InvalidArguments.
         """
-        axes, (stride, dilation, more) = kind.axes, (self.stride, self.dilation, self.output_padding)
-        if type(self.groups) is not int or not 1 <= self.groups <= MAX_SIZE:
-            raise InvalidArguments(f"groups must be an integer of at least 1, below 2**31, not {shown(self.groups)}")
-        if type(self.algorithm) is not str:
-            algorithm_of(kind.primitive, self.algorithm)
+        stride, padding, dilation, groups, more, algorithm = self
+        if type(groups) is not int or not 1 <= groups <= MAX_SIZE:
+            raise InvalidArguments(f"groups must be an integer of at least 1, below 2**31, not {shown(groups)}")
+        if type(algorithm) is not str:
+            algorithm_of(kind.primitive, algorithm)
+        if type(stride) is type(padding) is type(dilation) is type(more) is int:
+            return self
+        axes = kind.axes
         return (
             stride if type(stride) is int else per_axis("stride", stride, axes, 1),
-            self.padding if type(self.padding) is int else pads(self.padding, axes),
+            padding if type(padding) is int else pads(padding, axes),
             dilation if type(dilation) is int else per_axis("dilation", dilation, axes, 1),
-            self.groups,
+            groups,
             more if type(more) is int else per_axis("output_padding", more, axes, 0),
-            self.algorithm,
+            algorithm,
         )
 
 

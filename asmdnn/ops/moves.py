@@ -113,11 +113,17 @@ def gathered(source: Memory, axis: int, numbers: range, engine: Engine | None) -
 
 
 def pad(
-    x: Any, widths: Widths, mode: PadMode = "constant", value: float = 0.0, *, engine: Engine | None = None
+    x: Any,
+    widths: Widths,
+    mode: PadMode = "constant",
+    value: float = 0.0,
+    *,
+    out: Any = None,
+    engine: Engine | None = None,
 ) -> AnyArray:
     """x with elements around it, as numpy.pad: `value`, the outermost element ("edge"), or x mirrored ("reflect").
 
-    widths: (before, behind) for each dim, or an integer for all.  Raises InvalidArguments.
+    widths: (before, behind) for each dim, or an integer for all.  In a new array or in `out`.  Raises InvalidArguments.
     """
     memory = memory_of("x", x)
     dims = memory.desc.dims
@@ -130,18 +136,21 @@ def pad(
     if len(pairs) != len(dims) or any(n < 0 for pair in pairs for n in pair):
         raise InvalidArguments(f"widths must be an integer >= 0, or {len(dims)} pairs of them, not {shown(widths)}")
     made = [n + before + behind for n, (before, behind) in zip(dims, pairs, strict=True)]
-    result = target(made, memory.desc, None)
+    result = target(made, memory.desc, out)
     run(
         Pad(memory.desc, result.desc, tuple(before for before, _ in pairs), mode, value),
         {"src": memory},
         result,
         engine,
     )
-    return result.view()
+    return result.view() if out is None else out
 
 
-def expand(x: Any, dims: Sequence[int], *, engine: Engine | None = None) -> AnyArray:
-    """x with its dims of 1 repeated up to `dims`, and new dims in front, as a new array.  Raises InvalidArguments."""
+def expand(x: Any, dims: Sequence[int], *, out: Any = None, engine: Engine | None = None) -> AnyArray:
+    """x with its dims of 1 repeated up to `dims`, and new dims in front, in a new array or in `out`.
+
+    Raises InvalidArguments.
+    """
     memory = memory_of("x", x)
     desc, wanted = memory.desc, integers("dims", dims)
     new = len(wanted) - desc.ndims
@@ -151,7 +160,7 @@ def expand(x: Any, dims: Sequence[int], *, engine: Engine | None = None) -> AnyA
             f"dims is {shown(wanted)}, the dims of x, {desc.dims}, must be 1 or the same from the end on"
         )
     strides = [s if n == m else 0 for s, n, m in zip((0,) * new + desc.strides, own, wanted, strict=True)]
-    return copied(MemoryDesc(wanted, desc.dtype, strides=strides, offset0=desc.offset0), memory, engine)
+    return copied(MemoryDesc(wanted, desc.dtype, strides=strides, offset0=desc.offset0), memory, engine, out)
 
 
 def memory_of(name: str, value: Any) -> Memory:
@@ -171,15 +180,15 @@ def target(dims: Sequence[int], like: MemoryDesc, out: Any) -> Memory:
         return Memory(MemoryDesc(dims, like.dtype, LETTERS[: len(dims)]))
     found = Memory.from_array(output("out", out, np.dtype(like.dtype.numpy)))
     if found.desc.dims != tuple(dims):
-        raise InvalidArguments(f"out has dims {found.desc.dims}, the result has {tuple(dims)}")
+        raise InvalidArguments(f"out has dims {found.desc.dims}, the result has {shown(tuple(dims))}")
     return found
 
 
-def copied(part: MemoryDesc, memory: Memory, engine: Engine | None) -> AnyArray:
-    """Part of a memory as a new array."""
-    result = target(part.dims, part, None)
+def copied(part: MemoryDesc, memory: Memory, engine: Engine | None, out: Any = None) -> AnyArray:
+    """Part of a memory as a new array, or in `out`."""
+    result = target(part.dims, part, out)
     run(Reorder(part, result.desc), {"src": Memory(part, memory.array, padding_is_zero=True)}, result, engine)
-    return result.view()
+    return result.view() if out is None else out
 
 
 def run(desc: Description, sources: dict[str, Memory], result: Memory, engine: Engine | None) -> None:

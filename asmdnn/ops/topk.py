@@ -1,5 +1,6 @@
 """The largest and smallest numbers of arrays, and where they are."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.applied import Descs, apply
-from asmdnn.ops.arguments import Array, as_f32, integers
+from asmdnn.ops.arguments import Array, as_f32, integers, output
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.topk.description import TopKForward
@@ -19,19 +20,40 @@ Indices = npt.NDArray[np.int64]
 
 
 def topk(
-    x: Any, k: int, axis: int = -1, *, largest: bool = True, engine: Engine | None = None
+    x: Any, k: int, axis: int = -1, *, largest: bool = True, out: Any = None, engine: Engine | None = None
 ) -> tuple[Array, Indices]:
     """(values, indices) of the k largest or smallest numbers of an f32 array along an axis, the best first.
 
     As torch.topk: NaN is larger than every number; of equal numbers that with the lowest index comes first.
-    indices: int64.  Raises InvalidArguments, Unimplemented.
+    indices: int64.  out: two dense arrays for values, f32, and indices, int64.  Raises InvalidArguments, Unimplemented.
     """
     check_flag("largest", largest)
     array = as_f32("x", x)
     dims = dims_of(array, axis, k)
-    values = np.empty(dims, np.float32)
+    if out is not None and not (isinstance(out, Sequence) and len(out) == 2):
+        raise InvalidArguments(f"out must be two arrays, for values and indices, not {shown(out)}")
+    values = np.empty(dims, np.float32) if out is None else result_in("out[0]", out[0], dims, np.dtype(np.float32))
+    if out is not None and np.may_share_memory(values, array):
+        raise InvalidArguments("out[0] shares memory with x: give another array")
     indices = best("max" if largest else "min", array, values, dims, axis, (False, not largest), engine)
-    return values, indices
+    return (values, indices) if out is None else (out[0], delivered("out[1]", indices, out[1]))
+
+
+def result_in(name: str, out: Any, dims: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The memory of `out`, dense and of these dims.  Raises InvalidArguments."""
+    array = output(name, out, dtype)
+    if array.shape != dims or not array.flags.c_contiguous or not array.flags.writeable:
+        raise InvalidArguments(f"{name} must be a dense array of dims {dims} that can be written, not {array.shape}")
+    return array
+
+
+def delivered(name: str, found: Indices, out: Any) -> Indices:
+    """`found`, or `out` with it."""
+    if out is None:
+        return found
+    result_in(name, out, found.shape, np.dtype(np.int64))[...] = found
+    given: Indices = out
+    return given
 
 
 def argmax(
@@ -40,14 +62,15 @@ def argmax(
     *,
     keepdims: bool = False,
     select_last_index: bool = False,
+    out: Any = None,
     engine: Engine | None = None,
 ) -> Indices:
     """Where the largest number of an f32 array is along an axis, int64: as numpy.argmax, the first NaN if there is one.
 
-    select_last_index: of equal numbers the last one, not the first.  keepdims: the axis stays, as 1.
-    Raises InvalidArguments, Unimplemented.
+    select_last_index: of equal numbers the last one, not the first.  keepdims: the axis stays, as 1.  out: a dense
+    int64 array of the result's dims.  Raises InvalidArguments, Unimplemented.
     """
-    return where("max", x, axis, keepdims, select_last_index, engine)
+    return where("max", x, axis, keepdims, select_last_index, out, engine)
 
 
 def argmin(
@@ -56,19 +79,20 @@ def argmin(
     *,
     keepdims: bool = False,
     select_last_index: bool = False,
+    out: Any = None,
     engine: Engine | None = None,
 ) -> Indices:
     """Where the smallest number is; see argmax."""
-    return where("min", x, axis, keepdims, select_last_index, engine)
+    return where("min", x, axis, keepdims, select_last_index, out, engine)
 
 
 def where(
-    alg: Literal["max", "min"], x: Any, axis: int, keepdims: bool, select_last: bool, engine: Engine | None
+    alg: Literal["max", "min"], x: Any, axis: int, keepdims: bool, select_last: bool, out: Any, engine: Engine | None
 ) -> Indices:
     check_flag("keepdims", keepdims)
     array = as_f32("x", x)
     found = best(alg, array, None, dims_of(array, axis, 1), axis, (select_last, False), engine)
-    return found if keepdims else np.squeeze(found, axis)
+    return delivered("out", found if keepdims else np.squeeze(found, axis), out)
 
 
 def dims_of(x: Array, axis: int, k: int) -> tuple[int, ...]:

@@ -58,6 +58,9 @@ class WinogradTuning:
     weights4_cycles: int = 70
     direct_busy: float = 0.92  # share of the time in which direct convolution multiplies
     far_bytes_per_cycle: float = 9.0  # of weights from behind L2: products take at least that long
+    memory_bytes_per_cycle: float = (
+        14.0  # of weights that L3 does not hold: that much longer (6 when others use memory)
+    )
     # Cycles for a KiB that comes from behind L2, or goes there,
     weights_kib_cycles: int = 22  # of weights, which are prefetched, and exceed
     weights_share: float = 1.0  # of L2
@@ -145,6 +148,7 @@ class ElementwiseTuning:
     bytes_per_cycle: int = 16  # of vectors that come from L2
     record_elements: int = 4096  # 16 KiB of each tensor: stays in L1, and balances threads
     most_rows: int = 64  # of a record: their footprint is listed row by row
+    least_elements: int = 256  # of a call whose rows follow one another in dst; with fewer, others that are more
     streaming_bytes: int = 8 << 20  # a dst so large will not be read from cache
 
 

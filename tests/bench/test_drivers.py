@@ -243,6 +243,37 @@ def test_types_gathers_and_dropouts_are_right(capsys: pytest.CaptureFixture[str]
     assert (status, len(records)) == (0, 19)
 
 
+TYPED = (
+    "--eltwise --dt=bf16,u8,s32 --alg=gelu_erf,log --tag=aBx8b 2x19x5",
+    "--sum --sdt=bf16:s8,u8:f16:s32 --ddt=f16,s8 --scales=0.5 2x19x5",
+    "--prelu --sdt=bf16,s8:f32 --stag=abx,aBx8b 2x19x5:1x19x1",
+    "--softmax --sdt=f16,s8 --ddt=f32,u8 --alg=SOFTMAX,LOGSOFTMAX 2x19x5",
+    "--reduction --alg=max,mean --sdt=bf16,s8 --ddt=f32,s8 2x19x5:2x19x1",
+    "--pool --dt=bf16,u8,s32 --alg=max,avg_np --tag=axb mb1ic9ih6oh3kh2sh2ph0",
+    "--pool --dt=s8 --dir=FWD_D --tag=axb mb1ic9ih6oh3kh2sh2ph0",
+    "--resampling --sdt=bf16,u8 --ddt=f16,s8 --alg=linear --tag=axb mb1ic9_ih3oh6",
+)
+
+
+@pytest.mark.parametrize("words", TYPED)
+def test_other_types_are_right(capsys: pytest.CaptureFixture[str], words: str) -> None:
+    status, records = run(capsys, "--threads=1", *words.split())
+    assert [record["reason"] for record in records if record["status"] != "passed"] == []
+    assert status == 0 and records
+
+
+@pytest.mark.parametrize("words", [TYPED[2], TYPED[4], TYPED[6]])
+def test_types_are_words_of_a_case(words: str) -> None:
+    for case in read(words):
+        assert read(str(case)) == [case]
+
+
+@pytest.mark.parametrize("more", ["--attr-post-ops=relu", "--inplace=true", "--dir=BWD_D"])
+def test_what_is_checked_in_f32_alone(capsys: pytest.CaptureFixture[str], more: str) -> None:
+    _, (record,) = run(capsys, "--eltwise", "--dt=s8", more, "2x3")
+    assert record["status"] == "unimplemented" and "are checked in f32 alone" in record["reason"]
+
+
 def test_what_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
     status, (record,) = run(capsys, "--mode=CP", QUICK, "--threads=1", *SHUFFLE.split())
     assert (status, record["status"]) == (0, "passed")

@@ -67,11 +67,20 @@ def missing(words: str) -> list[str]:
          f"--conv --attr-scales=wei:common:2 --attr-post-ops=sum:1.5+relu {CONV}"),
         (f"--conv --attr=post_ops='relu' --attr=irmode=nearest {CONV}", f"--conv {CONV}"),
         ("--eltwise --alg=bounded_relu --alpha=6 2x3", "--eltwise --alg=clip --beta=6 2x3"),
+        ("--pool --cfg=s8 ic4ih8kh3", "--pool --dt=s8:s8 ic4ih8kh3"),
+        ("--bnorm --flags=S,GSR ic4ih8", "--bnorm --flags=CH,GCHR ic4ih8"),
+        ("--lrn ic4id2n", "--lrn ic4id2ih2iw2"),
         ("--conv mb2ic4ih8kh3oc4_kh3_ph1", "--conv mb2ic4ih8kh3oc4ph1"),
         ("--eltwise --mb=3 --alg=eltwise_tanh 7x2", "--eltwise --alg=TANH 3x2"),
         ("--reorder --oflag= --cross-engine=none --runtime-dim-mask=0 2x3", "--reorder 2x3"),
         ("--reorder --attr-zero-points=src:common:1*_dst:common:-2*; 2x3",
          "--reorder --attr-zero-points=src:common:1:s32+dst:common:-2 2x3"),
+        ("--resampling --dt=,bf16 ic4_ih2oh4", "--resampling ic4_ih2oh4 --sdt=bf16 --ddt=bf16 ic4_ih2oh4"),
+        ("--prelu --stag=abx:any,axb:axb 2x4x3:1x4x1", "--prelu --stag=abx,axb 2x4x3:1x4x1"),
+        ("--rnn --prop=BWD_DW --alg=LBR_GRU --activation=UNDEF --flags=,O --tag=any,tnc:any:tnc --scaling= sic4",
+         "--rnn --dir=BWD_DW --alg=LBR_GRU sic4 sic4 sic4 sic4"),
+        ("--sum --idt=f32:f32 --odt=f32 --itag=nc:nc --otag=nc 2x4", "--sum --sdt=f32:f32 --stag=nc:nc --dtag=nc 2x4"),
+        ("--reorder --idt=s8 --ifmt=nc --ofmt=cn 2x4", "--reorder --sdt=s8 --stag=nc --dtag=cn 2x4"),
         ("--shuffle --fmt=nc --attr-scratchpad=user 2x4", "--shuffle --tag=nc 2x4"),
         ("--binary --alg=ADD --sdt=f32:f32 --ddt=f32 --stag=abx:any 8x8:8", "--binary --stag=abx:any 8x8:8"),
     ],
@@ -107,6 +116,8 @@ def test_words_for_the_same(words: str, same_as: str) -> None:
         ("--reorder --oflag=s8s8_comp:1+zp_comp:1 2x3", "zp_comp is not built yet"),
         ("--reorder --attr-post-ops=sum:1:3 2x3", "a zero point of the sum is not built yet"),
         ("--reorder --sdt=f8_e5m2 2x3", "f8_e5m2 is not built yet"),
+        ("--lnorm --dt=bf16:f32 2x3", "--dt=bf16:f32: bf16:f32 is not built yet, only f32"),
+        ("--pool --dt=s8:u8 ic4ih8kh3", "--dt=s8:u8: s8:u8 is not built yet"),
         ("--binary --attr-scales=src:common:0.5+src1:common:0.25 2x3:2x3", "--attr-scales=src:common:0.5"),
     ],
 )
@@ -115,6 +126,30 @@ def test_what_only_onednn_has_is_named(words: str, lacks: str) -> None:
     reader = Reader()
     with pytest.raises(Unimplemented, match=re.escape(lacks)):  # commands that need a plan
         reader.read(words.split(), Path())
+
+
+@pytest.mark.parametrize(
+    ("problem", "dims"),
+    [("ic4iw5", (2, 4, 5)), ("ic4ih5", (2, 4, 5, 5)), ("ic4id5", (2, 4, 5, 5, 5)), ("ic4ih3iw5", (2, 4, 3, 5)),
+     ("ic4id9ih1iw2", (2, 4, 9, 1, 2)), ("mb3ic4", (3, 4))],
+)  # fmt: skip
+def test_images_are_lines_squares_and_cubes(problem: str, dims: tuple[int, ...]) -> None:
+    for driver in ("bnorm", "gnorm", "lrn"):
+        (case,) = cases(f"--{driver} {problem}")
+        assert case.problem.dims == dims
+        assert cases(str(case)) == [case]
+
+
+def test_layouts_of_prelus_weights_and_products_of_many_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--prelu --stag=axb:abx,abx:any 3x8x5:3x8x5 --reduction --alg=mul 64x4000:1x1"
+    assert main(["bench", "--isa=avx2", *words.split()]) == 0
+    assert "passed:3 " in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_a_limit_of_operations(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--conv --isa=avx2 --threads=1 --max-gflop-per-prb=0.002 ic16ih16oc16kh3ph1 ic16ih4oc16kh3ph1"
+    assert main(["bench", *words.split()]) == 0
+    assert "passed:1 skipped:1 " in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_winograd_asked_for_where_it_does_not_apply() -> None:

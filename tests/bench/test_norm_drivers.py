@@ -14,6 +14,7 @@ PROBLEMS = [
     "--lnorm --dir=FWD_I --flags=CHM,H --attr-post-ops=linear:2:1+add:f32:per_oc 2x3x40",
     "--reduction --alg=sum,max,norm_lp_sum --p=1,3 --eps=0.5 --stag=abx,axb,aBx8b 2x16x3x5:2x16x1x1 2x19x3x5:1x1x3x1",
     "--bnorm --tag=abx,axb,aBx8b --dir=FWD_D,FWD_I --flags=,GC,CHR --inplace=true,false mb2ic16ih5 mb3ic19ih4eps1e-3",
+    "--bnorm --tag=axb,aBx8b --dir=FWD_D,FWD_I --flags=A,GCHA --attr-post-ops=,linear:2:1 mb2ic19ih5",
     "--gnorm --tag=abx,aBx8b --dir=FWD_D,FWD_I --flags=CH --attr-post-ops=sum:0.5+relu g4mb2ic16ih5 g19mb2ic19id3ih4",
     "--sdpa --mask=false,true --causal=false,true 1x4x9x8:1x2x12x8:1x2x12x5",
     '--lrn --tag=abx,axb,aBx8b --dir=FWD_D,FWD_I mb2ic16ih5_ls3alpha0.5k2 mb1ic20iw7_ls4beta0.6n"a"',

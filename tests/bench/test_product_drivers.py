@@ -198,6 +198,7 @@ def test_mistakes(words: str, says: str) -> None:
         ("--gemm 2x3x4:4x5", 2, "gemm takes MxK:KxN"),
         ("--gemm 2x3:4x5", 2, "gemm takes MxK:KxN"),
         ("--gemm --peer=onednn 2x3:3x5", 2, "--peer=onednn: --gemm can be compared with mkl and numpy"),
+        ("--gnorm --peer=onednn g2ic4ih3", 2, "--peer=onednn: --gnorm can be compared with no other library"),
         ("--matmul --peer=mkl 2x3:3x5", 2, "--peer=mkl: --matmul can be compared with onednn"),
     ],
 )

@@ -39,7 +39,8 @@ _INTEGER: dict[str, tuple[type, Lanewise]] = {
     "VPADDB": (np.uint8, np.add), "VPADDW": (np.uint16, np.add), "VPADDD": (np.uint32, np.add),
     "VPADDQ": (np.uint64, np.add), "VPSUBB": (np.uint8, np.subtract), "VPSUBW": (np.uint16, np.subtract),
     "VPSUBD": (np.uint32, np.subtract), "VPSUBQ": (np.uint64, np.subtract), "VPMULLW": (np.uint16, np.multiply),
-    "VPMULLD": (np.uint32, np.multiply), "VPMAXSD": (np.int32, _maximum), "VPMINSD": (np.int32, _minimum),
+    "VPMULLD": (np.uint32, np.multiply), "VPMAXSB": (np.int8, _maximum), "VPMAXUB": (np.uint8, _maximum),
+    "VPMAXSD": (np.int32, _maximum), "VPMINSD": (np.int32, _minimum),
     "VPMULUDQ": (np.uint64, _multiply_low_halves), "VPMAXUD": (np.uint32, _maximum), "VPMINUD": (np.uint32, _minimum),
 }  # fmt: skip
 _SCALAR = {f"V{name}SS": function for name, function in _FLOAT.items()}

@@ -65,7 +65,8 @@ def test_unmasked_is_the_vex_form(forms: tuple[Form, ...]) -> None:
 def lane_bytes(form: Form) -> tuple[int, int]:
     """(bytes of a lane of the result, number of lanes that are masked), by the mnemonic's own words."""
     name = form.mnemonic
-    if name.startswith(("VPMAX", "VPMIN", "VMOVSH", "VMOVSL", "VPDPBUSD")) or name.endswith("PS2DQ"):
+    dwords = name.startswith(("VPMAX", "VPMIN", "VMOVSH", "VMOVSL", "VPDPBUSD")) and not name.endswith("B")
+    if dwords or name.endswith("PS2DQ"):
         lane = 4
     elif unpack := re.fullmatch(r"VPUNPCK[LH](BW|WD|DQ|QDQ)", name):
         lane = {"BW": 1, "WD": 2, "DQ": 4, "QDQ": 8}[unpack[1]]

@@ -142,6 +142,99 @@ def test_large_means(isa: str, tag: str) -> None:
     np.testing.assert_allclose(variance.numpy(), wanted[1].ravel(), 1e-6)
 
 
+def fused(dims: tuple[int, ...], tag: str, fuse: Any) -> Any:
+    """Training with relu and its mask."""
+    desc, vector = dnn.MemoryDesc(dims, dnn.f32, tag), dnn.MemoryDesc(dims[1:2], dnn.f32, "a")
+    mask = dnn.MemoryDesc(dims, dnn.u8, "any")
+    return dnn.BatchNormForward(
+        dnn.PropKind.forward_training, desc, desc, EPSILON, vector, vector, vector, vector, fuse=fuse,
+        src_1=desc if fuse == "norm_add_relu" else None, workspace=mask,
+    )  # fmt: skip
+
+
+def check_fused(desc: Any, memories: dict[str, dnn.Memory]) -> None:
+    """dst, and the mask wherever rounding cannot change it."""
+    arrays = {name: memory.numpy().astype(np.float64) for name, memory in memories.items()}
+    x = arrays["src"]
+    plain = normalized(x, moments(x, None), None, arrays["scale"], arrays["shift"]) + arrays.get("src_1", 0)
+    np.testing.assert_allclose(arrays["dst"], np.maximum(plain, 0), 2e-5, 2e-5)
+    clear = np.abs(plain) > 1e-4
+    np.testing.assert_array_equal(arrays["workspace"][clear], (plain > 0)[clear])
+    assert memories["workspace"].padding_is_zero()
+    assert memories["workspace"].desc.tag == desc.dst.tag
+
+
+def filled(tensors: Any) -> dict[str, dnn.Memory]:
+    """Numbers, and a mask that is not one."""
+    return {
+        name: dnn.Memory.from_numpy(
+            numbers(*d.dims, seed=i, mean=0.1) if d.dtype == dnn.f32 else np.full(d.dims, 7, np.uint8), d
+        )
+        for i, (name, d) in enumerate(tensors.items())
+    }
+
+
+@pytest.mark.parametrize("fuse", ["norm_relu", "norm_add_relu"])
+@pytest.mark.parametrize("tag", ["abcd", "acdb", "aBcd8b", "aBcd16b"])
+def test_fused_relu_and_its_mask(isa: str, tag: str, fuse: str) -> None:
+    for dims in ((2, 16, 3, 5), (2, 20, 3, 4)):
+        desc, masks = fused(dims, tag, fuse), []
+        for threads in (1, 2):
+            pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=threads))
+            pd.plan.check()
+            assert pd.implementation == f"batch_norm:{isa}"
+            memories = filled(pd.plan.tensors)
+            dnn.Primitive(pd).execute(**memories)
+            check_fused(desc, memories)
+            masks.append(memories["workspace"].array.copy())
+        assert np.array_equal(*masks)
+
+
+@pytest.mark.emulated("avx512_core")
+def test_fused_relu_emulated() -> None:
+    desc = fused((2, 6, 5), "abc", "norm_add_relu")
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core"))
+    pd.plan.check()
+    memories = filled(pd.plan.tensors)
+    emulate_plan(pd.plan, memories)
+    check_fused(desc, memories)
+
+
+def test_fused_relu_of_torch(isa: str) -> None:
+    torch = pytest.importorskip("torch", reason="not compared with torch: pip install 'asmdnn[torch]'")
+    pd = dnn.primitive_desc(fused((3, 5, 7, 7), "abcd", "norm_add_relu"), engine=dnn.Engine(isa=isa))
+    memories = filled(pd.plan.tensors)
+    dnn.Primitive(pd).execute(**memories)
+    x, scale, shift, added = (torch.from_numpy(memories[name].numpy()) for name in ("src", "scale", "shift", "src_1"))
+    plain = torch.nn.functional.batch_norm(x, None, None, scale, shift, True, eps=EPSILON) + added
+    np.testing.assert_allclose(memories["dst"].numpy(), torch.relu(plain).numpy(), 1e-4, 1e-4)
+
+
+@pytest.mark.slow
+def test_a_hundred_million_elements(isa: str) -> None:
+    """A mean of 1000 and a variance of 1 keep six digits, along rows and down them."""
+    random = np.random.default_rng(0)
+    x = np.concatenate([random.standard_normal(10**7).astype(np.float32) + np.float32(1000) for _ in range(10)])
+    for dims, tag in (((1, 1, 10**8), "abc"), ((1, 2, 5 * 10**7), "acb")):
+        desc = described(dims, tag, None, kept=True)
+        src, memory = dnn.Memory.from_numpy(x.reshape(dims), desc.src), dnn.Memory(desc.dst)
+        mean, variance, ones = (dnn.Memory(dnn.MemoryDesc(dims[1:2], dnn.f32, "a")) for _ in range(3))
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=1))
+        dnn.Primitive(pd).execute(src=src, dst=memory, mean=mean, variance=variance, scale=ones, shift=ones)
+        for channel, part in enumerate(x.reshape(dims[1], -1)):
+            wanted = part.mean(dtype=np.float64), part.var(dtype=np.float64)
+            np.testing.assert_allclose((mean.numpy()[channel], variance.numpy()[channel]), wanted, 1e-6)
+
+
+@pytest.mark.parametrize(("tag", "lanes"), [("aBcd8b", 8), ("aBcd16b", 16)])
+def test_rows_of_small_planes_follow_one_another(tag: str, lanes: int) -> None:
+    """A call has the pixels of a block of channels, although there are more blocks than pixels."""
+    desc = described((2, 2048, 7, 7), tag, None)
+    plan = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", machine="zen3")).plan
+    (kernel,) = plan.phases[-1].kernels
+    assert kernel.name.startswith(f"map_f32_49x{lanes}_")
+
+
 def test_guard_pages(isa: str) -> None:
     def check(tag: str, groups: int | None) -> None:
         x, ones = numbers(2, 6, 5), np.ones(6, np.float32)
@@ -166,6 +259,21 @@ def test_bad_input() -> None:
     ):
         with pytest.raises(dnn.InvalidArguments, match=says):
             dnn.BatchNormForward(**{"prop_kind": INFERENCE, "src": desc, "dst": desc} | arguments)  # type: ignore[arg-type]
+    mask = dnn.MemoryDesc((2, 6, 3), dnn.u8, "abc")
+    training = {"prop_kind": dnn.PropKind.forward_training, "src": desc, "dst": desc}
+    for arguments, says in (
+        ({"fuse": "relu"}, "fuse must be one of none, norm_relu, norm_add_relu"),
+        ({"fuse": "norm_add_relu"}, "src_1 is what norm_add_relu adds"),
+        ({"fuse": "norm_relu", "src_1": desc}, "src_1 is what norm_add_relu adds"),
+        ({"fuse": "norm_add_relu", "src_1": pair}, "src_1 has dims"),
+        ({"workspace": mask}, "workspace is of forward_training with a fused relu"),
+        ({"fuse": "norm_relu", "workspace": desc}, "workspace is f32, a mask is u8"),
+    ):
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            dnn.BatchNormForward(**training | arguments)  # type: ignore[arg-type]
+    other = dnn.MemoryDesc((2, 6, 3), dnn.u8, "acb")
+    with pytest.raises(dnn.Unimplemented, match="it must be in dst's format"):
+        dnn.primitive_desc(dnn.BatchNormForward(**training, fuse="norm_relu", workspace=other))  # type: ignore[arg-type]
     with pytest.raises(dnn.InvalidArguments, match="groups is 4, it must divide the 6 channels"):
         dnn.GroupNormForward(INFERENCE, desc, desc, 4)
     with pytest.raises(dnn.InvalidArguments, match="groups must be a whole number"):

@@ -1,11 +1,13 @@
 """Pooling in every layout: windows of all kinds, indices, types, post-ops, NaN; adaptive; bad input."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.bench.values import decoded, encoded, rounded
 from asmdnn.types import PoolingAlgorithm
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
@@ -147,6 +149,45 @@ def test_indices_of_large_windows_are_found_one_axis_after_the_other(isa: str) -
         window = np.where(np.isnan(x[at[:2]][cut]), -np.inf, x[at[:2]][cut])
         assert found["dst"].numpy()[at] == window.max()
         assert found["indices"].numpy()[at] == numbers_of[cut].ravel()[window.argmax()]
+
+
+@pytest.mark.parametrize("dtype", [dnn.bf16, dnn.f16, dnn.s8, dnn.u8], ids=str)
+@pytest.mark.parametrize("tag", ["acdb", "aBcd8b"])
+def test_types_in_registers(isa: str, dtype: dnn.DataType, tag: str) -> None:
+    """Means are rounded once from f32; a large window, and channels that are not dense, go by reorders."""
+    for alg, at in (("max", 0), ("avg_include_padding", 0), ("avg_exclude_padding", 1), ("max", 4)):
+        problem = ((2, 21, *PROBLEMS[at][0][2:]), *PROBLEMS[at][1:])
+        x = np.random.default_rng(6).integers(-100 if dtype != dnn.u8 else 0, 100, problem[0])
+        model = described(alg, problem, tag)  # type: ignore[arg-type]
+        src, dst = (dnn.MemoryDesc(t.dims, dtype, tag) for t in (model.src, model.dst))
+        pd = dnn.primitive_desc(replace(model, src=src, dst=dst), engine=dnn.Engine(isa=isa, threads=2))
+        pd.plan.check()
+        is_native = at < 4 or (tag == "aBcd8b" and dtype in (dnn.s8, dnn.u8))
+        assert pd.implementation == ("" if is_native else "reorder+") + f"pool:{isa}"
+        found = dnn.Memory(dst)
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(encoded(x.astype(np.float32), dtype), src), dst=found)
+        wanted = rounded(expected(alg, x.astype(np.float32), problem).astype(np.float32), dtype)
+        assert np.array_equal(decoded(found.numpy(), dtype), wanted) and found.padding_is_zero()
+
+
+@pytest.mark.parametrize("dtype", [dnn.s8, dnn.u8], ids=str)
+@pytest.mark.parametrize("tag", ["acdb", "aBcd8b", "aBcd16b"])
+def test_maxima_of_bytes(isa: str, dtype: dnn.DataType, tag: str) -> None:
+    """Where channels are dense, four in a lane, also of the padding; else by reorders."""
+    for channels in (40, 5):
+        for problem in (((2, channels, 9, 15), *PROBLEMS[0][1:]), ((1, channels, 11, 12), *PROBLEMS[4][1:])):
+            limits = np.iinfo(dtype.numpy)
+            x = np.random.default_rng(5).integers(limits.min, limits.max, problem[0], endpoint=True).astype(dtype.numpy)
+            model = described("max", problem, tag)
+            src, dst = (dnn.MemoryDesc(t.dims, dtype, tag) for t in (model.src, model.dst))
+            desc = replace(model, src=src, dst=dst)
+            pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+            pd.plan.check()
+            by_reorders = (channels, tag) == (5, "acdb") and problem[1] == (9, 9)
+            assert pd.implementation == ("reorder+" if by_reorders else "") + f"pool:{isa}"
+            found = dnn.Memory(dst)
+            dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=found)
+            assert np.array_equal(found.numpy(), expected("max", x, problem)) and found.padding_is_zero()
 
 
 def test_nan_is_passed_over(isa: str) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.planning.tuning import DEFAULT, MoveTuning
 from tests.primitives.tensors import bits, holding, read
@@ -83,3 +84,36 @@ def test_streams_lines_of_half_a_vector() -> None:
 def test_copies_of_long_rows_are_wide() -> None:
     kernels = planned("nchw", "nchw", (1, 4, 50, 50)).plan.specs
     assert all(isinstance(spec, RowsSpec) and spec.name.endswith(WIDE) for spec in kernels)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(
+    ("sdt", "ddt", "attr"),
+    [
+        (dnn.u8, dnn.f32, dnn.Attr()), (dnn.s8, dnn.s32, dnn.Attr(scales={"src": 2})), (dnn.bf16, dnn.f32, dnn.Attr()),
+        (dnn.f16, dnn.f32, dnn.Attr()), (dnn.f32, dnn.f16, dnn.Attr()), (dnn.s32, dnn.f32, dnn.Attr([dnn.Sum(0.5)])),
+        (dnn.f32, dnn.s8, dnn.Attr([dnn.Sum(2.0)], zero_points={"dst": 0})),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("src", "dst"), [("nchw", "nhwc"), ("nhwc", "nchw")])
+def test_conversions(sdt: dnn.DataType, ddt: dnn.DataType, attr: dnn.Attr, src: str, dst: str) -> None:
+    dims = (2, 19, 5, 7)
+    desc = dnn.Reorder(dnn.MemoryDesc(dims, sdt, src), dnn.MemoryDesc(dims, ddt, dst))
+    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa="avx512_core", threads=1))
+    assert any(isinstance(spec, ConvertTransposeSpec) and spec.name.endswith(WIDE) for spec in pd.plan.specs)
+    pd.plan.check()
+    random = np.random.default_rng(5)
+    values, before = (random.integers(0, 60, dims).astype(np.float32) for _ in range(2))
+    memories = {name: dnn.Memory(desc) for name, desc in pd.plan.tensors.items()}
+    memories["src"], memories["dst"] = dnn.reorder(dnn.Memory.from_array(values), desc.src), dnn.Memory(desc.dst)
+    dnn.reorder(dnn.Memory.from_array(before), memories["dst"])
+    wanted = values + sum(op.scale for op in attr.post_ops if isinstance(op, dnn.Sum)) * before
+    if attr.scales:
+        memories["src_scales"].array[...] = np.arange(1, 20)
+        wanted *= np.arange(1, 20, dtype=np.float32).reshape(1, 19, 1, 1)
+    if attr.zero_points:
+        memories["dst_zero_points"].array[...] = -30
+        wanted -= 30
+    emulate_plan(pd.plan, memories)
+    found = dnn.reorder(memories["dst"], dnn.MemoryDesc(dims, dnn.f32, "nchw")).numpy()
+    assert np.array_equal(found, np.clip(np.rint(wanted), -128, 127) if ddt == dnn.s8 else wanted)

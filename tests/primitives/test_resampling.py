@@ -131,6 +131,48 @@ def test_neighbours_share_what_they_are_made_of() -> None:
     assert not any(spec.streaming for spec in dnn.primitive_desc(uneven, engine=engine).plan.specs)  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("dtype", [dnn.s8, dnn.u8, dnn.bf16, dnn.f16, dnn.s32], ids=str)
+@pytest.mark.parametrize("tag", TAGS[1:])
+def test_nearest_elements_of_any_type_are_moved_as_words(isa: str, dtype: dnn.DataType, tag: str) -> None:
+    """Where channels are dense and words are channels of one pixel; else by reorders."""
+    for channels in (40, 5):
+        x = np.random.default_rng(2).integers(0, 100, (2, channels, 5, 6)).astype(dtype.numpy)
+        src, dst = (dnn.MemoryDesc((2, channels, *n), dtype, tagged(tag, 2)) for n in ((5, 6), (10, 9)))
+        pd = dnn.primitive_desc(dnn.ResamplingForward("nearest", src, dst), engine=dnn.Engine(isa=isa, threads=2))
+        pd.plan.check()
+        is_odd = channels == 5 and tag == TAGS[1] and dtype.size_bytes < 4
+        assert pd.implementation == ("reorder+" if is_odd else "") + f"resample:{isa}"
+        found = dnn.Memory(dst)
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=found)
+        columns = np.minimum(5, np.floor((np.arange(9) + 0.5) * 6 / 9).astype(int))
+        assert np.array_equal(found.numpy(), x.repeat(2, 2)[..., columns]) and found.padding_is_zero()
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("alg", ["nearest", "linear"])
+def test_post_ops(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
+    """On registers; behind, where they read tensors or dst has padding, which stays zero."""
+    x, factor, old = numbers(1, 19, 5, 9), numbers(1, 19, 1, 1), numbers(1, 19, 10, 18)
+    desc = described(alg, x.shape, (10, 18), tag, "half_pixel")
+    plain = expected(alg, x, (10, 18), "half_pixel")
+    halved = 0.5 * plain + 1
+    tensor = dnn.MemoryDesc(factor.shape, dnn.f32, "abcd")
+    chains: Any = (
+        ([dnn.Eltwise("linear", 0.5, 1.0), dnn.Eltwise("relu")], {}, np.maximum(halved, 0)),
+        ([dnn.Sum(0.5), dnn.Binary("mul", tensor)], {"binary_1": factor}, (plain + 0.5 * old) * factor),
+    )
+    for ops, operands, wanted in chains:
+        pd = dnn.primitive_desc(desc, attr=dnn.Attr(ops), engine=dnn.Engine(isa=isa))
+        pd.plan.check()
+        in_registers = not operands and "B" not in tag
+        assert len(pd.plan.phases) == (1 if in_registers else 2) and pd.implementation == f"resample:{isa}"
+        dst = dnn.Memory.from_numpy(old, desc.dst)
+        memories = {name: dnn.Memory.from_numpy(array, tensor) for name, array in operands.items()}
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst, **memories)
+        assert np.abs(dst.numpy() - wanted).max() <= 40 * 2.0**-24
+        assert dst.padding_is_zero()
+
+
 @pytest.mark.parametrize("dtype", [dnn.s8, dnn.u8, dnn.f16], ids=str)
 def test_types(isa: str, dtype: dnn.DataType) -> None:
     x = np.random.default_rng(1).integers(0, 100, (1, 3, 4, 4)).astype(dtype.numpy)
@@ -202,5 +244,8 @@ def test_bad_input() -> None:
     for more, says in (({}, "exactly one"), ({"factor": (1, 2, 3)}, "factor must be"), ({"size": 0}, "size must be")):
         with pytest.raises(dnn.InvalidArguments, match=says):
             dnn.ops.resize(x, **more)  # type: ignore[arg-type]
-    with pytest.raises(dnn.Unimplemented, match="post-ops"):
-        dnn.primitive_desc(dnn.ResamplingForward("linear", src, dst), dnn.Attr([dnn.Eltwise("relu")]))
+    with pytest.raises(dnn.Unimplemented, match="scales and zero points are not implemented"):
+        dnn.primitive_desc(dnn.ResamplingForward("linear", src, dst), dnn.Attr(scales={"dst": 0}))
+    half = dnn.ResamplingForward("linear", src, dnn.MemoryDesc((1, 2, 8, 8), dnn.f16, "abcd"))
+    with pytest.raises(dnn.Unimplemented, match="dst is f16, with post-ops only f32 is implemented"):
+        dnn.primitive_desc(half, dnn.Attr([dnn.Sum()]))

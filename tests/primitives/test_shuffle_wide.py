@@ -7,6 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.move.permute import PermuteSpec
+from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.planning.tuning import DEFAULT, MoveTuning
 from tests.support.plans import emulate_plan
 
@@ -64,6 +65,42 @@ def test_ymm_registers(dims: tuple[int, ...], tag: str, groups: int) -> None:
     assert permutes(pd)
     memories = memories_of(pd)
     dnn.Primitive(pd).execute(**memories)
+    assert_shuffled(memories, groups)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize("dtype", [dnn.u8, dnn.bf16])
+@pytest.mark.parametrize(
+    ("dims", "tag", "groups"),
+    [
+        ((1, 48, 3, 5), "nhwc", 3),
+        ((1, 64, 3, 3), "nChw8c", 2),
+        ((1, 96, 5, 3), "nChw16c", 8),
+        ((1, 20, 9, 11), "nchw", 5),
+    ],
+)
+def test_small_elements(dtype: dnn.DataType, dims: tuple[int, ...], tag: str, groups: int) -> None:
+    """By units of four pixels and the rest; rows of nchw, which are copied."""
+    desc = dnn.MemoryDesc(dims, dtype, tag)
+    pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, groups), engine=dnn.Engine(isa="avx512_core", threads=1))
+    pd.plan.check()
+    assert any(spec.name.endswith("__avx512_core") for spec in pd.plan.specs)
+    values = dnn.Memory.from_array((np.arange(np.prod(dims)) % 251).astype(np.float32).reshape(dims))
+    memories = {"src": dnn.reorder(values, desc), "dst": dnn.Memory(desc)}
+    emulate_plan(pd.plan, memories)
+    found = dnn.reorder(memories["dst"], dnn.MemoryDesc(dims, dnn.f32, "nchw"))
+    assert_shuffled({"src": values, "dst": found}, groups)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("dims", "groups"), [((1, 48, 3, 3), 2), ((2, 64, 5, 4), 32)])
+def test_two_pixels_of_8_channels(dims: tuple[int, ...], groups: int) -> None:
+    """Vectors of nChw8c have two pixels; an odd one is moved by units."""
+    pd = planned(dims, "nChw8c", groups, dnn.Engine(isa="avx512_core", threads=1))
+    odd = dims[2] * dims[3] % 2
+    assert permutes(pd) and any(isinstance(spec, ShuffleSpec) for spec in pd.plan.specs) == bool(odd)
+    memories = memories_of(pd)
+    emulate_plan(pd.plan, memories)
     assert_shuffled(memories, groups)
 
 

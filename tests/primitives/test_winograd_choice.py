@@ -45,6 +45,25 @@ def test_weights_that_are_transformed_with_every_call_count() -> None:
 
 
 @pytest.mark.parametrize(
+    ("channels", "size", "machine", "m"),
+    [
+        (512, 9, "zen3", 2),
+        (512, 9, "sapphire_rapids", 4),
+        (512, 14, "zen3", 4),
+        (256, 9, "zen3", 4),
+        (1024, 7, "zen3", 2),
+    ],
+)
+def test_weights_that_l3_does_not_hold_count(channels: int, size: int, machine: str, m: int) -> None:
+    """512 channels have 17 MB of them with F(2x2), 38 with F(4x4); Zen 3 has 32 MB of L3."""
+    case = Case(1, channels, channels, (size, size))
+    engine = dnn.Engine(isa="avx2", threads=1, machine=machine, l2_bytes=ENGINE.l2_bytes)
+    weights = dnn.primitive_desc(case.desc("auto"), engine=engine).weights_desc
+    assert isinstance(weights, WinogradDesc)
+    assert weights.m == m
+
+
+@pytest.mark.parametrize(
     ("changes", "reason"),
     [
         ({"strides": (2, 2), "dst": dnn.MemoryDesc((1, 64, 14, 14), dnn.f32, "any")}, "it is for dense 3x3"),

@@ -341,9 +341,13 @@ def functions() -> dict[str, Call]:
         ),
         "ops.pad": (
             dnn.ops.pad,
-            lambda: {"x": array(2, 4), "widths": ((1, 1), (0, 2)), "mode": "edge", "value": 0.0, "engine": ENGINE},
+            lambda: {"x": array(2, 4), "widths": ((1, 1), (0, 2)), "mode": "edge", "value": 0.0, "out": array(4, 6),
+                     "engine": ENGINE},
         ),
-        "ops.expand": (dnn.ops.expand, lambda: {"x": array(2, 1), "dims": (3, 2, 4), "engine": ENGINE}),
+        "ops.expand": (
+            dnn.ops.expand,
+            lambda: {"x": array(2, 1), "dims": (3, 2, 4), "out": array(3, 2, 4), "engine": ENGINE},
+        ),
         "ops.weighted_sum": (dnn.ops.weighted_sum, lambda: {"arrays": [array(2, 3), array(2, 3)], **summed}),
         "ops.resize": (
             dnn.ops.resize,

@@ -1,5 +1,7 @@
 """Valid calls of what works along an axis or in windows, in which junk is put in the place of every argument."""
 
+import numpy as np
+
 import asmdnn as dnn
 from tests.processes.junk import ENGINE, Arguments, Call, array, desc
 
@@ -29,9 +31,17 @@ def described() -> dict[str, Call]:
 def called() -> dict[str, Call]:
     """Their functions of arrays."""
     ops, rows = dnn.ops, array(2, 3)
-    position: Arguments = {"x": rows, "axis": 1, "keepdims": True, "select_last_index": True, "engine": ENGINE}
+    position: Arguments = {
+        "x": rows,
+        "axis": 1,
+        "keepdims": True,
+        "select_last_index": True,
+        "out": np.empty((2, 1), np.int64),
+        "engine": ENGINE,
+    }
+    best = (array(2, 2), np.empty((2, 2), np.int64))
     return {
-        "ops.topk": (ops.topk, lambda: {"x": rows, "k": 2, "axis": 1, "largest": False, "engine": ENGINE}),
+        "ops.topk": (ops.topk, lambda: {"x": rows, "k": 2, "axis": 1, "largest": False, "out": best, "engine": ENGINE}),
         "ops.cumsum": (
             ops.cumsum,
             lambda: {"x": rows, "axis": 1, "exclusive": True, "reverse": True, "out": array(2, 3), "engine": ENGINE},

@@ -56,7 +56,9 @@ def normalizations() -> dict[str, Call]:
     affine: Arguments = {"scale": desc(4), "shift": desc(4), "use_global_stats": False}
     return {
         "BatchNormForward": (
-            dnn.BatchNormForward, lambda: {**image, **affine, "mean": desc(4), "variance": desc(4)}
+            dnn.BatchNormForward,
+            lambda: {**image, **affine, "mean": desc(4), "variance": desc(4), "fuse": "norm_add_relu",
+                     "src_1": desc(2, 4, 3, 3), "workspace": dnn.MemoryDesc((2, 4, 3, 3), dnn.u8, "abcd")},
         ),
         "GroupNormForward": (
             dnn.GroupNormForward,
@@ -182,6 +184,9 @@ def functions() -> dict[str, Call]:
         "ops.rms_norm": (ops.rms_norm, lambda: {"x": rows, "scale": array(3), "epsilon": 1e-5, **more}),
         "ops.softmax": (ops.softmax, lambda: softmax),
         "ops.log_softmax": (ops.log_softmax, lambda: softmax),
+        "ops.eltwise": (ops.eltwise, lambda: {"x": rows, "alg": "linear", "alpha": 2.0, "beta": 1.0, **more}),
+        "ops.binary": (ops.binary, lambda: {"alg": "add", "a": rows, "b": array(3), **more}),
+        "ops.select": (ops.select, lambda: {"condition": rows, "a": rows, "b": array(3), **more}),
         "ops.prelu": (ops.prelu, lambda: {"x": rows, "weights": array(3), **more}),
         "ops.reduce": (
             ops.reduce,

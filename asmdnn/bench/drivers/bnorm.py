@@ -6,35 +6,54 @@ from typing import TYPE_CHECKING, Any
 import asmdnn as dnn
 from asmdnn.bench.attributes import options
 from asmdnn.bench.channel_norms import PROP_KINDS, ChannelNormSettings, ChannelNormWork, NormProblem, parse
-from asmdnn.bench.driver import Case, Driver, PeerSide
+from asmdnn.bench.driver import AnyCase, Case, Driver, PeerSide
 from asmdnn.bench.norms import FLAG_BITS, flags
 from asmdnn.bench.words import Option, boolean, data_type, direction, number, tag
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.primitives.normalization.channel_description import Fusion
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 # Numbers of oneDNN's C interface.
 FORWARD = {"FWD_D": 64, "FWD_I": 96}
-ARGUMENTS = {"src": 1, "dst": 17, "mean": 49, "variance": 50, "scale": 51, "shift": 52}
+ARGUMENTS = {"src": 1, "dst": 17, "mean": 49, "variance": 50, "scale": 51, "shift": 52, "src_1": 2}
+WORKSPACE = 64
 BnormCase = Case[ChannelNormSettings, NormProblem]
 
 
 class BnormWork(ChannelNormWork):
+    def __init__(self, case: AnyCase) -> None:
+        super().__init__(case)
+        if {"R", "A"} <= set(self.settings.flags):
+            raise InvalidArguments("flags R and A: A alone adds a tensor and has relu behind it")
+        self.fuse: Fusion = "norm_add_relu" if "A" in self.settings.flags else "norm_relu" if self.has_relu else "none"
+        self.internal = ("workspace",) * (self.has_relu and self.is_training)
+
     def describe(self) -> tuple[dnn.BatchNormForward, dnn.Attr]:
         kind, epsilon = PROP_KINDS[self.settings.dir], self.problem.epsilon
+        mask = dnn.MemoryDesc(self.dims, dnn.u8, "any") if self.internal else None
         desc = dnn.BatchNormForward(
-            kind, self.tensor, self.tensor, epsilon, **self.optional, use_global_stats=self.given
+            kind,
+            self.tensor,
+            self.tensor,
+            epsilon,
+            **self.optional,
+            use_global_stats=self.given,
+            fuse=self.fuse,
+            workspace=mask,
         )
         return desc, self.attr
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
 
-        if self.settings.post_ops or ("R" in self.settings.flags and self.is_training):
-            raise Unimplemented("onednn: batch normalization has no post-ops, and in training a workspace for relu")
+        if self.settings.post_ops:
+            raise Unimplemented("onednn: batch normalization has no post-ops")
         tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()}
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, self.results, self.in_place)
+        internal = {"workspace": WORKSPACE} if self.internal else {}
+        sides = (self.results, self.in_place, internal)
+        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, *sides)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
         bits = sum(FLAG_BITS[flag] for flag in self.settings.flags)
@@ -68,7 +87,7 @@ DRIVER = Driver(
         "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True),
         "dt": Option("dt", data_type("f32"), "data type: f32", True),
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
-        "flags": Option("flags", flags("GCHR"), "G statistics are given, C scale, H shift, R relu behind", True),
+        "flags": Option("flags", flags("GCHRA"), "G statistics given, C scale, H shift, R relu, A add and relu", True),
         **options("relu, linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
         "mb": Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True),

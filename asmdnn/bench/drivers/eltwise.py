@@ -16,7 +16,8 @@ from asmdnn.bench.elementwise import forward, rounding, slope
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import ELTWISE
 from asmdnn.bench.quantization import real
-from asmdnn.bench.values import poison
+from asmdnn.bench.typed import check_typed, narrowed, numbers
+from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, boolean, data_type, direction, number, one_of, tag
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, FORWARD_ALGS, USE_DST
@@ -65,6 +66,7 @@ class EltwiseWork(Work[TensorData]):
         self.names = (self.data_name, "diff_dst", "diff_src") if self.is_backward else ("src", "dst")
         source, self.result = self.names[-2:]
         self.in_place = {self.result: source} if settings.inplace else {}
+        check_typed((self.tensor.dtype,), self.attr, settings.inplace, self.is_backward)
 
     @property
     def argument_bytes(self) -> int:
@@ -82,7 +84,7 @@ class EltwiseWork(Work[TensorData]):
         random, dims = np.random.default_rng(1), self.tensor.dims
         least = LEAST_POSITIVE if self.alg in OF_POSITIVE else -LARGEST_VALUE
         arrays = {name: poison(dims, self.tensor.dtype) for name in self.names}
-        arrays[self.data_name] = random.uniform(least, LARGEST_VALUE, dims).astype(np.float32)
+        arrays[self.data_name] = numbers(random, dims, self.tensor.dtype, least, LARGEST_VALUE)
         if self.is_backward:
             arrays["diff_dst"] = random.uniform(-1, 1, dims).astype(np.float32)
         elif self.attr.reads_dst():
@@ -91,12 +93,14 @@ class EltwiseWork(Work[TensorData]):
         return TensorData(arrays | chains.operands(self.attr, exact), exact)
 
     def answer(self, data: TensorData) -> Answer:
-        x, numbers = data.arrays[self.data_name], (self.settings.alpha, self.settings.beta)
+        x, factors = data.arrays[self.data_name], (self.settings.alpha, self.settings.beta)
         if not self.is_backward:
-            values = forward(self.alg, x, *numbers)
-            return Answer(*chains.apply(self.attr, values, rounding(values), data.arrays), "numpy")
+            values = forward(self.alg, decoded(x, self.tensor.dtype).astype(np.float32), *factors)
+            if self.attr.post_ops:
+                return Answer(*chains.apply(self.attr, values, rounding(values), data.arrays), "numpy")
+            return Answer(*narrowed(values, rounding(values), self.tensor.dtype), "numpy")
         gradient = data.arrays["diff_dst"].astype(np.float64)
-        values = gradient * slope(self.alg, x, *numbers, self.of_dst)
+        values = gradient * slope(self.alg, x, *factors, self.of_dst)
         return Answer(values, rounding(values, gradient), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
@@ -147,7 +151,8 @@ def _title(case: EltwiseCase) -> str:
     settings, dims = case.settings, "x".join(map(str, case.problem.dims))
     numbers = "".join(f" {number:g}" for number in (settings.alpha, settings.beta) if number)
     backward = " backward" if settings.dir == "BWD_D" else ""
-    return f"{settings.alg}{numbers}{backward} {settings.tag} {dims}"
+    kind = f" {settings.dt}" if settings.dt != "f32" else ""
+    return f"{settings.alg}{numbers}{backward}{kind} {settings.tag} {dims}"
 
 
 def _alg(word: str) -> str:
@@ -167,7 +172,7 @@ DRIVER = Driver(
     EltwiseSettings(),
     {
         "dir": Option("dir", direction(*FORWARD), "FWD_D training (default), FWD_I inference, BWD_D backward", True),
-        "dt": Option("dt", data_type("f32"), "data type: f32", True),
+        "dt": Option("dt", data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8", True),
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "alg": Option("alg", _alg, "relu (default), tanh, ..., and tanh_dst, ... backward from the result", True),
         "alpha": Option("alpha", real, "the function's alpha (0)", True, lambda number: f"{number:.9g}"),

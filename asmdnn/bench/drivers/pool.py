@@ -15,7 +15,8 @@ from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.pool_problem import PoolProblem, parse_problem
-from asmdnn.bench.values import poison, random_values
+from asmdnn.bench.typed import check_typed, narrowed
+from asmdnn.bench.values import decoded, poison, random_values
 from asmdnn.bench.words import Option, data_type, direction, number, one_of, tag
 from asmdnn.types import PoolingAlgorithm
 
@@ -28,6 +29,7 @@ ALGORITHMS: dict[str, PoolingAlgorithm] = {
 LONG_NAMES: dict[str, str] = {long: short for short, long in ALGORITHMS.items()}
 DIRECTIONS = ("FWD_D", "FWD_I")
 LARGEST_VALUE = 1 << 10  # sums of a window of such integers are exact
+LARGEST_OF = {"bf16": 1 << 8, "s8": 127, "u8": 255}  # whole numbers that the type has
 UNIT_ROUNDOFF = 2.0**-24
 # Numbers of oneDNN's C interface.
 OF_ONEDNN = {"max": 0x1FF, "avg_p": 0x2FF, "avg_np": 0x3FF}
@@ -51,15 +53,18 @@ class PoolWork(Work[TensorData]):
     def __init__(self, case: PoolCase) -> None:
         self.problem, self.settings = case.problem, case.settings
         self.src, self.dst = (
-            desc_of(dims, "f32", case.settings.tag) for dims in (case.problem.src_dims, case.problem.dst_dims)
+            desc_of(dims, case.settings.dt, case.settings.tag)
+            for dims in (case.problem.src_dims, case.problem.dst_dims)
         )
         self.attr = case.settings.attr(self.dst.dims)
+        check_typed((self.src.dtype,), self.attr)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.has_indices = case.settings.dir == "FWD_D" and case.settings.alg == "max"
 
     @property
     def argument_bytes(self) -> int:
-        return 4 * (math.prod(self.src.padded_dims) + (1 + self.has_indices) * math.prod(self.dst.padded_dims))
+        size, results = self.src.dtype.size_bytes, math.prod(self.dst.padded_dims)
+        return size * (math.prod(self.src.padded_dims) + results) + 4 * self.has_indices * results
 
     def describe(self) -> tuple[dnn.PoolingForward, dnn.Attr]:
         problem = self.problem
@@ -69,17 +74,21 @@ class PoolWork(Work[TensorData]):
 
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)
-        dst = poison(self.dst.dims, dnn.f32)
+        dtype = self.src.dtype
+        dst = poison(self.dst.dims, dtype)
         if self.attr.reads_dst():
             dst = random_values(random, self.dst.dims, dnn.f32, 8, exact)
-        arrays = {"src": random_values(random, self.src.dims, dnn.f32, LARGEST_VALUE, exact), "dst": dst}
+        arrays = {
+            "src": random_values(random, self.src.dims, dtype, LARGEST_OF.get(dtype.name, LARGEST_VALUE), exact),
+            "dst": dst,
+        }
         if self.has_indices:
             arrays["indices"] = poison(self.dst.dims, dnn.s32)
         return TensorData(arrays | chains.operands(self.attr, exact), exact)
 
     def answer(self, data: TensorData) -> Answer:
         """A mean within a rounding of every partial sum and one of the quotient."""
-        x = data.arrays["src"].astype(np.float64)
+        x = decoded(data.arrays["src"], self.src.dtype).astype(np.float64)
         if self.settings.alg == "max":
             values, places = self._largest(x)
             values, error = chains.apply(self.attr, values, np.zeros_like(values), data.arrays)
@@ -92,7 +101,9 @@ class PoolWork(Work[TensorData]):
         divisor = self._sum(ones) if self.settings.alg == "avg_np" else whole
         mean, size = self._sum(x) / divisor, self._sum(np.abs(x)) / divisor
         error = UNIT_ROUNDOFF * np.abs(mean) if data.exact else UNIT_ROUNDOFF * (whole + 1) * size
-        return Answer(*chains.apply(self.attr, mean, error, data.arrays), "numpy")
+        if self.attr.post_ops:
+            return Answer(*chains.apply(self.attr, mean, error, data.arrays), "numpy")
+        return Answer(*narrowed(mean, error, self.dst.dtype), "numpy")
 
     def _sum(self, x: Array) -> Array:
         """Over the window of each result."""
@@ -176,7 +187,8 @@ def _alg(word: str) -> str:
 
 
 def _title(case: PoolCase) -> str:
-    return f"{case.settings.alg} {case.settings.tag} {case.problem.name or case.problem}"
+    kind = f"{case.settings.dt} " if case.settings.dt != "f32" else ""
+    return f"{case.settings.alg} {kind}{case.settings.tag} {case.problem.name or case.problem}"
 
 
 DRIVER = Driver(
@@ -184,7 +196,8 @@ DRIVER = Driver(
     PoolSettings(),
     {
         "dir": Option("dir", direction(*DIRECTIONS), "FWD_I inference (default), FWD_D training: with indices", True),
-        "dt": Option("dt", data_type("f32"), "data type: f32", True),
+        "dt": Option("dt", data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8", True),
+        "cfg": Option("dt", data_type(), "the same in older words", True, describes=False),
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "alg": Option("alg", _alg, "max (default), avg_np without padding, avg_p with it", True),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),

@@ -12,9 +12,10 @@ from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.values import poison
+from asmdnn.bench.typed import check_typed, narrowed, numbers
+from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, boolean, data_type, direction, tag
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -44,33 +45,39 @@ class PreluWork(Work[TensorData]):
     def __init__(self, case: PreluCase) -> None:
         settings, (src, weights) = case.settings, case.problem.tensors
         self.settings = settings
-        tensor = desc_of(src, "f32", settings.stag)
-        self.descs = {"src": tensor, "weights": desc_of(weights, "f32", settings.stag), "dst": tensor}
-        if weights != src:  # of few channels, blocks would be padding
-            self.descs["weights"] = desc_of(weights, "f32", "abx")
+        kind, of_weights = (settings.sdt.split(":") * 2)[:2]
+        layout, weights_layout = (settings.stag.split(":") * 2)[:2]
+        tensor = desc_of(src, kind, layout)
+        self.descs = {"src": tensor, "weights": desc_of(weights, of_weights, weights_layout), "dst": tensor}
+        if self.descs["weights"].padded_dims != weights:  # blocks of few channels
+            self.descs["weights"] = desc_of(weights, of_weights, "abx")
         self.in_place = {"dst": "src"} if settings.inplace else {}
         self.attr = settings.attr(src)
+        check_typed(tuple(desc.dtype for desc in self.descs.values()), self.attr, settings.inplace)
 
     @property
     def argument_bytes(self) -> int:
-        return sum(4 * math.prod(desc.padded_dims) for desc in self.descs.values())
+        return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in self.descs.values())
 
     def describe(self) -> tuple[dnn.PReLUForward, dnn.Attr]:
         return dnn.PReLUForward(PROP_KINDS[self.settings.dir], *self.descs.values()), self.attr
 
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)
-        arrays = {name: random.uniform(-2, 2, desc.dims).astype(np.float32) for name, desc in self.descs.items()}
-        arrays["dst"] = poison(self.descs["dst"].dims, dnn.f32)
+        arrays = {name: numbers(random, desc.dims, desc.dtype, -2, 2) for name, desc in self.descs.items()}
+        arrays["dst"] = poison(self.descs["dst"].dims, self.descs["dst"].dtype)
         if self.attr.reads_dst():
             fresh = random.uniform(-1, 1, arrays["src"].shape).astype(np.float32)
             arrays["dst"] = arrays["src"] if self.in_place else fresh
         return TensorData({**arrays, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
-        src, weights = (data.arrays[name].astype(np.float64) for name in ("src", "weights"))
+        found = {name: decoded(data.arrays[name], desc.dtype) for name, desc in self.descs.items()}
+        src, weights = (found[name].astype(np.float64) for name in ("src", "weights"))
         values = np.where(src > 0, src, weights * src)
-        return Answer(*chains.apply(self.attr, values, UNIT * np.abs(values), data.arrays), "numpy")
+        if self.attr.post_ops:
+            return Answer(*chains.apply(self.attr, values, UNIT * np.abs(values), data.arrays), "numpy")
+        return Answer(*narrowed(values, UNIT * np.abs(values), self.descs["dst"].dtype), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
@@ -86,8 +93,25 @@ class PreluWork(Work[TensorData]):
         return peer.describe(create, FORWARD[self.settings.dir], *descs, peer.null)
 
 
+def _types(word: str) -> str:
+    """Of src and weights, one where they are the same."""
+    names = list(map(data_type(), word.split(":")))
+    if len(names) > 2:
+        raise InvalidArguments("must be the types of src and weights, such as f32 or u8:f32")
+    return ":".join(dict.fromkeys(names))
+
+
+def _tags(word: str) -> str:
+    """Of all tensors, or of src and weights, of which `any` is src's."""
+    layout, *more = map(tag, word.split(":"))
+    if len(more) > 1:
+        raise InvalidArguments("must be the layout of all tensors, or of src and of weights, such as axb:abx")
+    return layout if not more or more[0] in ("any", layout) else f"{layout}:{more[0]}"
+
+
 def _title(case: PreluCase) -> str:
-    return f"{case.settings.stag} {':'.join('x'.join(map(str, dims)) for dims in case.problem.tensors)}"
+    kinds = f"{case.settings.sdt} " if case.settings.sdt != "f32" else ""
+    return f"{kinds}{case.settings.stag} {':'.join('x'.join(map(str, dims)) for dims in case.problem.tensors)}"
 
 
 DRIVER = Driver(
@@ -95,8 +119,8 @@ DRIVER = Driver(
     PreluSettings(),
     {
         "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True),
-        "sdt": Option("sdt", data_type("f32"), "data type: f32", True),
-        "stag": Option("stag", tag, "layout of src and dst: abx (default), axb, aBx16b, nchw, ...", True),
+        "sdt": Option("sdt", _types, "data types of src, which is dst's, and weights: f32 (default), u8:f32", True),
+        "stag": Option("stag", _tags, "layouts: abx (default), axb, aBx16b, ..., or of src and weights, axb:abx", True),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
     },

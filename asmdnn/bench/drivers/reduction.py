@@ -15,7 +15,8 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.values import poison
+from asmdnn.bench.typed import check_typed, narrowed, numbers
+from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, data_type, one_of, tag
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.reduction.description import ALGORITHMS, ReductionAlgorithm
@@ -73,32 +74,35 @@ class ReductionWork(Work[TensorData]):
     def __init__(self, case: ReductionCase) -> None:
         settings, (src, dst) = case.settings, case.problem.tensors
         self.settings = settings
-        self.src = desc_of(src, "f32", settings.stag)
-        self.dst = desc_of(dst, "f32", settings.stag if settings.dtag == "any" else settings.dtag)
+        self.src = desc_of(src, settings.sdt, settings.stag)
+        self.dst = desc_of(dst, settings.ddt, settings.stag if settings.dtag == "any" else settings.dtag)
         self.attr = settings.attr(dst)
+        check_typed((self.src.dtype, self.dst.dtype), self.attr)
         alg = cast(ReductionAlgorithm, settings.alg)
         self.desc = dnn.ReductionForward(alg, self.src, self.dst, settings.p, settings.eps)
 
     @property
     def argument_bytes(self) -> int:
-        return sum(4 * math.prod(desc.padded_dims) for desc in (self.src, self.dst))
+        return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in (self.src, self.dst))
 
     def describe(self) -> tuple[dnn.ReductionForward, dnn.Attr]:
         return self.desc, self.attr
 
     def data(self, exact: bool) -> TensorData:
-        """Products of many numbers stay in range around 1."""
+        """Products of many numbers stay in range: the more there are, the nearer each is to 1."""
         random = np.random.default_rng(1)
-        limits = (0.9, 1.1) if self.desc.alg == "mul" else (-LARGEST_VALUE, LARGEST_VALUE)
-        dst = poison(self.dst.dims, dnn.f32)
+        count = math.prod(self.src.dims) / math.prod(self.dst.dims)
+        spread = min(0.1, 10 / math.sqrt(count))
+        limits = (1 - spread, 1 + spread) if self.desc.alg == "mul" else (-LARGEST_VALUE, LARGEST_VALUE)
+        dst = poison(self.dst.dims, self.dst.dtype)
         if self.attr.reads_dst():
             dst = random.uniform(-1, 1, self.dst.dims).astype(np.float32)
-        src = random.uniform(*limits, self.src.dims).astype(np.float32)
+        src = numbers(random, self.src.dims, self.src.dtype, *limits)
         return TensorData({"src": src, "dst": dst, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
         """The tree is 64 wide: roundings of a chunk's longest chain, and of some levels, in the size of the terms."""
-        x, desc = data.arrays["src"].astype(np.float64), self.desc
+        x, desc = decoded(data.arrays["src"], self.src.dtype).astype(np.float64), self.desc
         values = reduced(desc.alg, x, desc.reduced, desc.p, desc.eps)
         count = math.prod(desc.src.dims) // math.prod(desc.dst.dims)
         roundings = min(count, 1024) + 8
@@ -110,6 +114,8 @@ class ReductionWork(Work[TensorData]):
             error = 2 * UNIT * (count + 8) * size
         if desc.alg == "logsumexp":
             error = UNIT * (roundings + 2 * LARGEST_VALUE) * (1 + size)
+        if not self.attr.post_ops:
+            return Answer(*narrowed(values, error, self.dst.dtype), "numpy")
         return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
@@ -144,7 +150,8 @@ def _alg(word: str) -> str:
 def _title(case: ReductionCase) -> str:
     settings = case.settings
     dims = ":".join("x".join(map(str, dims)) for dims in case.problem.tensors)
-    return f"{settings.alg} {settings.stag} {dims}"
+    kinds = "" if settings.sdt == settings.ddt == "f32" else f"{settings.sdt} to {settings.ddt} "
+    return f"{settings.alg} {kinds}{settings.stag} {dims}"
 
 
 DRIVER = Driver(
@@ -152,8 +159,8 @@ DRIVER = Driver(
     ReductionSettings(),
     {
         "alg": Option("alg", _alg, "sum (default), max, min, mul, mean, logsumexp, norm_lp_max ...", True),
-        "sdt": Option("sdt", data_type("f32"), "data type of src: f32", True),
-        "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
+        "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
+        "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
         "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "dtag": Option("dtag", tag, "layout of dst: any (default) is that of src", True),
         "p": Option("p", real, "the power of norms (2), from 1 on", True, lambda number: f"{number:.9g}"),

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.bench import chains
+from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.bench.problems import AXES, DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
-from asmdnn.bench.values import poison, random_values
-from asmdnn.bench.words import Option, Settings, data_type, direction, number, one_of, tag
+from asmdnn.bench.typed import check_typed, narrowed, numbers
+from asmdnn.bench.values import decoded, poison
+from asmdnn.bench.words import Option, data_type, direction, number, one_of, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.primitives.resampling.description import ALGORITHMS, ResamplingAlgorithm
 
@@ -69,8 +72,11 @@ def parse_problem(text: str) -> ResamplingProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class ResamplingSettings(Settings):
+class ResamplingSettings(AttributeSettings):
+    """dt: of both, if it is given."""
+
     dir: str = "FWD_I"
+    dt: str = ""
     sdt: str = "f32"
     ddt: str = "f32"
     tag: str = "abx"
@@ -88,24 +94,32 @@ class ResamplingWork(Work[TensorData]):
         problem, self.alg = case.problem, case.settings.alg
         images = (problem.mb, problem.ic)
         self.src, self.dst = (
-            desc_of((*images, *sizes), "f32", case.settings.tag) for sizes in (problem.inner, problem.outer)
+            desc_of((*images, *sizes), kind, case.settings.tag)
+            for sizes, kind in ((problem.inner, case.settings.sdt), (problem.outer, case.settings.ddt))
         )
+        self.attr = case.settings.attr(self.dst.dims)
+        self.peer_slack = chains.peer_slack(self.attr)
+        check_typed((self.src.dtype, self.dst.dtype), self.attr)
         self.resampling = dnn.ResamplingForward(cast(ResamplingAlgorithm, self.alg), self.src, self.dst)
 
     @property
     def argument_bytes(self) -> int:
-        return 4 * (math.prod(self.src.padded_dims) + math.prod(self.dst.padded_dims))
+        return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in (self.src, self.dst))
 
     def describe(self) -> tuple[dnn.ResamplingForward, dnn.Attr]:
-        return self.resampling, dnn.Attr()
+        return self.resampling, self.attr
 
     def data(self, exact: bool) -> TensorData:
-        src = random_values(np.random.default_rng(1), self.src.dims, dnn.f32, LARGEST_VALUE, exact)
-        return TensorData({"src": src, "dst": poison(self.dst.dims, dnn.f32)}, exact)
+        random = np.random.default_rng(1)
+        src = numbers(random, self.src.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
+        dst = poison(self.dst.dims, self.dst.dtype)
+        if self.attr.reads_dst():
+            dst = random.uniform(-1, 1, self.dst.dims).astype(np.float32)
+        return TensorData({"src": src, "dst": dst, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
         """A product with a sparse matrix along each axis; within a rounding of weights, products and partial sums."""
-        values = data.arrays["src"].astype(np.float64)
+        values = decoded(data.arrays["src"], self.src.dtype).astype(np.float64)
         size = np.abs(values)
         taps = 0
         for axis in range(self.src.ndims - 2):
@@ -116,31 +130,43 @@ class ResamplingWork(Work[TensorData]):
             taps += len(found[0].indices) + 2
             values = np.moveaxis(np.tensordot(matrix, values, (1, 2 + axis)), 0, 2 + axis)
             size = np.moveaxis(np.tensordot(np.abs(matrix), size, (1, 2 + axis)), 0, 2 + axis)
-        return Answer(values, 2 * taps * UNIT_ROUNDOFF * size, "numpy")
+        error = 2 * taps * UNIT_ROUNDOFF * size
+        if self.attr.post_ops:
+            return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
+        return Answer(*narrowed(values, error, self.dst.dtype), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
 
         if self.alg not in OF_ONEDNN:
             raise Unimplemented(f"oneDNN has no {self.alg} resampling")
-        tensors = {"src": Tensor(SRC, self.src), "dst": Tensor(DST, self.dst)}
+        from asmdnn.bench.peers.onednn_attributes import tensors_of
+
+        tensors = {"src": Tensor(SRC, self.src), "dst": Tensor(DST, self.dst), **tensors_of(self.attr)}
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
+        from asmdnn.bench.peers.onednn_attributes import attributes
+
+        descs = peer.descs["src"], peer.descs["dst"]
         return peer.describe(
             peer.lib.dnnl_resampling_forward_primitive_desc_create,
-            *(FORWARD_INFERENCE, OF_ONEDNN[self.alg], peer.null, peer.descs["src"], peer.descs["dst"], peer.null),
+            *(FORWARD_INFERENCE, OF_ONEDNN[self.alg], peer.null, *descs),
+            attributes(peer, self.attr, ("sum", "eltwise", "binary")),
         )
 
 
 def _completed(
     settings: ResamplingSettings, problem: ResamplingProblem
 ) -> tuple[ResamplingSettings, ResamplingProblem]:
-    return replace(settings, mb=0), replace(problem, mb=settings.mb or problem.mb)
+    sdt, ddt = settings.dt or settings.sdt, settings.dt or settings.ddt
+    return replace(settings, dt="", sdt=sdt, ddt=ddt, mb=0), replace(problem, mb=settings.mb or problem.mb)
 
 
 def _title(case: ResamplingCase) -> str:
-    return f"{case.settings.alg} {case.settings.tag} {case.problem.name or case.problem}"
+    settings = case.settings
+    kinds = "" if settings.sdt == settings.ddt == "f32" else f"{settings.sdt} to {settings.ddt} "
+    return f"{settings.alg} {kinds}{settings.tag} {case.problem.name or case.problem}"
 
 
 DRIVER = Driver(
@@ -148,11 +174,13 @@ DRIVER = Driver(
     ResamplingSettings(),
     {
         "dir": Option("dir", direction("FWD_D", "FWD_I"), "FWD_I inference (default), FWD_D training: the same", True),
-        "sdt": Option("sdt", data_type("f32"), "data type of src: f32", True),
-        "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
+        "dt": Option("dt", data_type(), "both data types, in older words", True, describes=False),
+        "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
+        "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "alg": Option("alg", lambda word: one_of(*ALGORITHMS)(word.lower().removeprefix("resampling_")),
                       "nearest (default), linear, cubic", True),
+        **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
     },
     parse_problem,

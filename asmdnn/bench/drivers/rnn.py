@@ -171,6 +171,11 @@ def _alg(word: str) -> str:
     return one_of(*CELLS)(word)
 
 
+def _activation(word: str) -> str:
+    """UNDEF is what files write for cells that have none to choose."""
+    return "RELU" if word.upper() == "UNDEF" else one_of("RELU", "LOGISTIC", "TANH")(word)
+
+
 def _title(case: RnnCase) -> str:
     settings = case.settings
     cell = settings.alg.removeprefix("VANILLA_").lower()
@@ -188,8 +193,8 @@ DRIVER = Driver(
                       "FWD_I inference (default), FWD_D training, BWD_DW all gradients", True),
         "alg": Option("alg", _alg, ", ".join(CELLS), True),
         "direction": Option("direction", one_of(*DIRECTIONS), ", ".join(DIRECTIONS), True),
-        "activation": Option("activation", one_of("RELU", "LOGISTIC", "TANH"),
-                             "of VANILLA_RNN: RELU (default), LOGISTIC, TANH", True),
+        "activation": Option("activation", _activation,
+                             "of VANILLA_RNN: RELU (default, and for UNDEF), LOGISTIC, TANH", True),
         "with-peephole": Option("peephole", boolean, "true: an LSTM with peephole; false (default)", True),
         "with-projection": Option("projection", boolean, "true: an LSTM with projection; false (default)", True),
         "trivial-strides": Option("trivial_strides", boolean,

@@ -12,7 +12,8 @@ from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.values import poison
+from asmdnn.bench.typed import check_typed, narrowed, numbers
+from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, boolean, data_type, direction, number, one_of, tag
 from asmdnn.memory.tags import MAX_NDIMS
 
@@ -67,10 +68,11 @@ class SoftmaxWork(Work[TensorData]):
     def __init__(self, case: SoftmaxCase) -> None:
         settings, dims = case.settings, case.problem.dims
         self.settings, self.dims = settings, dims
-        self.src = desc_of(dims, "f32", settings.stag)
-        self.dst = self.src if settings.dtag == "any" else desc_of(dims, "f32", settings.dtag)
+        self.src = desc_of(dims, settings.sdt, settings.stag)
+        self.dst = desc_of(dims, settings.ddt, settings.stag if settings.dtag == "any" else settings.dtag)
         self.in_place = {"dst": "src"} if settings.inplace else {}
         self.attr = settings.attr(dims)
+        check_typed((self.src.dtype, self.dst.dtype), self.attr, settings.inplace)
         self.desc = dnn.SoftmaxForward(
             PROP_KINDS[settings.dir], "log" if self.is_log else "accurate", self.src, self.dst, settings.axis
         )
@@ -81,17 +83,20 @@ class SoftmaxWork(Work[TensorData]):
 
     @property
     def argument_bytes(self) -> int:
-        return sum(4 * math.prod(desc.padded_dims) for desc in (self.src, self.dst))
+        return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in (self.src, self.dst))
 
     def describe(self) -> tuple[dnn.SoftmaxForward, dnn.Attr]:
         return self.desc, self.attr
 
     def data(self, exact: bool) -> TensorData:
-        src = np.random.default_rng(1).uniform(-LARGEST_VALUE, LARGEST_VALUE, self.dims).astype(np.float32)
-        return TensorData({"src": src, "dst": poison(self.dims, dnn.f32), **chains.operands(self.attr, exact)}, exact)
+        src = numbers(np.random.default_rng(1), self.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
+        arrays = {"src": src, "dst": poison(self.dims, self.dst.dtype)}
+        return TensorData(arrays | chains.operands(self.attr, exact), exact)
 
     def answer(self, data: TensorData) -> Answer:
-        values, error = softmax(data.arrays["src"], self.desc.axis, self.is_log)
+        values, error = softmax(decoded(data.arrays["src"], self.src.dtype), self.desc.axis, self.is_log)
+        if not self.attr.post_ops:
+            return Answer(*narrowed(values, error, self.dst.dtype), "numpy")
         return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
@@ -136,8 +141,8 @@ DRIVER = Driver(
     SoftmaxSettings(),
     {
         "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True),
-        "sdt": Option("sdt", data_type("f32"), "data type of src: f32", True),
-        "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
+        "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
+        "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
         "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "dtag": Option("dtag", tag, "layout of dst: any (default) is that of src", True),
         "alg": Option("alg", _alg, "SOFTMAX (default), LOGSOFTMAX", True),

@@ -11,7 +11,8 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.values import poison, random_values
+from asmdnn.bench.typed import check_typed, narrowed, numbers
+from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, Settings, boolean, data_type, tag
 from asmdnn.errors import InvalidArguments
 
@@ -42,35 +43,43 @@ class SumWork(Work[TensorData]):
 
     def __init__(self, case: SumCase) -> None:
         settings, dims = case.settings, case.problem.dims
-        count = len(settings.sdt.split(":"))
+        types = settings.sdt.split(":")
+        count = len(types)
         tags = settings.stag.split(":")
         tags += tags[-1:] * (count - len(tags))
-        srcs = tuple(desc_of(dims, "f32", each) for each in tags[:count])
+        srcs = tuple(desc_of(dims, kind, each) for kind, each in zip(types, tags, strict=False))
         scales = settings.scales * count if len(settings.scales) == 1 else settings.scales
         if len(scales) not in (0, count):
             raise InvalidArguments(f"--scales has {len(scales)} numbers, there are {count} sources")
         target = tags[0] if settings.dtag == "any" else settings.dtag
-        self.sum = dnn.SumForward(srcs, desc_of(dims, "f32", target), scales)
+        self.sum = dnn.SumForward(srcs, desc_of(dims, settings.ddt, target), scales)
         self.in_place = {"dst": "src0"} if settings.inplace else {}
+        check_typed(tuple(x.dtype for x in (*srcs, self.sum.dst)), dnn.Attr(), settings.inplace)
 
     @property
     def argument_bytes(self) -> int:
-        return sum(4 * math.prod(desc.padded_dims) for desc in (*self.sum.srcs, self.sum.dst))
+        return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in (*self.sum.srcs, self.sum.dst))
 
     def describe(self) -> tuple[dnn.SumForward, dnn.Attr]:
         return self.sum, dnn.Attr()
 
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)
-        dims, count = self.sum.dst.dims, len(self.sum.srcs)
-        arrays = {f"src{k}": random_values(random, dims, dnn.f32, LARGEST_VALUE, exact) for k in range(count)}
-        return TensorData({**arrays, "dst": poison(dims, dnn.f32)}, exact)
+        arrays = {
+            f"src{k}": numbers(random, desc.dims, desc.dtype, -LARGEST_VALUE, LARGEST_VALUE)
+            for k, desc in enumerate(self.sum.srcs)
+        }
+        return TensorData({**arrays, "dst": poison(self.sum.dst.dims, self.sum.dst.dtype)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
         """Within a rounding of every partial sum."""
-        terms = [np.float32(x) * data.arrays[f"src{k}"].astype(np.float64) for k, x in enumerate(self.sum.scales)]
-        size = np.sum(np.abs(terms), 0)
-        return Answer(np.sum(terms, 0), UNIT_ROUNDOFF * 2 * len(terms) * size, "numpy")
+        factors = zip(self.sum.scales, self.sum.srcs, strict=True)
+        terms = [
+            np.float32(x) * decoded(data.arrays[f"src{k}"], desc.dtype).astype(np.float64)
+            for k, (x, desc) in enumerate(factors)
+        ]
+        error = UNIT_ROUNDOFF * 2 * len(terms) * np.sum(np.abs(terms), 0)
+        return Answer(*narrowed(np.sum(terms, 0), error, self.sum.dst.dtype), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
@@ -89,7 +98,7 @@ class SumWork(Work[TensorData]):
 
 def _types(word: str) -> str:
     """A type for every source."""
-    return ":".join(map(data_type("f32"), word.split(":")))
+    return ":".join(map(data_type(), word.split(":")))
 
 
 def _tags(word: str) -> str:
@@ -104,7 +113,9 @@ def _scales(word: str) -> tuple[float, ...]:
 
 def _title(case: SumCase) -> str:
     settings = case.settings
-    return f"{len(settings.sdt.split(':'))} of {settings.stag} {case.problem.name or case.problem}"
+    types = settings.sdt.split(":")
+    kinds = "" if {*types, settings.ddt} == {"f32"} else f" {settings.sdt} to {settings.ddt}"
+    return f"{len(types)}{kinds} of {settings.stag} {case.problem.name or case.problem}"
 
 
 DRIVER = Driver(
@@ -112,7 +123,7 @@ DRIVER = Driver(
     SumSettings(),
     {
         "sdt": Option("sdt", _types, "data types of the sources, and so their number: f32:f32 (default)", True),
-        "ddt": Option("ddt", data_type("f32"), "data type of dst: f32", True),
+        "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
         "stag": Option("stag", _tags, "layouts of the sources: abx (default), or one for each, axb:abx", True),
         "dtag": Option("dtag", tag, "layout of dst: any (default) is that of the first source", True),
         "scales": Option("scales", _scales, "a factor for all sources, or one for each: 0.5:2 (1)", True,

@@ -146,12 +146,25 @@ class TypedElementwiseSpec(ElementwiseSpec):
 
     @property
     def program(self) -> Program:
-        kinds = (self.type_of(DST if x is OLD_DST else x.argument) for x in (self.src, *operands_of(self.chain)))
-        return typed_program(self.chain, tuple(kinds), self.type_of(DST))
+        kinds = (self.type_of(DST if x is OLD_DST else x.argument) for x in (self.src, *operands_of(self.together)))
+        chains = tuple(result.chain for result in self.results)
+        return typed_program(chains, tuple(kinds), tuple(self.type_of(result.argument) for result in self.results))
 
     @property
     def prefetches(self) -> bool:
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class TypedResultsSpec(TypedElementwiseSpec):
+    """A typed map with more results than dst, such as a mask of bytes: argument 2, 3 and so on."""
+
+    more: tuple[Result, ...] = ()
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """What is stored, the first in dst."""
+        return (Result(DST, self.dst_row_bytes, self.chain), *self.more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,9 +137,7 @@ class MapCode:
             with v.parts(1, tail) as parts:
                 self.vectors(parts, done + rest * v.lanes, None, store)
 
-    def vectors(
-        self, parts: Sequence[Lanes], first: int, index: Register | None, store: Store, rows: int = 1
-    ) -> None:
+    def vectors(self, parts: Sequence[Lanes], first: int, index: Register | None, store: Store, rows: int = 1) -> None:
         """Consecutive vectors from a place in the row on, of several rows."""
         v, spec = self.v, self.spec
         self.operands.forget()
@@ -147,12 +145,14 @@ class MapCode:
         registers = v.registers.take("map", v.registers.available)
         sources = [self.sources(operand, places, index) for operand in (spec.src, *self.operands_read)]
         values = apply_to_each(self.program, v, sources, registers, self.slots)
+        is_last = len(set(self.program.results)) == len(self.program.results)  # nothing is stored twice
         for result, of_vectors in zip(spec.results, values, strict=True):
             for (part, start, r), value in zip(places, of_vectors, strict=True):
                 at_dst = self.place(self.pointers[result.argument], result.argument, start, index)
                 at_dst = at_dst.shifted(r * result.row_bytes)
                 lanes = typed_lanes(v, part, spec.type_of(result.argument))
-                (store if lanes is v else lanes.store)(at_dst, value)
+                stores = lanes.store_last if is_last else lanes.store
+                (store if lanes is v else stores)(at_dst, value)
         v.registers.free(*registers)
 
     def prefetch(self) -> None:

@@ -202,14 +202,18 @@ class Builder:
 
     def insert(self, program: Program, inputs: Sequence[Value]) -> Value:
         """The value of a program of these inputs that has one result."""
+        (result,) = self.insert_all(program, inputs)
+        return result
+
+    def insert_all(self, program: Program, inputs: Sequence[Value]) -> list[Value]:
+        """The values of a program of these inputs."""
         numbers: list[int] = []
         for step in program.steps:
             if step.op == "input":
                 numbers.append(inputs[step.immediate].number)
             else:
                 numbers.append(self._add(Step(step.op, tuple(numbers[a] for a in step.args), step.immediate)).number)
-        (result,) = program.results
-        return Value(self, numbers[result])
+        return [Value(self, numbers[result]) for result in program.results]
 
     def finish(self, *results: Operable, most_steps: int = MAX_STEPS) -> Program:
         """The program, without the steps that no result needs.  Raises TraceError if it is too long."""

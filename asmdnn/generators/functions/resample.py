@@ -10,6 +10,7 @@
 
 Sums over all axes but the last one come first, by FMA, their weights multiplied with one another; the pixels of a step
 share them, such as the two between neighbours where an image is doubled.
+Post-ops that read nothing else follow.
 With `streaming`, whole vectors go past the caches if dst is aligned to a vector, as all its steps must be.
 """
 
@@ -21,6 +22,9 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.chain import apply_composed, words_of
+from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.values import Slots
 from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.generators.pooling.window import repeated, touched
 from asmdnn.isa.assembler import Assembler, Register, mem
@@ -30,6 +34,7 @@ from asmdnn.isa.vectors import vector_of
 SRC, DST, WEIGHTS = range(3)
 MOST_VECTORS = 4
 OTHER_REGISTERS = 2  # a tail's mask, and what it loads
+SPARES = 2  # registers for post-ops
 Store = Callable[[Any, Any], None]
 
 
@@ -56,11 +61,13 @@ class ResampleSpec:
     together: int
     dst_pixel_bytes: int
     streaming: bool = False
+    chain: tuple[PostOp, ...] = ()
 
     @property
     def name(self) -> str:
         sizes = "x".join(str(len(taps)) for taps in self.taps)
-        words = [f"resample_f32_{sizes}_{self.together}x{self.elements}", *["streaming"] * self.streaming]
+        words = [f"resample_f32_{sizes}_{self.together}x{self.elements}", *words_of(self.chain)]
+        words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
 
     @property
@@ -119,11 +126,14 @@ class ResampleCode:
         *outer, inner = spec.taps
         self.across = self.outer_weights([len(taps) for taps in outer])
         full, rest = divmod(spec.elements, v.lanes)
-        room = (v.registers.available - OTHER_REGISTERS) // (len(inner) + 1)
+        for_chain = SPARES if spec.chain else 0
+        room = (v.registers.available - OTHER_REGISTERS - for_chain) // (len(inner) + 1)
         self.vectors = max(1, min(full + (rest > 0), MOST_VECTORS, room))
         self.columns = v.registers.take("sum over the outer axes", len(inner), self.vectors)
         self.sums: Sequence[Register] = v.registers.take("result", self.vectors)
         self.spare = v.registers.take("loaded, or a weight")
+        self.spares = [self.spare, *v.registers.take("of post-ops", for_chain)]
+        self.slots = Slots(v)
         self.store: Store = v.store
 
     def outer_weights(self, counts: Sequence[int]) -> list[Register]:
@@ -198,6 +208,8 @@ class ResampleCode:
             for i, at in enumerate(product(*outer)):
                 for j, part in enumerate(parts):
                     self.add(sums[j], sum(at) + offset + j * self.v.bytes, part, i)
+        if len(inner) == 1:
+            self.finish(self.columns[0][: len(parts)])
         for pixel in range(self.spec.together):
             results = self.along(pixel, len(parts)) if len(inner) > 1 else self.columns[0]
             for j, part in enumerate(parts):
@@ -227,4 +239,11 @@ class ResampleCode:
                     self.v.mul(result, x, self.spare)
                 else:
                     self.v.fma(result, x, self.spare)
+        self.finish(self.sums[:vectors])
         return self.sums
+
+    def finish(self, results: Sequence[Register]) -> None:
+        """Post-ops."""
+        if self.spec.chain:
+            for x in results:
+                apply_composed(self.spec.chain, self.v, x, (), self.spares, self.slots)

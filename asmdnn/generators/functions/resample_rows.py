@@ -13,6 +13,7 @@ Each row of src is resampled once, and all rows of dst that are made of it weigh
 made of whole vectors of src, one for each tap, that end inside of the row; neighbours that are made alike are a loop.
 The last vector ends where the row does, and makes some results again, to the same bits: a masked store costs as much as
 a dozen of others on a Zen 3.
+Post-ops that read nothing else follow.
 With `streaming`, whole vectors go past the caches if dst is aligned to a vector, as all its steps must be.
 """
 
@@ -24,7 +25,10 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.chain import apply_composed, words_of
+from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import Step
+from asmdnn.generators.functions.values import Slots
 from asmdnn.generators.move.shuffle_body import if_aligned, merged
 from asmdnn.generators.pooling.window import repeated
 from asmdnn.isa.assembler import Assembler, Register, mem
@@ -34,6 +38,7 @@ from asmdnn.isa.vectors import lanes_of, vector_of
 SRC, DST, WEIGHTS, FACTORS = range(4)
 ARGUMENTS = ("src", "dst", "weights", "factors")
 UNROLLED = 4  # vectors that are made alike, in a turn of their loop
+SPARES = 2  # registers for post-ops
 Store = Callable[[Any, Any], None]
 
 
@@ -92,11 +97,12 @@ class ResampleRowsSpec:
     together: int
     dst_row_bytes: int
     streaming: bool = False
+    chain: tuple[PostOp, ...] = ()
 
     @property
     def name(self) -> str:
         sizes = f"{len(self.taps)}x{len(self.columns[0])}_{self.together}x{self.width}to{self.results}"
-        words = [f"resample_rows_f32_{sizes}", *["streaming"] * self.streaming]
+        words = [f"resample_rows_f32_{sizes}", *words_of(self.chain), *["streaming"] * self.streaming]
         return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
 
     @property
@@ -161,6 +167,8 @@ class ResampleRowsCode:
         self.rows: Sequence[Register] = v.registers.take("row of src, resampled", len(spec.taps))
         self.result: Register = v.registers.take("result")
         self.spare: Register = v.registers.take("a tap, or a weight")
+        self.spares = [self.spare, *v.registers.take("of post-ops", SPARES if spec.chain else 0)]
+        self.slots = Slots(v)
         self.store: Store = v.store
         self.held: list[tuple[int, ...]] = []
 
@@ -233,6 +241,8 @@ class ResampleRowsCode:
                         v.mul(row, row, factor)
                     else:
                         v.fma(row, self.spare, factor)
+        if len(self.rows) == 1:
+            self.finish(self.rows[0])
         for r in range(spec.together):
             place = r * spec.dst_row_bytes + 4 * first_result(column, spec.results, v.lanes) - walked[1]
             self.put(mem(self.dst, place, size=v.bytes), self.weighed(r))
@@ -258,7 +268,13 @@ class ResampleRowsCode:
                 self.v.mul(self.result, row, self.spare)
             else:
                 self.v.fma(self.result, row, self.spare)
+        self.finish(self.result)
         return self.result
+
+    def finish(self, x: Register) -> None:
+        """Post-ops."""
+        if self.spec.chain:
+            apply_composed(self.spec.chain, self.v, x, (), self.spares, self.slots)
 
     def put(self, at: Any, x: Register) -> None:
         (self.store if self.target is self.v else self.target.store)(at, x)

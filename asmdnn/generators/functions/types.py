@@ -4,11 +4,10 @@ Values are lanes as isa/typed.py loads and stores them.  Integers saturate, NaN 
 and f16 are rounded to nearest even; NaN stays NaN in bf16 and f16, and what is too large for f16 becomes infinite.
 """
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from asmdnn.generators.functions.chain import compose, operands_of
+from asmdnn.generators.functions.chain import compose_all, operands_of
 from asmdnn.generators.functions.expression import Builder, Condition, Value
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.program import Predicate, Program
@@ -40,8 +39,9 @@ def narrowed(build: Builder, x: Value, kind: str) -> Value:
 
 
 @lru_cache
-def typed_program(chain: tuple[PostOp, ...], kinds: Sequence[str], result: str) -> Program:
-    """The chain as a function of lanes: kinds are the types of x and of operands_of(chain), result that of dst."""
-    build = Builder(1 + len(operands_of(chain)))
+def typed_program(chains: tuple[tuple[PostOp, ...], ...], kinds: tuple[str, ...], results: tuple[str, ...]) -> Program:
+    """The chains as functions of lanes: kinds are the types of x and of all operands, results those of the values."""
+    build = Builder(1 + len(operands_of([op for chain in chains for op in chain])))
     inputs = [widened(build, x, kind) for x, kind in zip(build.inputs, kinds, strict=True)]
-    return build.finish(narrowed(build, build.insert(compose(chain), inputs), result))
+    values = build.insert_all(compose_all(chains), inputs)
+    return build.finish(*(narrowed(build, value, kind) for value, kind in zip(values, results, strict=True)))

@@ -1,100 +1,200 @@
-"""Reorder blocks that change the element type and the order: transposes of 8 x 8 elements in registers.
+"""Reorder blocks that change the element type and the order: elements are transposed as they are, then made f32.
 
-Arguments and formula are those of convert_block.py.  They use AVX2 with F16C, which every supported level has.
+Arguments and formula are those of convert_block.py.
+
+Four registers take 16 bytes of a row in each quarter: number i those of row 4 q + i in quarter q.  Two rounds of
+interleaving bring the four rows of a column together, in the place of a dword of bytes, or of as many dwords as an
+element has bytes.  One instruction then makes a vector of a column, a row in every lane; it is converted, and stored.
+Small elements go through the shuffle ports as they are: 8 x 16 bytes to f32 take 64 instructions with AVX2, and 96 if
+they are widened first.
+
+Several such sets of four registers are filled before anything is stored: for a line of dst in each column, since lines
+that are written in parts lose their place in L1 where columns are a power of two apart; or, where long columns of
+4-byte elements are read in short rows, for more of each row while its line is at hand.
 """
 
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from asmdnn.generators.move.conversion import LANES, Argument, Converter
+from asmdnn.generators.move.conversion import Argument, Converter
 from asmdnn.generators.move.convert_block import TransposedBlock
 from asmdnn.generators.move.pieces import Place
+from asmdnn.generators.move.transpose import LINE_BYTES
 from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.vector import Vector
-from asmdnn.isa.vectors import vector_of
+from asmdnn.isa.dense import QUARTER_BYTES
+from asmdnn.isa.elements import low_part, widen
+from asmdnn.isa.vectors import lanes_of, vector_of
 
-PLAIN = ("b8", "b16", "b32")  # bits, with which nothing is computed
+ROWS = 4  # that lie together in a quarter
+ELEMENT_BYTES = 4  # of the largest elements
+FOR_A_SET = 8  # registers of a vector: half of them are for sets
+NOTHING = 0x80  # a zero, as VPSHUFB has it
+INTERLEAVES = 2 * ROWS
+COLUMN_OPERATIONS = 4  # widening, conversions, store
 
 
 @dataclass(frozen=True, slots=True)
 class ConvertTransposeSpec(TransposedBlock):
-    """dst[c, r] = src[r, c]: columns dense in src, rows dense in dst; the longer side is looped over, 8 at a time."""
+    """dst[c, r] = src[r, c]: columns dense in src, rows dense in dst; the longer side is looped over."""
 
     @property
     def name(self) -> str:
         return f"transpose_{self.block_name}"
 
+    @property
+    def vector_bytes(self) -> int:
+        return 4 * lanes_of(self.isa)
+
+    @property
+    def together(self) -> int:
+        """Columns that 16 bytes of a row have."""
+        return QUARTER_BYTES // self.conversion.sizes[0]
+
+    @property
+    def operations(self) -> int:
+        """Vector instructions: loads of quarters, interleaves, and what a column takes."""
+        across, along = -(-self.rows // lanes_of(self.isa)), -(-self.columns // self.together)
+        return self.rows * along + across * (INTERLEAVES * along + COLUMN_OPERATIONS * self.columns)
+
     def generate(self, asm: Assembler) -> None:
-        v = vector_of(self.isa, asm)
-        left = asm.gp.take("blocks left")
-        pointers = self.pointers(asm)
-        rows, columns = v.registers.take("rows", LANES), v.registers.take("columns", LANES)
-        converter = Converter(v, self.conversion, columns[:3], [])
         by_rows = self.rows > self.columns
-        blocks, rest = divmod(self.rows if by_rows else self.columns, LANES)
-
-        def block(extent: int) -> None:
-            shape = (extent, self.columns) if by_rows else (self.rows, extent)
-            for r, c in product(range(0, shape[0], LANES), range(0, shape[1], LANES)):
-                origin = {a: Place(p, self.at(a, r, c), 0) for a, p in pointers.items()}
-                square = (min(LANES, shape[0] - r), min(LANES, shape[1] - c))
-                self.square(v, converter, rows, columns, origin, square)
-
+        body = Body(self, asm, by_rows)
+        step, extent = (body.most_rows, self.rows) if by_rows else (body.most_columns, self.columns)
+        blocks, rest = divmod(extent, step)
+        left = asm.gp.take("blocks left")
         if blocks:
             asm.MOV(left, blocks)
             with asm.loop(left, "blocks"):
-                block(LANES)
-                for argument, pointer in pointers.items():
-                    if step := LANES * self.steps(argument)[0 if by_rows else 1]:
-                        asm.ADD(pointer, step)
+                body.block(*((step, self.columns) if by_rows else (self.rows, step)))
+                for argument, pointer in body.pointers.items():
+                    if distance := step * self.steps(argument)[0 if by_rows else 1]:
+                        asm.ADD(pointer, distance)
         if rest:
-            block(rest)
+            body.block(*((rest, self.columns) if by_rows else (self.rows, rest)))
         asm.ret()
 
-    def square(
-        self,
-        v: Vector,
-        converter: Converter,
-        rows: list[Any],
-        columns: list[Any],
-        origin: dict[Argument, Place],
-        shape: tuple[int, int],
-    ) -> None:
-        """At most 8 x 8 elements: rows into registers, transposed, converted, out by columns."""
-        converter.spare = columns[:3]
-        for r in range(shape[0]):
-            v.asm.role(f"row {r}")
-            converter.load(rows[r], self.moved(origin, Argument.SRC, r, 0, 1), shape[1], self.conversion.src)
-        if self.conversion.src not in PLAIN:
-            for missing in rows[shape[0] :]:  # what they hold could be denormals, whose arithmetic is slow
-                v.asm.VXORPS(missing, missing, missing)
-        v.asm.role("transpose")
-        transpose_8x8(v, rows, columns)
-        converter.spare = rows[:3]
-        for c in range(shape[1]):
-            v.asm.role(f"column {c}")
-            dst = self.moved(origin, Argument.DST, 0, c, 0)
-            scales = self.moved(origin, Argument.SCALES, 0, c, 0) if self.conversion.scaled else None
-            converter.apply(columns[c], scales, dst, shape[0])
-            converter.store(dst, columns[c], shape[0])
 
-    def moved(self, origin: dict[Argument, Place], argument: Argument, row: int, column: int, along: int) -> Place:
-        """The elements from (row, column) on, along rows (0) or columns (1)."""
-        place = origin[argument]
-        return Place(place.base, place.offset + self.at(argument, row, column), self.steps(argument)[along])
+class Body:
+    """Emits blocks of the kernel relative to its pointers."""
+
+    def __init__(self, spec: ConvertTransposeSpec, asm: Assembler, by_rows: bool) -> None:
+        self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
+        take, self.size = self.v.registers.take, spec.conversion.sizes[0]
+        vectors, runs = LINE_BYTES // self.v.bytes, 1
+        if self.size == ELEMENT_BYTES and (by_rows or vectors == 1):
+            vectors, runs = 1, self.v.count // FOR_A_SET
+        self.most_rows, self.most_columns = vectors * self.v.lanes, runs * spec.together
+        self.pointers = spec.pointers(asm)
+        # Elements that lie apart are put into the first 16 registers only: what is no set comes first.
+        self.converter = Converter(self.v, spec.conversion, take("spare", 3), take("zero points", 2))
+        self.free, self.column = take("interleaved"), take("column")
+        if spec.conversion.src == "bf16":
+            self.zero = take("0")
+            self.v.zero(self.zero)
+        self.sets = take("rows", vectors * runs, ROWS)
+
+    def block(self, rows: int, columns: int) -> None:
+        """Pieces for all sets, rows first, so that lines of dst become whole."""
+        for c in range(0, columns, self.most_columns):
+            for r in range(0, rows, self.most_rows):
+                self.piece(r, min(self.most_rows, rows - r), c, min(self.most_columns, columns - c))
+
+    def piece(self, r: int, rows: int, c: int, columns: int) -> None:
+        """Every set holds 16 bytes of a vector of rows; those that have the same columns are stored together."""
+        whole, lanes, end = self.spec.together, self.v.lanes, c + columns
+        heights = {row: min(lanes, r + rows - row) for row in range(r, r + rows, lanes)}
+        places = list(product(range(c, end, whole), heights))
+        for i, (first, row) in enumerate(places):
+            start = first - self.before(end - first)
+            self.load(self.sets[i], row, heights[row], start, min(whole, end - start))
+            self.sets[i] = self.transposed(self.sets[i])
+        for column in range(c, end):
+            for i, (first, row) in enumerate(places):
+                if first <= column < first + whole:
+                    number, part = divmod(column - first + self.before(end - first), ROWS // self.size)
+                    self.store(self.widened(self.sets[i][number], part), row, heights[row], column)
+
+    def before(self, count: int) -> int:
+        """How many columns before the last `count` are loaded, too, so that a load takes 16 bytes."""
+        whole = self.spec.together
+        return whole - count if count < whole <= self.spec.columns else 0
+
+    def store(self, x: Any, r: int, rows: int, c: int) -> None:
+        """A column, converted."""
+        self.asm.role(f"column {c}, rows {r}-{r + rows - 1}")
+        scales = self.place(Argument.SCALES, r, c) if self.spec.conversion.scaled else None
+        dst = self.place(Argument.DST, r, c)
+        self.converter.apply(x, scales, dst, rows)
+        self.converter.store(dst, x, rows)
+
+    def place(self, argument: Argument, row: int, column: int) -> Place:
+        """The elements from (row, column) on, along rows."""
+        return Place(self.pointers[argument], self.spec.at(argument, row, column), self.spec.steps(argument)[0])
+
+    def load(self, xs: list[Any], r: int, rows: int, c: int, columns: int) -> None:
+        """16 bytes, or `columns`, of each row; the lanes of rows that are not there are zero."""
+        dense = self.converter.dense
+        dense.spare = self.converter.spare[0]
+        for i, x in enumerate(xs):
+            if i >= rows:
+                dense.zero(x)
+            for quarter, row in enumerate(range(i, rows, ROWS)):
+                self.asm.role(f"row {r + row}, columns {c}-{c + columns - 1}")
+                source = Place(self.pointers[Argument.SRC], self.spec.at(Argument.SRC, r + row, c), self.size)
+                dense.load(x, source.at(0, 1), columns * self.size, quarter)
+
+    def transposed(self, values: list[Any]) -> list[Any]:
+        """The four rows of a column together, in every quarter."""
+        self.asm.role("transpose")
+        values = self.interleaved(self.interleaved(values))
+        for x in values if self.spec.conversion.src == "f16" else ():
+            self.converter.narrow.sort_halves(x, self.column)
+        return values
+
+    def interleaved(self, values: list[Any]) -> list[Any]:
+        """Values 2 i and 2 i + 1 become the low and the high interleave of i and i + 2, in each quarter."""
+        asm = self.asm
+        low, high = {
+            1: (asm.VPUNPCKLBW, asm.VPUNPCKHBW),
+            2: (asm.VPUNPCKLWD, asm.VPUNPCKHWD),
+            4: (asm.VPUNPCKLDQ, asm.VPUNPCKHDQ),
+        }[self.size]
+        result = []
+        for a, b in zip(values[:2], values[2:], strict=True):
+            low(self.free, a, b)
+            high(a, a, b)
+            result += [self.free, a]
+            self.free = b
+        return result
+
+    def widened(self, value: Any, part: int) -> Any:
+        """A register with one of the columns that lie in a value, as f32."""
+        asm, x = self.asm, self.column
+        match self.spec.conversion.src:
+            case "f32":
+                return value
+            case "s32":
+                widen(asm, x, value, "s32")
+            case "bf16":
+                (asm.VPUNPCKHWD if part else asm.VPUNPCKLWD)(x, self.zero, value)
+            case "f16":
+                if part:
+                    self.converter.narrow.upper_half(x, value)
+                widen(asm, x, low_part(x if part else value, self.size), "f16")
+            case kind:
+                order = byte_order(part, kind) * (self.v.bytes // QUARTER_BYTES)
+                asm.VPSHUFB(x, value, asm.const(order, self.v.bytes, size=self.v.bytes))
+                if kind == "s8":
+                    asm.VPSRAD(x, x, 24)
+                asm.VCVTDQ2PS(x, x)
+        return x
 
 
-def transpose_8x8(v: Vector, x: list[Any], t: list[Any]) -> None:
-    """t = the transpose of the 8 ymm registers x, which are overwritten: pairs, quads, then halves."""
-    asm = v.asm
-    for i in range(0, 8, 2):
-        asm.VUNPCKLPS(t[i], x[i], x[i + 1])
-        asm.VUNPCKHPS(t[i + 1], x[i], x[i + 1])
-    for i in (0, 4):
-        for j in (0, 1):
-            asm.VSHUFPS(x[i + 2 * j], t[i + j], t[i + 2 + j], 0x44)
-            asm.VSHUFPS(x[i + 2 * j + 1], t[i + j], t[i + 2 + j], 0xEE)
-    for i in range(4):
-        asm.VPERM2F128(t[i], x[i], x[i + 4], 0x20)
-        asm.VPERM2F128(t[i + 4], x[i], x[i + 4], 0x31)
+def byte_order(column: int, kind: str) -> bytes:
+    """VPSHUFB's order of a quarter, from 4 columns of bytes to the dwords of one: at their lower end, of s8 at the
+    upper one."""
+    order = bytearray([NOTHING]) * QUARTER_BYTES
+    for row in range(ROWS):
+        order[ROWS * row + (3 if kind == "s8" else 0)] = ROWS * column + row
+    return bytes(order)

@@ -18,8 +18,8 @@ from typing import Any
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.rows import IN_FLIGHT, UNROLLED_BYTES, cover, load, store
-from asmdnn.generators.move.shuffle_body import VECTOR_BYTES
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vectors import vector_of
 
 ARGUMENTS = ("src", "dst", "indices")
 SRC, DST, INDICES = range(3)
@@ -91,7 +91,7 @@ class GatherCode:
         self.zero, self.from_end = asm.gp.take("row 0"), asm.gp.take("index from the end")
         self.offsets = [asm.gp.take(f"offset of row {i}") for i in range(TOGETHER)]
         asm.XOR(self.zero, self.zero)
-        self.data = asm.vectors(VECTOR_BYTES, 16).take("data", IN_FLIGHT)
+        self.data = vector_of(spec.isa, asm).registers.take("data", IN_FLIGHT)
 
     def rows(self, count: int) -> None:
         """Rows from the pointers on: first where they are, then what they hold."""

@@ -5,8 +5,9 @@
 | src | any 4 byte elements | pixels `pixel_bytes` apart; of each, the vectors that the spec lists |
 | dst | the same, never overlapping | of each pixel the units that the spec lists; no other byte is written |
 
-A unit is a vector of dst; its lanes come from the vectors of src in any order.  The orders stand in registers, as many
-as there are, the others in the constant pool.  shuffle.py builds units of 16 bytes instead, of any element.
+A unit is a vector of dst; its lanes come from the vectors of src in any order.  Where small pixels touch, several of
+them that fill a vector count as one pixel here.  The orders stand in registers, as many as there are, the others in
+the constant pool.  shuffle.py builds units of 16 bytes instead, of any element.
 """
 
 from collections import Counter
@@ -48,7 +49,7 @@ class PermuteSpec:
     pixel_bytes: int
     units: tuple[Unit, ...]
     streaming: bool = False
-    pixels_together: ClassVar[int] = 1  # that a vector has room for
+    pixels_together: ClassVar[int] = 1  # of those that are counted, a vector has room for one
 
     @property
     def name(self) -> str:

@@ -6,7 +6,7 @@
 | dst | the same, never overlapping | of each pixel the units that the spec lists; no other byte is written |
 
 A unit is `unit_bytes` of dst that lie together; a window is as many bytes of src.  Elements are only moved, so their
-type does not matter.  Needs AVX2, which every supported level has.
+type does not matter.  One body for registers of every width.
 """
 
 from collections.abc import Iterable
@@ -15,9 +15,11 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Body, Part, if_aligned, merged
+from asmdnn.generators.move.shuffle_body import Body, Part, if_aligned, merged
 from asmdnn.generators.move.shuffle_network import best
 from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.isa.dense import QUARTER_BYTES
+from asmdnn.isa.vectors import lanes_of
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
@@ -56,17 +58,22 @@ class ShuffleSpec:
 
     @property
     def operations(self) -> int:
-        """Vector instructions for as many pixels as a vector has room for; halves that are loaded or stored apart count
-        as one, since they need no shuffle port: so eight rows cost what they do by permutations, as was measured on an
-        Emerald Rapids."""
+        """Vector instructions for as many pixels as a vector has room for; two quarters that are loaded or stored apart
+        count as one, since they need no shuffle port: so eight rows cost with ymm registers what they do by
+        permutations, as was measured on an Emerald Rapids."""
         built = [best(part.tile.lanes, self.element_bytes, self.unit_bytes).cost for part in self.parts]
-        moved = [len(part.tile.windows) + len(part.tile.dst) for part in self.parts]
+        pairs = 1 if self.pixel_bytes == self.unit_bytes else self.vector_bytes // (2 * QUARTER_BYTES)
+        moved = [pairs * (len(part.tile.windows) + len(part.tile.dst)) for part in self.parts]
         return sum(p.count * (a + b) for p, a, b in zip(self.parts, built, moved, strict=True))
+
+    @property
+    def vector_bytes(self) -> int:
+        return 4 * lanes_of(self.isa)
 
     @property
     def pixels_together(self) -> int:
         """How many pixels a vector has room for."""
-        return VECTOR_BYTES // self.unit_bytes
+        return self.vector_bytes // self.unit_bytes
 
     def footprint(self) -> Footprint:
         return Footprint(
@@ -84,9 +91,9 @@ class ShuffleSpec:
         src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "pixel groups left"))
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
-        body = Body(asm, self.element_bytes, self.unit_bytes, self.pixel_bytes)
+        body = Body(asm, self.isa, self.element_bytes, self.unit_bytes, self.pixel_bytes)
         if self.streaming:
-            alignment = VECTOR_BYTES if self.pixel_bytes == self.unit_bytes else self.unit_bytes
+            alignment = self.vector_bytes if self.pixel_bytes == self.unit_bytes else self.unit_bytes
             with if_aligned(asm, dst, alignment, left):
                 body.streaming = True
                 self.all_pixels(asm, body, src, dst, left)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.move.shuffle_network import (
-    HALF_BYTES,
     ZERO,
     Gather,
     Lanes,
@@ -18,8 +17,8 @@ from asmdnn.generators.move.shuffle_network import (
     windows_of,
 )
 from asmdnn.isa.assembler import Assembler, mem
-
-VECTOR_BYTES = 32
+from asmdnn.isa.dense import QUARTER_BYTES, dense_of, view_of
+from asmdnn.isa.vectors import vector_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +46,11 @@ class Part:
 class Body:
     """Emits the tiles for a group of pixels; vector registers hold a unit of each."""
 
-    def __init__(self, asm: Assembler, element_bytes: int, unit_bytes: int, pixel_bytes: int) -> None:
-        self.asm = asm
+    def __init__(self, asm: Assembler, isa: str, element_bytes: int, unit_bytes: int, pixel_bytes: int) -> None:
+        self.asm, self.v = asm, vector_of(isa, asm)
         self.element_bytes, self.unit_bytes, self.pixel_bytes = element_bytes, unit_bytes, pixel_bytes
-        self.registers = asm.vectors(VECTOR_BYTES, 16)
+        self.registers = self.v.registers
+        self.dense = dense_of(self.v, self.registers.registers[-1])  # whose spare register whole quarters do not need
         self.src_tile, self.dst_tile, self.tiles_left = (
             asm.gp.take(name) for name in ("src of tile", "dst of tile", "tiles left")
         )
@@ -115,20 +115,20 @@ class Body:
         windows = windows_of(lanes, self.unit_bytes)
         x = self.take("unit")
         if not windows:
-            asm.VPXOR(x, x, x)
+            self.dense.zero(x)
         elif is_whole(lanes, self.element_bytes, self.unit_bytes):
             self.load(x, windows[0])
-        elif self.element_bytes == 4 and self.unit_bytes == HALF_BYTES:
+        elif self.element_bytes == 4 and self.unit_bytes == QUARTER_BYTES:
             self.gather_dwords(x, lanes)
         else:
             for window in windows:
-                control = asm.const(byte_control(lanes, window, self.element_bytes, self.unit_bytes), 32, size=32)
+                control = self.in_quarters(byte_control(lanes, window, self.element_bytes, self.unit_bytes))
                 if window == windows[0]:
                     asm.VPSHUFB(x, self.window(window), control)
                     continue
                 piece = self.take("piece", x)
                 asm.VPSHUFB(piece, self.window(window), control)
-                asm.VPOR(x, x, piece)
+                self.dense.unite(x, piece)
                 self.registers.free(piece)
         return x
 
@@ -146,7 +146,12 @@ class Body:
             self.registers.free(*results)
         if ZERO in lanes:
             kept = b"".join(bytes(4) if lane == ZERO else b"\xff" * 4 for lane in lanes)
-            asm.VANDPS(x, x, asm.const(kept * 2, 32, size=32))
+            asm.VANDPS(x, x, self.in_quarters(kept))
+
+    def in_quarters(self, data: bytes) -> Any:
+        """The same 16 bytes in every quarter."""
+        size = self.v.bytes
+        return self.asm.const(data * (size // QUARTER_BYTES), size, size=size)
 
     def window(self, index: int, *pinned: Any) -> Any:
         """The register with a window, loaded unless it still is there."""
@@ -166,37 +171,36 @@ class Body:
 
     def load(self, x: Any, window: int) -> None:
         base, at = self.window_at[window]
-        if self.is_split:
-            self.asm.VMOVDQU(x.xmm, mem(base, at, size=HALF_BYTES))
-            self.asm.VINSERTI128(x, x, mem(base, at + self.pixel_bytes, size=HALF_BYTES), 1)
-        else:
-            move, view, size = self.whole_move(x)
-            move(view, mem(base, at, size=size))
+        for quarter, (start, size) in enumerate(self.places(at)):
+            source = mem(base, start, size=size)
+            if size > QUARTER_BYTES:
+                self.dense.load_run(x, source, size)
+            else:
+                self.dense.load(x, source, size, quarter)
 
     def store(self, base: Any, at: int, x: Any) -> None:
         """Store and overwrite a register."""
-        if self.is_split and self.streaming:
-            self.asm.VMOVNTDQ(mem(base, at, size=HALF_BYTES), x.xmm)
-            self.asm.VEXTRACTI128(x.xmm, x, 1)
-            self.asm.VMOVNTDQ(mem(base, at + self.pixel_bytes, size=HALF_BYTES), x.xmm)
-        elif self.is_split:
-            self.asm.VMOVDQU(mem(base, at, size=HALF_BYTES), x.xmm)
-            self.asm.VEXTRACTI128(mem(base, at + self.pixel_bytes, size=HALF_BYTES), x, 1)
-        else:
-            move, view, size = self.whole_move(x)
-            streams = self.streaming and size >= HALF_BYTES
-            (self.asm.VMOVNTDQ if streams else move)(mem(base, at, size=size), view)
+        places = self.places(at)
+        for quarter, (start, size) in enumerate(places):
+            target = mem(base, start, size=size)
+            if not self.streaming or size < QUARTER_BYTES:
+                if quarter:
+                    self.dense.extract(target, x, quarter)
+                else:
+                    self.dense.store(target, x, size)
+                continue
+            part = x if quarter in (0, len(places) - 1) else self.take("part")
+            if quarter:
+                self.dense.extract(part.xmm, x, quarter)
+            self.asm.VMOVNTDQ(target, view_of(part, size))
+            if part is not x:
+                self.registers.free(part)
 
-    @property
-    def is_split(self) -> bool:
-        """Whether the two halves of a vector are apart in memory."""
-        return self.group * self.unit_bytes == VECTOR_BYTES and self.pixel_bytes != self.unit_bytes
-
-    def whole_move(self, x: Any) -> tuple[Any, Any, int]:
-        """The instruction, the view of the register and the bytes for the pixels of a group that lie together."""
-        size = self.group * self.unit_bytes
-        move = {32: self.asm.VMOVDQU, 16: self.asm.VMOVDQU, 8: self.asm.VMOVQ, 4: self.asm.VMOVD}[size]
-        return move, x if size == VECTOR_BYTES else x.xmm, size
+    def places(self, at: int) -> list[tuple[int, int]]:
+        """Where the pixels of a group lie, and how many bytes: all together, or a quarter of a register each."""
+        if self.pixel_bytes == self.unit_bytes or self.group == 1:
+            return [(at, self.group * self.unit_bytes)]
+        return [(at + pixel * self.pixel_bytes, self.unit_bytes) for pixel in range(self.group)]
 
 
 @contextmanager

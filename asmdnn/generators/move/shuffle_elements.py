@@ -13,8 +13,9 @@ from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.rows import ARGUMENTS, DST, IN_FLIGHT, SRC, load, store
-from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, merged
+from asmdnn.generators.move.shuffle_body import merged
 from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.isa.vectors import vector_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class ElementsSpec:
         src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "steps left"))
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
-        data = asm.vectors(VECTOR_BYTES, 16).take("data", IN_FLIGHT)
+        data = vector_of(self.isa, asm).registers.take("data", IN_FLIGHT)
         size = self.element_bytes
         asm.MOV(left, self.count)
         with asm.loop(left, "steps"):

@@ -2,7 +2,8 @@
 
 A *unit* is 16 bytes of dst, given as lanes: for each of its elements the byte of src that it comes from, or ZERO.
 Bytes of src are numbered through *windows*, runs of 16 bytes that are loaded as one: window w holds bytes 16 w to
-16 w + 15.  A 32-byte register does the same work for two pixels, one in each half, so nothing here crosses halves.
+16 w + 15.  A register does the same work for several pixels, one in each quarter of 16 bytes, so nothing here crosses
+quarters.
 
 Two ways to build n units:
     gather   each unit alone from the windows it needs: VPSHUFB each into place and OR; for 4-byte elements any four
@@ -16,10 +17,11 @@ An interleave of 8 rows of bytes is 3 unpacks a unit where a gather takes 15 ins
 from dataclasses import dataclass
 from functools import lru_cache
 
+from asmdnn.isa.dense import QUARTER_BYTES
+
 Lanes = tuple[int, ...]
 
 ZERO = -1
-HALF_BYTES = 16
 LARGEST_DISTANCE = 4
 MOST_UNPACKED = 12  # units that are all in registers at the end; the 4 others build the last one
 
@@ -46,10 +48,10 @@ Network = Gather | Unpack
 
 
 @lru_cache(maxsize=4096)
-def best(units: tuple[Lanes, ...], element_bytes: int, unit_bytes: int = HALF_BYTES) -> Network:
+def best(units: tuple[Lanes, ...], element_bytes: int, unit_bytes: int = QUARTER_BYTES) -> Network:
     """The network of the fewest instructions for `units`; many units, and small ones, can only be gathered."""
     found: Network = Gather(units, sum(gather_cost(lanes, element_bytes, unit_bytes) for lanes in units))
-    if unit_bytes != HALF_BYTES or len(units) > MOST_UNPACKED:
+    if unit_bytes != QUARTER_BYTES or len(units) > MOST_UNPACKED:
         return found
     distance = 1
     while distance <= LARGEST_DISTANCE and len(units) % (2 * distance) == 0:
@@ -71,7 +73,7 @@ def gather_cost(lanes: Lanes, element_bytes: int, unit_bytes: int) -> int:
     windows = windows_of(lanes, unit_bytes)
     if not windows or is_whole(lanes, element_bytes, unit_bytes):
         return 0
-    if element_bytes == 4 and unit_bytes == HALF_BYTES:
+    if element_bytes == 4 and unit_bytes == QUARTER_BYTES:
         return len(dword_steps(lanes)) + (ZERO in lanes)
     return 2 * len(windows) - 1
 
@@ -102,7 +104,7 @@ def dword_steps(lanes: Lanes) -> tuple[DwordStep, ...]:
     A ZERO element comes from wherever its neighbour does, to be cleared later.
     """
     known = next(lane for lane in lanes if lane != ZERO)
-    places = [divmod((known if lane == ZERO else lane) // 4, HALF_BYTES // 4) for lane in lanes]
+    places = [divmod((known if lane == ZERO else lane) // 4, QUARTER_BYTES // 4) for lane in lanes]
     steps: list[DwordStep] = []
     operands: list[tuple[int, int, int]] = []
     for (x, i), (y, j) in (places[:2], places[2:]):
@@ -116,11 +118,12 @@ def dword_steps(lanes: Lanes) -> tuple[DwordStep, ...]:
 
 
 def byte_control(lanes: Lanes, window: int, element_bytes: int, unit_bytes: int) -> bytes:
-    """The control of VPSHUFB that puts the bytes of `window` in their places, and zeros elsewhere; for all 32 bytes."""
+    """The control of VPSHUFB that puts the bytes of `window` in their places, and zeros elsewhere; for a quarter."""
     one = [0x80] * unit_bytes
     for i, lane in enumerate(lanes):
         if lane != ZERO and lane // unit_bytes == window:
             for k in range(element_bytes):
                 one[i * element_bytes + k] = lane % unit_bytes + k
-    half = [(value if value == 0x80 else value + start) for start in range(0, HALF_BYTES, unit_bytes) for value in one]
-    return bytes(half * 2)
+    return bytes(
+        value if value == 0x80 else value + start for start in range(0, QUARTER_BYTES, unit_bytes) for value in one
+    )

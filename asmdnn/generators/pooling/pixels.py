@@ -4,8 +4,8 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src | f32 | windows in nested loops, each of up to three axes of positions; `elements` channels dense; only read |
-| dst | f32 | a result for each window, in the same loops; only written, or read by a sum |
+| src | kind | windows in nested loops, each of up to three axes of positions; `elements` channels dense; only read |
+| dst | kind | a result for each window, in the same loops; only written, or read by a sum |
 
 All windows of a kernel have the same positions: those of the interior, or the fewer ones of an edge.  `pixels` results
 of the innermost loop are computed at a time and share what is reduced of a column that several of them cover: 3x3 at
@@ -24,11 +24,14 @@ from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, operands_of, words_of
+from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.functions.types import BF16_BITS, SIZE_BYTES, typed_program
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Reduction, Taps, offsets, repeated, touched
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.typed import typed_lanes
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -41,7 +44,9 @@ class PoolPixelsSpec:
     """Everything that the bytes of the kernel depend on.
 
     loops: the outermost first; the last one is of pixels in a row.  window: the axes, outermost first.  divisor: of a
-    mean.  pixels, vectors: results of the innermost loop, and vectors of channels, in registers at a time.
+    mean.  pixels, vectors: results of the innermost loop, and vectors of channels, in registers at a time.  alg: avg,
+    max, or max_s8 and max_u8, of whose bytes four are one of the `elements`.  kind: the type in memory; others than
+    f32 are brought to it, and rounded from it, and have no post-ops.
     """
 
     isa: str
@@ -54,11 +59,13 @@ class PoolPixelsSpec:
     divisor: int = 1
     chain: tuple[PostOp, ...] = ()
     streaming: bool = False
+    kind: str = "f32"
 
     @property
     def name(self) -> str:
         sizes = "x".join(str(taps.positions) for taps in self.window)
-        words = [f"{self.alg}pool_f32_{sizes}_{self.pixels}x{self.vectors}", *words_of(self.chain)]
+        alg, _, of_bytes = self.alg.partition("_")
+        words = [f"{alg}pool_{of_bytes or self.kind}_{sizes}_{self.pixels}x{self.vectors}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
 
@@ -72,7 +79,7 @@ class PoolPixelsSpec:
         return OLD_DST in operands_of(self.chain)
 
     def footprint(self) -> Footprint:
-        size = 4 * self.elements
+        size = SIZE_BYTES[self.kind] * self.elements
         *outer, row = self.loops
         *rows, columns = self.window
         src_rows = offsets((*(Taps(x.times, x.src_bytes) for x in outer), *rows))
@@ -107,7 +114,8 @@ class PixelsCode:
         self.src, self.dst = (asm.gp.take(name) for name in ARGUMENTS)
         asm.MOV(self.src, mem(asm.frame, 8 * SRC))
         asm.MOV(self.dst, mem(asm.frame, 8 * DST))
-        self.reduction = Reduction(v, spec.alg)
+        self.reduction, self.whole = Reduction(v, spec.alg, spec.kind), typed_lanes(v, v, spec.kind)
+        self.vector_bytes = v.lanes * SIZE_BYTES[spec.kind]
         self.walks = prod(taps.positions for taps in spec.window) > UNROLLED
         self.acc = v.registers.take("result", spec.pixels, spec.vectors)
         by_itself = spec.pixels > 1 or (self.walks and not self.reduction.is_max)
@@ -119,7 +127,8 @@ class PixelsCode:
         self.store = store
         full, rest = divmod(self.spec.elements, self.v.lanes)
         with self.v.parts(full + (rest > 0), self.spec.elements) as parts:
-            self.loop(0, parts)
+            kind = self.spec.kind
+            self.loop(0, [self.whole if part is self.v else typed_lanes(self.v, part, kind) for part in parts])
 
     def loop(self, level: int, parts: Sequence[Lanes]) -> None:
         """The loops from this level on; pointers end where the next result of the loop outside would follow."""
@@ -133,7 +142,7 @@ class PixelsCode:
         tiles, rest = divmod(loop.times, pixels)
         for count, width in ((tiles, pixels), (1, rest)):
             if count and width:
-                done = self.spec.vectors * self.v.bytes * (len(parts) // self.spec.vectors)
+                done = self.spec.vectors * self.vector_bytes * (len(parts) // self.spec.vectors)
                 steps = (self.src, width * loop.src_bytes - done), (self.dst, width * loop.dst_bytes - done)
                 with repeated(self.asm, count, "pixels", steps):
                     self.tile(width, parts)
@@ -141,8 +150,8 @@ class PixelsCode:
     def tile(self, pixels: int, parts: Sequence[Lanes]) -> None:
         """All channels of some pixels; whole groups of vectors are gone past, the rest is not."""
         vectors = self.spec.vectors
-        groups, step = len(parts) // vectors, vectors * self.v.bytes
-        alike = groups - any(part is not self.v for part in parts[: groups * vectors])
+        groups, step = len(parts) // vectors, vectors * self.vector_bytes
+        alike = groups - any(part is not self.whole for part in parts[: groups * vectors])
         if alike:
             with repeated(self.asm, alike, "channels", ((self.src, step), (self.dst, step))):
                 self.block(pixels, parts[:vectors])
@@ -164,7 +173,7 @@ class PixelsCode:
         self.asm.role("result")
         for p in range(pixels):
             for j, part in enumerate(parts):
-                at = mem(self.dst, p * self.spec.loops[-1].dst_bytes + j * self.v.bytes, size=self.v.bytes)
+                at = mem(self.dst, p * self.spec.loops[-1].dst_bytes + j * self.vector_bytes, size=self.vector_bytes)
                 self.finish(self.acc[p][j], at, part)
 
     def unrolled_window(self, pixels: int, parts: Sequence[Lanes]) -> None:
@@ -188,7 +197,7 @@ class PixelsCode:
     def take_in(self, target: Sequence[Register], base: Register, at: int, parts: Sequence[Lanes], first: bool) -> None:
         """A position of the window, all vectors."""
         for j, (acc, part) in enumerate(zip(target, parts, strict=False)):
-            self.reduction.take_in(acc, mem(base, at + j * self.v.bytes, size=self.v.bytes), part, first)
+            self.reduction.take_in(acc, mem(base, at + j * self.vector_bytes, size=self.vector_bytes), part, first)
 
     def walk_window(self, parts: Sequence[Lanes]) -> None:
         """One pixel."""
@@ -221,4 +230,9 @@ class PixelsCode:
         if self.spec.chain:
             sources = [Source(lambda: at, part)] * self.spec.reads_dst
             apply_composed(self.spec.chain, self.v, acc, sources, self.reduction.staged, self.slots)
+        if self.spec.kind == "bf16" and self.reduction.is_max:
+            self.asm.VPSRLD(acc, acc, BF16_BITS)  # one of those that were there
+        elif self.spec.kind != "f32":
+            program = typed_program((), ("f32",), self.spec.kind)
+            apply_program(program, self.v, acc, (), self.reduction.staged, self.slots)
         (self.store if part is self.v else part.store)(at, acc)

@@ -10,13 +10,18 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from asmdnn.generators.functions.program import bits_of
+from asmdnn.generators.functions.types import BF16_BITS, LIMITS
 from asmdnn.generators.move.shuffle_body import merged
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
 
 ARGUMENTS: Final = ("src", "dst")
 SRC, DST = range(2)
-ALGORITHMS: Final = ("max", "avg")
+MAXIMA: Final = {  # of f32, or of four bytes a lane: the instruction, and the least number
+    "max": ("VMAXPS", b"\x00\x00\x80\xff"),
+    "max_s8": ("VPMAXSB", b"\x80" * 4),
+    "max_u8": ("VPMAXUB", bytes(4)),
+}
 STAGED: Final = 2  # registers in turn for what is loaded
 
 
@@ -68,23 +73,25 @@ def touched(begins: Iterable[int], size_bytes: int) -> list[tuple[int, int]]:
 
 
 class Reduction:
-    """max or avg of what is loaded, on registers of `v`."""
+    """One of MAXIMA, or avg, of what is loaded, on registers of `v`; as f32, if `kind` is another type in memory."""
 
-    def __init__(self, v: Vector, alg: str) -> None:
-        self.v, self.is_max = v, alg == "max"
+    def __init__(self, v: Vector, alg: str, kind: str = "f32") -> None:
+        self.v, self.is_max, self.kind = v, alg in MAXIMA, kind
         self.staged: Sequence[Register] = v.registers.take("loaded", STAGED)
         self.turn = 0
         if self.is_max:
-            self.low = v.registers.take("-infinity")
-            v.load(self.low, v.asm.const(b"\x00\x00\x80\xff" * v.lanes, v.bytes, size=v.bytes))
+            instruction, least = MAXIMA[alg]
+            self.largest = getattr(v.asm, instruction)
+            self.low = v.registers.take("the least number")
+            v.load(self.low, v.asm.const(least * v.lanes, v.bytes, size=v.bytes))
 
     def take_in(self, acc: Register, at: Pointer, part: Lanes, first: bool) -> None:
         """acc = the reduction of acc and memory; of memory alone if it comes first."""
         if self.is_max:
             loaded = self.load(at, part)
-            self.v.asm.VMAXPS(acc, loaded, self.low if first else acc)
+            self.largest(acc, loaded, self.low if first else acc)
         elif first:
-            part.load(acc, at)
+            self.bring(acc, at, part)
         elif part is self.v:
             self.v.add(acc, acc, at)
         else:
@@ -93,12 +100,20 @@ class Reduction:
     def load(self, at: Pointer, part: Lanes) -> Register:
         """What memory holds, in a register until the next but one is loaded."""
         self.turn = (self.turn + 1) % len(self.staged)
-        part.load(self.staged[self.turn], at)
+        self.bring(self.staged[self.turn], at, part)
         return self.staged[self.turn]
+
+    def bring(self, x: Register, at: Pointer, part: Lanes) -> None:
+        """x = what memory holds, as f32."""
+        part.load(x, at)
+        if self.kind == "bf16":
+            self.v.asm.VPSLLD(x, x, BF16_BITS)
+        elif self.kind in LIMITS:
+            self.v.asm.VCVTDQ2PS(x, x)
 
     def join(self, acc: Register, other: Register | Pointer) -> None:
         """acc = the reduction of it and another one."""
-        (self.v.asm.VMAXPS if self.is_max else self.v.asm.VADDPS)(acc, acc, other)
+        (self.largest if self.is_max else self.v.asm.VADDPS)(acc, acc, other)
 
     def start(self, acc: Register) -> None:
         """acc = the reduction of nothing."""

@@ -31,8 +31,8 @@ def quotient(node: Node, a: Any, b: Any) -> Any:
 def power(node: Node, x: Any, exponent: Any) -> Any:
     if not isinstance(exponent, float):
         raise TraceError("the exponent of Pow is no number")
-    if exponent == 2.0:
-        return x * x
+    if exponent in (2.0, 3.0):
+        return x * x if exponent == 2.0 else x * x * x
     return f.sqrt(x) if exponent == 0.5 else f.power(x, exponent)
 
 

@@ -22,8 +22,9 @@ from asmdnn.network.static import StaticGraph
 
 FUSED_INTO = {
     "Conv", "ConvTranspose", "MatMul", "Gemm", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool",
-    "LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization",
+    "LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization", "Resize", "Upsample",
 }  # what has post-ops; and maps themselves  # fmt: skip
+TAKES_NO_TENSORS = {"Resize", "Upsample"}  # they would be a pass behind it: a sum goes rather to what makes the other
 MOST_MAPS = 32  # of a group
 MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take registers
 
@@ -167,7 +168,8 @@ class Grouping:
         for i in members[1:]:
             tensors |= {name for name in nodes[i].inputs if name not in made and self.is_tensor(name)}
         read_outside = [name for name in made if self.readers[name] > inside.get(name, 0)]
-        return read_outside == [made[-1]] and len(tensors) <= MOST_TENSORS
+        most = 0 if nodes[members[0]].op in TAKES_NO_TENSORS else MOST_TENSORS
+        return read_outside == [made[-1]] and len(tensors) <= most
 
     def is_tensor(self, name: str) -> bool:
         return name != NOTHING and not (self.graph.is_constant(name) and self.graph.values[name].data.size == 1)  # type: ignore[union-attr]

@@ -20,17 +20,22 @@ def padded_within(graph: StaticGraph) -> StaticGraph:
     nodes = []
     for node in graph.nodes:
         pad = makers.get(node.inputs[0]) if node.op == "Conv" and not node.domain else None
-        widths = widths_of(graph, pad) if pad is not None else None
-        if pad is not None and widths is not None and node.get("auto_pad", "NOTSET") in ("NOTSET", "VALID"):
+        found = padding_of(graph, pad) if pad is not None else None
+        if (
+            pad is not None
+            and found is not None
+            and found[1] == 0
+            and node.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
+        ):
             inputs = (pad.inputs[0], *node.inputs[1:])
-            attributes = {**node.attributes, "pads": together(node.attributes, widths), "auto_pad": "NOTSET"}
+            attributes = {**node.attributes, "pads": together(node.attributes, found[0]), "auto_pad": "NOTSET"}
             node = Node(node.op, inputs, node.outputs, attributes, node.name, "", node.opset)
         nodes.append(node)
     return StaticGraph(graph.inputs, graph.outputs, needed(nodes, graph.outputs.values()), graph.values)
 
 
-def widths_of(graph: StaticGraph, pad: Node) -> list[tuple[int, int]] | None:
-    """(in front, behind) of every spatial axis, of padding with zeros there; None if it is another one."""
+def padding_of(graph: StaticGraph, pad: Node) -> tuple[list[tuple[int, int]], float] | None:
+    """(in front, behind) of every spatial axis, and the number that is there; None if it is another padding."""
     if pad.op != "Pad" or pad.domain or pad.get("mode", "constant") != "constant":
         return None
     names = (*pad.inputs[1:], *[NOTHING] * 3)[:3]
@@ -39,8 +44,8 @@ def widths_of(graph: StaticGraph, pad: Node) -> list[tuple[int, int]] | None:
         return None
     filled = pad.get("value", 0.0) if value is None else float(np.ravel(value)[0])
     found = pad_widths(pad, len(graph.shape(pad.inputs[0])), widths, axes)
-    fits = filled == 0 and not any(map(any, found[:2])) and min(map(min, found)) >= 0
-    return found[2:] if fits else None
+    fits = not any(map(any, found[:2])) and min(map(min, found)) >= 0
+    return (found[2:], filled) if fits else None
 
 
 def together(attributes: Mapping[str, object], widths: list[tuple[int, int]]) -> tuple[int, ...]:

@@ -1,12 +1,9 @@
 """Functions that files spell with several operators become the one that has a kernel.
 
-gelu(x) = x / 2 (1 + erf(x / sqrt 2)): whatever products of x, constants and an Erf compute it is found by its values.
-The expression is evaluated at some points in f64, and is gelu if it agrees to 1e-6 everywhere, which leaves
-room for constants that were rounded to f32.  The kernel of gelu is exact to some units in the last place in both tails,
-where 1 + erf cancels.
-
-Layer normalisation, (x - mean x) / sqrt(mean (x - mean x)^2 + epsilon), is the same operator without scale and shift,
-which stay the product and the sum behind it.
+gelu(x) = x / 2 (1 + erf(x / sqrt 2)), or x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))): whatever sums and products
+of x, constants and one Erf or Tanh compute it is found by its values.  The expression is evaluated at some points in
+f64, and is gelu if it agrees to 1e-6 everywhere, which leaves room for constants that were rounded to f32.  The
+kernels of gelu are exact to some units in the last place in both tails, where 1 + erf and 1 + tanh cancel.
 """
 
 from collections.abc import Mapping
@@ -14,56 +11,72 @@ from collections.abc import Mapping
 import numpy as np
 
 from asmdnn.network.graph import NOTHING, Array, Node
-from asmdnn.network.operators.definition import Operator, Value, listed
-from asmdnn.network.operators.reductions import axes_to_reduce
+from asmdnn.network.operators.definition import listed
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.static import StaticGraph, needed
 
 POINTS = np.linspace(-6, 6, 49)
 TOLERANCE = 1e-6
-DEEPEST = 8  # operators between x and the result
-LAYER_NORM_OPSET = 17
+DEEPEST = 10  # operators between x and the result
+BEHIND_BELL = 4  # operators between Erf or Tanh and the result
+BEFORE_BELL = 5  # operators between x and the operand of Erf or Tanh
+ARITHMETIC = ("Add", "Mul", "Div", "Sub", "Pow")
 
 
 def recognised(graph: StaticGraph) -> StaticGraph:
-    """The graph with gelu and layer normalisation as single nodes."""
+    """The graph with gelu as single nodes."""
     makers = {name: node for node in graph.nodes for name in node.outputs if name != NOTHING}
-    values, nodes = dict(graph.values), list[Node]()
-    bells = {x for node in graph.nodes if node.op == "Erf" and (x := scaled_operand(node, makers))}
+    nodes = list[Node]()
     for node in graph.nodes:
-        x = gelu_operand(graph, node, makers, bells)
-        if x:
-            node = Node("Gelu", (x,), node.outputs, {}, node.name, "", node.opset)
-        elif (found := normalised(graph, node, makers)) is not None:
-            node = layer_norm(values, node, *found)
+        if (gelu := gelu_node(graph, node, makers)) is not None:
+            node = gelu
         nodes.append(node)
-    return StaticGraph(graph.inputs, graph.outputs, needed(nodes, graph.outputs.values()), values)
+    return StaticGraph(graph.inputs, graph.outputs, needed(nodes, graph.outputs.values()), graph.values)
 
 
-def scaled_operand(node: Node, makers: Mapping[str, Node]) -> str:
-    """What an operand is a multiple of."""
-    maker = makers.get(node.inputs[0])
-    return maker.inputs[0] if maker is not None and maker.op in ("Div", "Mul") else ""
-
-
-def gelu_operand(graph: StaticGraph, node: Node, makers: Mapping[str, Node], bells: set[str]) -> str:
-    """x if a product is gelu of it, else nothing."""
-    if node.op != "Mul" or not bells:
-        return ""
-    wanted = 0.5 * POINTS * (1 + listed(operator("Erf").evaluate(node, POINTS / np.sqrt(2)))[0])
-    for x in bells:
+def gelu_node(graph: StaticGraph, node: Node, makers: Mapping[str, Node]) -> Node | None:
+    """Gelu of x if a product is that, in the form that its Erf or Tanh says."""
+    bell = bell_before(node, makers, BEHIND_BELL) if node.op == "Mul" else None
+    if bell is None:
+        return None
+    attributes = {} if bell.op == "Erf" else {"approximate": "tanh"}
+    for x in names_before(bell, makers, BEFORE_BELL):
         if graph.shape(x) == graph.shape(node.outputs[0]) and graph.values[x].dtype == np.float32:
+            gelu = Node("Gelu", (x,), node.outputs, attributes, node.name, "", node.opset)
+            wanted = evaluated(gelu, POINTS)
             found = at_points(graph, node.outputs[0], x, makers, DEEPEST)
             if found is not None and found.shape == wanted.shape and np.abs(found - wanted).max() < TOLERANCE:
-                return x
-    return ""
+                return gelu
+    return None
 
 
-def operator(name: str) -> Operator:
-    """A definition by name."""
-    found = operator_of(Node(name, (), (), {}))
-    assert found is not None
-    return found
+def bell_before(node: Node, makers: Mapping[str, Node], steps: int) -> Node | None:
+    """The nearest Erf or Tanh from which sums and products lead to a node."""
+    before = [makers[name] for name in node.inputs if name in makers]
+    bell = next((one for one in before if one.op in ("Erf", "Tanh")), None)
+    if bell is not None or steps == 1:
+        return bell
+    deeper = (bell_before(one, makers, steps - 1) for one in before if one.op in ARITHMETIC)
+    return next((found for found in deeper if found is not None), None)
+
+
+def names_before(node: Node, makers: Mapping[str, Node], steps: int) -> dict[str, None]:
+    """Values from which arithmetic leads to a node, the nearest first."""
+    names = dict[str, None]()
+    layer = [node]
+    for _ in range(steps):
+        inputs = [name for one in layer for name in one.inputs if name not in names]
+        names |= dict.fromkeys(inputs)
+        layer = [makers[name] for name in inputs if name in makers and makers[name].op in ARITHMETIC]
+    return names
+
+
+def evaluated(node: Node, *inputs: Array) -> Array:
+    """What an operator computes in f64."""
+    operator = operator_of(node)
+    assert operator is not None
+    with np.errstate(all="ignore"):
+        return listed(operator.evaluate(node, *inputs))[0]
 
 
 def at_points(graph: StaticGraph, name: str, x: str, makers: Mapping[str, Node], depth: int) -> Array | None:
@@ -74,60 +87,7 @@ def at_points(graph: StaticGraph, name: str, x: str, makers: Mapping[str, Node],
     if data is not None:
         return data.reshape(()).astype(np.float64) if data.size == 1 else None
     node = makers.get(name)
-    if node is None or depth == 0 or node.op not in ("Add", "Mul", "Div", "Sub", "Erf"):
+    if node is None or depth == 0 or node.op not in (*ARITHMETIC, "Erf", "Tanh"):
         return None
-    inputs = [at_points(graph, one, x, makers, depth - 1) for one in node.inputs]
-    if any(array is None for array in inputs):
-        return None
-    with np.errstate(all="ignore"):
-        return listed(operator(node.op).evaluate(node, *inputs))[0]
-
-
-def normalised(graph: StaticGraph, node: Node, makers: Mapping[str, Node]) -> tuple[str, int, float] | None:
-    """(x, the first of its axes, epsilon) if a quotient is a layer normalisation."""
-    if node.op != "Div":
-        return None
-    difference, root = (makers.get(name) for name in node.inputs)
-    if difference is None or root is None or difference.op != "Sub" or root.op != "Sqrt":
-        return None
-    x, mean = difference.inputs[0], makers.get(difference.inputs[1])
-    total = makers.get(root.inputs[0])
-    if total is None or total.op != "Add":
-        return None
-    numbers = [data for name in total.inputs if (data := graph.values[name].data) is not None and data.size == 1]
-    variance = next((makers[name] for name in total.inputs if name in makers), None)
-    squares = makers.get(variance.inputs[0]) if variance is not None else None
-    axes = [mean_axes(graph, one) for one in (mean, variance)]
-    if len(numbers) != 1 or squares is None or mean is None or axes[0] is None or axes[0] != axes[1]:
-        return None
-    if mean.inputs[0] != x or not is_square(graph, squares, node.inputs[0]):
-        return None
-    return x, axes[0], float(numbers[0].ravel()[0])
-
-
-def mean_axes(graph: StaticGraph, node: Node | None) -> int | None:
-    """The first axis of a mean over all axes from one on, which keeps them."""
-    if node is None or node.op != "ReduceMean" or not node.get("keepdims", 1):
-        return None
-    ndim = len(graph.shape(node.inputs[0]))
-    given = graph.values[node.inputs[1]].data if len(node.inputs) > 1 and node.inputs[1] != NOTHING else None
-    axes = axes_to_reduce(node, ndim, given)
-    first = min(axes, default=ndim)
-    return first if sorted(axes) == list(range(first, ndim)) and axes else None
-
-
-def is_square(graph: StaticGraph, node: Node, x: str) -> bool:
-    """Whether a node is the square of x."""
-    if node.op == "Mul":
-        return node.inputs == (x, x)
-    data = graph.values[node.inputs[1]].data if node.op == "Pow" else None
-    return data is not None and data.size == 1 and float(data.ravel()[0]) == 2.0 and node.inputs[0] == x
-
-
-def layer_norm(values: dict[str, Value], node: Node, x: str, axis: int, epsilon: float) -> Node:
-    """Without scale and shift: the scale is 1."""
-    name, shape = f"ones of {node.outputs[0]}", values[x].shape[axis:]
-    ones = np.ones(shape, np.float32)
-    values[name] = Value(shape, ones.dtype, ones)
-    attributes = {"axis": axis, "epsilon": epsilon}
-    return Node("LayerNormalization", (x, name), node.outputs, attributes, node.name, "", LAYER_NORM_OPSET)
+    inputs = [array for one in node.inputs if (array := at_points(graph, one, x, makers, depth - 1)) is not None]
+    return evaluated(node, *inputs) if len(inputs) == len(node.inputs) else None

@@ -5,7 +5,7 @@ import numpy as np
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.lowering.maps import Tail
-from asmdnn.network.steps import Steps, any_format
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.normalization.channel_description import GroupNormForward
 from asmdnn.types import PropKind, f32
@@ -26,7 +26,7 @@ def lower_channel_norm(steps: Steps, group: Group) -> None:
     desc = GroupNormForward(
         PropKind.forward_inference,
         source.desc,
-        any_format(source.desc.dims),
+        steps.result_format(source.desc.dims),
         node.get("num_groups", channels),
         node.get("epsilon", 1e-5),
         vector,

@@ -72,13 +72,17 @@ def constants_of(steps: Steps, node: Node, desc: Description) -> dict[str, tuple
 
 
 def cheapest(steps: Steps, name: str, source: Place, desc: Description, attr: Attr) -> Place:
-    """The operand as it lies, or in the format that the primitive likes best: what both take together decides."""
+    """The operand as it lies, or in the format that the primitive likes best: what both take together decides, unless
+    a copy is wanted anyhow."""
     liked = steps.chosen(desc, "src", attr)
     if source.desc.inner_blocks or liked == source.desc:
         return source
+    if steps.choice.copies:
+        return steps.place(name, liked)
+    is_there = any(place.desc == liked for place in steps.places.get(name, ()))
     as_it_is = primitive_desc(desc.with_formats({"src": source.desc}), attr, steps.engine).plan.cycles
     copied = primitive_desc(desc.with_formats({"src": liked}), attr, steps.engine).plan.cycles
-    copied += primitive_desc(Reorder(source.desc, liked), engine=steps.engine).plan.cycles
+    copied += 0 if is_there else primitive_desc(Reorder(source.desc, liked), engine=steps.engine).plan.cycles
     return source if as_it_is <= copied else steps.place(name, liked)
 
 
@@ -92,7 +96,7 @@ def tensors(steps: Steps, node: Node, weights: tuple[int, ...]) -> dict[str, Mem
         "src": any_format(steps.shape(node.inputs[0])),
         "weights": any_format(weights),
         "bias": MemoryDesc((out,), f32, "a") if has_bias else None,
-        "dst": any_format(steps.shape(node.outputs[0])),
+        "dst": steps.result_format(steps.shape(node.outputs[0])),
     }
 
 

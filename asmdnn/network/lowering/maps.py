@@ -16,7 +16,7 @@ from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
 from asmdnn.primitives.formats import dense_like
-from asmdnn.types import BinaryAlgorithm, PropKind, f32
+from asmdnn.types import BinaryAlgorithm, PropKind
 
 SIMPLE: dict[str, BinaryAlgorithm] = {
     "Add": "add",
@@ -107,7 +107,9 @@ def lower_maps(steps: Steps, group: Group) -> None:
         lower_broadcast(steps, group)
         return
     tail, source = Tail(steps, group.maps, group.x), steps.place(group.x)
-    dst = MemoryDesc(shape, f32, "any") if source.desc.is_dense else dense_like(source.desc, row_major(shape))
+    dst = steps.result_format(shape)
+    if not steps.choice.result and not source.desc.is_dense:
+        dst = dense_like(source.desc, row_major(shape))
     desc = EltwiseForward(PropKind.forward_inference, "linear", source.desc, dst, 1.0, 0.0)
     only = group.maps[0] if len(group.maps) == 1 else None
     if only is not None and only.op == "Relu":

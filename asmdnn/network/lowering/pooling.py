@@ -36,7 +36,7 @@ def lower_pool(steps: Steps, group: Group) -> None:
     desc = PoolingForward(
         "max" if node.op == "MaxPool" else average,
         source.desc,
-        any_format(steps.shape(group.x)),
+        steps.result_format(steps.shape(group.x)),
         window.kernel,
         window.strides,
         tuple(d - 1 for d in window.dilations),

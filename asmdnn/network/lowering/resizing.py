@@ -2,8 +2,9 @@
 
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.windows import resize_inputs, resized
-from asmdnn.network.steps import Steps, any_format
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.resampling.description import (
     ALGORITHMS,
@@ -30,7 +31,7 @@ NEW_RULES = 11  # the operator set since which coordinates are an attribute
 
 
 def lower_resize(steps: Steps, group: Group) -> None:
-    """Of constant scales or sizes; in the channels' blocks where there are some."""
+    """Of constant scales or sizes, with maps behind it; in the channels' blocks where there are some."""
     node = group.main
     assert node is not None
     x, *names = node.inputs
@@ -50,16 +51,16 @@ def lower_resize(steps: Steps, group: Group) -> None:
     exact = all(abs(f * n - o) < WHOLE for f, n, o in zip(factors, dims, outputs, strict=True))
     if mode == "align_corners" and not exact:
         raise Refused("scales that make no whole sizes have no kernel with align_corners")
-    source = steps.place(x)
+    source, tail = steps.place(x), Tail(steps, group.maps, group.x)
     desc = ResamplingForward(
         ALGORITHM[algorithm],
         source.desc,
-        any_format(tuple(outputs)),
+        steps.result_format(tuple(outputs)),
         tuple(factors[2:]),
         COORDINATES[mode],
         ROUNDINGS[rounding],
     )
-    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
+    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result}, attr=tail.attr())
 
 
 LOWERINGS = {"Resize": lower_resize, "Upsample": lower_resize}

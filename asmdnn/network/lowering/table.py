@@ -24,6 +24,7 @@ MODULES = (
     "attention",
     "channels",
     "along",
+    "orders",
 )
 Lowering = Callable[[Steps, Group], None]
 

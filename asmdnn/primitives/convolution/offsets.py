@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.exact import exact
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
 from asmdnn.planning.phase import Int64, records_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry
@@ -16,6 +17,7 @@ OF_WEIGHTS = ("weights", "ahead")  # what moves with the weights of an image
 Steps = tuple[int, ...]  # bytes of every argument
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class Panels:
     """Weights in `count` panels of `width` output channels; of each, a range of input channels takes depth_bytes,

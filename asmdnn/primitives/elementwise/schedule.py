@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeVar
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.chain import compose, operands_of
-from asmdnn.generators.functions.elementwise import ElementwiseSpec, TypedElementwiseSpec
-from asmdnn.generators.functions.elementwise_code import DST
-from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.elementwise import ElementwiseSpec, TypedElementwiseSpec, TypedResultsSpec
+from asmdnn.generators.functions.elementwise_code import DST, Result
+from asmdnn.generators.functions.expression import Builder
+from asmdnn.generators.functions.postops import OLD_DST, ExpressionOp, Operand, PostOp
+from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
@@ -16,10 +19,10 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call
 from asmdnn.planning.calls import phases_of as records_of_calls
 from asmdnn.planning.loops import Box, Loop, boxes, cut_loop
-from asmdnn.planning.phase import Phase, View, views
+from asmdnn.planning.phase import Phase, View, of_one_width, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import ElementwiseTuning, PhaseTuning
+from asmdnn.planning.tuning import ElementwiseTuning, PhaseTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.engine import Engine
@@ -28,6 +31,7 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 MAX_STEP = (2**31 - 1) // 4  # elements: steps in code are 32 bits of bytes
+MASK = 2  # the number of its argument
 ZERO_ISA = "avx2"  # its zeros serve every level
 
 Spec = ElementwiseSpec | RowsSpec
@@ -39,7 +43,8 @@ MainOp = Callable[[Mapping[str, Operand]], PostOp]
 class Request:
     """dst = post-ops(main(src, others)), tensors by argument name.
 
-    `main` makes the primitive's own operation from where its other tensors lie.
+    `main` makes the primitive's own operation from where its other tensors lie.  mask: a tensor of bytes in dst's
+    format, which become 1 where main is above 0, else 0.
     """
 
     name: str
@@ -47,6 +52,12 @@ class Request:
     dst: tuple[str, MemoryDesc]
     others: Mapping[str, MemoryDesc]
     main: MainOp
+    mask: tuple[str, MemoryDesc] | None = None
+
+    @property
+    def results(self) -> tuple[tuple[str, MemoryDesc], ...]:
+        """What is written."""
+        return (self.dst, self.mask) if self.mask else (self.dst,)
 
 
 def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
@@ -54,7 +65,8 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     isa, tuning = f32_level(engine.isa), engine.tuning.elementwise
     name = f"{request.name}:{isa}"
     chain = post_ops_of(attr)
-    passed = dict([request.src, request.dst, *request.others.items(), *chain.operands(request.dst[1]).items()])
+    operands = chain.operands(request.dst[1])
+    passed = dict([request.src, *request.results, *request.others.items(), *operands.items()])
     if attr.quantizes:
         raise Refused("scales and zero points are not implemented")
     check_tensors(passed, request.dst[0], tuple(SIZE_BYTES))
@@ -63,7 +75,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box), tuning):
-            spec = spec_of(tensors, (piece, row, rows), request.main, chain, isa)
+            spec = spec_of(tensors, (piece, row, rows), request, chain, isa)
             if isinstance(spec, ElementwiseSpec) and may_stream(tensors[request.dst[0]], tuning):
                 aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
@@ -72,8 +84,22 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
     sizes = [desc.dtype.size_bytes for desc in tensors.values()]
     phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases, sizes)
-    plan = Plan(name, phases, tensors, {}, {}, (request.dst[0],), in_place)
+    if request.mask:
+        phases = of_one_width((*phases, *padding_of_mask(request.mask[0], nests, engine.tuning)))
+    plan = Plan(name, phases, tensors, {}, {}, tuple(result for result, _ in request.results), in_place)
     return between_reorders(plan, passed, engine.tuning, isa=engine.isa)
+
+
+def padding_of_mask(mask: str, nests: Sequence[Box], tuning: Tuning) -> tuple[Phase, ...]:
+    """Zeros in the padding of a mask, which lies as that of dst does."""
+    calls: list[tuple[RowsSpec, Box, tuple[Loop, ...]]] = []
+    for box in nests:
+        for piece, row, rows in cut(box, along_dst(box), tuning.elementwise) if box.padding else ():
+            outer = tuple(Loop(x.extent, (0, x.dst)) for x in piece.loops if x is not row and x is not rows)
+            spec = RowsSpec(ZERO_ISA, rows.extent, row.extent, 0, rows.dst, zero=True)
+            calls.append((spec, Box((0, piece.dst), ()), outer))
+    costs = {spec: cost(spec, tuning.elementwise) for spec, *_ in calls}
+    return phases_of(calls, costs, views(("", mask)), tuning.phases, [1, 1]) if calls else ()
 
 
 def may_stream(dst: MemoryDesc, tuning: ElementwiseTuning) -> bool:
@@ -141,9 +167,8 @@ def check_tensors(tensors: Mapping[str, MemoryDesc], dst: str, types: Sequence[s
 def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, Loop]]:
     """Boxes of which one loop is a row and one its repetition, short enough for a record; the others make records."""
     for piece, row in cut_loop(box, along, tuning.record_elements):
-        others = (loop for loop in piece.loops if loop is not row and max(loop.strides) <= MAX_STEP)
-        longest = max(others, key=lambda x: x.extent, default=None)
-        rows = longest or Loop(1, (0,) * len(row.strides))
+        others = [loop for loop in piece.loops if loop is not row and max(loop.strides) <= MAX_STEP]
+        rows = repetition(others, row, tuning.least_elements) if others else Loop(1, (0,) * len(row.strides))
         most = max(1, tuning.record_elements // row.extent)
         if any(stride not in (0, row.extent * along) for stride, along in zip(rows.strides, row.strides, strict=True)):
             most = min(tuning.most_rows, most)  # rows apart, whose footprint is listed row by row
@@ -151,8 +176,13 @@ def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box,
             yield part, row, some
 
 
+def repetition(others: Sequence[Loop], row: Loop, least_elements: int) -> Loop:
+    """The loop that repeats a row: the nearest in dst, unless it comes to few elements; then one that has more."""
+    return max(others, key=lambda x: (min(x.extent * row.extent, least_elements), -x.dst))
+
+
 def spec_of(
-    tensors: Mapping[str, MemoryDesc], cut: tuple[Box, Loop, Loop], main: MainOp, after: Chain, isa: str
+    tensors: Mapping[str, MemoryDesc], cut: tuple[Box, Loop, Loop], request: Request, after: Chain, isa: str
 ) -> Spec:
     """The kernel of the rows of a box: the box, its loop along a row, and that over the rows."""
     box, row, rows = cut
@@ -165,11 +195,24 @@ def spec_of(
         name: Operand(a, sizes[a] * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1)
         for a, name in enumerate(tensors)
     }
-    chain = (main(operands), *after.on_registers(operands))
+    main = request.main(operands)
+    chain = (main, *after.on_registers(operands))
     src = next(iter(operands.values()))
     if set(types) == {f32.name}:
         return ElementwiseSpec(isa, rows.extent, row.extent, src, dst_step, chain)
-    return TypedElementwiseSpec(isa, rows.extent, row.extent, src, dst_step, chain, types=types)
+    fields = (isa, rows.extent, row.extent, src, dst_step, chain)
+    if request.mask:
+        mask = Result(MASK, rows.strides[MASK], (main, ExpressionOp(is_positive(), ())))
+        return TypedResultsSpec(*fields, types=types, more=(mask,))
+    return TypedElementwiseSpec(*fields, types=types)
+
+
+@lru_cache
+def is_positive() -> Program:
+    """1 where x is above 0, else 0."""
+    build = Builder(1)
+    (x,) = build.inputs
+    return build.finish(build.where(x > 0.0, 1.0, 0.0))
 
 
 def cost(spec: Spec, tuning: ElementwiseTuning) -> int:

@@ -1,15 +1,19 @@
 """Batch, group and instance normalization: statistics of channels, which are dim 1."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
+from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind
 from asmdnn.primitives.normalization.affine import check_statistics, check_tensor, checked_epsilon
-from asmdnn.types import PropKind
+from asmdnn.types import PropKind, u8
+
+Fusion = Literal["none", "norm_relu", "norm_add_relu"]
+NONE, NORM_RELU, NORM_ADD_RELU = FUSIONS = ("none", "norm_relu", "norm_add_relu")
 
 
 @exact
@@ -19,8 +23,10 @@ class BatchNormForward:
 
     src and dst: (n, c) and any further dims, the same, in any formats, `any` too; in place if they have one format.
     scale, shift: (c,), or None.  mean, variance: (c,), or None; they are written, or read with `use_global_stats`; the
-    variance is that of all elements of a channel (not of one less).  Post-ops do the rest, such as relu, or adding a
-    tensor and relu.  Source: oneDNN's batch normalization.  Raises InvalidArguments.
+    variance is that of all elements of a channel (not of one less).  fuse: "norm_relu", relu behind it, or
+    "norm_add_relu", src_1, a tensor as src, added and then relu.  workspace, in training with relu: u8 of src's dims in
+    dst's format, which becomes 1 where relu passes its argument on, else 0.  Post-ops follow.  Source: oneDNN's batch
+    normalization.  Raises InvalidArguments.
     """
 
     prop_kind: PropKind
@@ -32,9 +38,13 @@ class BatchNormForward:
     mean: MemoryDesc | None = None
     variance: MemoryDesc | None = None
     use_global_stats: bool = False
+    fuse: Fusion = "none"
+    src_1: MemoryDesc | None = None
+    workspace: MemoryDesc | None = None
 
     def __post_init__(self) -> None:
         check_channel_norm(self)
+        check_fusion(self)
 
     @property
     def statistics_dims(self) -> tuple[int, ...]:
@@ -104,8 +114,25 @@ def check_channel_norm(desc: ChannelNorm) -> None:
         raise InvalidArguments(f"src has dims {desc.src.dims}: no elements have no mean and no variance")
 
 
+def check_fusion(desc: BatchNormForward) -> None:
+    """Raise InvalidArguments for a fusion and its tensors that do not fit."""
+    check_alg("BatchNormForward.fuse", desc.fuse, FUSIONS)
+    if (desc.src_1 is not None) != (desc.fuse == NORM_ADD_RELU):
+        raise InvalidArguments(f"src_1 is what {NORM_ADD_RELU} adds: give both or none of them, not fuse {desc.fuse}")
+    if desc.src_1 is not None:
+        check_tensor("src_1", desc.src_1, desc.src.dims)
+    if desc.workspace is not None:
+        check_tensor("workspace", desc.workspace, desc.src.dims)
+        if desc.prop_kind != PropKind.forward_training or desc.fuse == NONE:
+            raise InvalidArguments("workspace is of forward_training with a fused relu: leave it out")
+        if desc.workspace.dtype != u8:
+            raise InvalidArguments(f"workspace is {desc.workspace.dtype}, a mask is u8")
+
+
 def said(what: str, desc: ChannelNorm) -> str:
     more = [name for name in ("scale", "shift") if getattr(desc, name) is not None]
     kind = "given" if desc.use_global_stats else "written" if desc.variance is not None else ""
     more += [f"{kind} statistics"] * bool(kind)
+    if isinstance(desc, BatchNormForward):
+        more += [desc.fuse] * (desc.fuse != NONE) + ["a workspace"] * (desc.workspace is not None)
     return f"{what} of {desc.src} to {desc.dst}" + (f" with {', '.join(more)}" if more else "")

@@ -3,7 +3,8 @@
 1. Moments of every channel, over all images for a batch: a tree of chunks (asmdnn/primitives/reduction/tree.py).
 2. Of groups of channels, those of their channels merged.
 3. factor = scale / sqrt(variance + epsilon), of every channel, of every image for groups; and the mean likewise.
-4. dst = post-ops((src - mean) * factor + shift), an element-wise primitive, which reads and writes once.
+4. dst = post-ops((src - mean) * factor + shift), an element-wise primitive, which reads and writes once; a fused relu
+   is a part of it, and the mask that it leaves in training a second result.
 
 With given statistics, 3 and 4 alone.
 """
@@ -14,8 +15,10 @@ from functools import lru_cache
 from math import prod
 
 from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.functions.eltwise import simple
 from asmdnn.generators.functions.expression import Builder
-from asmdnn.generators.functions.moments import MergeMomentsSpec, MomentsSpec
+from asmdnn.generators.functions.merge_moments import MergeMomentsSpec
+from asmdnn.generators.functions.moments import MomentsSpec
 from asmdnn.generators.functions.postops import ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.isa.vectors import f32_level, lanes_of
@@ -31,12 +34,17 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, phases_of, schedule
 from asmdnn.primitives.engine import Engine
-from asmdnn.primitives.formats import like, row_major
+from asmdnn.primitives.formats import like, of_type, row_major
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.normalization.channel_description import BatchNormForward, ChannelNorm, GroupNormForward
+from asmdnn.primitives.normalization.channel_description import (
+    NONE,
+    BatchNormForward,
+    ChannelNorm,
+    GroupNormForward,
+)
 from asmdnn.primitives.reduction.tree import Chunk, Kernels, Tree, others, source_of
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
-from asmdnn.types import f32
+from asmdnn.types import f32, u8
 
 STATISTICS = ("mean", "variance")
 FACTOR, CHANNEL_MEAN = "factor", "mean of channels"
@@ -92,6 +100,11 @@ class ChannelPlan:
         self.src = like(desc.dst, desc.src)
         self.dst = like(self.src, desc.dst)
         self.images, self.channels, *_ = self.src.dims
+        self.fuse: str = NONE
+        self.added: dict[str, MemoryDesc] = {}
+        self.mask: dict[str, MemoryDesc] = {}
+        if isinstance(desc, BatchNormForward):
+            self.take_fusion(desc)
         self.assembly = Assembly(engine.tuning, engine.isa)
         optional = {name: getattr(desc, name) for name in (*STATISTICS, "scale", "shift")}
         # Of vectors any format is a plain one.
@@ -100,13 +113,24 @@ class ChannelPlan:
             if tensor is not None and not tensor.is_any and tensor != self.given[name]:
                 raise Refused(f"{name} is {tensor}, it must be dense")
 
+    def take_fusion(self, desc: BatchNormForward) -> None:
+        self.fuse = desc.fuse
+        if desc.src_1 is not None:
+            self.added = {"src_1": like(self.dst, desc.src_1)}
+        if desc.workspace is not None:
+            self.mask = {"workspace": of_type(self.dst, u8)}
+            if not desc.workspace.is_any and desc.workspace != self.mask["workspace"]:
+                raise Refused(f"workspace is {desc.workspace}, it must be in dst's format: {self.mask['workspace']}")
+
     def plan(self) -> Plan:
         if self.attr.quantizes:
             raise Refused("scales and zero points are not implemented")
-        passed = {"src": self.src, "dst": self.dst, **self.given, **post_ops_of(self.attr).operands(self.dst)}
+        passed = {"src": self.src, "dst": self.dst, **self.added, **self.given}
+        passed |= post_ops_of(self.attr).operands(self.dst)
         check_tensors(passed, "dst")
+        passed |= self.mask
         written = () if self.desc.use_global_stats else tuple(name for name in STATISTICS if name in self.given)
-        outputs = ("dst", *written)
+        outputs = ("dst", *written, *self.mask)
         if 0 in self.dst.dims:
             return self.assembly.plan(self.name, passed, outputs)
         if not self.desc.use_global_stats:
@@ -212,11 +236,15 @@ class ChannelPlan:
         others = {"mean of channel": rows, FACTOR: rows}
         if "shift" in self.given:
             others["shift"] = MemoryDesc((1, self.channels, *further), f32, LETTERS[: self.src.ndims])
+        others |= self.added
+        program = normalized("shift" in others, bool(self.added), self.fuse != NONE)
 
         def main(operands: Mapping[str, Operand]) -> PostOp:
-            return ExpressionOp(normalized("shift" in others), tuple(operands[name] for name in others))
+            return ExpressionOp(program, tuple(operands[name] for name in others))
 
-        return schedule(Request("norm", ("src", self.src), ("dst", self.dst), others, main), self.attr, self.engine)
+        mask = next(iter(self.mask.items()), None)
+        request = Request("norm", ("src", self.src), ("dst", self.dst), others, main, mask)
+        return schedule(request, self.attr, self.engine)
 
 
 def inverse_root(epsilon: float, scales: bool) -> Program:
@@ -227,11 +255,14 @@ def inverse_root(epsilon: float, scales: bool) -> Program:
 
 
 @lru_cache
-def normalized(shifts: bool) -> Program:
-    """(x - mean) * factor, plus the shift."""
-    build = Builder(3 + shifts)
-    x, mean, factor, *shift = build.inputs
-    return build.finish(build.fma(x - mean, factor, shift[0]) if shifts else (x - mean) * factor)
+def normalized(shifts: bool, adds: bool, has_relu: bool) -> Program:
+    """(x - mean) * factor, plus the shift, plus another tensor, and relu."""
+    build = Builder(3 + shifts + adds)
+    x, mean, factor, *more = build.inputs
+    result = build.fma(x - mean, factor, more[0]) if shifts else (x - mean) * factor
+    if adds:
+        result = result + more[-1]
+    return build.finish(simple.relu(build, result, 0.0) if has_relu else result)
 
 
 @lru_cache

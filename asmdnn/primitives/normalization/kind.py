@@ -3,7 +3,7 @@
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.kind import Kind, Words, dims_word
 from asmdnn.primitives.normalization import channel_norm, layer_norm, lrn
-from asmdnn.primitives.normalization.channel_description import BatchNormForward, ChannelNorm, GroupNormForward
+from asmdnn.primitives.normalization.channel_description import NONE, BatchNormForward, ChannelNorm, GroupNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 
@@ -26,6 +26,7 @@ def channel_words(desc: ChannelNorm) -> Words:
         return Words(
             "group_normalization", f"{auxiliary} groups:{desc.groups}", dims_word(desc.src), desc.prop_kind.value
         )
+    auxiliary += f" fuse:{desc.fuse}" * (desc.fuse != NONE)
     return Words("batch_normalization", auxiliary, dims_word(desc.src), desc.prop_kind.value)
 
 

@@ -16,6 +16,7 @@ from asmdnn.planning.tuning import PoolingTuning, Tuning
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling
 from asmdnn.primitives.pooling.schedule import Call, Piece, Planes, calls_of, lanes_in, pieces_of
 from asmdnn.primitives.pooling.windows import Run, Window, runs_of
+from asmdnn.types import DataType, f32
 
 LINE_ELEMENTS = 16
 OTHER_REGISTERS = 4  # what is loaded, -infinity, a tail's mask
@@ -32,10 +33,12 @@ class Maker:
     chain: tuple[PostOp, ...]
     streams: bool
     tuning: Tuning
+    of_bytes: str = ""  # the ending of maxima of bytes, where elements are words of four
+    dtype: DataType = f32  # in memory
 
     @property
     def alg(self) -> str:
-        return "max" if self.desc.is_max else "avg"
+        return f"max{self.of_bytes}" if self.desc.is_max else "avg"
 
     def axes(self) -> list[Sequence[Window]]:
         return [self.desc.windows(axis) for axis in range(len(self.planes.sizes))]
@@ -64,15 +67,16 @@ def pixel_calls(maker: Maker, windows: Sequence[Sequence[Window]]) -> Iterator[C
         calls = list(pixels_of(maker, piece, elements))
         tuning = maker.tuning.pooling
         if sum(len(call.places) for call in calls) < tuning.few_calls and elements > tuning.fewest_elements:
-            parts = parts_of(piece, elements, tuning.fewest_elements)
+            parts = parts_of(piece, elements, tuning.fewest_elements, maker.dtype.size_bytes)
             calls = [call for part in parts for call in pixels_of(maker, *part)]
         yield from calls
 
 
-def parts_of(piece: Piece, elements: int, most: int) -> Iterator[tuple[Piece, int]]:
+def parts_of(piece: Piece, elements: int, most: int, size: int = f32.size_bytes) -> Iterator[tuple[Piece, int]]:
     """The piece for some channels after the others."""
     for first in range(0, elements, most):
-        yield piece._replace(src=piece.src + 4 * first, dst=piece.dst + 4 * first), min(most, elements - first)
+        part = piece._replace(src=piece.src + size * first, dst=piece.dst + size * first)
+        yield part, min(most, elements - first)
 
 
 def pixels_of(maker: Maker, piece: Piece, elements: int) -> Iterator[Call]:
@@ -84,7 +88,7 @@ def pixels_of(maker: Maker, piece: Piece, elements: int) -> Iterator[Call]:
         streams = streams_pixels(maker, elements, loops)
         return PoolPixelsSpec(
             maker.isa, maker.alg, loops, piece.window, elements, min(pixels, loops[-1].times), vectors,
-            piece.divisor, maker.chain, streams and not reads_dst(maker.chain),
+            piece.divisor, maker.chain, streams and not reads_dst(maker.chain), maker.dtype.name,
         )  # fmt: skip
 
     return calls_of(maker.planes, piece, lanes_in(elements, maker.isa) * (2 + positions * 0.75), make, maker.tuning)

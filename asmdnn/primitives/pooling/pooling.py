@@ -3,7 +3,6 @@
 from dataclasses import replace
 from math import prod
 
-from asmdnn.generators.functions.postops import EltwiseOp
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -15,7 +14,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution.geometry import image_layout
-from asmdnn.primitives.elementwise.schedule import Request, schedule
+from asmdnn.primitives.elementwise.behind import with_pass_behind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
@@ -31,13 +30,14 @@ from asmdnn.primitives.pooling.kernels import (
 )
 from asmdnn.primitives.pooling.schedule import Planes, phase_of, planes_of
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.types import f32, s32
+from asmdnn.primitives.words import in_words
+from asmdnn.types import bf16, f16, f32, s8, s32, u8
 
 NAME = "pool"
 PLAIN = ("src", "dst")
 OWN = (*PLAIN, "indices")
+CONVERTED = (bf16, f16, s8, u8)
 REDUCED, PLACES = "rows reduced", "places in rows"  # scratch
-IDENTITY = EltwiseOp("linear", 1.0, 0.0, 1.0)
 
 
 @implementation(NAME, f32_level)
@@ -57,6 +57,9 @@ def plan(desc: Pooling, attr: Attr, engine: Engine) -> Plan:
     passed |= chain.operands(dst)
     if chain.names or (attr.post_ops and (dst.padded_dims != dst.dims or dst.dtype != f32)):
         return with_post_ops(desc, passed, attr, engine)
+    others = maxima_of_bytes(desc, passed, attr, engine) or converted(desc, passed, attr, engine)
+    if others:
+        return others
     reads = ("dst",) if attr.reads_dst() else ()
     return between_reorders(pooled(desc, passed, attr, engine), passed, engine.tuning, reads, isa=engine.isa)
 
@@ -69,24 +72,43 @@ def format_like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
     return MemoryDesc(desc.dims, desc.dtype, tag or LETTERS[: desc.ndims])
 
 
+def maxima_of_bytes(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan | None:
+    """Maxima of s8 and u8 where channels are dense, four at a time; None for all else."""
+    src, dst = passed["src"], passed["dst"]
+    if not desc.is_max or src.dtype not in (s8, u8) or dst.dtype != src.dtype or attr.post_ops or len(passed) > 2:
+        return None
+    of_src, of_dst = in_words(src), in_words(dst)
+    if of_src is None or of_dst is None or not channels_are_dense(of_src, of_dst):
+        return None
+    made = pooled(desc, {"src": of_src, "dst": of_dst}, attr, engine, f"_{src.dtype}")
+    return replace(made, tensors=passed)
+
+
+def converted(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan | None:
+    """Of elements of 1 and 2 bytes where channels are dense, brought to f32 in registers; None for all else, and for
+    large windows, whose rows and columns are reduced one after the other."""
+    src, dst = passed["src"], passed["dst"]
+    if src.dtype not in CONVERTED or dst.dtype != src.dtype or attr.post_ops or len(passed) > 2 or not prod(dst.dims):
+        return None
+    if not channels_are_dense(src, dst) or in_two_steps(desc, engine.tuning.pooling):
+        return None
+    isa = f32_level(engine.isa)
+    maker = Maker(isa, desc, planes_of(src, dst, False), (), False, engine.tuning, dtype=src.dtype)
+    assembly = Assembly(engine.tuning, engine.isa)
+    assembly.add([phase_of(list(pixel_calls(maker, maker.axes())), PLAIN)[0]])
+    return assembly.plan(f"{NAME}:{isa}", passed, ("dst",))
+
+
 def with_post_ops(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
     """Pooling into scratch, and an element-wise pass: for post-ops that read tensors, or that make something else of
     the zeros of padding."""
-    if passed["dst"].dtype != f32:
-        raise Refused(f"dst is {passed['dst'].dtype}, with post-ops only f32 is implemented")
     tensors = {name: desc for name, desc in passed.items() if name in OWN}
     first = between_reorders(pooled(desc, tensors, Attr(), engine), tensors, engine.tuning, isa=engine.isa)
-    request = Request(NAME, ("pooled", passed["dst"]), ("dst", passed["dst"]), {}, lambda _: IDENTITY)
-    second = schedule(request, attr, engine)
-    assembly = Assembly(engine.tuning, engine.isa)
-    assembly.add_plan(first, {"dst": View("pooled")})
-    assembly.add_plan(second, {})
-    assembly.scratch["pooled"] = passed["dst"].size_bytes
-    return assembly.plan(first.implementation, passed, first.outputs)
+    return with_pass_behind(NAME, first, passed, attr, engine)
 
 
-def pooled(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
-    """The plan of kernels, for tensors in formats that they take."""
+def pooled(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine, of_bytes: str = "") -> Plan:
+    """The plan of kernels, for tensors in formats that they take.  of_bytes: as in Maker."""
     isa = f32_level(engine.isa)
     tensors = formats_for(desc, {name: t for name, t in passed.items() if name in OWN}, engine)
     src, dst = tensors["src"], tensors["dst"]
@@ -94,7 +116,7 @@ def pooled(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Eng
     if not prod(dst.dims):
         return Assembly(engine.tuning, engine.isa).plan(f"{NAME}:{isa}", tensors, outputs)
     streams = sum(tensor.size_bytes for tensor in tensors.values()) > machine_of(engine.machine).caches.l3_bytes
-    maker = Maker(isa, desc, planes_for(src, dst), post_ops_of(attr).on_registers({}), streams, engine.tuning)
+    maker = Maker(isa, desc, planes_for(src, dst), post_ops_of(attr).on_registers({}), streams, engine.tuning, of_bytes)
     assembly = Assembly(engine.tuning, engine.isa)
     if "indices" in tensors and in_two_steps(desc, engine.tuning.pooling, engine.tuning.pooling.indexed_positions):
         add_indexed_steps(assembly, maker, src, dst)
@@ -166,7 +188,9 @@ def channels_are_dense(src: MemoryDesc, dst: MemoryDesc) -> bool:
         return False
     (a, b) = layouts
     assert a is not None and b is not None
-    return a.block == b.block and all(x.block == 1 or x.channel_bytes == 4 for x in (a, b))
+    return a.block == b.block and all(
+        x.block == 1 or x.channel_bytes == t.dtype.size_bytes for x, t in ((a, src), (b, dst))
+    )
 
 
 def rows_are_dense(src: MemoryDesc, dst: MemoryDesc) -> bool:

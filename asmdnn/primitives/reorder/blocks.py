@@ -35,6 +35,7 @@ SINGLE = Loop(1, (0, 0, 0))
 BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
 
 Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
+Counted = TypeVar("Counted", RowsSpec, TransposeSpec, ConvertTransposeSpec)
 Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
 ReorderSpec = RowsSpec | TransposeSpec | ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | Pixels
 
@@ -155,16 +156,15 @@ class Blocks:
         if shape.transposes and self.conversion.dst in NARROW and not self.conversion.sum:
             return ConvertNarrowSpec(f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps)
         if shape.transposes:
-            return ConvertTransposeSpec(AVX2.name, self.conversion, rows.extent, columns.extent, *steps)
+            return self.fewest(ConvertTransposeSpec(AVX2.name, self.conversion, rows.extent, columns.extent, *steps))
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
         row_bytes = 4 * columns.extent
         lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
-        wide = (
-            (columns.src, columns.dst) == (src, dst) and columns.extent >= WIDE_COLUMNS and not (lines and self.streams)
-        )
-        isa = f32_level(self.isa) if wide else AVX2.name
-        spec = ConvertSpec(isa, conversion, rows.extent, columns.extent, *steps)
-        return replace(spec, streaming=self.streams and dst == 4 and lines and not conversion.sum)
+        streaming = self.streams and dst == 4 and lines and not conversion.sum
+        spec = ConvertSpec(AVX2.name, conversion, rows.extent, columns.extent, *steps, streaming=streaming)
+        wide = replace(spec, isa=f32_level(self.isa))
+        fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % (4 * wide.lanes))
+        return wide if fits and (columns.src, columns.dst) == (src, dst) else spec
 
     def pixels(self, shape: Shape) -> type[Pixels] | None:
         """The kernel of a transpose from or to bytes of pixels of few channels, None if it is another one."""
@@ -178,13 +178,21 @@ class Blocks:
         return None
 
     def cheapest(self, spec: Copy) -> Copy:
-        """The same kernel for the level that takes fewest instructions, the lowest of several; streaming goes first."""
-        wide = self.tuning.wide_cost
-        levels = [AVX2.name, *{f32_level(self.isa)} - {AVX2.name}]
-        found = [self.streaming(replace(spec, isa=isa)) for isa in levels]
-        return min(
-            found, key=lambda x: (not x.streaming, x.operations * (wide if x.vector_bytes > VECTOR_BYTES else 1))
-        )
+        """As `fewest`, but streaming goes first."""
+        found = [self.streaming(each) for each in self.levels(spec)]
+        return min(found, key=lambda x: (not x.streaming, self.cost(x)))
+
+    def fewest(self, spec: Counted) -> Counted:
+        """The same kernel for the level that takes fewest instructions, the lowest of several."""
+        return min(self.levels(spec), key=self.cost)
+
+    def levels(self, spec: Counted) -> list[Counted]:
+        """The kernel for AVX2, and for wider vectors if there are any."""
+        return [replace(spec, isa=isa) for isa in (AVX2.name, *{f32_level(self.isa)} - {AVX2.name})]
+
+    def cost(self, spec: Counted) -> float:
+        """In instructions on ymm registers."""
+        return spec.operations * (self.tuning.wide_cost if spec.vector_bytes > VECTOR_BYTES else 1)
 
     def streaming(self, spec: Copy) -> Copy:
         """The kernel with streaming stores if its vectors follow one another.

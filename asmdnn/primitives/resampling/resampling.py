@@ -1,11 +1,13 @@
 """The plan of a resampling: a kernel for each run of results in a row whose taps have one pattern."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 
 import numpy as np
 
+from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleSpec, Step
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
@@ -16,6 +18,8 @@ from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import post_ops_of
+from asmdnn.primitives.elementwise.behind import with_pass_behind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
@@ -25,6 +29,7 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
 from asmdnn.primitives.resampling.taps import Run, Tap, pattern, runs_of
+from asmdnn.primitives.words import in_words
 from asmdnn.types import f32
 
 NAME = "resample"
@@ -33,31 +38,52 @@ LINE_ELEMENTS = 16
 
 @implementation(NAME, f32_level)
 def plan(desc: ResamplingForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a resampling.  Raises Refused."""
-    if attr.quantizes or attr.post_ops:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    """Plan a resampling.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
+    if attr.quantizes:
+        raise Refused("scales and zero points are not implemented")
     src = format_like(desc.dst, desc.src)
     passed = {"src": src, "dst": format_like(src, desc.dst)}
     if passed["dst"].may_overlap:
         raise Refused("elements of dst overlap")
+    chain = post_ops_of(attr)
+    operands = chain.operands(passed["dst"])
+    if operands or chain.reads_dst or (chain.links and passed["dst"].padded_dims != passed["dst"].dims):
+        return with_pass_behind(NAME, between(desc, passed, (), engine), {**passed, **operands}, attr, engine)
+    return moved_whole(desc, passed, attr, engine) or between(desc, passed, chain.on_registers({}), engine)
+
+
+def moved_whole(desc: ResamplingForward, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan | None:
+    """Nearest elements of any one type where channels are dense, in words of them; None for all else."""
+    src, dst = passed["src"], passed["dst"]
+    if desc.alg != "nearest" or attr.post_ops or src.dtype != dst.dtype or src.dtype == f32:
+        return None
+    words = {"src": in_words(src), "dst": in_words(dst)}
+    if words["src"] is None or words["dst"] is None or not channels_are_dense(words["src"], words["dst"]):
+        return None
+    return replace(resampled(desc, words["src"], words["dst"], (), engine), tensors=passed)
+
+
+def between(desc: ResamplingForward, passed: dict[str, MemoryDesc], chain: tuple[PostOp, ...], engine: Engine) -> Plan:
+    """Kernels for layouts that they address, reorders around them for all others."""
     tensors = {name: of_type(tensor, f32) for name, tensor in passed.items()}
     if not channels_are_dense(tensors["src"], tensors["dst"]):
         if rows_are_dense(tensors["src"], tensors["dst"]) and 0 not in desc.dst.dims:
-            made = resampled_by_rows(desc, tensors["src"], tensors["dst"], engine)
+            made = resampled_by_rows(desc, tensors["src"], tensors["dst"], chain, engine)
             if made:
                 return between_reorders(made, passed, engine.tuning, isa=engine.isa)
         tensors = {name: MemoryDesc(tensor.dims, f32, "axb") for name, tensor in passed.items()}
-    return between_reorders(
-        resampled(desc, tensors["src"], tensors["dst"], engine), passed, engine.tuning, isa=engine.isa
-    )
+    made = resampled(desc, tensors["src"], tensors["dst"], chain, engine)
+    return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
 
-def resampled_by_rows(desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> Plan | None:
+def resampled_by_rows(
+    desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, chain: tuple[PostOp, ...], engine: Engine
+) -> Plan | None:
     """For tensors with dense rows; None where there would be much code."""
     isa = f32_level(engine.isa)
     axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
     record_cycles = engine.tuning.resampling.record_cycles
-    maker = DenseRows(isa, planes_of(src, dst, True), axes, streams(dst, engine), record_cycles)
+    maker = DenseRows(isa, planes_of(src, dst, True), axes, streams(dst, engine), record_cycles, chain)
     calls, assembly = maker.calls(), Assembly(engine.tuning, engine.isa)
     if calls is None:
         return None
@@ -72,14 +98,17 @@ def streams(dst: MemoryDesc, engine: Engine) -> bool:
     return engine.tuning.resampling.streaming_share * dst.size_bytes > machine_of(engine.machine).caches.l3_bytes
 
 
-def resampled(desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> Plan:
+def resampled(
+    desc: ResamplingForward, src: MemoryDesc, dst: MemoryDesc, chain: tuple[PostOp, ...], engine: Engine
+) -> Plan:
     """For tensors with dense channels."""
     isa = f32_level(engine.isa)
     name, tensors, assembly = f"{NAME}:{isa}", {"src": src, "dst": dst}, Assembly(engine.tuning, engine.isa)
     if not prod(dst.dims):
         return assembly.plan(name, tensors, ("dst",))
     axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
-    maker = Rows(isa, planes_of(src, dst, False), axes, streams(dst, engine), engine.tuning.resampling.record_cycles)
+    record_cycles = engine.tuning.resampling.record_cycles
+    maker = Rows(isa, planes_of(src, dst, False), axes, streams(dst, engine), record_cycles, chain)
     buffers = []
     for axis, taps in enumerate(axes):
         several = len(taps[0].indices) > 1
@@ -100,9 +129,15 @@ class Rows:
     """The records of all rows of dst, by the runs of the last axis."""
 
     def __init__(
-        self, isa: str, planes: Planes, axes: Sequence[Sequence[Tap]], streams: bool, record_cycles: int
+        self,
+        isa: str,
+        planes: Planes,
+        axes: Sequence[Sequence[Tap]],
+        streams: bool,
+        record_cycles: int,
+        chain: tuple[PostOp, ...] = (),
     ) -> None:
-        self.isa, self.planes, self.axes = isa, planes, axes
+        self.isa, self.planes, self.axes, self.chain = isa, planes, axes, chain
         self.runs, self.elements = runs_of(axes[-1]), planes.src.block
         self.record_cycles = record_cycles
         lanes, pixel = lanes_of(isa), planes.dst.pixel_bytes
@@ -169,7 +204,8 @@ class Rows:
         reach = max(abs(step) * loop.times for loop in loops for step in loop[1:3])
         if max(reach, *(abs(i) for each in taps for i in each)) > MAX_OFFSET // 2:
             raise Refused("a plane spans more than 1 GiB")
-        return ResampleSpec(self.isa, tuple(loops), taps, self.elements, run.together, dst_pixel, self.streams)
+        made = self.elements, run.together, dst_pixel, self.streams, self.chain
+        return ResampleSpec(self.isa, tuple(loops), taps, *made)
 
     def start(self, chosen: Sequence[Tap], at: Sequence[int]) -> tuple[int, int]:
         """What a run's first pixel is made of, and where it lies, in the first plane."""

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import Step
 from asmdnn.generators.functions.resample_rows import Column, Pick, ResampleRowsSpec, first_result, stretches
 from asmdnn.isa.vectors import lanes_of
@@ -60,6 +61,7 @@ class DenseRows:
     axes: Sequence[Sequence[Tap]]
     streams: bool
     record_cycles: int
+    chain: tuple[PostOp, ...] = ()
 
     @property
     def outer(self) -> Sequence[Sequence[Tap]]:
@@ -142,7 +144,8 @@ class DenseRows:
         results, width = len(self.axes[-1]), self.planes.sizes[-1]
         steps = (dst_row, *(loop.dst_bytes for loop in loops))
         streams = self.streams and results % LINE_ELEMENTS == 0 and not any(s % (4 * LINE_ELEMENTS) for s in steps)
-        return ResampleRowsSpec(self.isa, loops, offsets, columns, width, results, together, dst_row, streams)
+        sizes = width, results, together, dst_row
+        return ResampleRowsSpec(self.isa, loops, offsets, columns, *sizes, streams, self.chain)
 
     def row_number(self, at: Sequence[int]) -> int:
         """Of a row of dst in its plane."""

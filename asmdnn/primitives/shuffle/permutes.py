@@ -12,32 +12,38 @@ MOST_UNITS = 64  # of a kernel: more are too much code
 
 
 def permute_kernels(isa: str, axis: Axis, step: int) -> list[tuple[PermuteSpec, int, int]]:
-    """The kernels for one pixel, each with where in the axis its pointers point; none if vectors do not fit."""
-    size, units = ELEMENT_BYTES * lanes_of(isa), units_of(axis, lanes_of(isa))
-    together = MOST_UNITS if axis.is_dense else max(1, axis.run_bytes // size)
-    if len(units) > together and axis.is_dense and axis.size % lanes_of(isa):
+    """The kernels for one pixel, or for as many as fill a vector if they are smaller and touch, each with where in the
+    axis its pointers point; none if vectors do not fit."""
+    size = ELEMENT_BYTES * lanes_of(isa)
+    pixels = max(1, size // step) if step == axis.run_bytes and size % step == 0 else 1
+    lanes = lanes_of(isa) // pixels
+    units = units_of(axis, lanes, pixels)
+    most = MOST_UNITS if axis.is_dense else max(1, axis.run_bytes // (ELEMENT_BYTES * lanes))
+    if len(units) > most and axis.is_dense and axis.size % lanes:
         return []  # units overlap, which those of different kernels must not
-    return [kernel_of(isa, step or size, units[i : i + together]) for i in range(0, len(units), together)]
+    return [kernel_of(isa, pixels * step or size, units[i : i + most]) for i in range(0, len(units), most)]
 
 
-def units_of(axis: Axis, lanes: int) -> list[Unit]:
-    """Vectors that together write all of the axis; none if it has padding, or runs that are no whole vectors."""
+def units_of(axis: Axis, lanes: int, pixels: int) -> list[Unit]:
+    """Vectors of some lanes of each of some pixels that together write all of the axis; none if it has padding, or runs
+    that are no whole numbers of so many lanes."""
     wide = replace(axis, unit_bytes=ELEMENT_BYTES * lanes)
     if axis.element_bytes != ELEMENT_BYTES or axis.size < lanes or len(axis.offsets) != axis.size:
         return []
     if not axis.is_dense and axis.run_bytes % wide.unit_bytes:
         return []
-    return [unit_of(wide, start) for start in overlapped(axis.size, lanes)]
+    return [unit_of(wide, start, pixels) for start in overlapped(axis.size, lanes)]
 
 
-def unit_of(axis: Axis, start: int) -> Unit:
-    """The unit of dst that begins at an element."""
+def unit_of(axis: Axis, start: int, pixels: int) -> Unit:
+    """The unit of dst that begins at an element, of pixels behind one another."""
     tile, size = tile_of(axis, [start]), axis.unit_bytes
     (origins,) = tile.lanes
     sources = []
     for number, at in enumerate(tile.windows):
-        own = (origin - number * size for origin in origins)
-        sources.append((at, tuple(x // ELEMENT_BYTES if 0 <= x < size else NOWHERE for x in own)))
+        own = [(origin - number * size) // ELEMENT_BYTES for origin in origins]
+        lanes = (pixel * axis.lanes + x if 0 <= x < axis.lanes else NOWHERE for pixel in range(pixels) for x in own)
+        sources.append((at, tuple(lanes)))
     return Unit(tile.dst[0], tuple(sources))
 
 

@@ -8,10 +8,10 @@ offsets, the *positions*, are the same in both, and fall into runs of equal dist
     elements  neither: elements are moved one by one
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import pairwise, product
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -20,9 +20,8 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.move.permute import PermuteSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ARGUMENTS, ShuffleSpec
-from asmdnn.generators.move.shuffle_body import VECTOR_BYTES, Tile
+from asmdnn.generators.move.shuffle_body import Tile
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
-from asmdnn.generators.move.shuffle_network import HALF_BYTES
 from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
@@ -31,10 +30,11 @@ from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import apart, in_loops
 from asmdnn.planning.tuning import MoveTuning, Tuning
 from asmdnn.primitives.shuffle.permutes import permute_kernels
+from asmdnn.primitives.shuffle.streaming import streaming_rows, with_streaming
 from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
 
 Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
-Placed = list[tuple[ShuffleSpec, int, int]] | list[tuple[PermuteSpec, int, int]]  # with places in src and dst
+Placed = Sequence[tuple[ShuffleSpec | PermuteSpec, int, int]]  # with places in src and dst
 Runs = list[tuple[int, int]]  # (start, count), in bytes and steps
 
 
@@ -49,10 +49,18 @@ class Records:
         self.cycles: list[int] = []
 
     def add(self, spec: Kernel, src: int, dst: int, size_bytes: int) -> None:
-        if self.streaming:
+        if isinstance(spec, RowsSpec):
+            spec = self.rows(spec)
+        elif self.streaming:
             spec = with_streaming(spec)
         self.records.append((self.specs.setdefault(spec, len(self.specs)), src, dst))
         self.cycles.append(self.tuning.call_cycles + size_bytes // self.tuning.bytes_per_cycle)
+
+    def rows(self, spec: RowsSpec) -> RowsSpec:
+        """For the level that takes fewest instructions, the lower one of two; streaming goes first."""
+        levels = [replace(spec, isa=isa) for isa in (AVX2.name, f32_level(self.isa))]
+        found = [streaming_rows(each) for each in levels] if self.streaming else levels
+        return min(found, key=lambda each: (not each.streaming, cost_of(each, self.tuning)))
 
     def phase(self) -> Phase:
         records = np.array(self.records, np.int64).reshape(-1, 1 + len(ARGUMENTS))
@@ -112,29 +120,6 @@ def in_rounds(desc: MemoryDesc, dim: int, rows: int, tuning: Tuning, isa: str) -
     return phases
 
 
-def with_streaming(spec: Kernel) -> Kernel:
-    """The kernel with streaming stores, if all of them are aligned when the first is; else as it was."""
-    if isinstance(spec, ElementsSpec):
-        return spec
-    if isinstance(spec, RowsSpec):
-        aligned = spec.row_bytes % VECTOR_BYTES == spec.dst_step % VECTOR_BYTES == 0
-        return replace(spec, streaming=aligned)
-    if isinstance(spec, PermuteSpec):
-        places = [spec.pixel_bytes, *(unit.dst for unit in spec.units)]
-        return replace(spec, streaming=all(at % spec.vector_bytes == 0 for at in places))
-    places = [at for part in spec.parts for at in (part.dst, part.dst_step, *part.tile.dst)]
-    aligned = all(at % spec.unit_bytes == 0 for at in (spec.pixel_bytes, *places))
-    # Lines that are left half written for long go out in pieces: of 8 rows of dst at a time, 4 times slower.
-    together = spec.unit_bytes == spec.pixel_bytes or all(in_order(part.tile) for part in spec.parts)
-    return replace(spec, streaming=aligned and together)
-
-
-def in_order(tile: Tile) -> bool:
-    """Whether no more than half of the tile's units start a new place in dst."""
-    breaks = sum(b - a != HALF_BYTES for a, b in pairwise(tile.dst))
-    return 2 * breaks < len(tile.dst)
-
-
 def positions_of(desc: MemoryDesc, dim: int) -> Int64:
     """Sorted offsets of all combinations of the other dims' indices."""
     tables = [desc.dim_offsets(d)[:n] for d, n in enumerate(desc.dims) if d != dim]
@@ -168,27 +153,46 @@ def unit_of(offsets: Int64, axis_size: int, element_bytes: int, step: int) -> tu
 
 def by_units(out: Records, axis: Axis, step: int, runs: Runs) -> None:
     """All units of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst."""
-    kernels, fewest = cheapest(out, axis, step), out.tuning.fewest_pixels
-    written = max(spec.stored_bytes for spec, _, _ in kernels)
-    most = max(fewest, out.tuning.record_bytes // written // fewest * fewest)
-    for start, count in chunks(runs, step, most):
-        for spec, src, dst in kernels:
-            out.add(replace(spec, pixels=count), start + src, start + dst, count * written)
-
-
-def cheapest(out: Records, axis: Axis, step: int) -> Placed:
-    """The kernels of a pixel that take fewest vector instructions: by units of 16 bytes, or by permuted vectors."""
     units = unit_kernels(axis, step, out.tuning.few_shuffle_rows)
-    vectors = permute_kernels(f32_level(out.isa), axis, step)
-    least = sum(spec.operations / spec.pixels_together for spec, _, _ in units)
-    return vectors if vectors and sum(cost_of(spec, out.tuning) for spec, _, _ in vectors) < least else units
+    kernels = cheapest(out, units, permute_kernels(f32_level(out.isa), axis, step), step)
+    together = pixels_of(kernels[0][0], step)  # that the kernels take as one
+    for start, count in runs:
+        whole = count // together
+        add_pixels(out, kernels, start, whole, together * step)
+        add_pixels(out, units, start + whole * together * step, count % together, step)
 
 
-def cost_of(spec: PermuteSpec, tuning: MoveTuning) -> float:
-    """In instructions on ymm registers."""
-    if spec.vector_bytes > VECTOR_BYTES:
+def add_pixels(out: Records, kernels: Placed, start: int, count: int, step: int) -> None:
+    """Records of so many pixels, or of as many groups of pixels that kernels take as one."""
+    written, fewest = max(spec.stored_bytes for spec, _, _ in kernels), out.tuning.fewest_pixels
+    most = max(fewest, out.tuning.record_bytes // written // fewest * fewest)
+    for begin, some in chunks([(start, count)], step, most):
+        for spec, src, dst in kernels:
+            out.add(replace(spec, pixels=some), begin + src, begin + dst, some * written)
+
+
+def cheapest(out: Records, units: Placed, vectors: Placed, step: int) -> Placed:
+    """The kernels that take fewest instructions for a pixel: by units of 16 bytes, or by permuted vectors, which may
+    not fit."""
+
+    def cost(kernels: Placed) -> float:
+        return sum(cost_of(spec, out.tuning) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
+
+    wide = [(replace(spec, isa=f32_level(out.isa)), src, dst) for spec, src, dst in units]
+    return min((each for each in (units, wide, vectors) if each), key=cost)
+
+
+def cost_of(spec: ShuffleSpec | PermuteSpec | RowsSpec, tuning: MoveTuning) -> float:
+    """In instructions on ymm registers; of as many pixels as a vector has room for."""
+    if spec.vector_bytes > AVX2.vector_bytes:
         return spec.operations * tuning.wide_cost
-    return spec.operations + spec.permutations * (tuning.permute_cost - 1)
+    permutations = spec.permutations if isinstance(spec, PermuteSpec) else 0
+    return spec.operations + permutations * (tuning.permute_cost - 1)
+
+
+def pixels_of(spec: ShuffleSpec | PermuteSpec, step: int) -> int:
+    """How many pixels, so many bytes apart, the kernel counts as one."""
+    return spec.pixel_bytes // step if isinstance(spec, PermuteSpec) and step else 1
 
 
 def unit_kernels(axis: Axis, step: int, few_rows: int) -> list[tuple[ShuffleSpec, int, int]]:

@@ -35,7 +35,7 @@ def plan(desc: TopKForward, attr: Attr, engine: Engine) -> Plan:
     if attr.post_ops or attr.quantizes:
         raise Refused("post-ops, scales and zero points are not implemented")
     if desc.k > MOST_K:
-        raise Refused(f"k is {desc.k}, at most {MOST_K} is implemented")
+        raise Refused(f"k is {desc.k}, at most {MOST_K} is implemented: sort the axis with numpy.argsort instead")
     src = row_major(desc.src.dims, desc.src) if desc.src.is_any else desc.src
     results = {"dst": desc.dst, **({} if desc.values is None else {"values": desc.values})}
     passed = {"src": src} | {name: in_order_of(src, x, desc.axis) if x.is_any else x for name, x in results.items()}

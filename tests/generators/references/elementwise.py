@@ -3,7 +3,12 @@
 import numpy as np
 
 from asmdnn.generators.functions.chain import operands_read
-from asmdnn.generators.functions.elementwise import ElementwiseSpec, SeveralResultsSpec, TypedElementwiseSpec
+from asmdnn.generators.functions.elementwise import (
+    ElementwiseSpec,
+    SeveralResultsSpec,
+    TypedElementwiseSpec,
+    TypedResultsSpec,
+)
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, EltwiseOp, GradientOp
 from asmdnn.types import DATA_TYPES, bf16
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
@@ -55,6 +60,6 @@ def typed_case(spec: TypedElementwiseSpec, random: np.random.Generator, _: bool)
 
 
 REFERENCES = {
-    TypedElementwiseSpec: Reference(typed_case, rounds=False),
+    **{kind: Reference(typed_case, rounds=False) for kind in (TypedElementwiseSpec, TypedResultsSpec)},
     **{kind: Reference(map_case, rounds=True) for kind in (ElementwiseSpec, SeveralResultsSpec)},
 }

@@ -3,7 +3,8 @@
 import numpy as np
 
 from asmdnn.generators.functions.layer_norm import LayerNormSpec
-from asmdnn.generators.functions.moments import MergeMomentsSpec, MomentsSpec
+from asmdnn.generators.functions.merge_moments import MergeMomentsSpec
+from asmdnn.generators.functions.moments import MomentsSpec
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.references.softmax import chained
 from tests.support.arena import Doubles, buffer_of, elements

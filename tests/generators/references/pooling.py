@@ -11,7 +11,7 @@ from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import PoolRowsSpec
 from asmdnn.generators.pooling.window import Loop, Taps
-from asmdnn.types import s32
+from asmdnn.types import DATA_TYPES, f32, s8, s32, u8
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.support import functions
 from tests.support.arena import Doubles, Elements, buffer_of, constant_buffer, elements
@@ -49,14 +49,19 @@ def positions(window: Sequence[Taps]) -> Iterator[tuple[tuple[int, ...], int]]:
 
 def reduced(alg: str, found: Sequence[Doubles]) -> Doubles:
     whole = np.array(found)
-    return np.asarray(whole.max(0) if alg == "max" else whole.sum(0), np.float64)
+    return np.asarray(whole.sum(0) if alg == "avg" else whole.max(0), np.float64)
 
 
 def pixels_case(spec: PoolPixelsSpec, random: np.random.Generator, integers: bool) -> Case:
-    memory = {name: elements(random, integers) for name in spec.frame}
+    kind = {"max_s8": s8, "max_u8": u8}.get(spec.alg, DATA_TYPES[spec.kind])
+    memory = {name: elements(random, integers or kind != f32, kind) for name in spec.frame}
+    count = spec.elements * (4 if spec.alg.startswith("max_") else 1)
     for _, src, dst in steps(spec.loops):
-        found = [memory["src"].load(src + at, spec.elements) for _, at in positions(spec.window)]
+        found = [memory["src"].load(src + at, count) for _, at in positions(spec.window)]
         result = reduced(spec.alg, found) / spec.divisor
+        if kind in (s8, u8):
+            limits = np.iinfo(kind.numpy)
+            result = np.rint(result).clip(limits.min, limits.max)
         memory["dst"].store(dst, finished(spec.chain, result, memory, dst))
     return case_of(spec, memory)
 

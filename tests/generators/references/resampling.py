@@ -7,7 +7,8 @@ import numpy as np
 from asmdnn.generators.functions.resample import ResampleSpec
 from asmdnn.generators.functions.resample_rows import ResampleRowsSpec, first_result
 from asmdnn.isa.vectors import lanes_of
-from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
+from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
+from tests.support import functions
 from tests.support.arena import buffer_of, elements
 
 
@@ -25,9 +26,9 @@ def resample_case(spec: ResampleSpec, random: np.random.Generator, integers: boo
             offset = sum(taps[t] for t, taps in zip(tap, spec.taps, strict=True))
             factor = np.prod([weights[axis][tap[axis]] for axis in weighted])
             total += factor * memory["src"].load(src + offset, spec.elements)
-        memory["dst"].store(dst, total)
+        memory["dst"].store(dst, functions.apply(spec.chain, total, None, {}))
     taps = np.prod([len(each) for each in spec.taps])
-    bound = 0.0 if integers else 2 * (taps + 4) * taps * UNIT_ROUNDOFF
+    bound = 0.0 if integers else 2 * (taps + 4) * taps * UNIT_ROUNDOFF * (MOST_SLOPE if spec.chain else 1)
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
 
 
@@ -48,9 +49,9 @@ def resample_rows_case(spec: ResampleRowsSpec, random: np.random.Generator, inte
                     at = weights + 4 * (r * across + number)
                     weight = memory["weights"].load(at, 1) if across > 1 else 1
                     made += (weight * factor * x)[: len(made)]
-            memory["dst"].store(dst + r * spec.dst_row_bytes, row)
+            memory["dst"].store(dst + r * spec.dst_row_bytes, functions.apply(spec.chain, row, None, {}))
     taps = along * across
-    bound = 0.0 if integers else 2 * (taps + 4) * taps * UNIT_ROUNDOFF
+    bound = 0.0 if integers else 2 * (taps + 4) * taps * UNIT_ROUNDOFF * (MOST_SLOPE if spec.chain else 1)
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
 
 

@@ -1,12 +1,14 @@
 """Which cut is expected to be the fastest, and whether direct convolution is faster."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
+from asmdnn.planning.machine import machine_of
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution import few
 from asmdnn.primitives.convolution.geometry import ConvGeometry
@@ -22,14 +24,14 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     packs: the weights are transformed with every call.  Depends on shapes and caches alone, never on the threads.
     """
     isa, tuning = engine.isa, engine.tuning
+    caches = replace(machine_of(engine.machine).caches, l2_bytes=engine.l2_bytes)
     lanes = lanes_of(isa)
     forms, widths = (*FORMS,), tuple(ROWS[isa])
     if isinstance(weights, WinogradDesc):
         forms, widths = (weights.m,), (weights.panel // lanes,)
     cuts = list(candidates(g, isa, forms, usable(widths, -(-g.oc // lanes))))
     cost = {
-        cut: cycles_of(g, cut, isa, engine.l2_bytes, tuning) + packs * packing_cycles(g, cut.m, lanes, tuning)
-        for cut in cuts
+        cut: cycles_of(g, cut, isa, caches, tuning) + packs * packing_cycles(g, cut.m, lanes, tuning) for cut in cuts
     }
     best = min(cost, key=lambda cut: cost[cut])
     if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):

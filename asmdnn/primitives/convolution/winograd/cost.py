@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from asmdnn.generators.winograd.forms import FORMS
+from asmdnn.isa.cpu import CacheSizes
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, runs_of
@@ -17,29 +18,31 @@ KIB = 1024
 class Traffic:
     """Bytes that come from behind L2, or go there.
 
-    weights: once a block of tiles.  ends: src and dst.  spilled: of what is between the steps of a block, what does not
-    fit into its share of L2.  phases: the same between phases.  reread: transformed tiles that are read again for each
-    chunk of panels.
+    weights: once a block of tiles.  unheld: of them, what L3 does not hold from call to call.  ends: src and dst.
+    spilled: of what is between the steps of a block, what does not fit into its share of L2.  phases: the same between
+    phases.  reread: transformed tiles that are read again for each chunk of panels.
     """
 
     weights: int
+    unheld: int
     ends: int
     spilled: int
     phases: int
     reread: int
 
 
-def cycles_of(g: ConvGeometry, cut: Cut, isa: str, l2_bytes: int, tuning: Tuning) -> float:
+def cycles_of(g: ConvGeometry, cut: Cut, isa: str, caches: CacheSizes, tuning: Tuning) -> float:
     """The whole convolution."""
     own, lanes = tuning.winograd, lanes_of(isa)
     sizes = sizes_of(g, cut, lanes, g.mb)
-    traffic = traffic_of(g, cut, sizes, lanes, l2_bytes, tuning)
+    traffic = traffic_of(g, cut, sizes, lanes, caches, tuning)
     calls = sizes.tiles * (1 + -(-sizes.panels // cut.panels)) * tuning.phases.call_cycles
     transforms = sizes.tiles * (
         own.source_cycles(cut.m, lanes) * sizes.source_vectors
         + own.products_cycles(cut.m, lanes) * sizes.result_vectors
     )
     multiplied = max(multiply_cycles(g, cut, sizes, isa, tuning), traffic.weights / own.far_bytes_per_cycle)
+    multiplied += traffic.unheld / own.memory_bytes_per_cycle
     moved = (
         own.weights_kib_cycles * traffic.weights
         + own.ends_kib_cycles * traffic.ends
@@ -62,13 +65,15 @@ def multiply_cycles(g: ConvGeometry, cut: Cut, sizes: Sizes, isa: str, tuning: T
     return total * sizes.frequencies
 
 
-def traffic_of(g: ConvGeometry, cut: Cut, sizes: Sizes, lanes: int, l2_bytes: int, tuning: Tuning) -> Traffic:
+def traffic_of(g: ConvGeometry, cut: Cut, sizes: Sizes, lanes: int, caches: CacheSizes, tuning: Tuning) -> Traffic:
     """Of all blocks; weights that fit into their share of L2 cost nothing."""
     own = tuning.winograd
     blocks = -(-sizes.tiles // cut.block) if cut.is_fused else 1
-    beyond = max(0, sizes.source_bytes + sizes.products_bytes - int(own.between_share * l2_bytes))
+    beyond = max(0, sizes.source_bytes + sizes.products_bytes - int(own.between_share * caches.l2_bytes))
+    weights = blocks * sizes.weights_bytes
     return Traffic(
-        weights=blocks * sizes.weights_bytes if sizes.weights_bytes > own.weights_share * l2_bytes else 0,
+        weights=weights if sizes.weights_bytes > own.weights_share * caches.l2_bytes else 0,
+        unheld=weights if sizes.weights_bytes > caches.l3_bytes else 0,
         ends=4 * lanes * g.mb * (sizes.source_vectors * g.src_pixels + sizes.result_vectors * g.rows * g.width),
         spilled=blocks * beyond * cut.is_fused,
         phases=beyond * (not cut.is_fused),

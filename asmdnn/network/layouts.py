@@ -1,0 +1,209 @@
+"""Formats chosen by cost over the whole graph: dynamic programming over the formats in which values lie.
+
+Each step by itself takes what its own primitive likes best, and pays a reorder where the next one likes another
+format.  Better is what costs least together:
+
+    cost = sum over steps of the cycles that their plans are expected to take, reorders among them
+
+What has been lowered influences the rest by the formats of its live values alone, those that are still read.  So of
+all ways in which they lie alike only the cheapest is continued (Bellman).  On a chain one value is live, and this is
+the shortest path through a row of formats; at a join the operands are live together, so they are chosen together.
+
+A way branches only where there is a choice: behind a step whose result is read by something other than a kernel of
+images (a view, a product, the caller), as it may write row-major or channels-last order itself; and in front of a
+convolution whose operand others read, too, as it may make the copy that these have use of.  A way that is dearer than
+the cheapest one with reorders to its formats is dropped: it cannot win.  What every step takes by itself is always
+continued, so no plan costs more than that one.
+
+Source: Bellman, Dynamic Programming (1957); for convolutions Anderson and Gregg, Optimal DNN Primitive Selection with
+Partitioned Boolean Quadratic Programming (2018).
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from asmdnn.errors import Unimplemented
+from asmdnn.memory import MemoryDesc
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.join import deliver
+from asmdnn.network.lowering.table import lower
+from asmdnn.network.steps import (
+    BY_ITSELF,
+    CHANNELS_LAST,
+    LAST,
+    PLAIN,
+    Choice,
+    Place,
+    Steps,
+    channels_last,
+    is_row_major,
+)
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.reorder.reorder import Reorder
+
+MOST_WAYS = 4  # continued at one time
+BLOCK = 16  # channels: parts of so many are whole blocks of every format
+CHOOSES = {"Conv", "ConvTranspose", "MaxPool", "AveragePool", "Resize", "Upsample", "InstanceNormalization"}
+BLOCKED = CHOOSES | {"GlobalAveragePool", "GlobalMaxPool", "GroupNormalization", "LRN"}
+PARTS = {"Concat", "Split", "Slice"}
+Formats = tuple[tuple[str, tuple[MemoryDesc, ...], bool], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """Steps so far and what they cost.  by_themselves: what the steps cost of which each takes what it likes best, if
+    this way goes on from the same formats, else None.  changes: labels of steps that were told otherwise, and what."""
+
+    steps: Steps
+    cycles: int = 0
+    by_themselves: int | None = None
+    changes: tuple[tuple[str, str], ...] = ()
+
+
+class Layouts:
+    """Lowers groups one after another, every way that may turn out to be the cheapest."""
+
+    def __init__(self, steps: Steps, groups: Sequence[Group]) -> None:
+        self.graph, self.ways = steps.graph, [Way(steps, 0, 0)]
+        self.readers: dict[str, list[Group]] = {}
+        self.last: dict[str, int] = {}  # the number of the group that reads a value last
+        self.number = 0
+        for i, group in enumerate(groups):
+            for name in dict.fromkeys(x for node in group.nodes for x in node.inputs if x != NOTHING):
+                self.readers.setdefault(name, []).append(group)
+                self.last[name] = i
+        self.last |= dict.fromkeys(self.graph.outputs.values(), len(groups))
+
+    def lower(self, group: Group) -> None:
+        """Add what computes the next group.  Raises Refused with the reason why nothing does."""
+        choices = self.choices(group)
+        try:
+            found = [self.lowered(way, group, BY_ITSELF, bool(choices)) for way in self.ways]
+        finally:
+            self.number += 1
+        for way, by_itself in zip(self.ways, tuple(found), strict=True):
+            for choice in (one for one in choices if changes(one, by_itself.steps, group.result)):
+                with suppress(Refused):  # what the primitive cannot write or read is no choice
+                    found.append(self.lowered(way, group, choice, True))
+        self.ways = self.kept(found)
+
+    def lowered(self, way: Way, group: Group, choice: Choice, is_shared: bool) -> Way:
+        """A way with one more group."""
+        steps = way.steps.branch() if is_shared else way.steps
+        steps.choice, before = choice, len(steps.steps)
+        lower(steps, group)
+        cycles = sum(step.pd.plan.cycles for step in steps.steps[before:])
+        by_themselves = None if choice != BY_ITSELF or way.by_themselves is None else way.by_themselves + cycles
+        words = f"{choice.result or 'what it likes'}{' from a copy' if choice.copies else ''}"
+        changes = way.changes if choice == BY_ITSELF else (*way.changes, (group.label, words))
+        return Way(steps, way.cycles + cycles, by_themselves, changes)
+
+    def choices(self, group: Group) -> list[Choice]:
+        """What else may be told a group than nothing."""
+        if group.behind is not None:
+            return []
+        copies = [Choice(copies=True)] if self.has_use_of_copy(group) else []
+        return [*map(Choice, self.results(group)), *copies]
+
+    def results(self, group: Group) -> list[str]:
+        """Formats of its result that are worth a try if it does not lie so anyhow."""
+        is_map = group.main is None and group.x != NOTHING
+        if group.result == NOTHING or not (is_map or is_one(group.main, CHOOSES)):
+            return []
+        dims, readers = self.graph.shape(group.result), self.readers.get(group.result, [])
+        if len(dims) < CHANNELS_LAST:
+            return []
+        others = [reader for reader in readers if not self.takes_blocks(reader)]
+        if not others and group.result not in self.graph.outputs.values():
+            return []
+        return [PLAIN, LAST] if others else [PLAIN]
+
+    def takes_blocks(self, group: Group) -> bool:
+        """Whether a reader likes blocks of channels."""
+        node = group.main
+        if node is None or is_one(node, BLOCKED):
+            return True
+        if node.op not in PARTS:
+            return False
+        shapes = [self.graph.shape(x) for x in (*node.outputs, *node.inputs[: None if node.op == "Concat" else 1])]
+        return all(len(dims) == len(shapes[0]) > 1 and dims[1] % BLOCK == 0 for dims in shapes)
+
+    def has_use_of_copy(self, group: Group) -> bool:
+        """Whether another convolution reads the operand behind this one."""
+        if not is_one(group.main, {"Conv"}) or group.scale is not None:
+            return False
+        assert group.main is not None
+        x = group.main.inputs[0]
+        others = [reader for reader in self.readers[x] if reader is not group and is_one(reader.main, {"Conv"})]
+        return self.last[x] > self.number and bool(others)
+
+    def kept(self, ways: Sequence[Way]) -> list[Way]:
+        """The cheapest way to each set of formats, without those that cannot win."""
+        if len(ways) == 1:
+            return [*ways]
+        cheapest: dict[Formats, Way] = {}
+        for way in sorted(ways, key=lambda way: way.cycles):
+            formats = self.formats(way.steps)
+            known = cheapest.setdefault(formats, way)
+            if way.by_themselves is not None:
+                cheapest[formats] = replace(known, by_themselves=way.by_themselves)
+        best, *others = cheapest.values()
+        kept = [way for way in others if way.by_themselves is not None or self.may_win(way, best)]
+        named = [way for way in kept[MOST_WAYS - 1 :] if way.by_themselves is not None]
+        return [best, *kept[: MOST_WAYS - 1], *named]
+
+    def live(self, steps: Steps) -> list[str]:
+        """Values that are still read."""
+        return [name for name in steps.places if self.last.get(name, -1) >= self.number]
+
+    def formats(self, steps: Steps) -> Formats:
+        """How the live values lie, and whether each has a buffer of its own, which may become a part of another."""
+        return tuple(
+            (name, tuple(place.desc for place in steps.places[name]), is_own(steps, steps.places[name][0]))
+            for name in self.live(steps)
+        )
+
+    def may_win(self, way: Way, best: Way) -> bool:
+        """Whether it is cheaper than the best one with reorders that make the same formats."""
+        margin, engine = 0, best.steps.engine
+        for name in self.live(best.steps):
+            had, wanted = ([place.desc for place in steps.places[name]] for steps in (best.steps, way.steps))
+            made = [Reorder(had[0], desc) for desc in wanted if desc not in had]
+            try:
+                margin += sum(primitive_desc(reorder, engine=engine).plan.cycles for reorder in made)
+            except Unimplemented:  # a view that shows elements twice: nothing makes it
+                return True
+        return way.cycles < best.cycles + margin
+
+    def end(self) -> Way:
+        """The cheapest way, and what all steps cost by themselves."""
+        ways = [self.delivered(way) for way in self.ways]
+        best = min(ways, key=lambda way: way.cycles)
+        return replace(best, by_themselves=next(x for way in ways if (x := way.by_themselves) is not None))
+
+    def delivered(self, way: Way) -> Way:
+        """What the whole way costs; its steps without the last reorders."""
+        last = way.steps.branch()
+        before = len(last.steps)
+        deliver(last, self.graph.outputs)
+        cycles = sum(step.pd.plan.cycles for step in last.steps[before:])
+        by_themselves = None if way.by_themselves is None else way.by_themselves + cycles
+        return replace(way, cycles=way.cycles + cycles, by_themselves=by_themselves)
+
+
+def is_one(node: Node | None, ops: set[str]) -> bool:
+    return node is not None and not node.domain and node.op in ops
+
+
+def changes(choice: Choice, steps: Steps, name: str) -> bool:
+    """Whether anything would be otherwise."""
+    desc = steps.places[name][0].desc
+    return choice.copies or not (is_row_major(desc) if choice.result == PLAIN else desc == channels_last(desc.dims))
+
+
+def is_own(steps: Steps, place: Place) -> bool:
+    """Whether a value is all of a buffer that is no part of another one."""
+    return place.buffer not in steps.parts and steps.sizes.get(place.buffer) == place.desc.size_bytes

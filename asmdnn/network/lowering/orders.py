@@ -1,0 +1,67 @@
+"""ArgMax, ArgMin and TopK: positions are counted as s32 and delivered as f32, which is exact up to 2^24."""
+
+from typing import Literal
+
+import numpy as np
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.network.fusion.maps import Group
+from asmdnn.network.graph import NOTHING
+from asmdnn.network.operators.definition import normal
+from asmdnn.network.steps import Place, Steps, any_format, row_major
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.topk.description import TopKForward
+from asmdnn.types import s32
+
+MOST_EXACT = 2**24  # integers from 0 on that are f32 numbers
+
+
+def lower_position(steps: Steps, group: Group) -> None:
+    """Of the best one; its values are nobody's."""
+    node = group.main
+    assert node is not None
+    best: Literal["max", "min"] = "max" if node.op == "ArgMax" else "min"
+    source, axis = steps.place(node.inputs[0]), normal(node.get("axis", 0), len(steps.shape(node.inputs[0])))
+    dims = with_k(source.desc.dims, axis, 1)
+    last = bool(node.get("select_last_index", 0))
+    desc = TopKForward(best, source.desc, MemoryDesc(dims, s32, "any"), axis, select_last=last)
+    counted = f"positions of {group.label}"
+    steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": counted})
+    deliver_positions(steps, counted, node.outputs[0], dims)
+
+
+def lower_top(steps: Steps, group: Group) -> None:
+    """Values, and their positions if somebody reads them; NaN comes last, as in ONNX's definition in numpy."""
+    node = group.main
+    assert node is not None
+    x, *count = node.inputs
+    known = steps.value(count[0]).data if count else np.array(node.get("k"))
+    if known is None:
+        raise Refused(f"its k {count[0]} is no constant")
+    source, axis = steps.place(x), normal(node.get("axis", -1), len(steps.shape(x)))
+    best: Literal["max", "min"] = "max" if node.get("largest", 1) else "min"
+    dims = with_k(source.desc.dims, axis, int(np.ravel(known)[0]))
+    values, positions = (*node.outputs, NOTHING)[:2]
+    desc = TopKForward(best, source.desc, MemoryDesc(dims, s32, "any"), axis, values=any_format(dims), nan_last=True)
+    counted = f"positions of {group.label}"
+    steps.add(group.nodes, group.label, desc, {"src": source}, {"values": values, "dst": counted})
+    if positions != NOTHING and positions in steps.graph.values:
+        deliver_positions(steps, counted, positions, dims)
+
+
+def with_k(dims: tuple[int, ...], axis: int, k: int) -> tuple[int, ...]:
+    """Raises Refused for an axis whose positions f32 cannot count."""
+    if dims[axis] > MOST_EXACT:
+        raise Refused(f"axis {axis} has {dims[axis]} elements, positions are counted up to {MOST_EXACT}")
+    return (*dims[:axis], k, *dims[axis + 1 :])
+
+
+def deliver_positions(steps: Steps, counted: str, name: str, dims: tuple[int, ...]) -> None:
+    """The s32 results of the last step as the value `name`, which only callers and numpy read."""
+    source = Place(counted, steps.steps[-1].pd.plan.tensors["dst"])
+    made = Place(steps.buffer(f"{name} as f32", row_major(dims)), row_major(dims))
+    steps.reorder(source, made, name)
+    steps.integers[name] = Place(made.buffer, row_major(steps.shape(name)))
+
+
+LOWERINGS = {"ArgMax": lower_position, "ArgMin": lower_position, "TopK": lower_top}

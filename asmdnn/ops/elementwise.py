@@ -1,0 +1,91 @@
+"""Functions of one, two and three arrays, element by element."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory import MemoryDesc
+from asmdnn.ops.applied import Descs, apply, same_dims, widened
+from asmdnn.ops.arguments import Array, as_f32
+from asmdnn.primitives.attributes.attr import AnyPostOp
+from asmdnn.primitives.elementwise.binary import BinaryForward
+from asmdnn.primitives.elementwise.eltwise import EltwiseForward
+from asmdnn.primitives.engine import Engine
+from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm, PropKind
+
+
+def eltwise(
+    x: Any,
+    alg: EltwiseAlgorithm,
+    alpha: float = 0.0,
+    beta: float = 0.0,
+    *,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """A function of every element of an f32 array: alg, alpha and beta as in EltwiseForward, "relu", "gelu_erf", ...
+
+    out: anything that exports memory of x's dims; x itself, for a dense x.  post_ops run in order on the result.
+    Raises InvalidArguments, Unimplemented.
+    """
+
+    def describe(descs: Descs, dst: MemoryDesc) -> EltwiseForward:
+        return EltwiseForward(PropKind.forward_inference, alg, descs["src"], dst, alpha, beta)
+
+    key = ("eltwise", alg, alpha, beta)
+    return apply(key, {"src": ("x", as_f32("x", x))}, describe, same_dims("src"), post_ops, out, engine)
+
+
+def binary(
+    alg: BinaryAlgorithm,
+    a: Any,
+    b: Any,
+    *,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """alg(a, b) of two f32 arrays, broadcast as numpy does: "add", "max", "ge" (1 where a >= b, else 0), ..., as in
+    BinaryForward.
+
+    out: anything that exports memory of the result's dims; a itself, for a dense a of these dims.  post_ops run in
+    order on the result.  Raises InvalidArguments, Unimplemented.
+    """
+    return broadcast(alg, {"src0": ("a", a), "src1": ("b", b)}, post_ops, out, engine)
+
+
+def select(
+    condition: Any,
+    a: Any,
+    b: Any,
+    *,
+    post_ops: Sequence[AnyPostOp] = (),
+    out: Any = None,
+    engine: Engine | None = None,
+) -> Array:
+    """a where the condition is not 0, else b, of three f32 arrays, broadcast as numpy does; the rest as binary."""
+    given = {"src0": ("a", a), "src1": ("b", b), "src2": ("condition", condition)}
+    return broadcast("select", given, post_ops, out, engine)
+
+
+def broadcast(
+    alg: Any, given: dict[str, tuple[str, Any]], post_ops: Sequence[AnyPostOp], out: Any, engine: Engine | None
+) -> Array:
+    """Of arrays of the same dims, or of 1 instead, those in front left out."""
+    arrays = {name: (label, as_f32(label, value)) for name, (label, value) in given.items()}
+    try:
+        dims = np.broadcast_shapes(*(array.shape for _, array in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{label} {array.shape}" for label, array in arrays.values())
+        raise InvalidArguments(f"dims that are not 1 must be equal, from the last one on: {shapes}") from None
+    if not dims:
+        raise InvalidArguments("all arrays are scalars, one must have dims")
+    wide = {name: (label, widened(array, label, len(dims))) for name, (label, array) in arrays.items()}
+
+    def describe(descs: Descs, dst: MemoryDesc) -> BinaryForward:
+        return BinaryForward(alg, descs["src0"], descs["src1"], dst, descs.get("src2"))
+
+    return apply(("binary", alg), wide, describe, lambda _: dims, post_ops, out, engine)

@@ -1,0 +1,136 @@
+"""What files spell with several operators, or in front of the one that has a kernel for it all."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.network.building import Symbol
+from asmdnn.network.compiled import Compiled
+from asmdnn.primitives.pooling.description import PoolingForward
+from tests.network.nets import engine, random, reference
+
+Make = Callable[[dnn.Graph, Symbol], Symbol]
+ROWS = (2, 5, 12)
+IMAGE = (2, 3, 9, 8)
+LARGE = 30.0  # a mean so much larger than the deviations costs E[x^2] - mean^2 three digits
+
+
+def built(make: Make, dims: tuple[int, ...]) -> dnn.Network:
+    g = dnn.Graph()
+    return g.compile(y=make(g, g.input("x", dims)), engine=engine())
+
+
+def implementations(net: dnn.Network) -> list[str]:
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    return [step.pd.implementation.split(":")[0] for step in segment.steps if not step.is_reorder]
+
+
+def check(net: dnn.Network, x: np.ndarray) -> None:
+    net.check()
+    wanted = reference(net, {"x": x})["y"]
+    np.testing.assert_allclose(net(x), wanted, rtol=0, atol=1e-5 * abs(wanted).max())
+
+
+def mean(g: dnn.Graph, x: Symbol) -> Symbol:
+    return g.apply("ReduceMean", x, np.array([-1]))
+
+
+def by_moments(g: dnn.Graph, x: Symbol, kept: str = "", by_product: bool = False) -> Symbol:
+    """Layer normalisation by the means of x and of its square."""
+    m = mean(g, x)
+    variance = mean(g, x * x) - (g.apply("Pow", m, 2.0) if kept else m * m)
+    variance = g.apply(kept, variance, *[0.0] * (kept == "Max")) if kept else variance
+    root = g.apply("Sqrt", variance + 1e-5)
+    d = x - m
+    if not by_product:
+        return d / root * random(12) + random(12)
+    inverse = g.apply("Reciprocal", root) if kept else 1.0 / root
+    return d * inverse * random(12) + random(12)
+
+
+def nearly_normed(g: dnn.Graph, x: Symbol) -> Symbol:
+    """The square of another mean."""
+    m = mean(g, x)
+    other = mean(g, x * 2.0)
+    return (x - m) / g.apply("Sqrt", mean(g, x * x) - other * other + 4.0)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kept", ["", "Relu", "Max"])
+@pytest.mark.parametrize("by_product", [False, True])
+def test_layer_norms_by_moments(kept: str, by_product: bool) -> None:
+    net = built(lambda g, x: by_moments(g, x, kept, by_product), ROWS)
+    assert implementations(net) == ["layer_norm"]
+    check(net, random(*ROWS))
+    check(net, random(*ROWS) + np.float32(LARGE))
+
+
+@pytest.mark.isa("avx2")
+def test_what_is_nearly_a_norm_is_not() -> None:
+    net = built(nearly_normed, ROWS)
+    assert "layer_norm" not in implementations(net)
+    check(net, random(*ROWS))
+
+
+def pool(
+    g: dnn.Graph, x: Symbol, op: str, value: float, widths: tuple[int, ...] = (1, 0, 1, 2), **more: object
+) -> Symbol:
+    top, left, bottom, right = widths
+    padded = g.apply("Pad", x, np.array([0, 0, top, left, 0, 0, bottom, right]), value)
+    return g.apply(op, padded, kernel_shape=(3, 3), strides=(2, 1), **more)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(
+    ("make", "is_one"),
+    [
+        (lambda g, x: pool(g, x, "MaxPool", -np.inf), True),
+        (lambda g, x: pool(g, g.apply("Relu", x), "MaxPool", 0.0), True),
+        (lambda g, x: pool(g, g.apply("Clip", x, 0.0, 6.0), "MaxPool", 0.0), True),
+        (lambda g, x: pool(g, x, "MaxPool", -np.inf, pads=(1, 1, 0, 0)), True),
+        (lambda g, x: pool(g, x, "AveragePool", 0.0), True),
+        (lambda g, x: pool(g, x, "AveragePool", 0.0, pads=(1, 1, 0, 0), count_include_pad=1), True),
+        (lambda g, x: pool(g, x, "AveragePool", 0.0, pads=(1, 1, 0, 0)), False),
+        (lambda g, x: pool(g, x, "AveragePool", 1.0), False),
+        (lambda g, x: pool(g, x, "MaxPool", 0.0), False),
+        (lambda g, x: pool(g, g.apply("Clip", x, -1.0, 6.0), "MaxPool", 0.0), False),
+        (lambda g, x: pool(g, g.apply("Relu", x), "MaxPool", 1.0), False),
+        (lambda g, x: pool(g, x, "MaxPool", -np.inf, (3, 0, 0, 0)), False),
+        (lambda g, x: pool(g, x, "MaxPool", -1e30, ceil_mode=1), False),
+    ],
+)
+def test_padding_in_front_of_poolings(make: Make, is_one: bool) -> None:
+    net = built(make, IMAGE)
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    assert ("Pad" not in [node.op for step in segment.steps for node in step.nodes]) == is_one
+    assert sum(isinstance(step.pd.desc, PoolingForward) for step in segment.steps) == 1
+    x = random(*IMAGE)
+    net.check()
+    wanted = reference(net, {"x": x})["y"]
+    np.testing.assert_allclose(net(x), wanted, rtol=1e-5, atol=1e-6)
+
+
+def enlarged(g: dnn.Graph, x: Symbol, mode: str) -> Symbol:
+    return g.apply("Resize", x, None, np.float32([1, 1, 2, 2]), mode=mode, coordinate_transformation_mode="asymmetric")
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_maps_behind_a_resize(mode: str) -> None:
+    """Those of its result alone are done by its kernel; a sum with another tensor is done by what makes the other."""
+    alone = built(lambda g, x: g.apply("Sigmoid", enlarged(g, x, mode) * 2.0), IMAGE)
+    assert len(implementations(alone)) == 1
+    check(alone, random(*IMAGE))
+
+    def joined(g: dnn.Graph, x: Symbol) -> Symbol:
+        large = enlarged(g, x, mode)
+        return g.apply("Relu", large + g.apply("Conv", large, random(3, 3, 3, 3), pads=(1, 1, 1, 1)))
+
+    net = built(joined, IMAGE)
+    assert len(implementations(net)) == 2
+    assert "+ Add, Relu" in net.explain()
+    check(net, random(*IMAGE))

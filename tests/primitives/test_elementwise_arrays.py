@@ -1,0 +1,69 @@
+"""Functions of arrays, element by element: values, broadcasts, places of results, bad input."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+
+
+def numbers(*dims: int) -> Any:
+    return np.random.default_rng(len(dims)).uniform(-2, 2, dims).astype(np.float32)
+
+
+def test_eltwise(isa: str) -> None:
+    engine, x = dnn.Engine(isa=isa), numbers(3, 5, 9)
+    assert np.array_equal(dnn.ops.eltwise(x, "relu", engine=engine), np.maximum(x, 0))
+    halved = dnn.ops.eltwise(x, "linear", 0.5, 1.0, post_ops=[dnn.Eltwise("abs")], engine=engine)
+    np.testing.assert_allclose(halved, np.abs(0.5 * x + 1), 1e-6, 1e-6)
+    out = np.empty_like(x)
+    assert dnn.ops.eltwise(x, "square", out=out, engine=engine) is out
+    wanted = np.abs(x)
+    assert dnn.ops.eltwise(x, "abs", out=x, engine=engine) is x and np.array_equal(x, wanted)
+    assert dnn.ops.eltwise(x[:0], "exp", engine=engine).shape == (0, 5, 9)
+
+
+def test_binary_and_select(isa: str) -> None:
+    """Arrays broadcast as numpy's do, also both of them; the first one can be the result."""
+    engine, a, b = dnn.Engine(isa=isa), numbers(3, 1, 9), numbers(5, 1)
+    for alg, function in (("add", np.add), ("sub", np.subtract), ("max", np.maximum), ("ge", np.greater_equal)):
+        assert np.array_equal(dnn.ops.binary(alg, a, b, engine=engine), function(a, b))  # type: ignore[arg-type]
+    scale, wide = np.float32(3), numbers(3, 5, 9)
+    assert np.array_equal(dnn.ops.binary("mul", wide, scale, engine=engine), wide * scale)
+    condition = (a > 0).astype(np.float32)
+    assert np.array_equal(dnn.ops.select(condition, wide, b, engine=engine), np.where(a > 0, wide, b))
+    wanted = wide + b
+    assert dnn.ops.binary("add", wide, b, out=wide, engine=engine) is wide and np.array_equal(wide, wanted)
+
+
+def test_places_of_results(isa: str) -> None:
+    """Of functions whose results are int64, or moved."""
+    engine, x = dnn.Engine(isa=isa), numbers(4, 7)
+    values, indices = np.empty((4, 3), np.float32), np.empty((4, 3), np.int64)
+    found = dnn.ops.topk(x, 3, out=(values, indices), engine=engine)
+    wanted = dnn.ops.topk(x, 3, engine=engine)
+    assert found[0] is values and found[1] is indices
+    assert np.array_equal(values, wanted[0]) and np.array_equal(indices, wanted[1])
+    place = np.empty(7, np.int64)
+    assert dnn.ops.argmax(x, 0, out=place, engine=engine) is place and np.array_equal(place, x.argmax(0))
+    assert dnn.ops.argmin(x, 0, out=place, engine=engine) is place and np.array_equal(place, x.argmin(0))
+    padded, wide = np.empty((6, 9), np.float32), np.empty((2, 4, 7), np.float32)
+    assert dnn.ops.pad(x, 1, out=padded, engine=engine) is padded and np.array_equal(padded, np.pad(x, 1))
+    assert dnn.ops.expand(x, (2, 4, 7), out=wide, engine=engine) is wide and np.array_equal(wide[1], x)
+
+
+def test_bad_input() -> None:
+    x = numbers(4, 7)
+    for call, says in (
+        (lambda: dnn.ops.eltwise(x, "cosh"), "must be one of"),  # type: ignore[arg-type]
+        (lambda: dnn.ops.eltwise(x, "exp", out=np.empty(7, np.float32)), "out has dims"),
+        (lambda: dnn.ops.binary("add", x, x[:3]), r"must be equal, from the last one on: a \(4, 7\), b \(3, 7\)"),
+        (lambda: dnn.ops.binary("add", np.float32(1), np.float32(2)), "all arrays are scalars"),
+        (lambda: dnn.ops.topk(x, 2, out=x), "out must be two arrays"),
+        (lambda: dnn.ops.topk(x, 7, out=(x, np.empty((4, 7), np.int64))), "shares memory with x"),
+        (lambda: dnn.ops.argmax(x, out=np.empty(4, np.int32)), "out must be a int64 array"),
+        (lambda: dnn.ops.argmax(x, out=np.empty(5, np.int64)), "must be a dense array of dims"),
+    ):
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            call()
