@@ -52,7 +52,7 @@ def sgemm(
     such memory.  beta = 0 does not read c, alpha = 0 does not read a and b.  Raises InvalidArguments for shapes that do
     not fit, other dtypes, and a c that is read-only or overlaps a or b.  Source of the interface: the BLAS, level 3.
     """
-    return multiply(transa, transb, alpha, a, b, beta, c, engine)
+    return multiply((transa, a), (transb, b), alpha, beta, c, engine)
 
 
 def gemm_compute(
@@ -68,10 +68,12 @@ def gemm_compute(
 
     Raises InvalidArguments as sgemm does, and for a packed operand of another shape, side or ISA level.
     """
-    return multiply(transa, transb, 1.0, a, b, beta, c, engine)
+    return multiply((transa, a), (transb, b), 1.0, beta, c, engine)
 
 
-def multiply(transa: str, transb: str, alpha: float, a: Any, b: Any, beta: float, c: Any, engine: Engine | None) -> Any:
+def multiply(x: tuple[str, Any], y: tuple[str, Any], alpha: float, beta: float, c: Any, engine: Engine | None) -> Any:
+    """Of two operands with how each lies: "N", "T" or "P"."""
+    (transa, a), (transb, b) = x, y
     first, second = operand_key("a", transa, a), operand_key("b", transb, b)
     alpha = alpha if type(alpha) is float else scalar("alpha", alpha)
     beta = beta if type(beta) is float else scalar("beta", beta)

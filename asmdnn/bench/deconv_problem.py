@@ -4,8 +4,9 @@ A missing output is (i - 1) * s + the kernel's extent - 2 * p; the padding behin
 negative where outputs are added (frameworks' output padding).
 """
 
-from asmdnn.bench.problems import Axis, ConvProblem, parse_problem
-from asmdnn.errors import InvalidArguments
+from asmdnn.bench.axis import Axis
+from asmdnn.bench.problem_text import Impossible
+from asmdnn.bench.problems import ConvProblem, parse_problem
 
 
 class DeconvAxis(Axis):
@@ -26,14 +27,14 @@ class DeconvAxis(Axis):
         """The size with equal padding on both sides.  Raises InvalidArguments if there is none."""
         made = (self.i - 1) * self.s + self.kernel_extent - 2 * self.p
         if made < 1:
-            raise InvalidArguments(f"p{letter}{self.p} leaves nothing of the {made + 2 * self.p} outputs")
+            raise Impossible(f"p{letter}{self.p} leaves nothing of the {made + 2 * self.p} outputs")
         return made
 
     def check_output(self, letter: str) -> None:
         """Raise InvalidArguments for an output that the other sizes cannot make."""
         if self.padding_needed <= -self.s:
             sizes = "".join(f" {kind}{letter}{getattr(self, kind)}" for kind in "ikspd")
-            raise InvalidArguments(
+            raise Impossible(
                 f"o{letter}{self.o} does not fit{sizes}: {-self.padding_needed} outputs would be behind the last window"
             )
 

@@ -1,4 +1,4 @@
-"""Words of benchdnn's older versions, as today's: functions that have other names now, and `--attr`."""
+"""Words of benchdnn's older versions, as today's: functions that have other names now, `--attr`, products by sizes."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,12 +16,24 @@ _FUNCTIONS: Mapping[str, Callable[[float], tuple[str, float, float]]] = {
 }
 FUNCTIONS = tuple(_FUNCTIONS)
 SOFT_RELU_ALPHA = 1.0  # a post-op without one, as before it had any
+_PRODUCT = re.compile(r"(?:mb([0-9]+))?m([0-9]+)n([0-9]+)k([0-9]+)(?=_?n|$)")
 _ATTRIBUTE = re.compile(r"(?:^|;)([a-z_]+)=")
 
 
 def function(alg: str, alpha: float, beta: float) -> tuple[str, float, float]:
     """Today's name, alpha and beta; of a function that has kept its name, what is given."""
     return _FUNCTIONS[alg](alpha) if alg in _FUNCTIONS else (alg, alpha, beta)
+
+
+def product(problem: str) -> str:
+    """`mb2m10n20k30` as the dims of its tensors, `2x10x30:2x30x20`; other problems as they are."""
+
+    def dims(found: re.Match[str]) -> str:
+        batch, m, n, k = found.groups()
+        each = f"{batch}x" if batch else ""
+        return f"{each}{m}x{k}:{each}{k}x{n}"
+
+    return _PRODUCT.sub(dims, problem, count=1) if _PRODUCT.match(problem) else problem
 
 
 def attributes(word: str) -> dict[str, str]:

@@ -19,6 +19,7 @@ from asmdnn.bench import batch_files, older
 from asmdnn.bench.common import COMMON, RESET, SYNONYMS
 from asmdnn.bench.driver import AnyCase, AnyDriver, Case
 from asmdnn.bench.drivers import all_driver_names, driver_names, driver_of
+from asmdnn.bench.problem_text import Impossible
 from asmdnn.bench.vocabulary import NEUTRAL, NO_EFFECT, PROBLEM_OPTION
 from asmdnn.bench.words import Option, Settings, Unbuilt
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -33,7 +34,8 @@ _VERBOSE = re.compile("-v([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What could not be read in a batch file, `where` as file:line; is_skipped: a problem behind such a thing."""
+    """What could not be read in a batch file, `where` as file:line; is_skipped: a problem behind such a thing, or one
+    that there is not."""
 
     where: str
     reason: str
@@ -108,7 +110,7 @@ class Reader:
             except InvalidArguments as error:
                 if not self.where:
                     raise
-                yield Mistake(self.where, str(error))
+                yield Mistake(self.where, str(error), isinstance(error, Impossible))
 
     def _take(self, word: str) -> Any:
         """The problem that a word is; None if it is an option, which is in force now."""

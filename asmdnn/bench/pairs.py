@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from asmdnn.bench.axis import Axis
 from asmdnn.bench.driver import Array, Data, TensorData
 from asmdnn.bench.post_ops import DepthwiseWord, Word
-from asmdnn.bench.problems import Axis, ConvProblem
+from asmdnn.bench.problems import ConvProblem
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

@@ -3,8 +3,9 @@
 import math
 from dataclasses import dataclass
 
+from asmdnn.bench.axis import AXES
 from asmdnn.bench.problem_text import LONGEST_QUOTE, entries
-from asmdnn.bench.problems import AXES, DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES, ConvProblem, axes_of
+from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES, ConvProblem, axes_of
 from asmdnn.errors import InvalidArguments
 
 _KEYS = ("mb", "ic", *(kind + axis for kind in "iokspd" for axis in AXES))
@@ -37,4 +38,4 @@ def parse_problem(text: str) -> PoolProblem:
         return problem
     except InvalidArguments as error:
         shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-        raise InvalidArguments(f"problem {shown!r}: {error}") from None
+        raise type(error)(f"problem {shown!r}: {error}") from None

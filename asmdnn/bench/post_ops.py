@@ -35,7 +35,7 @@ from asmdnn.primitives.elementwise.eltwise import FORWARD_ALGS
 from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm
 
 CHANNELS = 1
-NAMED = ("common", "per_oc", "per_tensor")
+NAMED = ("common", "per_oc", "per_tensor", "per_mb_spatial", "per_mb_w", "per_w")  # the last three in older files
 OF_DST = "_dst"  # benchdnn's ending of functions whose gradient is taken from the result; forward they are the same
 DEPTHWISE = re.compile(r"dw[:_]k(\d{1,4})s(\d{1,4})p(\d{1,4})(?::f32)*")
 UNBUILT = re.compile("(dw|convolution)(_k|:k|_|:).*|select(:.*)?")
@@ -58,12 +58,19 @@ class TensorWord:
 
     def mask(self, ndims: int, channels: int) -> int:
         """The dims that the tensor has, as bits."""
-        if self.policy == "per_tensor":
-            return (1 << ndims) - 1
         found = _POLICY.fullmatch(self.policy)
         if found:
             return sum(1 << int(dim) for dim in found[1])
-        return {"common": 0, "per_oc": 1 << channels}[self.policy] if self.policy in NAMED else int(self.policy)
+        whole, last = (1 << ndims) - 1, 1 << ndims - 1
+        named = {
+            "common": 0,
+            "per_oc": 1 << channels,
+            "per_tensor": whole,
+            "per_mb_spatial": whole & ~0b10,
+            "per_mb_w": last | 1,
+            "per_w": last,
+        }
+        return named[self.policy] if self.policy in NAMED else int(self.policy)
 
     def on(self, dims: Sequence[int], channels: int) -> AnyPostOp:
         """The post-op on a result of these dims.  Raises InvalidArguments."""

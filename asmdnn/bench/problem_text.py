@@ -12,6 +12,10 @@ _ENTRY = re.compile(r"(?P<key>[a-z]+)(?P<number>-?[0-9]*)")
 _MAY_BE_ZERO = frozenset(("mb", *(kind + axis for kind in "pd" for axis in "dhw")))
 
 
+class Impossible(InvalidArguments):
+    """A problem that can be read, of sizes that there are not."""
+
+
 def entries(text: str, keys: Collection[str]) -> tuple[dict[str, int], str]:
     """The numbers by key, and the name.  Raises InvalidArguments for what is not in `keys`."""
     numbers: dict[str, int] = {}

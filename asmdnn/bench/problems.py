@@ -9,71 +9,16 @@ missing padding is half of what the output needs, and the padding behind the las
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
+from asmdnn.bench.axis import AXES, Axis
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.errors import InvalidArguments
 
-AXES = "dhw"
 DEFAULT_MB = 2  # benchdnn's
 LARGEST_TENSOR_BYTES = 2**63 - 1
 FLOAT_BYTES = 4
 
 _KEYS = ("g", "mb", "ic", "oc", *(kind + axis for kind in "iokspd" for axis in AXES))
-
-
-class Axis(NamedTuple):
-    """One spatial axis: input and output size, kernel, stride, padding before, dilation (0 is dense)."""
-
-    i: int
-    o: int
-    k: int
-    s: int
-    p: int
-    d: int
-
-    @property
-    def kernel_extent(self) -> int:
-        """Input elements from the first to the last kernel tap."""
-        return (self.k - 1) * (self.d + 1) + 1
-
-    @property
-    def padding_needed(self) -> int:
-        """Padding behind the last input element that the output size implies; negative when inputs stay unread."""
-        return (self.o - 1) * self.s - self.i + self.kernel_extent - self.p
-
-    @property
-    def padding_behind(self) -> int:
-        """As descriptions have it: a stride that leaves the last inputs unread needs none."""
-        return max(0, self.padding_needed)
-
-    def output(self, letter: str) -> int:
-        """The size with equal padding on both sides.  Raises InvalidArguments if there is none."""
-        room = self.i + 2 * self.p - self.kernel_extent
-        if room < 0:
-            raise InvalidArguments(
-                f"the kernel spans {self.kernel_extent} elements, which do not fit into "
-                f"i{letter}{self.i} with p{letter}{self.p}"
-            )
-        return room // self.s + 1
-
-    def check_output(self, letter: str) -> None:
-        """Raise InvalidArguments for an output that the other sizes cannot make."""
-        if self.padding_needed <= -self.s:
-            sizes = "".join(f" {kind}{letter}{getattr(self, kind)}" for kind in "ikspd")
-            raise InvalidArguments(
-                f"o{letter}{self.o} does not fit{sizes}: it leaves {-self.padding_needed} input elements unread"
-            )
-
-    def taps_inside(self) -> int:
-        """How many (output, kernel tap) pairs read a real input element and not padding."""
-        count = 0
-        for tap in range(self.k):
-            shift = self.p - tap * (self.d + 1)  # output o reads input o * s - shift
-            first = max(0, -(-shift // self.s))
-            last = min(self.o - 1, (self.i - 1 + shift) // self.s)
-            count += max(0, last - first + 1)
-        return count
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +122,7 @@ def parse_problem(text: str, axis: type[Axis] = Axis) -> ConvProblem:
         return _build(*entries(text, _KEYS), axis)
     except InvalidArguments as error:
         shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-        raise InvalidArguments(f"problem {shown!r}: {error}") from None
+        raise type(error)(f"problem {shown!r}: {error}") from None
 
 
 def _build(numbers: dict[str, int], name: str, axis: type[Axis]) -> ConvProblem:

@@ -6,10 +6,8 @@ Exit status 1 at the first violation, which is shown with the instruction, its s
 """
 
 import os
-import sys
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
@@ -19,15 +17,14 @@ from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import DEFAULT_DRIVER, Reader
 from asmdnn.cli.models import names_model
-from asmdnn.cli.progress import Progress
+from asmdnn.cli.prove_tasks import Outcome, Task, prove_tasks, words_of
 from asmdnn.cli.terminal import show_help
-from asmdnn.cli.workers import mapped, workers
+from asmdnn.cli.workers import workers
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import ANY_CPU, LEVELS, Isa, isa_of
 from asmdnn.isa.vectors import F32_LEVELS, f32_level
 
 VIOLATED: Final = 1
-CHUNK: Final = 8  # tasks that go to another process together
 WORTH_A_PROCESS: Final = 100  # kernels and problems: less is done before another process has started
 LARGEST_COPY_BYTES: Final = 1 << 20
 LARGEST_PRODUCT_BYTES: Final = 8 << 20
@@ -43,36 +40,6 @@ With a model: the plan of its network, with the arena, and all its kernels.
 --specs=PATTERN proves the kernels of the corpus whose names match, such as --specs='copy_*', and no plans.
 --jobs=N is the number of processes; default: one for each CPU, where there is enough to do.
 Example: asmdnn prove --isa=avx512_core mb1ic64ih56oc64oh56kh3ph1"""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A spec's kernel to prove, or a plan to check: of the case that `words` describe, for an ISA level.
-
-    Words, because cases cannot be sent to another process.
-    """
-
-    level: str
-    spec: Any = None
-    words: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return str(self.words[-1] if self.words else self.spec.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What was proved; `violation` is what was not.
-
-    unbounded: accesses of which only the argument was proved.  specs: the kernels of a plan, and its executor; None:
-    there is no plan.
-    """
-
-    instructions: int = 0
-    unbounded: int = 0
-    violation: str = ""
-    specs: tuple[Any, ...] | None = None
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -167,29 +134,6 @@ def _is_small(case: AnyCase) -> bool:
     return not isinstance(work, str) and work.argument_bytes <= largest
 
 
-def words_of(case: AnyCase) -> tuple[str, ...]:
-    """What the Reader makes the case of; only the problem, at the end, may have blanks."""
-    problem = str(case.problem)
-    return (*str(case).removesuffix(problem).split(), problem)
-
-
-def plan_of(words: Sequence[str], level: str) -> Any:
-    """The plan for that level; None when no implementation takes such a problem."""
-    import asmdnn as dnn
-
-    reader = Reader()
-    reader.read(words, Path.cwd())
-    (case,) = reader.cases
-    try:
-        work = case.driver.work(case)
-        if isinstance(work, str):
-            return None
-        desc, attr = work.describe()
-        return dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa_of(level).name, threads=case.settings.threads)).plan
-    except Unimplemented:
-        return None
-
-
 def prove_all(levels: Sequence[str], cases: Sequence[AnyCase], specs: Sequence[Any], pool: Executor | None) -> int:
     """A line for each level, or the first violation.
 
@@ -221,59 +165,9 @@ def has_plans(level: str, levels: Sequence[str]) -> bool:
     return best == level or best not in levels
 
 
-def prove_tasks(tasks: Sequence[Task], pool: Executor | None) -> list[Outcome] | None:
-    """What each gave, in order; None at the first violation, which is shown."""
-    outcomes: list[Outcome] = []
-    with Progress(len(tasks), sys.stderr) as progress:
-        found = mapped(pool, outcome_of, tasks, CHUNK) if pool else map(outcome_of, tasks)
-        for task, outcome in zip(tasks, found, strict=True):
-            if outcome.violation:
-                progress.clear()
-                if pool:
-                    pool.shutdown(wait=False, cancel_futures=True)
-                print(f"violation at level {task.level}: {outcome.violation}")
-                return None
-            outcomes.append(outcome)
-            progress.update(len(outcomes), f"{task.level} {task.name}")
-    return outcomes
-
-
 def summary(level: str, kernels: Sequence[Outcome], plans: int, seconds: float) -> str:
     instructions = sum(outcome.instructions for outcome in kernels)
     unbounded = sum(outcome.unbounded for outcome in kernels)
     text = f"{level:<16} {len(kernels):5} kernels {instructions:8} instructions {plans:5} plans"
     bounds = f", {unbounded} accesses proved by argument only" if unbounded else ""
     return f"{text} {seconds:6.1f} s  proved{bounds}"
-
-
-def outcome_of(task: Task) -> Outcome:
-    """Prove one kernel, or check one plan; in any process."""
-    from asmdnn.proof.contracts import kernel_of
-    from asmdnn.proof.kernel import BrokenRule
-    from asmdnn.proof.prove import prove
-
-    if task.spec is None:
-        return plan_outcome(task)
-    kernel = kernel_of(task.spec)
-    try:
-        return Outcome(len(kernel.steps), prove(kernel))
-    except BrokenRule as broken:
-        return Outcome(violation=str(broken.violation))
-
-
-def plan_outcome(task: Task) -> Outcome:
-    from asmdnn.planning.check import PlanError
-    from asmdnn.runtime.execution import executor_spec
-
-    plan = plan_of(task.words, task.level)
-    if plan is None:
-        return Outcome()
-    broken = f"the plan of {' '.join(task.words)} breaks the rule 'plan'"
-    try:
-        plan.check()
-    except PlanError as error:
-        return Outcome(violation=f"{broken}: {error}")
-    for spec in plan.specs:
-        if not isa_of(spec.isa).features <= isa_of(task.level).features:
-            return Outcome(violation=f"{broken}: {spec.name} needs more than {task.level}")
-    return Outcome(specs=(*plan.specs, executor_spec(plan)))

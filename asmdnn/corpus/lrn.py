@@ -1,6 +1,7 @@
 """The specs of local response normalization: taps apart, clipped at the ends of rows and of their pieces; powers."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.lrn import AT_ONCE, LrnSpec, Tap
@@ -16,12 +17,11 @@ def of_rows(
     taps: tuple[Tap, ...],
     piece: int = 0,
     numbers: tuple[float, float, float] = NUMBERS,
-    gap: int = GAP,
     has_workspace: bool = False,
 ) -> LrnSpec:
     """Rows of src a gap apart, those of dst dense."""
     return LrnSpec(
-        isa, rows, elements, 4 * (elements + gap), 4 * elements, taps, piece or elements, *numbers, has_workspace
+        isa, rows, elements, 4 * (elements + GAP), 4 * elements, taps, piece or elements, *numbers, has_workspace
     )  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def pieces(isa: str) -> Iterator[LrnSpec]:
         inside = clipped(1, piece)
         before, behind = -4 * 40 * piece, 4 * 40 * piece
         outside = Tap(before + 4 * (piece - 1), 0, 1, True), Tap(behind - 4 * (piece - 1), piece - 1, piece, True)
-        yield of_rows(isa, 2, pixels * piece, (*inside, *outside), piece, gap=0)
+        yield replace(of_rows(isa, 2, pixels * piece, (*inside, *outside), piece), src_row_bytes=4 * pixels * piece)
 
 
 def powers(isa: str) -> Iterator[LrnSpec]:

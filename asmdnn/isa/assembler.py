@@ -23,9 +23,10 @@ from types import FrameType
 from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.isa.code import Code, Detail, Line
 from asmdnn.isa.effects import effect_of_jump
 from asmdnn.isa.encoder import encoder_of, plain_operand, text_of
-from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Align, Code, Detail, Item, Jump, Label, Line, Note, Piece, lay_out
+from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Align, Item, Jump, Label, Note, Piece, lay_out
 from asmdnn.isa.memory_operand import Pointer, mem, pool_pointer
 from asmdnn.isa.naming import Naming
 from asmdnn.isa.operands import Register, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae

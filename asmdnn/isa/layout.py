@@ -6,11 +6,10 @@ the iteration ends, and at its end every short jump reaches its target.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.operands import Register
-from asmdnn.notebook import html_of
+from asmdnn.isa.code import Code, Detail, Line
 
 POOL_ALIGNMENT_BYTES: Final = 64  # kernels start at multiples of 64, so no constant can be aligned more strictly
 SHORT_BYTES, NEAR_BYTES = 1, 4  # of a jump's distance, the last field of its encoding
@@ -24,47 +23,6 @@ _NOPS: Final = tuple(
         "0f1f840000000000", "660f1f840000000000",
     )
 )  # fmt: skip
-
-
-Holders = tuple[tuple[Register, str], ...]  # registers that are taken, and what for
-
-
-class Detail(NamedTuple):
-    """What `asmdnn explain` says about an instruction besides.
-
-    operands: of a jump to a label, the label.  effect: a formula on names, see naming.py.  path: the file of `source`.
-    """
-
-    mnemonic: str = ""
-    operands: tuple[Any, ...] = ()
-    effect: str = ""
-    holders: Holders = ()
-    path: str = ""
-
-
-class Line(NamedTuple):
-    """One instruction of a listing: where it is, its bytes, its text, what it is for and who emitted it."""
-
-    offset: int
-    data: bytes
-    text: str
-    role: str
-    source: str
-    detail: Detail = Detail()
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Machine code with its constants behind it, valid at every address that is a multiple of 64.
-
-    `listing` covers every instruction when the assembler was asked for it, else it is None.
-    """
-
-    data: bytes
-    listing: tuple[Line, ...] | None
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
 
 @dataclass(slots=True, eq=False)

@@ -9,8 +9,8 @@ Values are forgotten at every label, since the code there may be reached from el
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from asmdnn.isa.code import Holders
 from asmdnn.isa.effects import effect_of, is_copy
-from asmdnn.isa.layout import Holders
 from asmdnn.isa.memory_operand import Operand, Pointer
 from asmdnn.isa.operands import VECTOR_KINDS, Register, register
 from asmdnn.isa.registers import RegisterFile

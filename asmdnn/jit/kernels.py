@@ -1,23 +1,20 @@
 """The kernel cache: from a spec to a callable address, through memory, packs, disk, then the generator."""
 
-import functools
 import hashlib
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import perf_counter
 from typing import Generic, Protocol, TypeVar
 
 from asmdnn import verbose
 from asmdnn.jit import packs, profiling
+from asmdnn.jit.digests import source_digest, spec_text
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import DiskStore
-
-SOURCE_PACKAGES = ("generators", "isa")  # every byte of a kernel comes from the spec, from these, and from PeachPy
 
 
 class Spec(Protocol):
@@ -182,27 +179,6 @@ def mapped(kernels: Sequence[Fetched]) -> list[LoadedKernel]:
         LoadedKernel(kernel.name, address, len(kernel.code), memory)
         for kernel, address in zip(kernels, memory.addresses, strict=True)
     ]
-
-
-def spec_text(spec: Spec) -> str:
-    """The text that identifies a spec: its class with module, and its fields."""
-    return f"{type(spec).__module__}.{spec!r}"
-
-
-@functools.cache
-def source_digest() -> str:
-    """sha256 of the Python sources that decide a kernel's bytes, read once a process."""
-    package = Path(__file__).resolve().parents[1]
-    return digest_of(path for name in SOURCE_PACKAGES for path in (package / name).rglob("*.py"))
-
-
-def digest_of(paths: Iterable[Path]) -> str:
-    """sha256 over path names and contents, in the order of the names."""
-    digest = hashlib.sha256()
-    for path in sorted(paths):
-        content = path.read_bytes()
-        digest.update(f"{path.parent.name}/{path.name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
 
 
 def _renew_lock(cache: KernelCache[SpecT] | None) -> None:

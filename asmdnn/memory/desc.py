@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.layout import checked_blocks, naturals, place_anywhere, place_by_strides, place_by_tag
+from asmdnn.memory.reshaping import reshaped
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS, alias_of, tag_of
-from asmdnn.memory.views import inverse_permutation, reshaped, submemory_offset
+from asmdnn.memory.views import inverse_permutation, submemory_offset
 from asmdnn.notebook import html_of
 from asmdnn.types import DataType, FormatTag
 

@@ -16,7 +16,8 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.joined import Joined
 from asmdnn.network.running import ARENA, WEIGHTS
 from asmdnn.planning.coverage import PlanError
-from asmdnn.planning.phase import Phase, View, waits
+from asmdnn.planning.phase import Phase, View
+from asmdnn.planning.phases import waits
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.types import u8
 

@@ -1,7 +1,8 @@
 """Specialisation: with the dims of inputs known, everything that depends on dims and constants is computed.
 
 What is left are the nodes that see data of the caller.  Shape and Size become constants, a constant condition chooses
-the branch of an If, nodes that change nothing are renamed away.
+the branch of an If, a loop is its body as often as constants say (bodies.py), nodes that change nothing are renamed
+away.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, OutOfMemory, Unimplemented, shown
+from asmdnn.network.bodies import BODIES
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.onnx.tensors import ELEMENTS
 from asmdnn.network.operators.definition import Operator, Type, Value, listed
@@ -17,6 +19,7 @@ from asmdnn.network.operators.table import operator_of
 from asmdnn.network.static import StaticGraph, needed
 
 SEE_DIMS = {"Shape", "Size"}
+MOST_INLINED = 5_000  # nodes of the bodies of a graph with loops, each as often as it comes
 RENAMED = {"Identity", "Dropout"}  # nodes whose first result is their first input
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -86,7 +89,8 @@ class Folding:
         self.values: dict[str, Value] = {}
         self.nodes: list[Node] = []
         self.renamed: dict[str, str] = {}
-        self.branches = 0
+        self.branches = self.inlined_nodes = 0
+        self.has_loops = False
 
     def add(self, body: Body) -> None:
         """All nodes of a body, whose names are known here."""
@@ -106,8 +110,9 @@ class Folding:
         return name
 
     def node(self, node: Node) -> None:
-        if node.op == "If" and not node.domain:
-            self.branch(node)
+        if node.op in BODIES and not node.domain:
+            for name, known in BODIES[node.op](self, node).items():
+                self.rename(name, known)
             return
         operator = operator_of(node)
         if operator is None:
@@ -171,19 +176,18 @@ class Folding:
             self.values[name] = Value(tuple(int(n) for n in shape), np.dtype(dtype))
         self.nodes.append(node)
 
-    def branch(self, node: Node) -> None:
-        """The branch that a constant condition chooses, in the node's place."""
-        condition = self.values[node.inputs[0]].data
-        if condition is None:
-            raise Unimplemented(
-                f"{node} chooses by the data of {shown(node.inputs[0])}: pass what decides it in constants="
-            )
-        body = node.get("then_branch" if condition.ravel()[0] else "else_branch")
-        if not isinstance(body, Body) or len(body.outputs) != len(node.outputs):
-            raise InvalidArguments(f"{node} has no branch with {len(node.outputs)} results")
+    def inlined(self, body: Body, inputs: Mapping[str, str]) -> list[str]:
+        """The nodes of a body in the place of its node; returns its results.  inputs: values for the body's own."""
         self.branches += 1
+        self.inlined_nodes += 1 + len(body.nodes)
+        self.has_loops |= bool(inputs)
+        if self.has_loops and self.inlined_nodes > MOST_INLINED:
+            raise Unimplemented(f"the rounds of loops have more than {MOST_INLINED} nodes together: too many to unroll")
         outer, own = dict(self.renamed), scoped(body, f"branch {self.branches}/")
-        for name, inside in own.items():
+        shadowed = {*own, *inputs}.intersection(inputs.values())
+        if shadowed:
+            raise InvalidArguments(f"{shown(min(shadowed))} names a value of a body and one that the body is given")
+        for name, inside in {**own, **inputs}.items():
             self.renamed[name] = inside
         for name, data in body.constants.items():
             self.values[own[name]] = Value(data.shape, data.dtype, data)
@@ -193,8 +197,12 @@ class Folding:
             self.node(Node(known.op, known.inputs, outputs, known.attributes, known.name, known.domain, known.opset))
         found = [self.known(name) for name in body.outputs]
         self.renamed = {**outer, **{k: v for k, v in self.renamed.items() if k.startswith("branch ")}}
-        for name, inside in zip(node.outputs, found, strict=True):
-            self.rename(name, inside)
+        return found
+
+    def constant(self, name: str, data: Array) -> str:
+        """A value of its own with this data."""
+        self.values[name] = Value(data.shape, data.dtype, data)
+        return name
 
     def rename(self, name: str, known: str) -> None:
         """Whoever reads `name` from now on reads `known`."""

@@ -13,7 +13,8 @@ from asmdnn.network.joined import Joined
 from asmdnn.network.meetings import Work, in_order, unhindered
 from asmdnn.network.steps import Place, Step, Steps, input_desc, row_major
 from asmdnn.planning.assembly import nothing
-from asmdnn.planning.phase import Int64, Phase, View, of_one_width
+from asmdnn.planning.phase import Int64, Phase, View
+from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
 
 ROOM_SHARE = 8  # of L2: what steps that were brought side by side write; with all of it GoogLeNet took 8% longer

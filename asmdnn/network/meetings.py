@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from asmdnn.network.steps import Step
-from asmdnn.planning.phase import Phase, View, waits
+from asmdnn.planning.phase import Phase, View
+from asmdnn.planning.phases import waits
 
 WINDOW = 24  # steps: a block of a network has fewer
 

@@ -18,8 +18,9 @@ from asmdnn.forking import importing
 from asmdnn.generators.contract import Footprint
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.levels import ANY_CPU, isa_of
+from asmdnn.jit.digests import digest_of
 from asmdnn.jit.image_file import Image, refusal
-from asmdnn.jit.kernels import Fetched, digest_of, mapped
+from asmdnn.jit.kernels import Fetched, mapped
 from asmdnn.network.arena import Layout, check_layout, lives_of, placed_plan
 from asmdnn.network.graph import Array
 from asmdnn.network.joined import Joined

@@ -19,6 +19,7 @@ from asmdnn.primitives.primitive import Primitive
 from asmdnn.types import f32
 
 Descs = dict[str, MemoryDesc]
+Ending = tuple[Sequence[AnyPostOp], Any, Engine | None]  # post_ops, out, engine: what `apply` takes last
 find = calls.entries.get
 
 

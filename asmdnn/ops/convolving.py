@@ -12,12 +12,8 @@ from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output,
 from asmdnn.ops.calls import ArrayCall, Packer, calls
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.primitives.convolution.description import (
-    MAX_SIZE,
-    ConvolutionForward,
-    DeconvolutionForward,
-    algorithm_of,
-)
+from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
+from asmdnn.primitives.convolution.words import MAX_SIZE, algorithm_of
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
 from asmdnn.primitives.primitive import Primitive

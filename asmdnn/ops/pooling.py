@@ -8,10 +8,10 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.applied import Descs, apply
+from asmdnn.ops.applied import Descs, Ending, apply
 from asmdnn.ops.arguments import Array, as_f32, integers
 from asmdnn.primitives.attributes.attr import AnyPostOp
-from asmdnn.primitives.convolution.description import MAX_SIZE
+from asmdnn.primitives.convolution.words import MAX_SIZE
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling, PoolingForward
 from asmdnn.types import PoolingAlgorithm, s32
@@ -45,7 +45,7 @@ def max_pool(
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
         return sizes.describe("max", src, dst, indices)
 
-    return pool(sizes.x, sizes.result, ("max_pool", sizes.key), describe, return_indices, post_ops, out, engine)
+    return pool(sizes.x, sizes.result, ("max_pool", sizes.key), describe, return_indices, (post_ops, out, engine))
 
 
 def avg_pool(
@@ -72,7 +72,7 @@ def avg_pool(
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
         return sizes.describe(alg, src, dst, indices)
 
-    result: Array = pool(sizes.x, sizes.result, (alg, sizes.key), describe, False, post_ops, out, engine)
+    result: Array = pool(sizes.x, sizes.result, (alg, sizes.key), describe, False, (post_ops, out, engine))
     return result
 
 
@@ -89,14 +89,14 @@ def adaptive_max_pool(
 
     x: f32 (n, c, [d, [h,]] w); size: an integer, or one for each axis.  Results as those of max_pool.
     """
-    return adaptive("max", x, size, return_indices, post_ops, out, engine)
+    return adaptive("max", x, size, return_indices, (post_ops, out, engine))
 
 
 def adaptive_avg_pool(
     x: Any, size: Sizes, *, post_ops: Sequence[AnyPostOp] = (), out: Any = None, engine: Engine | None = None
 ) -> Array:
     """Means of windows such that the result has `size`, 1 being the mean of the plane; see adaptive_max_pool."""
-    result: Array = adaptive("avg", x, size, False, post_ops, out, engine)
+    result: Array = adaptive("avg", x, size, False, (post_ops, out, engine))
     return result
 
 
@@ -157,16 +157,14 @@ def each(name: str, value: Sizes, axes: int, least: int) -> tuple[int, ...]:
     return numbers
 
 
-def adaptive(
-    alg: str, x: Any, size: Sizes, return_indices: bool, post_ops: Sequence[AnyPostOp], out: Any, engine: Engine | None
-) -> Any:
+def adaptive(alg: str, x: Any, size: Sizes, return_indices: bool, ending: Ending) -> Any:
     array = image(x)
     result = (*array.shape[:2], *each("size", size, array.ndim - 2, 1))
 
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> AdaptivePooling:
         return AdaptivePooling(alg, src, dst, indices)
 
-    return pool(array, result, ("adaptive", alg, result), describe, return_indices, post_ops, out, engine)
+    return pool(array, result, ("adaptive", alg, result), describe, return_indices, ending)
 
 
 def pool(
@@ -175,9 +173,7 @@ def pool(
     key: tuple[Any, ...],
     describe: Describe,
     return_indices: bool,
-    post_ops: Sequence[AnyPostOp],
-    out: Any,
-    engine: Engine | None,
+    ending: Ending,
 ) -> Any:
     """Compute; indices are written as s32, into memory that goes in as if it were an input."""
     indices = np.empty(dims, np.int32) if flag("return_indices", return_indices) else None
@@ -187,5 +183,5 @@ def pool(
         return describe(descs["src"], dst, places)
 
     inputs = {"src": ("x", x), "indices": ("indices", None if indices is None else indices.view(np.float32))}
-    values = apply(key, inputs, described, lambda _: dims, post_ops, out, engine)
+    values = apply(key, inputs, described, lambda _: dims, *ending)
     return values if indices is None else (values, indices.astype(np.int64))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from asmdnn.ops.applied import apply, same_dims, widened
+from asmdnn.ops.applied import Ending, apply, same_dims, widened
 from asmdnn.ops.arguments import Array, as_f32
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.engine import Engine
@@ -26,7 +26,7 @@ def softmax(
     mask: broadcast to x; -infinity in it takes elements out.  out: anything that exports memory of x's dims; x itself,
     for a dense x.  post_ops run in order on the result, but for Sum.  Raises InvalidArguments, Unimplemented.
     """
-    return _softmax("accurate", x, axis, mask, scale, post_ops, out, engine)
+    return _softmax("accurate", x, axis, mask, scale, (post_ops, out, engine))
 
 
 def log_softmax(
@@ -40,19 +40,10 @@ def log_softmax(
     engine: Engine | None = None,
 ) -> Array:
     """The logarithm of `softmax`, computed without it; the same arguments."""
-    return _softmax("log", x, axis, mask, scale, post_ops, out, engine)
+    return _softmax("log", x, axis, mask, scale, (post_ops, out, engine))
 
 
-def _softmax(
-    alg: SoftmaxAlgorithm,
-    x: Any,
-    axis: int,
-    mask: Any,
-    scale: float,
-    post_ops: Sequence[AnyPostOp],
-    out: Any,
-    engine: Engine | None,
-) -> Array:
+def _softmax(alg: SoftmaxAlgorithm, x: Any, axis: int, mask: Any, scale: float, ending: Ending) -> Array:
     array = as_f32("x", x)
     inputs = {"src": ("x", array), "mask": ("mask", widened(mask, "mask", array.ndim))}
     return apply(
@@ -62,7 +53,5 @@ def _softmax(
             PropKind.forward_inference, alg, descs["src"], dst, axis, descs.get("mask"), scale
         ),
         same_dims("src"),
-        post_ops,
-        out,
-        engine,
+        *ending,
     )

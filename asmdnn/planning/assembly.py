@@ -7,7 +7,8 @@ import numpy as np
 
 from asmdnn.isa.levels import AVX2
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import Int64, Phase, View, of_one_width, views
+from asmdnn.planning.phase import Int64, Phase, View, views
+from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.tuning import Tuning
 

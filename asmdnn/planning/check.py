@@ -14,15 +14,17 @@
 7. Own scratch: of a buffer that every part has for itself, a group reads only what it has written.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from asmdnn.planning import bounds
-from asmdnn.planning.coverage import PlanError, Runs, cover, elements_of, longest, period_of
+from asmdnn.planning.coverage import PlanError, Runs, cover, elements_of
 from asmdnn.planning.groups import check_groups, merged_by_group
-from asmdnn.planning.phase import Int64, Phase, waits
+from asmdnn.planning.periods import loops_of, periods_of
+from asmdnn.planning.phase import Int64, Phase
+from asmdnn.planning.phases import waits
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls, Extent, Footprints, element_sizes, in_chunks
 from asmdnn.planning.written import Bools, Flat, Folded, Written, counted
@@ -197,23 +199,3 @@ class Proof:
             raise PlanError(f"{name} is never written")
         for name in sorted(self.written - set(plan.outputs) - scratch):
             raise PlanError(f"{name} is written, which is neither an output nor scratch")
-
-
-def loops_of(one: Calls, argument: int, size: int) -> tuple[tuple[int, int], ...]:
-    """The loops of an argument's rounds, in elements."""
-    return tuple((times, stride // size) for times, stride in one.repeats(argument))
-
-
-def periods_of(plan: Schedule, calls: Sequence[Sequence[Calls]], sizes: Mapping[str, int]) -> dict[str, int]:
-    """By which period buffers are folded, in elements: those that rounds write."""
-    strides: dict[str, list[int]] = {}
-    for one in (one for of_phase in calls for one in of_phase if one.phase.repeats):
-        for argument in one.accesses.writes:
-            fold = longest(one.repeats(argument))
-            if fold:
-                strides.setdefault(one.view(argument).buffer, []).append(fold[1])
-    found = {}
-    for name, steps in strides.items():
-        size = sizes[name]
-        found[name] = period_of([max(1, step // size) for step in steps], -(-plan.buffer_bytes(name) // size))
-    return found

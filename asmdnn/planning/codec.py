@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.jit.kernels import spec_text
+from asmdnn.jit.digests import spec_text
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.decoded import Nonsense, check_decoded, require

@@ -1,7 +1,6 @@
 """The order of tiles that read panels of weights, which brings least from behind L2; and records in that order."""
 
 from dataclasses import dataclass
-from itertools import count, takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -28,27 +27,32 @@ def choose_order(
     """
     budget = l2_bytes // 2
     room = max(1, budget - 2 * panel_bytes if budget > 4 * panel_bytes else budget // 2)
-    best, least = Order(panels, 1), float("inf")
+    groups = [*(1 << k for k in range((panels - 1).bit_length())), panels]  # powers of two below, and all
+    best, least = (panels, 1), float("inf")
     for chunk_bytes in (max(src_bytes, 1), room, max(1, l2_bytes // 8)):
         chunks = min(max(1, -(-src_bytes // chunk_bytes)), tiles)
-        for group in (*takewhile(lambda n: n < panels, (2**k for k in count())), panels):
-            traffic = order_traffic(src_bytes, panel_bytes, panels, Order(group, chunks), budget, tuning)
+        for group in groups:
+            traffic = order_traffic(src_bytes, panel_bytes, panels, (group, chunks), budget, tuning)
             if traffic <= least:
-                best, least = Order(group, chunks), traffic
-    return best
+                best, least = (group, chunks), traffic
+    return Order(*best)
 
 
 def order_traffic(
-    src_bytes: int, panel_bytes: int, panels: int, order: Order, budget: int, tuning: PhaseTuning
+    src_bytes: int, panel_bytes: int, panels: int, order: tuple[int, int], budget: int, tuning: PhaseTuning
 ) -> float:
-    """Bytes read from behind L2 by all tiles of all panels, in bytes of weights, which come in long runs."""
-    groups = -(-panels // order.panels_at_once)
-    chunk_stays = src_bytes / order.chunks + panel_bytes <= budget
-    group_stays = order.panels_at_once * panel_bytes + min(src_bytes / order.chunks, budget / 4) <= budget
+    """Bytes read from behind L2 by all tiles of all panels, in bytes of weights, which come in long runs.
+
+    order: (panels at once, chunks).
+    """
+    at_once, chunks = order
+    groups = -(-panels // at_once)
+    chunk_stays = src_bytes / chunks + panel_bytes <= budget
+    group_stays = at_once * panel_bytes + min(src_bytes / chunks, budget / 4) <= budget
     src = src_bytes * (groups if chunk_stays else panels)
-    if order.chunks == 1 and chunk_stays:
+    if chunks == 1 and chunk_stays:
         src = src_bytes
-    weights = panels * panel_bytes * (1 if group_stays or order.chunks == 1 else order.chunks)
+    weights = panels * panel_bytes * (1 if group_stays or chunks == 1 else chunks)
     return tuning.src_traffic * src + weights
 
 

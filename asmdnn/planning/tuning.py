@@ -106,6 +106,8 @@ class MoveTuning:
     page_bytes: int = 4096  # rows of dst so far apart are transposed a few lines at a time,
     page_lines: int = 4  # so many, while the page is at hand
     convert_rows: int = 16  # unrolled side of a transpose that converts
+    unrolled_rows: int = 64  # of one element; of longer rows fewer
+    permuted_units: int = 64  # vectors of a pixel in one kernel of a shuffle: more are too much code
     streaming_bytes: int = 16 << 20  # src and dst of a reorder so large go past the caches
     division_cycles: int = 16  # for a scale that is divided by another one
     compensation_vectors: int = 64  # that a tap of a compensation adds, unrolled

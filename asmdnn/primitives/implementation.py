@@ -11,7 +11,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.forking import importing
 from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.jit import packs
-from asmdnn.jit.kernels import digest_of
+from asmdnn.jit.digests import digest_of
 from asmdnn.jit.tuned_folder import has_any
 from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan

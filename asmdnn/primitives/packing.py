@@ -16,7 +16,7 @@ from asmdnn.forking import importing
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
 from asmdnn.jit import packs
-from asmdnn.jit.kernels import source_digest
+from asmdnn.jit.digests import source_digest
 from asmdnn.jit.packs import Pack
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.primitives.implementation import ANY_MACHINE, plan_digest, plan_key

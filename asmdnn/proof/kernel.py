@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from asmdnn.generators.contract import Footprint
-from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES, Code, Line
+from asmdnn.isa.code import Code, Line
+from asmdnn.isa.layout import POOL_ALIGNMENT_BYTES
 from asmdnn.isa.levels import Isa
 from asmdnn.proof.decoder import Fact, fact_at
 

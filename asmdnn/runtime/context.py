@@ -7,7 +7,8 @@ import numpy as np
 
 from asmdnn.generators.context import WORD, PhaseWord, ShareWord
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.planning.phase import Int64, Phase, waits
+from asmdnn.planning.phase import Int64, Phase
+from asmdnn.planning.phases import waits
 from asmdnn.planning.plan import Plan
 
 USUAL_MXCSR = 0x1F80  # round to nearest even, no exception is raised

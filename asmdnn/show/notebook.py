@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.layout import Code
+from asmdnn.isa.code import Code
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.notebook import html_of
 from asmdnn.primitives.descriptor import PrimitiveDesc

@@ -8,7 +8,8 @@ import colorsys
 from dataclasses import dataclass, field
 
 from asmdnn.memory.desc import MemoryDesc
-from asmdnn.show.walk import Index, Limits, Page, Panel, element_at, page_of, summary_of, title_of
+from asmdnn.show.captions import summary_of, title_of
+from asmdnn.show.walk import Index, Limits, Page, Panel, element_at, page_of
 
 LIMITS = Limits(columns=20, rows=24, panels=6)
 MAX_WIDTH = 1750.0  # panels side by side, as long as they fit

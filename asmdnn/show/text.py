@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from asmdnn.memory.desc import MemoryDesc
-from asmdnn.show.walk import Limits, Page, Panel, Row, page_of, summary_of
+from asmdnn.show.captions import summary_of
+from asmdnn.show.walk import Limits, Page, Panel, Row, page_of
 
 LIMITS = Limits(columns=20, rows=24, panels=6)
 PADDING = "-"

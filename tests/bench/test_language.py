@@ -79,6 +79,8 @@ def missing(words: str) -> list[str]:
         ("--prelu --stag=abx:any,axb:axb 2x4x3:1x4x1", "--prelu --stag=abx,axb 2x4x3:1x4x1"),
         ("--rnn --prop=BWD_DW --alg=LBR_GRU --activation=UNDEF --flags=,O --tag=any,tnc:any:tnc --scaling= sic4",
          "--rnn --dir=BWD_DW --alg=LBR_GRU sic4 sic4 sic4 sic4"),
+        ("--matmul m2n4k3n\"a\" mb5m2n4k3", "--matmul 2x3:3x4n\"a\" 5x2x3:5x3x4"),
+        ("--matmul --attr-post-ops=add:f32:per_mb_w m2n4k3", "--matmul --attr-post-ops=add:f32:per_mb_w 2x3:3x4"),
         ("--sum --idt=f32:f32 --odt=f32 --itag=nc:nc --otag=nc 2x4", "--sum --sdt=f32:f32 --stag=nc:nc --dtag=nc 2x4"),
         ("--reorder --idt=s8 --ifmt=nc --ofmt=cn 2x4", "--reorder --sdt=s8 --stag=nc --dtag=cn 2x4"),
         ("--shuffle --fmt=nc --attr-scratchpad=user 2x4", "--shuffle --tag=nc 2x4"),
@@ -144,6 +146,16 @@ def test_layouts_of_prelus_weights_and_products_of_many_numbers(capsys: pytest.C
     words = "--prelu --stag=axb:abx,abx:any 3x8x5:3x8x5 --reduction --alg=mul 64x4000:1x1"
     assert main(["bench", "--isa=avx2", *words.split()]) == 0
     assert "passed:3 " in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_problems_that_there_are_not_are_skipped_in_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        run_file(
+            tmp_path, "ic4iw100oc4kw6dw30pw0 ic4ih2oc4oh1kh1\n--deconv ic4iw2oc4kw1pw2\n--pool ic4ih2oh1kh1", "--conv"
+        )
+        == 0
+    )
+    assert "tests:4 passed:0 skipped:4 " in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_a_limit_of_operations(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,6 +57,9 @@ def test_words(word: str, ops: list[Any], printed: str) -> None:
     [
         ("add", (1, 1, 1, 1), "add:f32:common"),
         ("add:f32:per_oc", (1, 17, 1, 1), None),
+        ("add:f32:per_mb_spatial", (2, 1, 3, 5), None),
+        ("add:f32:per_mb_w", (2, 1, 1, 5), None),
+        ("add:f32:per_w", (1, 1, 1, 5), None),
         ("binary_mul:f32:per_tensor", DIMS, "mul:f32:per_tensor"),
         ("sub:f32:09", (2, 1, 1, 5), "sub:f32:9"),
         ("ge:f32:per_dim_0", (2, 1, 1, 1), None),

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asmdnn.bench.problems import Axis, ConvProblem, parse_problem
+from asmdnn.bench.axis import Axis
+from asmdnn.bench.problems import ConvProblem, parse_problem
 from asmdnn.bench.words import LARGEST_NUMBER
 from asmdnn.errors import InvalidArguments
 

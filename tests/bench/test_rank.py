@@ -1,11 +1,14 @@
 """`asmdnn bench --rank`: every candidate is measured, and the choice is held against the best."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 import asmdnn as dnn
 from asmdnn.bench import rank
+from asmdnn.bench.drivers import driver_names
+from asmdnn.bench.options import Mistake, Reader
 from asmdnn.bench.timing import Times
 from asmdnn.cli.main import main
 
@@ -71,3 +74,17 @@ def test_lower_levels_are_candidates() -> None:
 
 def test_nothing_to_rank() -> None:
     assert main(["bench", "--rank", "--conv"]) == 2
+
+
+@pytest.mark.parametrize("name", driver_names())
+def test_every_driver_has_the_lower_level_as_a_candidate(name: str, tmp_path: Path) -> None:
+    """Of the example that its help shows."""
+    reader = Reader()
+    reader.read([f"--{name}"], tmp_path)
+    case = next(reader.stream([f"--{name}", *reader.driver.example.split()], tmp_path))
+    assert not isinstance(case, Mistake)
+    desc, attr, _ = rank.described(case)
+    (found,) = rank.plans_below(desc, attr, dnn.Engine(isa="avx512_core", threads=1))
+    implementation, plan = found
+    assert implementation.endswith(":avx2")
+    assert all(spec.name.endswith("__avx2") for spec in plan.specs)

@@ -9,8 +9,9 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.recurrent.bounded import Bounded
-from asmdnn.bench.recurrent.cells import CELLS, Function
+from asmdnn.bench.recurrent.cells import CELLS
 from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, Run
+from asmdnn.bench.recurrent.values import Function
 
 Floats = npt.NDArray[Any]
 Arrays = dict[str, Floats]

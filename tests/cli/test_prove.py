@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from asmdnn.cli import prove
+from asmdnn.cli import prove, prove_tasks
 from asmdnn.cli.main import main
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.isa.assembler import Assembler
@@ -87,7 +87,7 @@ def test_the_executor_of_a_problem_is_proved(
 
 
 def test_a_wrong_plan_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    right = prove.plan_of
+    right = prove_tasks.plan_of
 
     def wrong(*words: Any) -> Plan:
         plan = right(*words)
@@ -95,7 +95,7 @@ def test_a_wrong_plan_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         records[-1, 4] += 1 << 20  # dst
         return replace(plan, phases=(replace(plan.phases[0], records=records), *plan.phases[1:]))
 
-    monkeypatch.setattr(prove, "plan_of", wrong)
+    monkeypatch.setattr(prove_tasks, "plan_of", wrong)
     assert main(["prove", "--jobs=1", "--isa=avx2", SMALL]) == 1
     (line,) = capsys.readouterr().out.splitlines()
     assert "breaks the rule 'plan': phase 0, kernel conv_f32_" in line and "of dst are touched" in line

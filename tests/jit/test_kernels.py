@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from asmdnn.jit import kernels
-from asmdnn.jit.kernels import CacheCounts, KernelCache, LoadedKernel, digest_of, source_digest
+from asmdnn.jit.digests import digest_of, source_digest
+from asmdnn.jit.kernels import CacheCounts, KernelCache, LoadedKernel
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import DiskStore, default_store
 

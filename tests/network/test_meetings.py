@@ -9,7 +9,7 @@ import asmdnn as dnn
 from asmdnn.network.compiled import Compiled
 from asmdnn.network.meetings import barriers
 from asmdnn.planning.coverage import PlanError
-from asmdnn.planning.phase import waits
+from asmdnn.planning.phases import waits
 from tests.network.nets import engine, random, reference
 
 LEVELS = ("avx2", "avx512_core")

@@ -239,6 +239,52 @@ def test_branches_are_chosen_by_constants() -> None:
         dnn.load_onnx(data, engine=engine())
 
 
+def looped(limit: object, cond: str = "yes", again: str = "go") -> bytes:
+    """x twice as large each round, which hands out its number times x; until x y is read from a caller's array."""
+    body = wire.graph(
+        [
+            wire.node("Add", ["v", "v"], ["w"]),
+            wire.node("Cast", ["i"], ["number"], to=1),
+            wire.node("Mul", ["number", "w"], ["row"]),
+            wire.node("Identity", [again], ["again"]),
+        ],
+        {"i": (), "go": (), "v": None},
+        ["again", "w", "row"],
+    )
+    nodes = [wire.node("Loop", ["limit", cond, "x"], ["z", "rows"], "loop", body=body), wire.node("Neg", ["z"], ["y"])]
+    constants = {"limit": np.int64(limit), "yes": np.bool_(True), "no": np.bool_(False)}
+    inputs = {"x": (4,), "asked": ()}
+    return wire.model(wire.graph(nodes, inputs, ["y", "rows"], constants))
+
+
+@pytest.mark.isa("avx2")
+def test_loops_that_constants_count_are_unrolled() -> None:
+    x = np.float32([-3, -1, 0, 2])
+    net = dnn.load_onnx(looped(3), constants={"asked": 1.0}, engine=engine())
+    net.check()
+    found = net.run({"x": x})
+    np.testing.assert_array_equal(found["y"], -8 * x)
+    np.testing.assert_array_equal(found["rows"], np.stack([0 * x, 4 * x, 16 * x]))
+    once = dnn.load_onnx(looped(3, again="no"), constants={"asked": 1.0}, engine=engine()).run({"x": x})
+    np.testing.assert_array_equal(once["y"], -2 * x)
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (looped(3, again="asked"), "Loop 'loop' has as many rounds as the data of 'asked' says: only loops that"),
+        (looped(3, cond="asked"), "as many rounds as the data of 'asked'"),
+        (looped(0), "Loop 'loop' has no rounds"),
+        (looped(3, cond="no"), "Loop 'loop' has no rounds"),
+        (looped(1 << 40), "the rounds of loops have more than 5000 nodes together"),
+        (looped(3).replace(b"\x01v", b"\x01x"), "'x' names a value of a body and one that the body is given"),
+    ],
+)
+def test_loops_that_are_not_unrolled(data: bytes, what: str) -> None:
+    with pytest.raises(dnn.AsmdnnError, match=what):
+        dnn.load_onnx(data, engine=engine())
+
+
 def test_graphs_say_what_is_wrong() -> None:
     g, other = dnn.Graph(), dnn.Graph()
     x = g.input("x", (4,))

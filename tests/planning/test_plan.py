@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.planning.phase import NOTHING, Phase, View, of_one_width, views
+from asmdnn.planning.phase import NOTHING, Phase, View, views
+from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
 from tests.primitives.conv_case import case_of, proven
 from tests.primitives.test_conv_phases import in_ranges

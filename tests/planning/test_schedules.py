@@ -12,7 +12,8 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.planning.check import PlanError
 from asmdnn.planning.codec import decode_plan, encode_plan
-from asmdnn.planning.phase import NOTHING, Phase, Repeat, View, of_one_width, waits
+from asmdnn.planning.phase import NOTHING, Phase, Repeat, View
+from asmdnn.planning.phases import of_one_width, waits
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.rounds import in_loops
 from asmdnn.planning.splitting import cut_evenly

@@ -7,8 +7,8 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.recurrent.bounded import Bounded
-from asmdnn.bench.recurrent.cells import Function
 from asmdnn.bench.recurrent.reference import Net, Run
+from asmdnn.bench.recurrent.values import Function
 from tests.primitives.recurrent_case import AVX2, NAMES, Arrays, compute, data_of, f32
 
 BACKWARD = {

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.bench.recurrent.bounded import Bounded
-from asmdnn.bench.recurrent.cells import Function
 from asmdnn.bench.recurrent.reference import Net, Run
+from asmdnn.bench.recurrent.values import Function
 from asmdnn.primitives.recurrent.description import RecurrentForward, VanillaRNNForward
 
 Array = npt.NDArray[np.float32]

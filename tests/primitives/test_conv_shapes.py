@@ -5,7 +5,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import asmdnn as dnn
-from asmdnn.bench.problems import Axis, ConvProblem
+from asmdnn.bench.axis import Axis
+from asmdnn.bench.problems import ConvProblem
 from tests.primitives.conv_case import ConvCase, proven
 from tests.primitives.conv_run import check_results
 

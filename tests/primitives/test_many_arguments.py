@@ -8,7 +8,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.corpus.families import executors
-from asmdnn.planning.phase import NOTHING, of_one_width
+from asmdnn.planning.phase import NOTHING
+from asmdnn.planning.phases import of_one_width
 from asmdnn.runtime.execution import Program
 from tests.generators.executors import COUNTS
 from tests.primitives.conv_case import case_of, proven

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.planning.phase import waits
+from asmdnn.planning.phases import waits
 from asmdnn.primitives.recurrent.workspace import regions_of
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.recurrent_case import (

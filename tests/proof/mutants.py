@@ -6,7 +6,7 @@ from typing import Any
 
 from asmdnn.generators.contract import Spec
 from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.layout import Code, Line
+from asmdnn.isa.code import Code, Line
 from asmdnn.proof.contracts import contract_of, kernel_of
 from asmdnn.proof.kernel import BrokenRule, Kernel, Violation
 from asmdnn.proof.listing import decoded_text

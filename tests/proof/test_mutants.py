@@ -13,7 +13,7 @@ from asmdnn.generators.functions.postops import ReluOp
 from asmdnn.generators.move.gather import GatherSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.assembler import Assembler, mem, register, rsp
-from asmdnn.isa.layout import Line
+from asmdnn.isa.code import Line
 from asmdnn.isa.levels import isa_of
 from asmdnn.proof.contracts import kernel_of
 from asmdnn.proof.kernel import Contract, Kernel

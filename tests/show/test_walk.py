@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.show.walk import Limits, Page, element_at, formula_of, page_of, summary_of, title_of
+from asmdnn.show.captions import formula_of, summary_of, title_of
+from asmdnn.show.walk import Limits, Page, element_at, page_of
 from asmdnn.types import bf16, f32, s8
 
 ALL = Limits(columns=10**6, rows=10**6, panels=10**6)

@@ -46,12 +46,12 @@ class BnormWork(ChannelNormWork):
         return desc, self.attr
 
     def peer(self, isa: str, threads: int) -> PeerSide:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
 
         if self.settings.post_ops:
             raise Unimplemented("onednn: batch normalization has no post-ops")
         tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()}
-        internal = {"workspace": WORKSPACE} if self.internal else {}
+        internal = Storage({"workspace": WORKSPACE} if self.internal else {})
         sides = (self.results, self.in_place, internal)
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads, *sides)
 

@@ -181,7 +181,7 @@ class ConvWork(Work[ConvData]):
         )
 
     def _one(self, isa: str, threads: int, shared: Mapping[str, dnn.Memory] = NOTHING) -> "OnednnPrimitive":
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
         from asmdnn.bench.peers.onednn_attributes import quantities_of, tensors_of
 
         wanted = self.layouts
@@ -191,7 +191,7 @@ class ConvWork(Work[ConvData]):
         result = desc_of(dims_behind(self.attr.post_ops, wanted.dst.dims), "f32", self.settings.dtag)
         dst = result if depthwise_of(self.settings.post_ops) else wanted.dst
         tensors |= {"dst": Tensor(DST, dst)} | tensors_of(self.attr) | quantities_of(self.scales.arrays)
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, shared=shared)
+        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, storage=Storage(shared=shared))
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
         from asmdnn.bench.peers.onednn_attributes import attributes

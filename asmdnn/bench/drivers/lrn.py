@@ -116,11 +116,11 @@ class LrnWork(Work[TensorData]):
         return Answer(values, UNIT_ROUNDOFF * (ROUNDINGS + problem.beta * count) * np.abs(values), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
 
         tensors = {"src": Tensor(SRC, self.tensor), "dst": Tensor(DST, self.tensor)}
         internal = {"workspace": WORKSPACE} if self.is_training else {}
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, internal=internal)
+        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, storage=Storage(internal))
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
         problem = self.problem

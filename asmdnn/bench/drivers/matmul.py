@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import asmdnn as dnn
-from asmdnn.bench import chains
+from asmdnn.bench import chains, older
 from asmdnn.bench.attributes import ScaledSettings, scaled_options, scales_of
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
@@ -136,7 +136,7 @@ DRIVER = Driver(
                           show_strides),
         **scaled_options(),
     },
-    dims_problem(2, 3),
+    lambda text: dims_problem(2, 3)(older.product(text)),
     MatmulWork,
     example="--mode=CP --wtag=any,ab --bia_dt=f32 --threads=1 --peer=onednn 16x1024:1024x1024",
     notation='16x1024:1024x4096_n"name"',

@@ -9,11 +9,12 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.attributes import AttributeSettings, options
+from asmdnn.bench.axis import AXES
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
-from asmdnn.bench.problems import AXES, DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
+from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
 from asmdnn.bench.typed import check_typed, narrowed, numbers
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, data_type, direction, number, one_of, tag
@@ -163,6 +164,13 @@ def _completed(
     return replace(settings, dt="", sdt=sdt, ddt=ddt, mb=0), replace(problem, mb=settings.mb or problem.mb)
 
 
+def _alg(word: str) -> str:
+    name = word.lower().removeprefix("resampling_")
+    if name == "linear_no_shift":
+        raise Unimplemented(f"{name} was a function of one version of oneDNN")
+    return one_of(*ALGORITHMS)(name)
+
+
 def _title(case: ResamplingCase) -> str:
     settings = case.settings
     kinds = "" if settings.sdt == settings.ddt == "f32" else f"{settings.sdt} to {settings.ddt} "
@@ -178,7 +186,7 @@ DRIVER = Driver(
         "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
         "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
         "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
-        "alg": Option("alg", lambda word: one_of(*ALGORITHMS)(word.lower().removeprefix("resampling_")),
+        "alg": Option("alg", _alg,
                       "nearest (default), linear, cubic", True),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),

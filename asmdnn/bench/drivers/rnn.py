@@ -11,10 +11,11 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.problems import FLOAT_BYTES
 from asmdnn.bench.recurrent import backward
 from asmdnn.bench.recurrent.bounded import FUNCTION_ERROR, UNIT_ROUNDOFF
-from asmdnn.bench.recurrent.cells import CELLS, Function
+from asmdnn.bench.recurrent.cells import CELLS
 from asmdnn.bench.recurrent.data import LSTM, Dims, Sizes, filled
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
 from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, Run
+from asmdnn.bench.recurrent.values import Function
 from asmdnn.bench.values import joined, poison
 from asmdnn.bench.words import Option, Settings, boolean, configuration, direction, number, one_of
 from asmdnn.errors import InvalidArguments, Unimplemented

@@ -92,7 +92,7 @@ class Composition:
     """oneDNN's two products and a softmax in place, on one buffer of all scores; a PeerSide."""
 
     def __init__(self, work: SdpaWork, isa: str, threads: int) -> None:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
 
         self.work = work
         images, heads, rows, keys = work.scores
@@ -108,10 +108,10 @@ class Composition:
         first = {"src": Tensor(SRC, query), "weights": Tensor(WEIGHTS, transposed), "dst": Tensor(DST, scores), **more}
         second = {"src": Tensor(SRC, scores), "weights": Tensor(WEIGHTS, value), "dst": Tensor(DST, work.descs["dst"])}
         self.scoring = OnednnPrimitive(self._scores, first, isa, threads)
-        shared = {"src": self.scoring.storage["dst"]}
+        shared = Storage(shared={"src": self.scoring.storage["dst"]})
         both = {"src": Tensor(SRC, scores), "dst": Tensor(DST, scores)}
-        self.softmax = OnednnPrimitive(self._softmax, both, isa, threads, ("dst",), {"dst": "src"}, shared=shared)
-        self.result = OnednnPrimitive(self._product, second, isa, threads, shared=shared)
+        self.softmax = OnednnPrimitive(self._softmax, both, isa, threads, ("dst",), {"dst": "src"}, storage=shared)
+        self.result = OnednnPrimitive(self._product, second, isa, threads, storage=shared)
 
     @property
     def implementation(self) -> str:

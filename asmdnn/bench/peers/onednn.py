@@ -32,13 +32,25 @@ class Tensor:
     desc: dnn.MemoryDesc
 
 
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Memory that is not an argument's own: `internal` are numbers of arguments whose layouts are oneDNN's alone, such
+    as a workspace, which nobody fills, in the memory of `lender` if there is one; `shared` is storage of another
+    primitive that arguments have."""
+
+    internal: Mapping[str, int] = MappingProxyType({})
+    lender: "OnednnPrimitive | None" = None
+    shared: Mapping[str, dnn.Memory] = MappingProxyType({})
+
+
+OF_ITS_OWN = Storage()
+
+
 class OnednnPrimitive:
     """One primitive with its memory; a PeerSide.
 
     `create(self)` makes the primitive descriptor, of `self.descs`, the handles of the tensors' descriptors.  `results`
-    are what it writes; `in_place` says which of them replace an input; `internal` are numbers of arguments whose
-    layouts are oneDNN's alone, such as a workspace, which nobody fills, in the memory of `lender` if there is one;
-    `shared` is storage of another primitive that arguments have.
+    are what it writes; `in_place` says which of them replace an input.
     Raises InvalidArguments for a layout that cannot be passed on, Unimplemented when oneDNN has no implementation,
     AsmdnnError when it is missing.
     """
@@ -53,10 +65,9 @@ class OnednnPrimitive:
         threads: int,
         results: tuple[str, ...] = ("dst",),
         in_place: Mapping[str, str] = MappingProxyType({}),
-        internal: Mapping[str, int] = MappingProxyType({}),
-        lender: "OnednnPrimitive | None" = None,
-        shared: Mapping[str, dnn.Memory] = MappingProxyType({}),
+        storage: Storage = OF_ITS_OWN,
     ) -> None:
+        internal = storage.internal
         self._peer = load()
         self._peer.cap_isa(isa)
         self._peer.set_threads(threads)
@@ -78,11 +89,11 @@ class OnednnPrimitive:
         # for huge pages, oneDNN does not).  On a 2-core Zen 3 it made no difference: 0.96-1.07, median 1.0.
         sizes = {name: self.lib.dnnl_memory_desc_get_size(md) for name, md in self.descs.items()}
         self._storage = {name: dnn.Memory(dnn.MemoryDesc((size,), dnn.u8, "a")) for name, size in sizes.items()}
-        self._storage |= shared
+        self._storage |= storage.shared
         for name, source in in_place.items():
             self._storage[name] = self._storage[source]
-        if lender:
-            self._storage |= {name: lender._storage[name] for name in internal}
+        if storage.lender:
+            self._storage |= {name: storage.lender._storage[name] for name in internal}
         self._unfilled = {*in_place, *internal}
         self._memory = {name: self._attach(md, self._storage[name].address) for name, md in self.descs.items()}
         numbers = {name: tensor.argument for name, tensor in tensors.items()} | dict(internal)

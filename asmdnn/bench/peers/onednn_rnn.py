@@ -5,7 +5,7 @@ from typing import Any
 
 import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
-from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
 from asmdnn.bench.recurrent.data import Words
 from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM
 from asmdnn.errors import Unimplemented
@@ -40,7 +40,7 @@ def onednn_rnn(
         raise Unimplemented("onednn: with several layers, both directions are stacks of their own")
     tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in descs.items()}
     internal = WORKSPACE if words.dir != "FWD_I" else {}
-    return OnednnPrimitive(_forward(words), tensors, isa, threads, results, internal=internal)
+    return OnednnPrimitive(_forward(words), tensors, isa, threads, results, storage=Storage(internal))
 
 
 class OnednnRnnBackward:
@@ -55,7 +55,7 @@ class OnednnRnnBackward:
             tensors[DIFF + name] = Tensor(DIFF_ARGUMENT + ARGUMENTS[name], _gradient(name, desc))
         try:
             self._backward = OnednnPrimitive(
-                _backward(words, forward), tensors, isa, threads, results, internal=WORKSPACE, lender=forward
+                _backward(words, forward), tensors, isa, threads, results, storage=Storage(WORKSPACE, forward)
             )
         except Exception:
             forward.close()

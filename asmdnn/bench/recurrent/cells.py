@@ -18,61 +18,8 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from asmdnn.bench.recurrent.bounded import Bounded, stacked, zeros
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Of one layer in one direction: layer [c, gates, units], iter [r, gates, units], bias [gates or 4, units],
-    peephole [3, units] of i f o, projection [units, r].  Or their gradients."""
-
-    layer: Bounded
-    iter: Bounded
-    bias: Bounded
-    peephole: Bounded | None = None
-    projection: Bounded | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """Of the vanilla cell: relu, tanh or logistic; alpha is relu's slope below 0."""
-
-    name: str = "tanh"
-    alpha: float = 0.0
-
-    def of(self, x: Bounded) -> Bounded:
-        if self.name == "relu":
-            return x.relu(self.alpha)
-        return x.tanh() if self.name == "tanh" else x.logistic()
-
-    def gradient(self, result: Bounded) -> Bounded:
-        if self.name == "relu":
-            return result.slope(self.alpha)
-        return 1.0 - result * result if self.name == "tanh" else result * (1.0 - result)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a step was given, and what it computed: h and c, and by name whatever its gradients need."""
-
-    x: Bounded
-    h0: Bounded
-    c0: Bounded | None
-    h: Bounded
-    c: Bounded | None
-    gates: tuple[Bounded, ...]
-    hidden: Bounded  # h before the projection; for LBR_GRU h U_o + B_4
-
-
-@dataclass(frozen=True, slots=True)
-class Gradients:
-    """Of a step: what goes on to x, h and c, and what is added to those of the weights."""
-
-    x: Bounded
-    h: Bounded
-    c: Bounded | None
-    weights: Weights
-
+from asmdnn.bench.recurrent.bounded import Bounded, stacked
+from asmdnn.bench.recurrent.values import Function, Gradients, Step, Weights
 
 Forward = Callable[[Bounded, Bounded, Bounded | None, Weights, Function], Step]
 Backward = Callable[[Step, Bounded, Bounded | None, Weights, Function], Gradients]
@@ -182,31 +129,3 @@ CELLS = {
     "VANILLA_GRU": Cell(gru, gru_gradients, 3, 3),
     "LBR_GRU": Cell(lbr_gru, lbr_gru_gradients, 3, 4),
 }
-
-
-def added(total: Weights, more: Weights) -> Weights:
-    """Gradients of the weights over several steps."""
-
-    def both(a: Bounded | None, b: Bounded | None) -> Bounded | None:
-        return None if a is None or b is None else a + b
-
-    return Weights(
-        total.layer + more.layer,
-        total.iter + more.iter,
-        total.bias + more.bias,
-        both(total.peephole, more.peephole),
-        both(total.projection, more.projection),
-    )
-
-
-def no_gradients(w: Weights) -> Weights:
-    def empty(x: Bounded) -> Bounded:
-        return zeros(*x.value.shape)
-
-    return Weights(
-        empty(w.layer),
-        empty(w.iter),
-        empty(w.bias),
-        None if w.peephole is None else empty(w.peephole),
-        None if w.projection is None else empty(w.projection),
-    )

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.bench.recurrent.bounded import Bounded, Floats, concatenated, stacked, zeros
-from asmdnn.bench.recurrent.cells import CELLS, Function, Step, Weights, added, no_gradients
+from asmdnn.bench.recurrent.cells import CELLS
+from asmdnn.bench.recurrent.values import Function, Step, Weights, added, no_gradients
 
 Arrays = Mapping[str, npt.NDArray[np.float32] | Floats]
 Lengths = npt.NDArray[np.int64]

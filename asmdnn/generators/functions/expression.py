@@ -200,6 +200,10 @@ class Builder:
         assert isinstance(left, Value) and isinstance(right, Value) and isinstance(condition.predicate, Predicate)
         return self.op("select", left, right, then, otherwise, immediate=condition.predicate)
 
+    def step_of(self, x: Value) -> Step:
+        """What computes a value."""
+        return list(self._steps)[x.number]
+
     def insert(self, program: Program, inputs: Sequence[Value]) -> Value:
         """The value of a program of these inputs that has one result."""
         (result,) = self.insert_all(program, inputs)

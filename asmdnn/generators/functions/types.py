@@ -10,7 +10,7 @@ from typing import Final
 from asmdnn.generators.functions.chain import compose_all, operands_of
 from asmdnn.generators.functions.expression import Builder, Condition, Value
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.program import Predicate, Program
+from asmdnn.generators.functions.program import Predicate, Program, float_of
 
 SIZE_BYTES: Final = {"f32": 4, "s32": 4, "bf16": 2, "f16": 2, "s8": 1, "u8": 1}
 LIMITS: Final = {"s32": (-(2.0**31), 2147483520.0), "s8": (-128.0, 127.0), "u8": (0.0, 255.0)}  # of f32 numbers
@@ -27,6 +27,9 @@ def widened(build: Builder, x: Value, kind: str) -> Value:
 def narrowed(build: Builder, x: Value, kind: str) -> Value:
     """An f32 as a lane of that type."""
     if kind in LIMITS:
+        chosen = chosen_integer(build, x, kind)
+        if chosen is not None:
+            return chosen
         least, most = LIMITS[kind]
         return build.op("to_int", build.op("min", most, build.op("max", x, least)))
     if kind != "bf16":
@@ -36,6 +39,21 @@ def narrowed(build: Builder, x: Value, kind: str) -> Value:
     quiet = build.op("or", x, build.bits(BF16_QUIET))
     kept = build.where(Condition(Predicate.unordered, x, x), quiet, rounded)
     return build.op("shr", kept, immediate=BF16_BITS)
+
+
+def chosen_integer(build: Builder, x: Value, kind: str) -> Value | None:
+    """A lane of x where x is a number, or a choice of numbers, such as 1 or 0: they are rounded now; else None."""
+    step, (least, most) = build.step_of(x), LIMITS[kind]
+    if step.op == "constant":
+        number = float_of(step.immediate)
+        return build.bits(round(min(max(number, least), most)) % 2**32) if number == number else None
+    if step.op != "select":
+        return None
+    then, otherwise = (chosen_integer(build, Value(build, i), kind) for i in step.args[2:])
+    if then is None or otherwise is None:
+        return None
+    left, right = (Value(build, i) for i in step.args[:2])
+    return build.op("select", left, right, then, otherwise, immediate=step.immediate)
 
 
 @lru_cache

@@ -64,7 +64,9 @@ class ConvertSpec(Block):
     def dst_is_long(self) -> bool:
         """Whether lines of dst come fast, one behind another: stores would wait for them unless they are prefetched."""
         src, dst = self.conversion.sizes
-        return src < dst == self.dst_steps[1] and self.columns * dst >= AHEAD_BYTES
+        row_bytes = self.columns * dst
+        run_bytes = row_bytes * (self.rows if self.dst_steps[0] == row_bytes else 1)
+        return src < dst == self.dst_steps[1] and run_bytes >= AHEAD_BYTES
 
     def all_rows(
         self,
@@ -114,7 +116,8 @@ class ConvertSpec(Block):
             count = min(lanes, columns - c)
             places = {a: Place(p, self.at(a, r, c), self.steps(a)[1]) for a, p in pointers.items()}
             converter.asm.role(f"row {r}, columns {c}-{c + count - 1}")
-            if self.dst_is_long and c * self.conversion.sizes[1] % LINE_BYTES == 0 and not converter.dense.streaming:
+            starts_line = self.at(Argument.DST, r, c) % LINE_BYTES == 0
+            if self.dst_is_long and starts_line and not converter.dense.streaming:
                 converter.asm.PREFETCHT0(places[Argument.DST].at(AHEAD_BYTES, 1))
             y = packer.data[c % at_once // lanes] if packer and c < packed else x
             converter.load(y, places[Argument.SRC], count, self.conversion.src)

@@ -233,6 +233,6 @@ class PixelsCode:
         if self.spec.kind == "bf16" and self.reduction.is_max:
             self.asm.VPSRLD(acc, acc, BF16_BITS)  # one of those that were there
         elif self.spec.kind != "f32":
-            program = typed_program((), ("f32",), self.spec.kind)
+            program = typed_program(((),), ("f32",), (self.spec.kind,))
             apply_program(program, self.v, acc, (), self.reduction.staged, self.slots)
         (self.store if part is self.v else part.store)(at, acc)

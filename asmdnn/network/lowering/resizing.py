@@ -3,7 +3,7 @@
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.maps import Tail
-from asmdnn.network.operators.windows import resize_inputs, resized
+from asmdnn.network.operators.resizing import resize_inputs, resized
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.resampling.description import (

@@ -25,16 +25,9 @@ def by_heads(x: Array, heads: int | None) -> Array:
     return x.reshape(*x.shape[:2], heads, -1).swapaxes(1, 2)
 
 
-def attention(
-    node: Node,
-    q: Array,
-    k: Array,
-    v: Array,
-    mask: Array | None = None,
-    past_key: Array | None = None,
-    past_value: Array | None = None,
-    lengths: Array | None = None,
-) -> tuple[Array, ...]:
+def attention(node: Node, q: Array, k: Array, v: Array, *more: Array | None) -> tuple[Array, ...]:
+    """More, where given: the mask, keys and values of the past, and how many keys are none of padding."""
+    mask, past_key, past_value, lengths = more + (None,) * (4 - len(more))
     is_flat, dtype = q.ndim == 3, q.dtype
     q = by_heads(q, node.get("q_num_heads"))
     k, v = (by_heads(x, node.get("kv_num_heads")) for x in (k, v))

@@ -68,12 +68,11 @@ def gru_step(node: Node, f: Sequence[Callable[[Array], Any]], gates: Array, h: A
     return np.asarray((1 - z) * f[1](x + inner) + z * h)
 
 
-def layer(
-    node: Node, x: Array, w: Array, r: Array, b: Array | None = None, lengths: Array | None = None,
-    h0: Array | None = None, c0: Array | None = None, p: Array | None = None,
-) -> tuple[Array, ...]:  # fmt: skip
-    """x: [t, n, i]; w: [directions, gates * h, i]; r: [directions, gates * h, h]; b: both biases.  With a layout of 1,
-    sequences come before steps and directions."""
+def layer(node: Node, x: Array, w: Array, r: Array, *more: Array | None) -> tuple[Array, ...]:
+    """x: [t, n, i]; w: [directions, gates * h, i]; r: [directions, gates * h, h]; then, where given: both biases, the
+    lengths, h and c at the start, and p, the peepholes.  With a layout of 1, sequences come before steps and
+    directions."""
+    b, lengths, h0, c0, p = more + (None,) * (5 - len(more))
     if node.get("layout", 0):
         x = x.swapaxes(0, 1)
         h0, c0 = (None if array is None else array.swapaxes(0, 1) for array in (h0, c0))

@@ -13,12 +13,13 @@ from asmdnn.exact import exact
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly, nothing
-from asmdnn.planning.phase import Int64, Phase, View, merged
+from asmdnn.planning.phase import Int64, Phase, View
+from asmdnn.planning.phases import merged
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg
-from asmdnn.primitives.convolution.description import MAX_SIZE
+from asmdnn.primitives.convolution.words import MAX_SIZE
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.implementation import implementation

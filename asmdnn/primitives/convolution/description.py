@@ -1,43 +1,19 @@
 """The descriptions of forward convolutions and deconvolutions, validated at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from operator import index
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
+from asmdnn.primitives.convolution.words import MAX_SIZE, algorithm_of, sizes_of
 from asmdnn.types import Algorithm, ConvolutionAlgorithm, PropKind
 
-MAX_SIZE = 2**31 - 1
 AXES = ("depth", "height", "width")
-COUNTS = {1: "one integer", 2: "two integers", 3: "three integers"}
 FIELDS = {"strides": (1, 1), "dilations": (0, 0), "padding_l": (0, 0), "padding_r": (-MAX_SIZE, 0)}  # least, default
 
 Desc = TypeVar("Desc", bound="ConvolutionDesc")
-
-
-def sizes_of(name: str, value: Sequence[int], count: int, least: int) -> tuple[int, ...]:
-    """`count` integers of at least `least`, one for each axis, or InvalidArguments naming the field."""
-    try:
-        numbers = tuple(index(n) for n in value if not isinstance(n, bool))  # numpy's integers too
-    except Exception:  # whatever the caller's object does when it is iterated over
-        numbers = ()
-    if len(numbers) != count or not all(least <= n <= MAX_SIZE for n in numbers):
-        low = "-2**31 + 1" if least == -MAX_SIZE else least
-        raise InvalidArguments(f"{name} must be {COUNTS[count]} from {low} to 2**31 - 1, not {shown(value)}")
-    return numbers
-
-
-def algorithm_of(primitive: str, name: Any) -> Algorithm:
-    """An Algorithm of a convolution or a deconvolution, or one by its last word.  Raises InvalidArguments."""
-    found = {each.value.removeprefix(f"{primitive}_"): each for each in Algorithm if each.value.startswith(primitive)}
-    if isinstance(name, Algorithm) and name in found.values():
-        return name
-    if not isinstance(name, str) or name not in found:
-        raise InvalidArguments(f"algorithm {shown(name)} is not one of {', '.join(found)}")
-    return found[name]
 
 
 @dataclass(frozen=True, slots=True)

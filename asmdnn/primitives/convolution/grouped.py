@@ -8,7 +8,7 @@ from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import View
+from asmdnn.planning.phase import View, flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
@@ -67,7 +67,8 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     read = {operand: readable(tensor, resolved.dst, geometry.oc, width, lanes) for operand, tensor in others.items()}
     operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
     tensors = {**resolved.tensors(), **chain.arguments(read)}
-    plan = schedule_rows(name, tensors, operands, geometry, group, width // lanes, chain, engine)
+    phases = schedule_rows(tensors, operands, geometry, group, width // lanes, chain, engine)
+    plan = Plan(name, flushing(phases), tensors, {}, {}, ("dst",))
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 

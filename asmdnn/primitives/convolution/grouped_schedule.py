@@ -14,8 +14,7 @@ from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTER
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cuts import balanced, ranges_of
-from asmdnn.planning.phase import Int64, flushing, records_of, views
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.rounds import in_loops
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry
@@ -41,7 +40,6 @@ class Chunk:
 
 
 def schedule_rows(
-    name: str,
     tensors: Mapping[str, MemoryDesc],
     operands: Mapping[str, TileOperand],
     g: ConvGeometry,
@@ -49,8 +47,8 @@ def schedule_rows(
     vectors: int,
     chain: Chain,
     engine: Engine,
-) -> Plan:
-    """The plan for resolved tensors, those of the chain among them; `vectors` of channels a call, where tensors have
+) -> list[Phase]:
+    """The phases for resolved tensors, those of the chain among them; `vectors` of channels a call, where tensors have
     them side by side."""
     isa, tuning, lanes = engine.isa, engine.tuning, lanes_of(engine.isa)
     spec = replace(
@@ -81,8 +79,7 @@ def schedule_rows(
     moves |= {operand: place.layout.image_bytes for operand, place in placed.items()}
     images = (g.mb, tuple(moves.get(argument, 0) for argument in (*ARGUMENTS, *placed)))
     arguments = views([argument if argument in tensors else "" for argument in (*ARGUMENTS, *operands)])
-    phases = in_loops(tuple(specs), arguments, records, np.array(cycles).astype(np.int32), [images], tuning.phases)
-    return Plan(name, flushing(phases), tensors, {}, {}, ("dst",))
+    return in_loops(tuple(specs), arguments, records, np.array(cycles).astype(np.int32), [images], tuning.phases)
 
 
 def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str) -> GroupedRowsSpec:

@@ -7,7 +7,8 @@ from itertools import accumulate
 import numpy as np
 
 from asmdnn.generators.dot.conv_shape import TAPS, WEIGHTS
-from asmdnn.planning.phase import Phase, merged
+from asmdnn.planning.phase import Phase
+from asmdnn.planning.phases import merged
 from asmdnn.planning.plan import Plan
 
 

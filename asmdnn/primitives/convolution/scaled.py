@@ -27,7 +27,7 @@ from asmdnn.primitives.convolution.reordered import any_format, ways
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like
 from asmdnn.primitives.implementation import Answer, Planner, try_all
-from asmdnn.primitives.reorder.schedule import reorder_phases
+from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
 from asmdnn.types import f32
 
 IMAGES, CHANNELS = 1, 2  # bits of the mask
@@ -118,7 +118,7 @@ def multiplied(
     src: MemoryDesc, dst: MemoryDesc, buffers: tuple[str, str], strides: tuple[int, ...], tuning: Tuning
 ) -> list[Phase]:
     """What brings a tensor into another format, times its scales, whose strides these are."""
-    return reorder_phases(src, dst, (*buffers, SCALES, "", ""), tuning, SCALED, strides)
+    return reorder_phases(src, dst, (*buffers, SCALES, "", ""), tuning, Numbers(SCALED, strides))
 
 
 def scaling_weights(parts: Parts[Desc]) -> Planner[Desc]:

@@ -19,7 +19,8 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call
 from asmdnn.planning.calls import phases_of as records_of_calls
 from asmdnn.planning.loops import Box, Loop, boxes, cut_loop
-from asmdnn.planning.phase import Phase, View, of_one_width, views
+from asmdnn.planning.phase import Phase, View, views
+from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import ElementwiseTuning, PhaseTuning, Tuning

@@ -42,7 +42,8 @@ from asmdnn.primitives.normalization.channel_description import (
     ChannelNorm,
     GroupNormForward,
 )
-from asmdnn.primitives.reduction.tree import Chunk, Kernels, Tree, others, source_of
+from asmdnn.primitives.reduction.source import Chunk, Kernels, source_of
+from asmdnn.primitives.reduction.tree import Tree, others
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.types import f32, u8
 

@@ -6,7 +6,8 @@ from math import prod
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg
-from asmdnn.primitives.convolution.description import AXES, MAX_SIZE, sizes_of
+from asmdnn.primitives.convolution.description import AXES
+from asmdnn.primitives.convolution.words import MAX_SIZE, sizes_of
 from asmdnn.primitives.pooling.windows import Window, adaptive_windows, axis_windows
 from asmdnn.types import PoolingAlgorithm, s32
 

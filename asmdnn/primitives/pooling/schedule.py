@@ -88,6 +88,8 @@ def pieces_of(planes: Planes, runs: Sequence[Sequence[Run]], steps: Sequence[int
     numbers = planes.numbers()
     for combined in product(*runs):
         axes = list(zip(combined, steps, planes.src.axis_bytes, planes.dst.axis_bytes, numbers, strict=True))
+        if sum(run.window.inside * step * at for run, step, at, _, _ in axes) > MAX_OFFSET:
+            raise Refused("a window spans more than 2 GiB")
         src = sum(run.window.first * at for run, _, at, _, _ in axes)
         dst = sum(run.output * at for run, _, _, at, _ in axes)
         yield Piece(
@@ -119,12 +121,12 @@ def calls_of(planes: Planes, piece: Piece, result_cycles: float, make: MakeSpec,
     numbers = [0] * (len(loops) - len(piece.loops)) + list(piece.loop_numbers)
     inner, most_cycles = len(loops) - 1, tuning.pooling.record_cycles
     cycles = loops[inner].times * result_cycles
-    while inner and cycles * loops[inner - 1].times <= most_cycles:
+    while inner and cycles * loops[inner - 1].times <= most_cycles and is_near(loops[inner - 1]):
         inner -= 1
         cycles *= loops[inner].times
     outer, kept = loops[:inner], loops[inner:]
     cut = min(kept[0].times, max(1, int(most_cycles / (cycles / kept[0].times))))
-    if outer and cut == kept[0].times:  # some steps of the next loop, too
+    if outer and cut == kept[0].times and is_near(outer[-1]):  # some steps of the next loop, too
         kept.insert(0, outer.pop())
         cut = max(1, int(most_cycles / cycles))
     numbers_kept = numbers[len(outer) :]
@@ -141,11 +143,16 @@ def calls_of(planes: Planes, piece: Piece, result_cycles: float, make: MakeSpec,
             yield Call(make(piece, loops_of, numbers_of), places, min(int(cost), MOST_CYCLES))
 
 
+def is_near(loop: Loop) -> bool:
+    """Whether code can go through it."""
+    return loop.times * max(loop[1:]) <= MAX_OFFSET
+
+
 def without_single(loops: Sequence[Loop], numbers: Sequence[int]) -> tuple[tuple[Loop, ...], tuple[int, ...]]:
     """Loops of one step left out, but for the last loop.  Raises Refused where steps exceed what code can say."""
     kept = [i for i, loop in enumerate(loops) if loop.times > 1 or i == len(loops) - 1]
-    if any(loops[i].times * max(loops[i][1:]) > MAX_OFFSET for i in kept):
-        raise Refused("a plane spans more than 2 GiB")
+    if not all(is_near(loops[i]) for i in kept):
+        raise Refused("a row spans more than 2 GiB")
     return tuple(loops[i] for i in kept), tuple(numbers[i] for i in kept)
 
 

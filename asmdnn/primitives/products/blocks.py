@@ -5,10 +5,14 @@ several streams of them are read at a time, and there are enough accumulators to
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from asmdnn.generators.dot.matmul_shape import BLOCKS
+from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, ranges_of, runs_of
 from asmdnn.planning.product_tuning import ProductTuning
+from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.target import Target
 
@@ -32,27 +36,35 @@ def panel_columns(n: int, lanes: int) -> int:
 
 def choose_block(p: Product, target: Target) -> Block:
     """The block that the model expects to be fastest; it depends on shape, ISA and tuning alone."""
-    lanes = target.lanes
     panels = p.packed or p.weights
-    panel = panels.columns // lanes if isinstance(panels, Panels) else 0
+    panel = panels.columns // target.lanes if isinstance(panels, Panels) else 0
+    reread = target.products.reread_cycles
+    return fastest_block((p.m, p.n, p.k), target.isa, panel, bool(p.packed), target.tuning.phases, reread)
+
+
+@lru_cache(maxsize=1024)  # a product is asked for its block by every strategy, and by most of their parts
+def fastest_block(
+    sizes: tuple[int, int, int], isa: str, panel: int, packs: bool, tuning: PhaseTuning, reread_cycles: float
+) -> Block:
+    """Of m, n, k; of panels of so many vectors (0: none), which the tiles pack or read."""
     candidates = [
         Block(rows, vectors, panel or vectors)
-        for vectors, rows in BLOCKS[target.isa].items()
-        if not panel or (vectors == panel if p.packed else vectors % panel == 0)
+        for vectors, rows in BLOCKS[isa].items()
+        if not panel or (vectors == panel if packs else vectors % panel == 0)
     ]
-    return min(candidates, key=lambda b: block_cycles(p, b, target))
+    return min(candidates, key=lambda b: block_cycles(*sizes, b, lanes_of(isa), tuning, reread_cycles))
 
 
-def block_cycles(p: Product, b: Block, target: Target) -> float:
+def block_cycles(m: int, n: int, k: int, b: Block, lanes: int, tuning: PhaseTuning, reread_cycles: float) -> float:
     """Expected cycles of one matrix of the batch."""
-    groups, last = divmod(-(-p.n // target.lanes), b.vectors)
+    groups, last = divmod(-(-n // lanes), b.vectors)
     total = 0.0
-    for rows, times in runs_of(p.m, b.rows):
-        for count, vectors in ((groups, b.vectors), (bool(last), last)):
-            step = target.step_cycles(rows, vectors)
-            if p.m > b.rows:  # weights come from L2 again
-                step = max(step, target.products.reread_cycles * vectors * target.lanes / 8)
-            total += times * count * (p.k * step + target.call_cycles)
+    for rows, times in runs_of(m, b.rows):
+        for count, vectors in ((groups, b.vectors),) * bool(groups) + ((1, last),) * bool(last):
+            step = step_cycles(rows, vectors, lanes, tuning)
+            if m > b.rows:  # weights come from L2 again
+                step = max(step, reread_cycles * vectors * lanes / 8)
+            total += times * count * (k * step + tuning.call_cycles)
     return total
 
 

@@ -165,7 +165,7 @@ def weights_like(src: MemoryDesc, weights: MemoryDesc, panel: int) -> MemoryDesc
 
 def rows_of(name: str, desc: MemoryDesc) -> Matrix:
     """A plain matrix."""
-    row, column = (4 * stride if n != 1 else 0 for stride, n in zip(desc.strides, desc.dims, strict=True))
+    row, column = (4 * stride if n > 1 else 0 for stride, n in zip(desc.strides, desc.dims, strict=True))
     return Matrix(name, 4 * desc.offset0, (), row, column)
 
 
@@ -179,8 +179,8 @@ class Flat:
     step: int
 
     def rows(self) -> Matrix:
-        row = 4 * self.desc.strides[0] if self.desc.dims[0] != 1 else 0
-        return Matrix(self.buffer, 4 * self.desc.offset0, (), row, 4 * self.step if self.size != 1 else 0)
+        row = 4 * self.desc.strides[0] if self.desc.dims[0] > 1 else 0
+        return Matrix(self.buffer, 4 * self.desc.offset0, (), row, 4 * self.step if self.size > 1 else 0)
 
     def panels(self) -> Panels | None:
         """Of the first dim, if that is blocked."""

@@ -16,7 +16,8 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.generators.dot.skinny import SkinnySpec
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
-from asmdnn.planning.phase import Int64, Phase, merged, records_of, views
+from asmdnn.planning.phase import Int64, Phase, records_of, views
+from asmdnn.planning.phases import merged
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import DEPTH_STEP, depths_of

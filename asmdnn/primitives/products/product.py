@@ -137,8 +137,8 @@ class Product:
 
 
 def matrix_of(name: str, desc: MemoryDesc) -> Matrix:
-    """The last two dims of a plain desc as a matrix; dims of 1 broadcast."""
-    *steps, row, column = (4 * s if n != 1 else 0 for s, n in zip(desc.strides, desc.dims, strict=True))
+    """The last two dims of a plain desc as a matrix; dims of 1 broadcast, and their strides have no say, nor of 0."""
+    *steps, row, column = (4 * s if n > 1 else 0 for s, n in zip(desc.strides, desc.dims, strict=True))
     return Matrix(name, 4 * desc.offset0, tuple(steps), row, column)
 
 
@@ -147,8 +147,10 @@ def panels_of(name: str, desc: MemoryDesc) -> Panels | None:
     if len(desc.inner_blocks) != 1 or desc.inner_blocks[0][0] != desc.ndims - 1:
         return None
     *steps, row, panel = (4 * s for s in desc.strides)
-    batch = tuple(s if n != 1 else 0 for s, n in zip(steps, desc.dims, strict=False))
-    return Panels(name, 4 * desc.offset0, batch, row, panel, desc.inner_blocks[0][1])
+    batch = tuple(s if n > 1 else 0 for s, n in zip(steps, desc.dims, strict=False))
+    columns = desc.inner_blocks[0][1]
+    row = row if desc.dims[-2] > 1 else 4 * columns  # a single row has no distance from the next
+    return Panels(name, 4 * desc.offset0, batch, row, panel if desc.dims[-1] > columns else row, columns)
 
 
 def panels_tag(ndims: int, columns: int) -> str:

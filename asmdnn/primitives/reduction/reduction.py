@@ -26,7 +26,8 @@ from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like, of_type, row_major
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reduction.description import NORM, ReductionForward
-from asmdnn.primitives.reduction.tree import Chunk, Kernels, Source, Tree, source_of
+from asmdnn.primitives.reduction.source import Chunk, Kernels, Source, source_of
+from asmdnn.primitives.reduction.tree import Tree
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 

@@ -7,79 +7,20 @@ Results of the levels between lie in scratch as [chunks][elements of dst], in ds
 first is the same: vectors of neighbours in dst, down the chunks.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
 from operator import mul
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.phase import views
-from asmdnn.planning.tuning import ReductionTuning
-from asmdnn.primitives.elementwise.schedule import MAX_STEP, phases_of
-from asmdnn.primitives.nests import Calls, Nest, nest_of
+from asmdnn.primitives.elementwise.schedule import phases_of
+from asmdnn.primitives.nests import Calls, Nest
+from asmdnn.primitives.reduction.source import DST, SRC, Chunk, Kernels, Source
 
-SRC, DST = range(2)
 F32_BYTES = 4
-
-
-class Kernels(ABC):
-    """The kernels of a tree.  results: the buffers of the result, all laid out as dst; beside: a buffer laid out as dst
-    that kernels read, as argument number 1 + len(results)."""
-
-    results: tuple[str, ...]
-    beside: tuple[str, ...]
-
-    @abstractmethod
-    def first(self, chunk: "Chunk", is_last: bool) -> KernelSpec:
-        """Of chunks of src."""
-
-    @abstractmethod
-    def merge(self, chunk: "Chunk", counts: tuple[int, int], is_last: bool) -> KernelSpec:
-        """Of chunks of results, of `counts[0]` elements each but for the last one of counts[1]."""
-
-    @abstractmethod
-    def cost(self, spec: KernelSpec, tuning: ReductionTuning) -> int:
-        """Expected cycles of a call."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """What a kernel is called for: see ReduceSpec."""
-
-    along: str
-    rows: int
-    elements: int
-    src_row_bytes: int
-    dst_row_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A nest of src and dst as one of two forms: `row` is the reduced loop that is dense in src; or `lanes` the kept
-    loop that is dense in both, and `row` None."""
-
-    nest: Nest
-    row: Loop | None
-    lanes: Loop | None
-
-
-def source_of(src: MemoryDesc, dst: MemoryDesc, reduced: Sequence[int]) -> Source | None:
-    """The form of a reduction of src to a dense dst of 1 in these dims; None for formats that no kernel reads."""
-    nest = nest_of((src, dst), src.dims, reduced, SRC)
-    if nest is None or any(max(loop.strides) > MAX_STEP for loop in (*nest.kept, *nest.reduced)):
-        return None
-    row = next((loop for loop in nest.reduced if loop.strides[SRC] == 1), None)
-    lanes = next((loop for loop in nest.kept if loop.strides == (1, 1)), None)
-    if row is None and lanes is None:
-        if any(loop.strides[SRC] == 1 for loop in nest.kept) or nest.reduced or nest.kept:
-            return None
-        lanes = Loop(1, (1, 1))
-    return Source(nest, row, lanes)
 
 
 class Tree:

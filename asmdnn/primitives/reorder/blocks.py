@@ -27,7 +27,6 @@ from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.tuning import MoveTuning
 
 VECTOR_BYTES = 32  # of kernels for AVX2, which serve every level
-ROWS_UNROLLED = 64  # of one element; of longer rows fewer
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE, SCALE_BYTES = 2, 4  # the tensor of scales
 WIDE_COLUMNS = 16  # of a row that is converted with wide vectors: fewer would not fill one
@@ -92,7 +91,7 @@ class Blocks:
             near = [x for x in others if 2 * max(x.src, x.dst) <= MAX_OFFSET]
             inner = min(near, key=lambda x: (max(x.src // src, x.dst // dst), x.dst), default=SINGLE)
             others = [x for x in others if x is not inner]
-        near = [x for x in others if min(x.extent, ROWS_UNROLLED) * max(x.src, x.dst) <= MAX_OFFSET]
+        near = [x for x in others if min(x.extent, self.tuning.unrolled_rows) * max(x.src, x.dst) <= MAX_OFFSET]
         # Rows that touch in dst before longer loops: a long row that was cut stays in one piece.
         rows = max(near, key=lambda x: (x.dst == inner.extent * inner.dst, x.extent), default=SINGLE)
         return Shape(False, rows, inner)

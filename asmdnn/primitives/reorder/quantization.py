@@ -16,7 +16,7 @@ from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.phase import views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, Sum
-from asmdnn.primitives.reorder.schedule import reorder_phases
+from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
 from asmdnn.types import f32, s32
 
 SCALES = "scales"  # of src, divided by those of dst
@@ -101,8 +101,8 @@ def add_quantized(assembly: Assembly, src: MemoryDesc, dst: MemoryDesc, quantiza
         once = Call(divide, (0,) * len(used), (), divide.count * tuning.moves.division_cycles)
         assembly.add(phases_of([once], views(used), tuning.phases))
     streams = src.size_bytes + dst.size_bytes >= tuning.moves.streaming_bytes
-    buffers, strides = buffers_of(quantization), quantization.scale_strides
-    assembly.add(reorder_phases(src, dst, buffers, tuning, quantization.conversion, strides, streams, assembly.isa))
+    numbers = Numbers(quantization.conversion, quantization.scale_strides)
+    assembly.add(reorder_phases(src, dst, buffers_of(quantization), tuning, numbers, streams, assembly.isa))
 
 
 def buffers_of(quantization: Quantization) -> tuple[str, ...]:

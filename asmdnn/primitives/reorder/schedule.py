@@ -3,6 +3,8 @@
 Two loops of a box run inside the kernel that reorder_blocks.py chooses; the others become records.
 """
 
+from dataclasses import dataclass
+
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.transpose import across_of
 from asmdnn.isa.levels import AVX2
@@ -15,23 +17,31 @@ from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, Shape
 from asmdnn.types import f32
 
 
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What elements become; scales: the stride of each dim in buffers[2], if they are multiplied."""
+
+    conversion: Conversion
+    scales: tuple[int, ...] | None = None
+
+
 def reorder_phases(
     src: MemoryDesc,
     dst: MemoryDesc,
     buffers: tuple[str, ...],
     tuning: Tuning,
-    conversion: Conversion | None = None,
-    scales: tuple[int, ...] | None = None,
+    numbers: Numbers | None = None,
     streams: bool = False,
     isa: str = AVX2.name,
 ) -> list[Phase]:
     """Kernels and records that bring buffers[0] into the format of buffers[1].
 
-    conversion: what the types say if None.  scales: the stride of each dim in buffers[2].  streams: the result is too
+    numbers: a conversion by what the types say, if None.  streams: the result is too
     large to be found in a cache later.  isa: the level of the kernels; those of AVX2 serve every one.
     """
     moves = tuning.moves
-    maker = Blocks(isa, conversion or Conversion(src.dtype.name, dst.dtype.name), streams, moves)
+    numbers = numbers or Numbers(Conversion(src.dtype.name, dst.dtype.name))
+    maker, scales = Blocks(isa, numbers.conversion, streams, moves), numbers.scales
     tensors = [src, dst] if scales is None else [src, dst, MemoryDesc(src.dims, f32, strides=scales)]
     calls = []
     for whole, zeros in with_zeros(maker, [maker.in_bytes(box) for box in boxes(tensors)]):

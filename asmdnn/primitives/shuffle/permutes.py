@@ -8,17 +8,16 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.shuffle.tiles import Axis, overlapped, tile_of
 
 ELEMENT_BYTES = 4  # permutations of smaller ones would need AVX512_VBMI, or several instructions
-MOST_UNITS = 64  # of a kernel: more are too much code
 
 
-def permute_kernels(isa: str, axis: Axis, step: int) -> list[tuple[PermuteSpec, int, int]]:
+def permute_kernels(isa: str, axis: Axis, step: int, most_units: int) -> list[tuple[PermuteSpec, int, int]]:
     """The kernels for one pixel, or for as many as fill a vector if they are smaller and touch, each with where in the
-    axis its pointers point; none if vectors do not fit."""
+    axis its pointers point; none if vectors do not fit.  most_units: of a kernel."""
     size = ELEMENT_BYTES * lanes_of(isa)
     pixels = max(1, size // step) if step == axis.run_bytes and size % step == 0 else 1
     lanes = lanes_of(isa) // pixels
     units = units_of(axis, lanes, pixels)
-    most = MOST_UNITS if axis.is_dense else max(1, axis.run_bytes // (ELEMENT_BYTES * lanes))
+    most = most_units if axis.is_dense else max(1, axis.run_bytes // (ELEMENT_BYTES * lanes))
     if len(units) > most and axis.is_dense and axis.size % lanes:
         return []  # units overlap, which those of different kernels must not
     return [kernel_of(isa, pixels * step or size, units[i : i + most]) for i in range(0, len(units), most)]

@@ -154,7 +154,8 @@ def unit_of(offsets: Int64, axis_size: int, element_bytes: int, step: int) -> tu
 def by_units(out: Records, axis: Axis, step: int, runs: Runs) -> None:
     """All units of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst."""
     units = unit_kernels(axis, step, out.tuning.few_shuffle_rows)
-    kernels = cheapest(out, units, permute_kernels(f32_level(out.isa), axis, step), step)
+    vectors = permute_kernels(f32_level(out.isa), axis, step, out.tuning.permuted_units)
+    kernels = cheapest(out, units, vectors, step)
     together = pixels_of(kernels[0][0], step)  # that the kernels take as one
     for start, count in runs:
         whole = count // together

@@ -14,7 +14,8 @@ import numpy as np
 from asmdnn.generators.dot.conv_shape import TAPS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import Int64, Phase, Repeat, flushing, merged
+from asmdnn.planning.phase import Int64, Phase, Repeat, flushing
+from asmdnn.planning.phases import merged
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import apart

@@ -8,7 +8,7 @@ from asmdnn.generators.winograd.arguments import ARGUMENTS
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.winograd import TAPS, WinogradDesc
+from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.phase import NOTHING, Phase, Repeat, View, flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
@@ -22,11 +22,11 @@ from asmdnn.primitives.convolution.direct import (
     resolve_activations,
     scaled_dims,
 )
-from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.reordered import between_reorders, name_of
 from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
-from asmdnn.primitives.convolution.taps import NEAR_BYTES
+from asmdnn.primitives.convolution.winograd.checks import check_channels, check_distances, check_window
 from asmdnn.primitives.convolution.winograd.choice import choose
 from asmdnn.primitives.convolution.winograd.cut import Cut, records_of_image, sizes_of
 from asmdnn.primitives.convolution.winograd.schedule import Job, Records, fused, products, results, sources
@@ -118,42 +118,6 @@ def with_cut(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeomet
     if not desc.weights.is_any and desc.weights != weights:
         raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
     return scheduled(desc.with_formats({"weights": weights}), attr, engine, g, cut)
-
-
-def check_window(desc: ConvolutionForward) -> None:
-    """Raise Refused unless this is a 3x3 convolution of images with stride 1."""
-    if desc.src.ndims != 4:
-        raise Refused(f"src has {desc.src.ndims - 2} spatial axes, only 2 are implemented")
-    if desc.kernel != (TAPS, TAPS) or {*desc.strides} != {1} or {*desc.dilations} != {0}:
-        rows, cols = desc.kernel
-        raise Refused(
-            f"weights are {rows}x{cols}, strides {desc.strides}, dilations {desc.dilations}: it is for dense 3x3"
-        )
-    if desc.has_groups:
-        raise Refused(f"weights have {desc.groups} groups, this algorithm is for weights without groups")
-    if 0 in desc.dst.dims or 0 in desc.src.dims:
-        raise Refused("src or dst has no elements")
-
-
-def check_channels(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, lanes: int) -> None:
-    """Raise Refused unless vectors of channels are dense and at one distance."""
-    for name, tensor, layout in (("src", desc.src, src), ("dst", desc.dst, dst)):
-        if layout.channel_bytes != 4 and tensor.dims[1] > 1:
-            raise Refused(f"{name} {tensor.tag} has its channels apart")
-        if tensor.inner_blocks and layout.block != lanes:
-            raise Refused(f"{name} {tensor.tag} has blocks of {layout.block} channels, only {lanes} are implemented")
-
-
-def check_distances(g: ConvGeometry, cut: Cut, lanes: int) -> None:
-    """Raise Refused where code cannot reach: displacements have 32 bits."""
-    sizes = sizes_of(g, cut, lanes, g.mb)
-    for layout in (g.src, g.dst):
-        if (cut.m + 2) * (layout.axis_bytes[0] + layout.axis_bytes[1]) > NEAR_BYTES or layout.channel(
-            lanes
-        ) > NEAR_BYTES:
-            raise Refused("pixels of a tile lie too far apart")
-    if max(sizes.source_bytes, sizes.products_bytes) > NEAR_BYTES:
-        raise Refused(f"{sizes.tiles} tiles at once are too many")
 
 
 def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeometry, cut: Cut) -> Plan:

@@ -1,0 +1,44 @@
+"""What Winograd's convolution does not take, each with its reason."""
+
+from asmdnn.memory.winograd import TAPS
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
+from asmdnn.primitives.convolution.taps import NEAR_BYTES
+from asmdnn.primitives.convolution.winograd.cut import Cut, sizes_of
+
+
+def check_window(desc: ConvolutionForward) -> None:
+    """Raise Refused unless this is a 3x3 convolution of images with stride 1."""
+    if desc.src.ndims != 4:
+        raise Refused(f"src has {desc.src.ndims - 2} spatial axes, only 2 are implemented")
+    if desc.kernel != (TAPS, TAPS) or {*desc.strides} != {1} or {*desc.dilations} != {0}:
+        rows, cols = desc.kernel
+        raise Refused(
+            f"weights are {rows}x{cols}, strides {desc.strides}, dilations {desc.dilations}: it is for dense 3x3"
+        )
+    if desc.has_groups:
+        raise Refused(f"weights have {desc.groups} groups, this algorithm is for weights without groups")
+    if 0 in desc.dst.dims or 0 in desc.src.dims:
+        raise Refused("src or dst has no elements")
+
+
+def check_channels(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, lanes: int) -> None:
+    """Raise Refused unless vectors of channels are dense and at one distance."""
+    for name, tensor, layout in (("src", desc.src, src), ("dst", desc.dst, dst)):
+        if layout.channel_bytes != 4 and tensor.dims[1] > 1:
+            raise Refused(f"{name} {tensor.tag} has its channels apart")
+        if tensor.inner_blocks and layout.block != lanes:
+            raise Refused(f"{name} {tensor.tag} has blocks of {layout.block} channels, only {lanes} are implemented")
+
+
+def check_distances(g: ConvGeometry, cut: Cut, lanes: int) -> None:
+    """Raise Refused where code cannot reach: displacements have 32 bits."""
+    sizes = sizes_of(g, cut, lanes, g.mb)
+    for layout in (g.src, g.dst):
+        if (cut.m + 2) * (layout.axis_bytes[0] + layout.axis_bytes[1]) > NEAR_BYTES or layout.channel(
+            lanes
+        ) > NEAR_BYTES:
+            raise Refused("pixels of a tile lie too far apart")
+    if max(sizes.source_bytes, sizes.products_bytes) > NEAR_BYTES:
+        raise Refused(f"{sizes.tiles} tiles at once are too many")

@@ -1,0 +1,68 @@
+"""The sizes that the code keeps to: lines of a file and of a function, and parameters."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_imports import PACKAGE, ROOT
+
+MOST_LINES, MOST_FUNCTION_LINES, MOST_PARAMETERS = 300, 50, 7
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+# Interfaces that somebody else has set; all else groups what belongs together in a value.
+SET_BY_OTHERS = {
+    "asmdnn/isa/encoding.py": {"evex"},  # PeachPy's encoders call it so
+    "asmdnn/blas.py": {"sgemm"},  # the BLAS
+}
+# Functions on arrays have keyword-only options, as those of numpy and torch.
+OPTIONS = ("asmdnn/ops/",)
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def functions(path: Path) -> Iterator[Function]:
+    yield from (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, Function))
+
+
+def parameters(function: Function, keywords: bool) -> int:
+    """How many, but for self; the keyword-only ones if they count."""
+    given = [*function.args.posonlyargs, *function.args.args]
+    own = given[1:] if given and given[0].arg in ("self", "cls") else given
+    return len(own) + len(function.args.kwonlyargs) * keywords
+
+
+def test_files() -> None:
+    long = {str(path): lines for path in FILES if (lines := len(path.read_text().splitlines())) > MOST_LINES}
+    assert not long, "what second thing does the file do?"
+
+
+def test_functions() -> None:
+    found = [(path, function) for path in FILES for function in functions(path)]
+    long = {
+        f"{path}:{function.lineno}": function.name
+        for path, function in found
+        if (function.end_lineno or 0) - function.lineno >= MOST_FUNCTION_LINES
+    }
+    assert not long
+
+
+def test_parameters() -> None:
+    many = set()
+    for path in FILES:
+        name = path.relative_to(ROOT).as_posix()
+        for function in functions(path):
+            public = name.startswith(OPTIONS) and not function.name.startswith("_")
+            if parameters(function, keywords=not public) > MOST_PARAMETERS:
+                many.add((name, function.name))
+    assert many == {(name, function) for name, found in SET_BY_OTHERS.items() for function in found}
+
+
+@pytest.mark.parametrize(
+    ("source", "count"), [("def f(self, a, b, *, c): ...", 3), ("def f(a, /, b, *more): ...", 2), ("def f(): ...", 0)]
+)
+def test_parameters_are_counted(source: str, count: int) -> None:
+    (function,) = ast.parse(source).body
+    assert isinstance(function, Function)
+    assert parameters(function, keywords=True) == count
