@@ -38,7 +38,8 @@ F32 = np.dtype(np.float32)
 KINDS = "fiub"  # of numpy types that are plain numbers
 WALKING = (  # the sources that what is in a file depends on beside its own code: who reads it, and what walks the plan
     "generators/context.py", "generators/executor.py", "network/arena.py", "network/running.py", "network/saved.py",
-    "planning/codec.py", "planning/phase.py", "planning/splitting.py", "runtime/context.py", "runtime/execution.py",
+    "planning/codec.py", "planning/phase.py", "planning/phases.py", "planning/splitting.py", "runtime/context.py",
+    "runtime/execution.py",
 )  # fmt: skip
 
 

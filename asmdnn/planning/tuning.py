@@ -39,6 +39,8 @@ class ConvolutionTuning:
     planar_channels: int = 16  # with more, channels a whole plane apart cost more than a reorder of the source
     strip_pixels: int = 64  # a strip of rows may have so many: each of its tiles is a kernel of its own
     grouped_cycles: int = 8_000  # of a call of rows of a grouped one: enough to hide it, few enough to balance threads
+    rows_issue_cycles: float = 0.3  # of an instruction of rows with few input channels,
+    rows_segment_cycles: float = 20.0  # and of a segment of such a row, besides: bias, stores, loops
     few_sum_cycles: float = 3.0  # to add the lanes of a sum of few output channels, and to store it
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%
     written_out: int = 1 << 15  # records that are all written out

@@ -12,8 +12,9 @@ from asmdnn.network.building import Symbol
 from asmdnn.network.compiled import Compiled
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.join import deliver
+from asmdnn.network.layouts import Layouts, Way
 from asmdnn.network.lowering.table import lower
-from asmdnn.network.steps import BY_ITSELF, LAST, PLAIN, Choice, Steps, layout_of
+from asmdnn.network.steps import BY_ITSELF, LAST, PLAIN, Choice, Place, Steps, layout_of
 from tests.network import wire
 from tests.network.nets import random, reference, residual_graph
 
@@ -59,11 +60,11 @@ def shared() -> Made:
 
 
 def repeated() -> Made:
-    """A value that is shown three times: no reorder makes such a view."""
+    """A row that is shown five times, which needs strides, not blocks."""
     g = dnn.Graph("repeated")
-    x = g.apply("Sigmoid", g.input("x", (1, 2, 1, 8, 16)))
-    wide = g.apply("Expand", x, np.array((1, 2, 3, 8, 16), np.int64))
-    return g, {"y": g.apply("MatMul", g.apply("Reshape", wide, np.array((6, 8, 16), np.int64)), random(16, 8))}
+    row = conv(g, g.input("x", (1, CHANNELS, 1, 12)), CHANNELS, 1, "first")
+    wide = g.apply("Expand", row, np.array((1, CHANNELS, 5, 12), np.int64))
+    return g, {"y": g.apply("MatMul", wide, random(12, 8))}
 
 
 NETS = (normed, delivered, shared, repeated, residual_graph)
@@ -146,6 +147,18 @@ def test_the_way_is_the_cheapest_of_all(make: Make) -> None:
     segment = compiled(net)
     costs = [cost(segment, net.engine, told) for told in sequences(segment.segment.groups)]
     assert segment.way.cycles == min(costs)
+
+
+def test_a_way_to_formats_that_no_reorder_makes_goes_on() -> None:
+    net = planned(repeated, "avx2")
+    segment = compiled(net)
+    steps = Steps(segment.graph, net.engine)
+    other, layouts = steps.branch(), Layouts(steps, segment.segment.groups)
+    (place,) = steps.places["x"]
+    other.places["x"] = [Place("x", dnn.MemoryDesc(place.desc.dims, dnn.f32, strides=(0, 0, 0, 0)))]
+    assert layouts.may_win(Way(other, 1 << 40), Way(steps, 0))
+    other.places["x"] = [Place("x", dnn.MemoryDesc(place.desc.dims, dnn.f32, "acdb"))]
+    assert not layouts.may_win(Way(other, 1 << 40), Way(steps, 0))
 
 
 @pytest.mark.isa("avx2")

@@ -54,7 +54,7 @@ def test_what_is_fused(isa: str) -> None:
         "Gemm 'head' + Softplus",
     ]
     found = [step.pd.implementation for step in segment.steps if step.label.startswith("Conv")]
-    assert found[0] == f"direct:{isa}"
+    assert found[0] == f"few_inputs:{isa}"
     assert found[1] in (f"direct:{isa}", f"winograd:{isa}")
     assert "kernels" in net.explain()
 

@@ -14,6 +14,7 @@ import asmdnn as dnn
 from asmdnn.bench.problems import ConvProblem, parse_problem
 from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
 from asmdnn.memory.tags import parse_tag
+from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 
 PROBLEMS = Path(__file__).with_name("conv_problems.txt")
 
@@ -127,6 +128,8 @@ def proven(case: ConvCase, isa: str, threads: int = 1) -> dnn.PrimitiveDesc:
     pd = dnn.primitive_desc(case.desc(), case.attr(), engine)
     if case.implementation(isa) == f"product:{isa}":
         assert pd.implementation.startswith("product+")
+    elif "few_inputs" in pd.implementation:
+        assert case.problem.ic < TAP_CHANNELS
     elif "few" in pd.implementation:
         assert case.problem.oc <= MOST_OUTPUTS
     else:

@@ -51,7 +51,7 @@ class DotsSpec:
         return Footprint((*src, Range(WEIGHTS, 0, size)), (dst,))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[7])."""
+        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         v = vector_of(self.isa, asm)
         pointers = [asm.gp.take(ARGUMENTS[argument]) for argument in (SRC, WEIGHTS, DST)]
         for pointer, argument in zip(pointers, (SRC, WEIGHTS, DST), strict=True):

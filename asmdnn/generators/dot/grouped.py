@@ -49,11 +49,27 @@ class GroupedRowsSpec(GroupedRows):
             RowsCode(self, asm, parts).emit()
         asm.ret()
 
+    def load_source(self, code: "RowsCode", source: Register, at: Pointer, part: int) -> None:
+        """Input `part` of their groups for all lanes."""
+        group, v = self.group, code.v
+        if group == v.lanes:
+            v.broadcast(source, at.shifted(4 * part).sized(4))
+        elif group > 1 and code.loads is v:
+            v.spread(source, at, group, part)
+        else:
+            code.loads.load(source, at)
+            if group > 1:
+                v.spread(source, source, group, part)
+
+    def is_operand(self, code: "RowsCode") -> bool:
+        """Whether a source vector in memory can be the operand of a multiply."""
+        return self.group == 1 and code.loads is code.v
+
 
 class RowsCode:
     """The emission: pointers to the next window, to its pixel of dst, and to what goes with its channels."""
 
-    def __init__(self, spec: GroupedRows, asm: Assembler, parts: ExitStack) -> None:
+    def __init__(self, spec: GroupedRowsSpec, asm: Assembler, parts: ExitStack) -> None:
         self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
         whole = spec.channels == self.v.lanes
         self.real: Lanes = self.v if whole else parts.enter_context(self.v.parts(1, spec.channels))[0]
@@ -95,7 +111,7 @@ class RowsCode:
     def segment(self, band: Band, segment: Segment) -> None:
         """All vectors of channels of some pixels; then on to the next ones."""
         spec, vector_bytes = self.spec, self.v.bytes
-        steps = {self.src: vector_bytes, self.weights: spec.weights_vector_bytes, self.dst: vector_bytes}
+        steps = {self.src: spec.src_vector_bytes, self.weights: spec.weights_vector_bytes, self.dst: vector_bytes}
         steps |= {self.bias: vector_bytes} if spec.bias else {}
         times = spec.vectors // spec.abreast
 
@@ -176,7 +192,8 @@ class RowsCode:
                     factors = dict(zip(range(begin, spec.kernel), held, strict=False))
                     for k, factor in factors.items():
                         v.load(factor, mem(weights, start + k * v.bytes, size=v.bytes))
-                    self.multiply_row(mem(src, j * v.bytes, size=v.bytes), part, uses, acc[j], factors, sources)
+                    row = mem(src, j * spec.src_vector_bytes, size=v.bytes)
+                    self.multiply_row(row, part, uses, acc[j], factors, sources)
             asm.ADD(src, spec.src_tap_bytes)
             asm.ADD(weights, spec.weights_row_bytes)
 
@@ -208,20 +225,8 @@ class RowsCode:
             at = src.shifted(column * spec.src_pixel_bytes)
             asm.call_it(at, f"src[{column}]")
             source: Register | Pointer = at
-            if not (self.loads is v and spec.group == 1 and len(pairs) == 1):
+            if len(pairs) > 1 or not spec.is_operand(self):
                 source = sources[number % len(sources)]
-                self.load(source, at, part)
+                spec.load_source(self, source, at, part)
             for pixel, k in pairs:
                 v.fma(acc[pixel], factors[k], source)
-
-    def load(self, source: Register, at: Pointer, part: int) -> None:
-        """Input `part` of their groups for all lanes."""
-        group, v = self.spec.group, self.v
-        if group == v.lanes:
-            v.broadcast(source, at.shifted(4 * part).sized(4))
-        elif group > 1 and self.loads is v:
-            v.spread(source, at, group, part)
-        else:
-            self.loads.load(source, at)
-            if group > 1:
-                v.spread(source, source, group, part)

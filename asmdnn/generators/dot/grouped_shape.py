@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from typing import ClassVar
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
@@ -15,6 +16,7 @@ ARGUMENTS = ("src", "weights", "bias", "dst")
 MOST_PIXELS = {"avx2": 12, "avx512_core": 28}
 REGISTERS = {"avx2": 16, "avx512_core": 32}
 MOST_HELD, HELD = 9, 4  # weights of a kernel row in registers: all of them, or of a longer row some at a time
+PLANES = ("planes", "src_plane_bytes", "weights_plane_bytes")  # fields about planes
 Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position) pairs
 
 
@@ -48,6 +50,8 @@ class GroupedRows:
     A group has `group` input channels and as many output channels, `group` being a power of two up to the lanes.
     """
 
+    family: ClassVar[str] = "grouped"
+
     isa: str
     vectors: int  # of channels
     abreast: int  # of them at a time, a divisor
@@ -77,9 +81,13 @@ class GroupedRows:
 
     def __repr__(self) -> str:
         """Of one plane as it was before there were more: names and kept kernels go by it."""
-        count = None if self.planes != 1 else -3
-        shown = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self)[:count])
-        return f"{type(self).__name__}({shown})"
+        names = (field.name for field in fields(self) if self.planes != 1 or field.name not in PLANES)
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
+
+    @property
+    def src_vector_bytes(self) -> int:
+        """From what a vector of channels reads of a pixel to what the next one does."""
+        return 4 * lanes_of(self.isa)
 
     @property
     def held(self) -> int:
@@ -100,7 +108,7 @@ class GroupedRows:
         words = [f"{self.kernel}s{self.stride}", f"{self.rows}x{self.width}x{self.channels * self.vectors}"]
         words += ["bias"] * self.bias + list(words_of(self.post_ops)) + [f"{crc32(repr(self).encode()):08x}"]
         words = [f"{self.planes}of"] * (self.planes != 1) + words
-        return f"grouped{self.group}_f32_{'_'.join(words)}__{self.isa}"
+        return f"{self.family}{self.group}_f32_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -120,20 +128,25 @@ class GroupedRows:
     def footprint(self) -> Footprint:
         """The bytes that a call touches."""
         lanes = lanes_of(self.isa)
-        src_width, dst_width = (
-            4 * (self.vectors * lanes if whole else self.channels + (self.vectors - 1) * lanes)
-            for whole in (self.src_whole, self.dst_whole)
-        )
+        dst_width = self.width_bytes(self.dst_whole)
         columns = sorted(self.columns()) if self.planes else []
         pixels = [(y, x) for y in range(self.rows) for x in range(self.width)]
-        src = [Range(SRC, at, at + src_width) for at in sorted(self.places(columns))]
         dst = [y * self.dst_row_bytes + x * self.dst_pixel_bytes for y, x in pixels]
         writes = tuple(merged([Range(DST, at, at + dst_width) for at in sorted(dst)]))
         operands = operands_read(self.post_ops)
         bias = [Range(BIAS, 0, 4 * (self.channels + (self.vectors - 1) * lanes))] * self.bias
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes)]
         old = list(writes) * (OLD_DST in operands)
+        src = self.src_ranges(self.places(columns))
         return Footprint((*merged(src), *self.weights_ranges(columns, lanes), *bias, *others, *old), writes)
+
+    def width_bytes(self, is_whole: bool) -> int:
+        """Of a pixel in a tensor that has room, zero padding, for whole vectors of channels, or that has not."""
+        return 4 * ((self.vectors - 1) * lanes_of(self.isa) + (lanes_of(self.isa) if is_whole else self.channels))
+
+    def src_ranges(self, places: set[int]) -> list[Range]:
+        """What is read of the pixels that begin there, in order."""
+        return [Range(SRC, at, at + self.width_bytes(self.src_whole)) for at in sorted(places)]
 
     def columns(self) -> set[int]:
         """Of a row of src, the pixels that are read, counted from the image's first."""

@@ -96,7 +96,7 @@ class OuterSpec:
                 yield Range(WEIGHTS, begin, begin + 4 * width)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[7])."""
+        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         v = vector_of(self.isa, asm)
         rows = Rows(self, asm, v)
         if self.streaming:

@@ -67,7 +67,7 @@ class PackSpec:
         return Footprint(tuple(Range(AHEAD, at, at + 4 * self.columns) for at in rows), tuple(writes))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[7])."""
+        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         v = vector_of(self.isa, asm)
         source, panels, left = (asm.gp.take(name) for name in ("rows", "panels", "rows left"))
         asm.MOV(source, mem(asm.frame, 8 * AHEAD))

@@ -109,6 +109,16 @@ def bits_of(value: float, dtype: DataType) -> Int64:
     return np.frombuffer(data + bytes(8 - len(data)), np.int64).copy()
 
 
+class Piece(NamedTuple):
+    """`size` elements of dst along a dim from `first` on: those of src from `origin` on, or that one again and again;
+    or, mirrored, that one and those before it; or the constant."""
+
+    first: int
+    size: int
+    origin: int
+    kind: Literal["body", "repeated", "mirrored", "constant"]
+
+
 @implementation(NAME, f32_level)
 def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
     """Plan a padding.  Raises Refused."""
@@ -123,13 +133,39 @@ def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
     found: list[Phase] = []
     for pieces in product(*(pieces_of(desc, dim) for dim in range(dst.ndims))):
         if all(piece.size for piece in pieces):
-            source, buffer = source_of(desc, src, pieces)
-            part = dst.submemory([piece.size for piece in pieces], [piece.first for piece in pieces])
-            found += reorder_phases(source, part, (buffer, "dst"), engine.tuning, isa=assembly.isa)
+            ones = [replaced(piece) for piece in pieces]
+            source, buffer = source_of(desc, src, ones)
+            part = dst.submemory([piece.size for piece in ones], [piece.first for piece in ones])
+            made = reorder_phases(source, part, (buffer, "dst"), engine.tuning, isa=assembly.isa)
+            found += [one for phase in made for one in mirrored(phase, moves_of(src, dst, pieces))]
     first, *rest = joined(found) or [nothing(2)]
     assembly.add([first, *(replace(phase, apart=True) for phase in rest)])
     whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", {"src": src, "dst": dst}, ("dst",))
     return between_reorders(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning, isa=assembly.isa)
+
+
+def replaced(piece: Piece) -> Piece:
+    """Of a mirrored piece the first element, which is copied as others are."""
+    return piece._replace(size=1, kind="repeated") if piece.kind == "mirrored" else piece
+
+
+def moves_of(src: MemoryDesc, dst: MemoryDesc, pieces: Sequence[Piece]) -> Int64:
+    """int64[n, 2]: how many bytes further in src and dst every element of mirrored pieces lies than the first one."""
+    found, size = np.zeros((1, 2), np.int64), src.dtype.size_bytes
+    for dim, piece in enumerate(pieces):
+        if piece.kind == "mirrored":
+            step = np.array([-src.strides[dim] * size, dst.strides[dim] * size])
+            found = (found[:, None] + np.arange(piece.size)[:, None] * step).reshape(-1, 2)
+    return found
+
+
+def mirrored(phase: Phase, moves: Int64) -> list[Phase]:
+    """The phase once for every move: as one where its records come once and by themselves."""
+    if phase.repeats or phase.groups is not None:
+        return [replace(phase, records=phase.records + np.array([0, *move])) for move in moves]
+    records = np.tile(phase.records, (len(moves), 1))
+    records[:, 1:] += np.repeat(moves, len(phase.records), axis=0)
+    return [replace(phase, records=records, cycles=np.tile(phase.cycles, len(moves)))]
 
 
 def joined(phases: Sequence[Phase]) -> list[Phase]:
@@ -146,24 +182,13 @@ def plain(desc: MemoryDesc) -> MemoryDesc:
     return row_major(desc.dims, desc) if desc.inner_blocks else desc
 
 
-class Piece(NamedTuple):
-    """`size` elements of dst along a dim from `first` on: those of src from `origin` on, or that one again and again;
-    or the constant."""
-
-    first: int
-    size: int
-    origin: int
-    kind: Literal["body", "repeated", "constant"]
-
-
 def pieces_of(desc: Pad, dim: int) -> list[Piece]:
     """What dst is along a dim."""
     size, start, behind = desc.src.dims[dim], desc.before[dim], desc.behind[dim]
     found = [Piece(start, size, 0, "body")]
     for first, count, edge in ((0, start, 0), (start + size, behind, size - 1)):
-        if desc.mode == REFLECT:
-            for at in range(first, first + count):
-                found.append(Piece(at, 1, 2 * edge - (at - start), "repeated"))
+        if desc.mode == REFLECT and count:
+            found.append(Piece(first, count, 2 * edge - (first - start), "mirrored"))
         elif count:
             found.append(Piece(first, count, edge, "constant" if desc.mode == CONSTANT else "repeated"))
     return found

@@ -39,27 +39,45 @@ class Chunk:
     bands: tuple[Band, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What kernels of rows have in common.
+
+    spec: bands, segments, channels and what is done with sums follow.  vectors: of channels a call, where tensors have
+    them side by side.  sources: of every vector of dst's channels the first channel of src that it reads.  in_turn:
+    whether all channels of some rows come before the next rows, as they read the same.
+    """
+
+    spec: GroupedRowsSpec
+    vectors: int
+    sources: tuple[int, ...]
+    in_turn: bool = False
+
+    @property
+    def cycles(self) -> float:
+        """Of a kernel position of a pixel, for a vector of channels."""
+        return self.spec.group / 2
+
+
 def schedule_rows(
     tensors: Mapping[str, MemoryDesc],
     operands: Mapping[str, TileOperand],
     g: ConvGeometry,
-    group: int,
-    vectors: int,
+    of: Rows,
     chain: Chain,
     engine: Engine,
 ) -> list[Phase]:
-    """The phases for resolved tensors, those of the chain among them; `vectors` of channels a call, where tensors have
-    them side by side."""
-    isa, tuning, lanes = engine.isa, engine.tuning, lanes_of(engine.isa)
+    """The phases for resolved tensors, those of the chain among them."""
+    tuning, lanes, vectors = engine.tuning, lanes_of(engine.isa), of.vectors
     spec = replace(
-        base_spec(g, tensors, group, isa),
+        of.spec,
         bias="bias" in tensors and not chain.adds_bias,
         post_ops=chain.on_registers({operand: place.operand for operand, place in operands.items()}),
     )
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
     full, rest = divmod(g.oc, lanes)
     runs = [(v, vectors, lanes) for v in range(0, full, vectors)] + [(full, 1, rest)] * bool(rest)
-    cost = max(g.positions * group / 2, LEAST_CYCLES)
+    cost = max(g.positions * of.cycles, LEAST_CYCLES)
     chunks = cut_rows(g, tuning.convolution.grouped_cycles / (cost * vectors * g.width))
     shapes = {
         (together, channels, c): shaped(spec, g, chunk, together, channels)
@@ -69,12 +87,14 @@ def schedule_rows(
     specs: dict[GroupedRowsSpec, int] = {}
     rows, cycles = [], []
     for planes, depths in planes_of(g.axes[0]).items():
-        kernels = {key: specs.setdefault(replace(of, planes=planes), len(specs)) for key, of in shapes.items()}
-        for first, together, channels in runs:
-            for (c, chunk), (z, plane) in product(enumerate(chunks), depths):  # rows of planes in turn: they share src
-                rows.append((kernels[together, channels, c], first, z, plane, chunk.begin))
-                cycles.append(tuning.phases.call_cycles + (chunk.end - chunk.begin) * g.width * together * cost)
-    records = offsets_of(g, np.array(rows, np.int64), tensors["weights"], placed, lanes)
+        kernels = {key: specs.setdefault(replace(each, planes=planes), len(specs)) for key, each in shapes.items()}
+        places = [*product(range(len(chunks)), depths)]  # rows of planes in turn: they share src
+        calls = product(places, runs) if of.in_turn else ((place, run) for run, place in product(runs, places))
+        for (c, (z, plane)), (first, together, channels) in calls:
+            begin, end = chunks[c].begin, chunks[c].end
+            rows.append((kernels[together, channels, c], first, z, plane, begin))
+            cycles.append(tuning.phases.call_cycles + (end - begin) * g.width * together * cost)
+    records = offsets_of(g, np.array(rows, np.int64), of, placed)
     moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
     moves |= {operand: place.layout.image_bytes for operand, place in placed.items()}
     images = (g.mb, tuple(moves.get(argument, 0) for argument in (*ARGUMENTS, *placed)))
@@ -85,8 +105,9 @@ def schedule_rows(
 def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str) -> GroupedRowsSpec:
     """What all kernels have in common; bands, segments and channels follow."""
     weights = tensors["weights"]
-    _, _, *steps = (4 * stride for stride in weights.strides)
-    input_bytes, kernel_row_bytes = steps[0], steps[-2] if len(steps) > 2 else 0
+    spatial = tensors["dst"].ndims - 2
+    input_bytes, *steps = (4 * stride for stride in weights.strides[-1 - spatial :])
+    kernel_row_bytes = steps[-2] if spatial > 1 else 0
     (deep, down, across), src, dst = g.axes, g.src, g.dst
     return GroupedRowsSpec(
         isa=isa,
@@ -111,21 +132,26 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
         src_whole=tensors["src"].padded_dims[1] % lanes_of(isa) == 0,
         dst_whole=tensors["dst"].padded_dims[1] % lanes_of(isa) == 0,
         src_plane_bytes=deep.d * src.axis_bytes[0] * (deep.k > 1),
-        weights_plane_bytes=steps[1] if len(steps) > 3 and deep.k > 1 else 0,
+        weights_plane_bytes=steps[0] if spatial > 2 and deep.k > 1 else 0,
     )
 
 
 def shaped(spec: GroupedRowsSpec, g: ConvGeometry, chunk: Chunk, vectors: int, channels: int) -> GroupedRowsSpec:
     """The kernel of a chunk of rows and some vectors of channels."""
     lanes = lanes_of(spec.isa)
-    tail = TAIL_REGISTERS[spec.isa] * (channels < lanes)
-    most = min(MOST_PIXELS[spec.isa], REGISTERS[spec.isa] - tail - spec.held - 1)
-    most = min(most, max(LEAST_PIXELS, MOST_MULTIPLIES // (spec.kernel * spec.group)))
+    most = most_pixels(spec, channels)
     abreast = LINE_BYTES // (4 * lanes)
     if abreast == 1 or vectors % abreast or lines_stay(g, min(most, g.width)):
         abreast = 1
     segments = cut_columns(g.axes[-1], most // abreast)
     return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=chunk.bands, segments=segments)
+
+
+def most_pixels(spec: GroupedRowsSpec, channels: int) -> int:
+    """Of a segment, for a vector with so many channels."""
+    tail = TAIL_REGISTERS[spec.isa] * (channels < lanes_of(spec.isa))
+    most = min(MOST_PIXELS[spec.isa], REGISTERS[spec.isa] - tail - spec.held - 1)
+    return min(most, max(LEAST_PIXELS, MOST_MULTIPLIES // (spec.kernel * spec.group)))
 
 
 def lines_stay(g: ConvGeometry, pixels: int) -> bool:
@@ -171,18 +197,18 @@ def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def offsets_of(
-    g: ConvGeometry, rows: Int64, weights: MemoryDesc, operands: Mapping[str, TileOperand], lanes: int
-) -> Int64:
+def offsets_of(g: ConvGeometry, rows: Int64, of: Rows, operands: Mapping[str, TileOperand]) -> Int64:
     """Records of the first image, of rows (kernel, first vector of channels, output plane, first plane of the kernel,
     first output row)."""
     kernel, vector, z, plane, row = rows.T
-    channel, (deep, down, _) = lanes * vector, g.axes
+    channel, (deep, down, _) = lanes_of(of.spec.isa) * vector, g.axes
     first_row, first_plane = row * down.s - down.p, z * deep.s - deep.p + plane * deep.d
-    src, dst = (np.array([side.channel(int(c)) for c in channel], np.int64) for side in (g.src, g.dst))
+    read = np.array(of.sources)[vector]
+    channels = ((g.src, read), (g.dst, channel))
+    src, dst = (np.array([side.channel(int(c)) for c in of_side], np.int64) for side, of_side in channels)
     columns = {
         "src": g.src.start_bytes + src + first_plane * g.src.axis_bytes[0] + first_row * g.src.axis_bytes[1],
-        "weights": 4 * (weights.offset0 + vector * weights.strides[0] + plane * weights.strides[3]),
+        "weights": vector * of.spec.weights_vector_bytes + plane * of.spec.weights_plane_bytes,
         "bias": 4 * channel,
         "dst": g.dst.start_bytes + dst + z * g.dst.axis_bytes[0] + row * g.dst.axis_bytes[1],
     }

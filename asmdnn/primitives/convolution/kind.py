@@ -1,6 +1,6 @@
 """Convolution, as a kind of primitive."""
 
-from asmdnn.primitives.convolution import direct, few, grouped, pointwise, reordered
+from asmdnn.primitives.convolution import direct, few, few_inputs, grouped, pointwise, reordered
 from asmdnn.primitives.convolution.candidates import candidates
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
 from asmdnn.primitives.convolution.pairs import plan as pairs
@@ -28,7 +28,7 @@ def words(desc: ConvolutionForward) -> Words:
 
 
 BETWEEN = (reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
-DIRECT = (grouped.plans, few.plans, direct.plan, *BETWEEN)
+DIRECT = (grouped.plans, few_inputs.plans, few.plans, direct.plan, *BETWEEN)
 SINGLE = (
     *map(with_scales, winograd.PLANNERS),
     *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),

@@ -1,10 +1,11 @@
-"""What rows of grouped convolutions compute, as loops written from the generator's docstring, and data for them."""
+"""What rows of convolutions in groups, or with few inputs, compute, as loops from the docstrings; data for them."""
 
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
+from asmdnn.generators.dot.few_inputs import FewInputsSpec
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_shape import Segment
 from asmdnn.generators.functions.chain import operands_read
@@ -85,10 +86,14 @@ def pixel(spec: GroupedRowsSpec, memory: Memory, place: tuple[int, int, int], re
         sums[: spec.channels] = memory["bias"].load(4 * lanes * v, spec.channels)
     for place_of_weights, at in reached:
         src = np.zeros(lanes)
-        src[:loaded] = memory["src"].load(at + 4 * lanes * v, loaded)
-        for i in range(spec.group):
+        if isinstance(spec, FewInputsSpec):
+            inputs = [memory["src"].load(at + place, 1) for place in spec.input_bytes]
+        else:
+            src[:loaded] = memory["src"].load(at + 4 * lanes * v, loaded)
+            inputs = [src[lane // spec.group * spec.group + i] for i in range(spec.group)]
+        for i, factors in enumerate(inputs):
             row = v * spec.weights_vector_bytes + i * spec.weights_input_bytes + place_of_weights
-            sums += memory["weights"].load(row, lanes) * src[lane // spec.group * spec.group + i]
+            sums += memory["weights"].load(row, lanes) * factors
     dst = y * spec.dst_row_bytes + x * spec.dst_pixel_bytes + 4 * lanes * v
     read = operands_read(spec.post_ops)
     old = memory["dst"].load(dst, stored) if OLD_DST in read else None
@@ -110,4 +115,4 @@ def touch_weights(spec: GroupedRowsSpec, memory: Memory, segment: Segment, first
                 memory["weights"].load(row + d * spec.weights_plane_bytes, LANES[spec.isa] * spec.kernel)
 
 
-REFERENCES = {GroupedRowsSpec: Reference(grouped_case, rounds=True)}
+REFERENCES = {spec: Reference(grouped_case, rounds=True) for spec in (GroupedRowsSpec, FewInputsSpec)}

@@ -1,0 +1,54 @@
+"""Rows of a convolution with few input channels: first layers of networks.
+
+    dst[y, x, o] = post_ops(bias[o] + sum over kernel rows r, positions s, inputs i of weights[i, r, s, o] * src[i, ..])
+
+with the arguments, rows and columns of rows of grouped convolutions (grouped.py), but for
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| src     | f32[rows, columns, inputs] | input i lies input_bytes[i] behind its pixel, for all output channels |
+
+A source element is broadcast once and multiplied for all pixels whose windows have it: with 12 pixels and a 3x3 kernel
+of stride 1 a kernel row of an input has 14 broadcasts and 3 loads for 36 multiplies.  Kernel positions, inputs and
+pixels are in the code, rows and segments are loops of it, so that a first layer of 3 input channels, whose sums have 27
+terms, is no row of short calls.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from asmdnn.generators.contract import Range
+from asmdnn.generators.dot.grouped import GroupedRowsSpec, RowsCode
+from asmdnn.generators.dot.grouped_shape import SRC
+from asmdnn.isa.assembler import Pointer, Register
+
+MOST_HELD = 5  # positions of a kernel row: the weights of all are in registers
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FewInputsSpec(GroupedRowsSpec):
+    """The code of the rows; `group` is the number of inputs, and `src_whole` says nothing."""
+
+    family: ClassVar[str] = "few_inputs"
+
+    input_bytes: tuple[int, ...] = (0,)
+
+    @property
+    def held(self) -> int:
+        return self.kernel
+
+    @property
+    def src_vector_bytes(self) -> int:
+        return 0
+
+    def src_ranges(self, places: set[int]) -> list[Range]:
+        """An element of every input."""
+        elements = sorted(at + input_bytes for at in places for input_bytes in self.input_bytes)
+        return [Range(SRC, at, at + 4) for at in elements]
+
+    def load_source(self, code: RowsCode, source: Register, at: Pointer, part: int) -> None:
+        """Input `part` for all lanes."""
+        code.v.broadcast(source, at.shifted(self.input_bytes[part]).sized(4))
+
+    def is_operand(self, code: RowsCode) -> bool:
+        return False

@@ -1,0 +1,126 @@
+"""Convolution with few input channels: the first layer of a network, whose sums are short, so that calls show."""
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+
+from asmdnn.generators.dot.conv_shape import BLOCKS
+from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
+from asmdnn.generators.dot.grouped import GroupedRowsSpec
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS
+from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
+from asmdnn.planning.cuts import runs_of
+from asmdnn.planning.phase import flushing
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.planning.tuning import ConvolutionTuning
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import chain_of
+from asmdnn.primitives.convolution import direct
+from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
+from asmdnn.primitives.convolution.grouped import (
+    FAR_BYTES,
+    check_f32,
+    check_types,
+    layout_of,
+    make_geometry,
+    reach_bytes,
+)
+from asmdnn.primitives.convolution.grouped_schedule import Rows, base_spec, most_pixels, schedule_rows
+from asmdnn.primitives.convolution.operands import readable, tile_operands
+from asmdnn.primitives.convolution.reordered import ways
+from asmdnn.primitives.convolution.taps import TAP_CHANNELS
+from asmdnn.primitives.convolution.tiling import choose_tiling, image_cycles
+from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.reorder.copies import between_reorders
+
+NAME = "few_inputs"
+AROUND = (("pack", ("weights",)),)  # what is brought into the formats that the kernels like
+
+
+def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """The plans of a convolution with few input channels, best first; nothing for one with more."""
+    if desc.groups == 1 and desc.src.dims[1] < TAP_CHANNELS:
+        yield from ways(NAME, desc, attr, engine, planned, AROUND)
+
+
+def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan `desc` for tensors as they are.  Raises Refused."""
+    engine = replace(engine, isa=f32_level(engine.isa))
+    lanes = lanes_of(engine.isa)
+    weights = weights_desc(desc.weights, desc.has_groups, lanes)
+    if not desc.weights.is_any and desc.weights != weights:
+        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    desc = direct.resolve_activations(desc.with_formats({"weights": weights}), lanes)
+    if 0 in desc.dst.dims:
+        return direct.nothing(desc, attr, engine)
+    check_types(desc)
+    g = geometry_of(desc, lanes)
+    rows = rows_of(g, desc, engine)
+    check_worth(g, rows.spec, engine)
+    chain = chain_of(attr, desc.tensors(), direct.scaled_dims(desc), direct.channels_of_dst(desc))
+    others = chain.operands(desc.dst)
+    check_f32(others)
+    read = {operand: readable(tensor, desc.dst, g.oc, lanes, lanes) for operand, tensor in others.items()}
+    tensors = {**desc.tensors(), **chain.arguments(read)}
+    operands = tile_operands(read, desc.dst, len(ARGUMENTS), lanes)
+    phases = schedule_rows(tensors, operands, g, rows, chain, engine)
+    plan = Plan(f"{NAME}:{engine.isa}", flushing(phases), tensors, {}, {}, ("dst",))
+    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
+
+
+def weights_desc(weights: MemoryDesc, has_groups: bool, lanes: int) -> MemoryDesc:
+    """Vectors of output channels, in each the kernel positions of one input after the other: Oihw8o and the like."""
+    letters = LETTERS[: weights.ndims]
+    out = letters[has_groups]
+    return MemoryDesc(weights.dims, weights.dtype, f"{letters.replace(out, out.upper())}{lanes}{out}")
+
+
+def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
+    """Raises Refused unless kernels can address the tensors, whose formats are resolved."""
+    if desc.kernel[-1] > MOST_HELD:
+        raise Refused(f"the kernel is {desc.kernel[-1]} wide, weights of {MOST_HELD} positions are held in registers")
+    src, dst = image_layout(desc.src), layout_of("dst", desc.dst, lanes)
+    if src is None:
+        raise Refused("src must be plain, or blocked once and by channels")
+    if not desc.dst.inner_blocks and desc.dst.dims[1] > lanes:
+        raise Refused(f"dst {desc.dst.tag} has vectors of channels side by side, whose lines would be written in turns")
+    g = make_geometry(desc, src, dst)
+    if reach_bytes(g) + src.channel(g.ic) > FAR_BYTES:
+        raise Refused("pixels or channels lie too far apart for a kernel that walks over rows")
+    return g
+
+
+def rows_of(g: ConvGeometry, desc: ConvolutionForward, engine: Engine) -> Rows:
+    """What all kernels have in common."""
+    spec = base_spec(g, desc.tensors(), g.ic, engine.isa)
+    common = {field.name: getattr(spec, field.name) for field in fields(spec)}
+    common["weights_vector_bytes"] = 4 * desc.weights.strides[desc.has_groups]
+    places = tuple(g.src.channel(i) for i in range(g.ic))
+    vectors = -(-g.oc // lanes_of(engine.isa))
+    return Rows(FewInputsSpec(**common, input_bytes=places), 1, (0,) * vectors, in_turn=True)
+
+
+def check_worth(g: ConvGeometry, spec: GroupedRowsSpec, engine: Engine) -> None:
+    """Raises Refused where a direct convolution is expected to be faster."""
+    lanes, tuning = lanes_of(engine.isa), engine.tuning
+    own = expected_cycles(g, spec, tuning.convolution)
+    tiling = choose_tiling(g, engine.isa, BLOCKS[engine.isa], tuning)
+    other = image_cycles(g, tiling, lanes, tuning.phases)
+    if own >= other:
+        raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")
+
+
+def expected_cycles(g: ConvGeometry, spec: GroupedRowsSpec, tuning: ConvolutionTuning) -> float:
+    """Of an image, edges counted as if they were inside: multiplies on two ports, or what is issued with them."""
+    kernel_rows = g.ic * g.positions // spec.kernel if spec.kernel else 0
+    total = 0.0
+    for pixels, times in runs_of(g.width, most_pixels(spec, spec.channels)):
+        columns = {p * spec.stride + k * spec.dilation for p in range(pixels) for k in range(spec.kernel)}
+        multiplies = pixels * spec.kernel
+        issued = multiplies + len(columns) + spec.kernel
+        row = max(multiplies / 2, tuning.rows_issue_cycles * issued)
+        total += times * (kernel_rows * row + tuning.rows_segment_cycles)
+    return total * g.rows * -(-g.oc_stored // lanes_of(spec.isa))

@@ -1,0 +1,94 @@
+"""Convolutions with few input channels: shapes, layouts, post-ops against the reference, and when they are chosen."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.bench.problems import parse_problem
+from tests.primitives.conv_case import MACHINE, ConvCase, case_of
+from tests.primitives.conv_reference import expected, make_data, tolerance
+from tests.primitives.conv_run import check_results, memories_of
+from tests.primitives.guarded import guarded_memory, in_child
+from tests.primitives.tensors import assert_within, read
+from tests.support.plans import emulate_plan
+
+# problem, src, dst, bias, post-ops, weights: and what is around the kernels
+CASES = [
+    ("mb2ic3oc12ih19kh3ph1sh2 any any bias relu any", ""),
+    ("mb1ic1oc16ih14kh3ph1 any any - sum:0.5+relu any", ""),
+    ("mb2ic3oc16ih9kh3ph1 axb any bias - any", ""),
+    ("mb1ic3oc16ih9kh3ph1dh1 abx~3 aBx16b bias - any", ""),
+    ("mb1ic2oc5ih9kh3ph2 any axb bias relu any", ""),
+    ("mb2ic3oc16iw40kw5pw2 any any bias - any", ""),
+    ("mb1ic3oc16id4ih6iw7kd3kh3kw3pd1ph1pw1 any any bias relu any", ""),
+    ("mb1ic6oc16ih15iw17kh2kw3ph1pw0sh1sw2 any any - sum any", ""),
+    ("mb1ic3oc24ih12kh3ph1 any any bias relu abx", "pack+"),
+    ("g1mb1ic3oc24ih8kh3ph1 aBx8b any bias relu any", ""),
+    ("mb1ic1oc16ih3kh3ph4 any any bias - any", ""),  # pixels whose whole window is padding
+]
+ENGINE: dict[str, Any] = {"threads": 2, "l2_bytes": 512 << 10, "machine": MACHINE}
+
+
+def planned(case: ConvCase, isa: str, around: str = "") -> dnn.PrimitiveDesc:
+    pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine("cpu", isa=isa, **ENGINE))
+    assert pd.implementation == f"{around}few_inputs:{isa}"
+    pd.plan.check()
+    return pd
+
+
+@pytest.mark.parametrize(("line", "around"), CASES, ids=[line for line, _ in CASES])
+def test_values(isa: str, line: str, around: str) -> None:
+    case = case_of(line)
+    check_results(dnn.Primitive(planned(case, isa, around)), case)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize("line", [CASES[0][0], CASES[4][0]])
+def test_avx512_emulated(line: str) -> None:
+    case = case_of(line)
+    pd, data = planned(case, "avx512_core"), make_data(case, False)
+    memories = memories_of(pd, data)
+    emulate_plan(pd.plan, memories)
+    assert_within(read(memories["dst"]), expected(case, data), tolerance(case, data))
+
+
+def test_threads_make_no_difference(isa: str) -> None:
+    case = case_of(CASES[0][0])
+    results = []
+    for count in (1, 3):
+        pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine("cpu", isa=isa, **ENGINE | {"threads": count}))
+        memories = memories_of(pd, make_data(case, False))
+        dnn.Primitive(pd).execute(**memories)
+        results.append(read(memories["dst"]))
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("at_end", [False, True], ids=["start", "end"])
+@pytest.mark.parametrize("line", [CASES[0][0], CASES[4][0]])
+def test_between_guard_pages(isa: str, line: str, at_end: bool) -> None:
+    pd = planned(case_of(line), isa)
+    memories = {}
+    buffers = []
+    for name, desc in pd.plan.tensors.items():
+        memories[name], buffer = guarded_memory(desc, at_end)
+        memories[name].array[:] = 1
+        buffers.append(buffer)
+    primitive = dnn.Primitive(pd)
+    assert not in_child(lambda: primitive.execute(**memories))
+
+
+@pytest.mark.parametrize(
+    ("problem", "dst"),
+    [
+        ("mb1ic8oc16ih28kh3ph1", "any"),  # a block of channels, whose sums are long enough
+        ("mb1ic3oc16ih28kh7ph3", "any"),  # weights of a kernel row do not fit registers
+        ("mb1ic3oc16ih28kh4ph0sh4", "any"),  # windows share no pixel
+        ("mb1ic3oc16ih28kh3ph1", "axb"),  # lines of dst would be written in turns
+    ],
+)
+def test_others_are_direct(problem: str, dst: str) -> None:
+    case = ConvCase(parse_problem(problem), "any", dst, True, ())
+    pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine("cpu", isa="avx2", **ENGINE))
+    assert pd.implementation == "direct:avx2"
