@@ -12,6 +12,7 @@ from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BLOCKS, Bias, Items
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
 from asmdnn.generators.dot.pack import PackSpec
+from asmdnn.generators.dot.skinny import SkinnySpec
 from asmdnn.isa.vectors import lanes_of
 
 BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))
@@ -114,6 +115,15 @@ def vectors(isa: str) -> Iterator[GemvSpec]:
     yield GemvSpec(isa, 5 * lanes, 11, 40, 20 * lanes)
 
 
+def skinny(isa: str) -> Iterator[SkinnySpec]:
+    """Rows that leave registers for fewer vectors at a time, columns around these, depths around a pass."""
+    lanes = LANES[isa]
+    for rows in (2, 3, 4):
+        for columns, depth in ((1, 8), (2 * lanes + 1, 7), (4 * lanes, 9), (9 * lanes - 1, 17)):
+            yield SkinnySpec(isa, rows, columns, depth, 4 * (depth + 3), 4, 4 * (columns + 2), 4 * (columns + 1))
+    yield SkinnySpec(isa, 2, 5 * lanes, 11, 4, 40, 20 * lanes, 24 * lanes)
+
+
 def dots(isa: str) -> Iterator[DotsSpec]:
     """Rows around a strip, depths around a step."""
     lanes = LANES[isa]
@@ -171,5 +181,5 @@ def operands(isa: str) -> Iterator[MatmulTileSpec]:
 
 FAMILIES = {
     **of_levels("matmul", tiles=tiles, ends=ends, packing=packing, items=items, vectors=vectors, dots=dots),
-    **of_levels("matmul", packs=packs, outers=outers, operands=operands),
+    **of_levels("matmul", packs=packs, skinny=skinny, outers=outers, operands=operands),
 }

@@ -38,6 +38,7 @@ class ProductTuning:
     # times 1024x1024 1.15x faster packed.
     pack_tiles: ByDistance = ByDistance(16, 5, 3)
     plain_depth: ByDistance = ByDistance(256, 64, 64)  # steps of k of plain weights that stay in L1 and L2
+    reread_cycles: float = 1.05  # for 32 bytes of weights that several tiles of rows read: 3x2 is 1.4x faster than 1x8
     pack_elements: int = 64 * 64  # so few weights stay in L1, and are not worth packing
     group_l2: int = 4  # weights are packed a group at a time that fills so many L2s; twice that for few tiles of rows
     few_row_tiles: int = 4  # of rows read each weight from behind L2 a few times only: they prefetch next columns
@@ -63,9 +64,11 @@ class ProductTuning:
     alias_columns: int = 512  # if so many columns read them,
     alias_copy_bytes: int = 64 << 20  # and they are no more; more memory is not worth the gain
     vector_rows: int = 32  # of weights that a vector is multiplied with at a time
+    few_vectors: int = 4  # rows of src with which far weights are multiplied by whole rows: 2 rows times 1024x1024 run
+    # 2.9x faster than tiles, 3 times 2048x1000 1.7x, 4 times 300x3000 1.3x; 5 times 300x3000 0.74x
     vector_columns: int = 128  # fewer are left to tiles
     vector_near: int = 4096  # columns whose sums stay in L1
-    dot_vectors: int = 8  # of a row that are worth adding up lanes
+    dot_depth: int = 64  # elements of a row that are worth adding up lanes, 8 or 16 of them
     dot_rows: int = 8  # and so many rows
     dot_elements: int = 1 << 15  # of src that a call reads
     many_dots: int = 1 << 9  # records that are written out

@@ -294,7 +294,6 @@ EMERALD_RAPIDS: Final = Tuning(
     products=ProductTuning(
         pack_tiles=ByDistance(16, 7, 7),  # 32 rows times 1024x1024 1.35x faster unpacked, 48 rows 1.22, 64 1.06
         columns_depth=64,  # 16 rows times 4096x4096 1.5 to 1.7x faster, others level
-        dot_vectors=4,  # 4096x64 and 1000x100 times a vector 1.9 and 2.0x faster
     ),
     moves=MoveTuning(page_bytes=1024),  # nchw to nhwc 256x28x28 1.24x, 512x14x14 1.46x, ab to ba 512x512 1.48x faster
 )

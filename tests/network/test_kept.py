@@ -110,7 +110,7 @@ def test_not_kept(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("ASMDNN_CACHE", "0"),
         ("ASMDNN_CHECK", "1"),
         ("ASMDNN_DUMP", str(directory)),
-        ("ASMDNN_CACHE_SIZE", "50K"),
+        ("ASMDNN_CACHE_SIZE", "25K"),
     ):
         with monkeypatch.context() as patch:
             patch.setenv(name, value)

@@ -44,7 +44,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("phases", {"written_out": 1, "round_records": 8}, dnn.Reorder(desc((512, 4096)), desc((512, 4096), "ba"))),
     ("products", {"plain_depth": ByDistance(64, 64, 64)}, matmul(40, 300, 100)),
     ("products", {"pack_tiles": ByDistance(3, 3, 3)}, matmul(40, 300, 100)),
-    ("products", {"dot_vectors": 1}, matmul(40, 16, 1)),
+    ("products", {"dot_depth": 8}, matmul(40, 16, 1)),
     ("products", {"outer_depth": 2}, matmul(40, 4, 200)),
     ("products", {"split_cycles": 10}, matmul(4, 512, 32)),
     ("convolution", {"panel_share": 64}, convolution(14)),
@@ -85,8 +85,8 @@ def test_the_engine_takes_the_numbers_of_its_machine() -> None:
         dnn.Engine(isa="avx512_core", threads=1, l2_bytes=1 << 20, machine=name)
         for name in ("sapphire_rapids", "skylake_sp")
     )
-    names = [dnn.primitive_desc(matmul(4096, 64, 1), engine=x).implementation for x in (emerald, skylake)]
-    assert "dots" in names[0] and "dots" not in names[1]
+    depths = [len(dnn.primitive_desc(matmul(14, 1024, 1024), engine=x).plan.phases) for x in (emerald, skylake)]
+    assert depths == [16, 8]  # columns_depth of 64 and of 128
     with as_machine(machine_of("sapphire_rapids")):
         assert dnn.Engine(threads=1).tuning == emerald.tuning != skylake.tuning
 
@@ -100,7 +100,7 @@ def test_what_differs_from_zen_3_was_measured_elsewhere() -> None:
         if value != default[number]
     }
     assert {each.split()[0] for each in differs} == {"sapphire_rapids"}
-    assert "sapphire_rapids products.dot_vectors" in differs
+    assert "sapphire_rapids products.columns_depth" in differs
 
 
 def test_every_number_is_used() -> None:

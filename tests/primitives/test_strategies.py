@@ -10,9 +10,9 @@ from tests.primitives.tensors import holding, read
 
 NAMES = ["dots", "outer", "rows", "pack_blocks", "packing_tiles", "split_k", "pack_weights+tiles", "tiles"]
 REASONS = {
-    "dots": "it is no matrix of 8 or more dense rows of 8 vectors times a dense vector",
+    "dots": "it is no matrix of 8 or more dense rows of at least 64 times a dense vector",
     "outer": "there are 300 steps of k, outer products are for 1 to 8",
-    "rows": "dst is more than a single row",
+    "rows": "dst is more than 4 rows",
     "split_k": "there are tiles enough for many threads, or they are so short that a second phase costs more",
 }
 
@@ -33,7 +33,9 @@ def test_all_are_listed_with_a_plan_or_a_reason() -> None:
     assert found == {f"{name}:avx2": REASONS.get(name, "") for name in (*REASONS, *taken)}
 
 
-@pytest.mark.parametrize("dims", [(256, 300, 300), (40, 2000, 30), (1, 1000, 1000), (100, 4, 64), (300, 300, 1)])
+@pytest.mark.parametrize(
+    "dims", [(256, 300, 300), (40, 2000, 30), (1, 1000, 1000), (3, 300, 300), (100, 4, 64), (300, 300, 1)]
+)
 @pytest.mark.parametrize("weights", ["ab", "ba"])
 def test_all_that_take_it_compute_the_same(dims: tuple[int, int, int], weights: str) -> None:
     m, k, n = dims

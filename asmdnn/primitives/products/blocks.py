@@ -38,27 +38,33 @@ def choose_block(p: Product, target: Target) -> Block:
     """The block that the model expects to be fastest; it depends on shape, ISA and tuning alone."""
     panels = p.packed or p.weights
     panel = panels.columns // target.lanes if isinstance(panels, Panels) else 0
-    return fastest_block((p.m, p.n, p.k), target.isa, panel, bool(p.packed), target.tuning.phases)
+    reread = target.products.reread_cycles
+    return fastest_block((p.m, p.n, p.k), target.isa, panel, bool(p.packed), target.tuning.phases, reread)
 
 
 @lru_cache(maxsize=1024)  # a product is asked for its block by every strategy, and by most of their parts
-def fastest_block(sizes: tuple[int, int, int], isa: str, panel: int, packs: bool, tuning: PhaseTuning) -> Block:
+def fastest_block(
+    sizes: tuple[int, int, int], isa: str, panel: int, packs: bool, tuning: PhaseTuning, reread_cycles: float
+) -> Block:
     """Of m, n, k; of panels of so many vectors (0: none), which the tiles pack or read."""
     candidates = [
         Block(rows, vectors, panel or vectors)
         for vectors, rows in BLOCKS[isa].items()
         if not panel or (vectors == panel if packs else vectors % panel == 0)
     ]
-    return min(candidates, key=lambda b: block_cycles(*sizes, b, lanes_of(isa), tuning))
+    return min(candidates, key=lambda b: block_cycles(*sizes, b, lanes_of(isa), tuning, reread_cycles))
 
 
-def block_cycles(m: int, n: int, k: int, b: Block, lanes: int, tuning: PhaseTuning) -> float:
+def block_cycles(m: int, n: int, k: int, b: Block, lanes: int, tuning: PhaseTuning, reread_cycles: float) -> float:
     """Expected cycles of one matrix of the batch."""
     groups, last = divmod(-(-n // lanes), b.vectors)
     total = 0.0
     for rows, times in runs_of(m, b.rows):
         for count, vectors in ((groups, b.vectors),) * bool(groups) + ((1, last),) * bool(last):
-            total += times * count * (k * step_cycles(rows, vectors, lanes, tuning) + tuning.call_cycles)
+            step = step_cycles(rows, vectors, lanes, tuning)
+            if m > b.rows:  # weights come from L2 again
+                step = max(step, reread_cycles * vectors * lanes / 8)
+            total += times * count * (k * step + tuning.call_cycles)
     return total
 
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.conv import LINE_BYTES
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BLOCKS
 from asmdnn.generators.dot.pack import PackSpec
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, records_of
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.blocks import DEPTH_STEP, choose_block, depths_of, panel_columns
+from asmdnn.primitives.products.blocks import DEPTH_STEP, PANEL_VECTORS, choose_block, depths_of, panel_columns
 from asmdnn.primitives.products.cut import Cut
 from asmdnn.primitives.products.prepare import with_near_src
 from asmdnn.primitives.products.product import Matrix, Panels, Product
@@ -38,7 +38,7 @@ def check_blocks(p: Product, target: Target) -> None:
         raise Refused("weights are in panels already")
     if p.batch or x.column_bytes != 4:
         raise Refused("weights are no single matrix of dense rows")
-    least, most = choose_block(p, target).rows + 1, by.block_rows.of(x.row_bytes)
+    least, most = BLOCKS[target.isa][PANEL_VECTORS] + 1, by.block_rows.of(x.row_bytes)
     if not least <= p.m <= most:
         raise Refused(f"there are {p.m} rows of src, blocks of such weights pay for {least} to {most}")
     columns = by.few_tiles * panel_columns(p.n, target.lanes)

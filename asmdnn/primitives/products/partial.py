@@ -13,6 +13,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.dots import STRIP, DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.generators.dot.skinny import SkinnySpec
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, records_of, views
@@ -49,27 +50,36 @@ def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
 
 
 def rows_of_weights(assembly: Assembly, p: Product, target: Target) -> None:
-    """A vector times row-major weights: ranges of whole rows, as partial sums, then their sum."""
+    """A few rows times row-major weights: ranges of whole rows, as partial sums, then their sum."""
     by = target.products
-    ranges = depths_of(p.k, max(by.vector_rows // DEPTH_STEP, -(-p.k // DEPTH_STEP // by.few_tiles)), by)
-    widths = balanced(p.n, by.vector_near)
-    specs: dict[GemvSpec, int] = {}
+    widths = balanced(p.n, by.vector_near // p.m)
+    parts = by.few_tiles if p.m == 1 else -(-by.few_tiles // len(widths))
+    ranges = depths_of(p.k, max(by.vector_rows // DEPTH_STEP, -(-p.k // DEPTH_STEP // parts)), by)
+    specs: dict[KernelSpec, int] = {}
     records, cycles = [], []
     for i, (begin, end) in enumerate(ranges):
         part, at = p.depths(begin, end), 0
         for width in widths:
-            spec = GemvSpec(target.isa, width, end - begin, p.src.column_bytes, p.weights.row_bytes)
+            spec = rows_spec(p, width, end - begin, target)
             columns = {
                 "src": part.src.start_bytes,
                 "weights": part.weights.start_bytes + 4 * at,
-                "dst": 4 * (i * p.n + at),
+                "dst": 4 * (i * p.m * p.n + at),
             }
             records.append(records_of(ARGUMENTS, columns, specs.setdefault(spec, len(specs))))
-            cycles.append(width * (end - begin) // 8 + target.call_cycles)
+            cycles.append(p.m * width * (end - begin) // 8 + target.call_cycles)
             at += width
-    partial = assembly.room(PARTIAL, 4 * len(ranges) * p.n)
+    partial = assembly.room(PARTIAL, 4 * len(ranges) * p.m * p.n)
     assembly.add([partial_phase(p, partial, tuple(specs), records, cycles)], "rows")
     add_partial_sums(assembly, p, target, len(ranges), partial)
+
+
+def rows_spec(p: Product, columns: int, depth: int, target: Target) -> KernelSpec:
+    """The kernel for some rows of weights."""
+    src, row_bytes = p.src, p.weights.row_bytes
+    if p.m == 1:
+        return GemvSpec(target.isa, columns, depth, src.column_bytes, row_bytes)
+    return SkinnySpec(target.isa, p.m, columns, depth, src.row_bytes, src.column_bytes, row_bytes, 4 * p.n)
 
 
 def dots(assembly: Assembly, p: Product, target: Target) -> None:
@@ -137,9 +147,11 @@ def sum_of_rows(assembly: Assembly, x: Matrix, rows: int, columns: int, dst: Mat
 
 
 def check_rows(p: Product, tuning: ProductTuning) -> None:
-    """Raise Refused unless it is one row of dst times many row-major weights, of which each is used once."""
-    if p.m != 1 or p.batch:
-        raise Refused("dst is more than a single row")
+    """Raise Refused unless it is a few rows of dst times many row-major weights."""
+    if p.m > tuning.few_vectors or p.batch:
+        raise Refused(f"dst is more than {tuning.few_vectors} rows")
+    if p.m > 1 and p.k * p.n <= tuning.far_elements:
+        raise Refused(f"weights of {p.k} x {p.n} stay in L2, where tiles read them")
     if isinstance(p.weights, Panels) or p.weights.column_bytes != 4:
         raise Refused("rows of weights are not dense")
     rows, columns = tuning.vector_rows, tuning.vector_columns
@@ -152,12 +164,12 @@ def as_dots(p: Product, target: Target) -> Product:
     if isinstance(p.weights, Matrix) and reads_dots(turned := p.transposed(p.weights), target):
         return turned
     if not reads_dots(p, target):
-        rows, vectors = target.products.dot_rows, target.products.dot_vectors
-        raise Refused(f"it is no matrix of {rows} or more dense rows of {vectors} vectors times a dense vector")
+        rows, depth = target.products.dot_rows, target.products.dot_depth
+        raise Refused(f"it is no matrix of {rows} or more dense rows of at least {depth} times a dense vector")
     return p
 
 
 def reads_dots(p: Product, target: Target) -> bool:
     x, by = p.weights, target.products
     vector = isinstance(x, Matrix) and x.row_bytes == 4 and p.n == 1 and not p.batch
-    return vector and p.src.column_bytes == 4 and p.k >= by.dot_vectors * target.lanes and p.m >= by.dot_rows
+    return vector and p.src.column_bytes == 4 and p.k >= by.dot_depth and p.m >= by.dot_rows

@@ -12,6 +12,7 @@ from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ONE, Items
 from asmdnn.generators.dot.outer import OuterSpec
 from asmdnn.generators.dot.pack import PackSpec
+from asmdnn.generators.dot.skinny import SkinnySpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, SumOp
 from asmdnn.isa.dot import F32, Types
@@ -21,7 +22,7 @@ from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
 from tests.support.arena import Doubles, Elements, buffer_of, elements, magnitudes
 
-ProductSpec = MatmulTileSpec | GemvSpec | DotsSpec | OuterSpec
+ProductSpec = MatmulTileSpec | GemvSpec | DotsSpec | OuterSpec | SkinnySpec
 
 
 def matmul_case(spec: ProductSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -101,6 +102,16 @@ def gemv(spec: GemvSpec, memory: Memory) -> None:
         row = memory["weights"].load(k * spec.weights_row_bytes, spec.columns)
         total += memory["src"].load(k * spec.src_depth_bytes, 1) * row
     memory["dst"].store(0, total)
+
+
+def skinny(spec: SkinnySpec, memory: Memory) -> None:
+    """dst[r, c] = sum over k of src[r, k] * weights[k, c]."""
+    for r in range(spec.rows):
+        total = np.zeros(spec.columns)
+        for k in range(spec.depth):
+            row = memory["weights"].load(k * spec.weights_row_bytes, spec.columns)
+            total += memory["src"].load(r * spec.src_row_bytes + k * spec.src_depth_bytes, 1) * row
+        memory["dst"].store(r * spec.dst_row_bytes, total)
 
 
 def dots(spec: DotsSpec, memory: Memory) -> None:
@@ -211,7 +222,8 @@ def tolerance_of(spec: ProductSpec, memory: dict[str, Elements]) -> Doubles:
 
 
 COMPUTE: dict[type, Callable[[Any, Memory], None]] = {
-    MatmulTileSpec: tiles, GemvSpec: gemv, DotsSpec: dots, OuterSpec: outer
+    MatmulTileSpec: tiles, GemvSpec: gemv, DotsSpec: dots, OuterSpec: outer,
+    SkinnySpec: skinny,
 }  # fmt: skip
 REFERENCES = {kind: Reference(matmul_case, rounds=True) for kind in COMPUTE}
 REFERENCES |= {PackSpec: Reference(pack_case, rounds=False)}
