@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Final
 
+from asmdnn.exact import exact
+
 L1_SETS_BYTES: Final = 4096  # addresses that differ by a multiple share a set of L1, on x86-64 CPUs of today
 
 
@@ -21,6 +23,7 @@ class ByDistance:
         return self.whole if common == L1_SETS_BYTES else self.quarter if common % 1024 == 0 else self.apart
 
 
+@exact
 @dataclass(frozen=True, slots=True)
 class ProductTuning:
     """Of matrix products; see the modules of `primitives/products` for what each is good for."""
