@@ -38,13 +38,12 @@ def choose_block(p: Product, target: Target) -> Block:
     """The block that the model expects to be fastest; it depends on shape, ISA and tuning alone."""
     panels = p.packed or p.weights
     panel = panels.columns // target.lanes if isinstance(panels, Panels) else 0
-    reread = target.products.reread_cycles
-    return fastest_block((p.m, p.n, p.k), target.isa, panel, bool(p.packed), target.tuning.phases, reread)
+    return fastest_block((p.m, p.n, p.k), target.isa, panel, bool(p.packed), target.tuning.phases, target.products)
 
 
 @lru_cache(maxsize=1024)  # a product is asked for its block by every strategy, and by most of their parts
 def fastest_block(
-    sizes: tuple[int, int, int], isa: str, panel: int, packs: bool, tuning: PhaseTuning, reread_cycles: float
+    sizes: tuple[int, int, int], isa: str, panel: int, packs: bool, phases: PhaseTuning, products: ProductTuning
 ) -> Block:
     """Of m, n, k; of panels of so many vectors (0: none), which the tiles pack or read."""
     candidates = [
@@ -52,7 +51,7 @@ def fastest_block(
         for vectors, rows in BLOCKS[isa].items()
         if not panel or (vectors == panel if packs else vectors % panel == 0)
     ]
-    return min(candidates, key=lambda b: block_cycles(*sizes, b, lanes_of(isa), tuning, reread_cycles))
+    return min(candidates, key=lambda b: block_cycles(*sizes, b, lanes_of(isa), phases, products.reread_cycles))
 
 
 def block_cycles(m: int, n: int, k: int, b: Block, lanes: int, tuning: PhaseTuning, reread_cycles: float) -> float:
