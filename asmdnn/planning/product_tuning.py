@@ -55,6 +55,7 @@ class ProductTuning:
     # More rows read a panel so often that packing hardly counts, and fewer partial sums do: 384 rows times 1024x1024
     # run 0.9x as fast by blocks, 256 rows times 3072x768 1.07x.
     block_rows: ByDistance = ByDistance(256, 256, 128)
+    block_tiles: ByDistance = ByDistance(5, 2, 2)  # of rows at least: 16 rows times 2048x1000 are 0.7x as fast
     block_ahead: int = 8  # rows of the block that a packing kernel prefetches
     weights_share: int = 8  # of L2: weights that stay there whatever the order of tiles
     stream_bytes: int = 1024  # panels that a single row of dst reads are prefetched so far ahead

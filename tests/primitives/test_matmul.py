@@ -54,7 +54,7 @@ NAMED = [
     (C((2, 300), (300, 260), ("row", "row", "gap"), "mn", ("sum:0.5", "relu")), "rows"),
     (C((3, 130), (130, 1100), ("col", "gap", "row"), "n"), "pack_src+rows"),
     (C((4, 1000), (1000, 131), ("gap", "row", "row"), "m", ("relu",)), "rows"),
-    (C((17, 300), (300, 700), ("row", "row", "row"), "n", ("sum:0.5", "relu")), "pack_blocks+tiles"),
+    (C((31, 300), (300, 700), ("row", "row", "row"), "n", ("sum:0.5", "relu")), "pack_blocks+tiles"),
     (C((40, 530), (530, 261), ("col", "gap", "gap"), "mn"), "pack_src+pack_blocks+tiles"),
     (C((21, 130), (130, 1), ("gap", "row", "row"), "m", ("sum", "relu")), "dots"),
     (C((30, 300), (300, 1), ("row", "any", "row"), "1"), "dots"),
