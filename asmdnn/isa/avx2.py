@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from struct import pack
 
-from asmdnn.isa.assembler import Label, Register, low32
-from asmdnn.isa.vector import Combine, Memory, Tail, Vector, ordered, spread_in_four
+from asmdnn.isa.assembler import Label, Pointer, Register, low32
+from asmdnn.isa.vector import Combine, Tail, Vector, ordered, spread_in_four
 
 
 class Avx2(Vector):
@@ -18,10 +18,10 @@ class Avx2(Vector):
     def chosen(self, lanes: int) -> Tail:
         return Avx2Tail(self, lanes)
 
-    def splat(self, bits: int) -> Memory:
+    def splat(self, bits: int) -> Pointer:
         return self.asm.const(pack("<I", bits) * self.lanes, self.bytes, size=self.bytes)
 
-    def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
+    def round(self, dst: Register, src: Register | Pointer, mode: int) -> None:
         self.asm.VROUNDPS(dst, src, mode)
 
     def evens(self, x: Register, y: Register, spare: Register) -> None:
@@ -31,10 +31,10 @@ class Avx2(Vector):
     def condition(self, take: Callable[[], Register]) -> Register:
         return take()
 
-    def select(self, dst: Register, condition: Register, then: Register | Memory, otherwise: Register) -> None:
+    def select(self, dst: Register, condition: Register, then: Register | Pointer, otherwise: Register) -> None:
         self.asm.VBLENDVPS(dst, otherwise, then, condition)
 
-    def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
+    def keep(self, dst: Register, condition: Register, then: Register | Pointer) -> None:
         self.asm.VANDPS(dst, condition, then)
 
     def keep_last(self, x: Register, count: int) -> None:
@@ -73,7 +73,7 @@ class Avx2(Vector):
         self.asm.JZ(target)
         self.asm.gp.free(signs)
 
-    def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
+    def spread(self, dst: Register, src: Register | Pointer, group: int, part: int) -> None:
         self.asm.VPERMILPS(dst, src, spread_in_four(group, part))
 
 
@@ -84,13 +84,13 @@ class Avx2Tail(Tail):
         words = [-(lanes >> lane & 1) for lane in range(vector.lanes)]
         vector.asm.VMOVUPS(self.mask, vector.asm.const(pack(f"<{len(words)}i", *words), 32, size=32))
 
-    def load(self, dst: Register, src: Memory) -> None:
+    def load(self, dst: Register, src: Pointer) -> None:
         self.vector.asm.VMASKMOVPS(dst, self.mask, src)
 
-    def store(self, dst: Memory, src: Register) -> None:
+    def store(self, dst: Pointer, src: Register) -> None:
         self.vector.asm.VMASKMOVPS(dst, self.mask, src)
 
-    def store_last(self, dst: Memory, src: Register) -> None:
+    def store_last(self, dst: Pointer, src: Register) -> None:
         """In pieces of 16, 8 and 4 bytes: a masked store takes some 20 cycles on Zen 3."""
         asm, count, done = self.vector.asm, self.lanes.bit_length(), 0
         for size in (4, 2, 1):

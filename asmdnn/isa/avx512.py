@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from struct import pack
 
-from asmdnn.isa.assembler import Label, Register, mem
-from asmdnn.isa.vector import Combine, Memory, Tail, Vector, ordered, spread_in_four
+from asmdnn.isa.assembler import Label, Pointer, Register, mem
+from asmdnn.isa.vector import Combine, Tail, Vector, ordered, spread_in_four
 
 
 class Avx512(Vector):
@@ -18,10 +18,10 @@ class Avx512(Vector):
     def chosen(self, lanes: int) -> Tail:
         return Avx512Tail(self, lanes)
 
-    def splat(self, bits: int) -> Memory:
+    def splat(self, bits: int) -> Pointer:
         return self.asm.const(pack("<I", bits), 4, size=4, broadcast=self.lanes)
 
-    def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
+    def round(self, dst: Register, src: Register | Pointer, mode: int) -> None:
         self.asm.VRNDSCALEPS(dst, src, mode)
 
     def evens(self, x: Register, y: Register, spare: Register) -> None:
@@ -33,10 +33,10 @@ class Avx512(Vector):
         mask: Register = self.asm.masks.take("condition")
         return mask
 
-    def select(self, dst: Register, condition: Register, then: Register | Memory, otherwise: Register) -> None:
+    def select(self, dst: Register, condition: Register, then: Register | Pointer, otherwise: Register) -> None:
         self.asm.VBLENDMPS(dst.masked(condition), otherwise, then)
 
-    def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
+    def keep(self, dst: Register, condition: Register, then: Register | Pointer) -> None:
         self.asm.VBLENDMPS(dst.zeroed(condition), dst, then)
 
     def keep_last(self, x: Register, count: int) -> None:
@@ -80,7 +80,7 @@ class Avx512(Vector):
         self.asm.KORTESTW(condition, condition)
         self.asm.JZ(target)
 
-    def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
+    def spread(self, dst: Register, src: Register | Pointer, group: int, part: int) -> None:
         self.asm.VPERMILPS(dst, src, spread_in_four(min(group, 4), part % 4))
         if group == 8:  # the quarter with the element, of either half
             first, second = part // 4, 2 + part // 4
@@ -90,7 +90,7 @@ class Avx512(Vector):
         self,
         acc: Sequence[Sequence[Register]],
         row: Sequence[Register],
-        column: Sequence[Memory],
+        column: Sequence[Pointer],
         spare: Sequence[Register],
     ) -> None:
         """As above; with one factor an element is used once, and the multiply broadcasts it itself."""
@@ -111,10 +111,10 @@ class Avx512Tail(Tail):
         vector.asm.KMOVQ(self.mask, bits)
         vector.asm.gp.free(bits)
 
-    def load(self, dst: Register, src: Memory) -> None:
+    def load(self, dst: Register, src: Pointer) -> None:
         self.vector.asm.VMOVUPS(dst.zeroed(self.mask), src)
 
-    def store(self, dst: Memory, src: Register) -> None:
+    def store(self, dst: Pointer, src: Register) -> None:
         self.vector.asm.VMOVUPS(dst.masked(self.mask), src)
 
     def clear_rest(self, x: Register) -> None:

@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
 
-Memory = Pointer
-
 
 class Conditions:
     """The part of a vector level's operations that compare and select."""
@@ -16,15 +14,15 @@ class Conditions:
         """A register for what `compare` finds: one of the masks, or a vector register that `take` hands out."""
         raise NotImplementedError
 
-    def compare(self, condition: Register, a: Register, b: Register | Memory, predicate: int) -> None:
+    def compare(self, condition: Register, a: Register, b: Register | Pointer, predicate: int) -> None:
         """The lanes where a and b compare as VCMPPS's predicate says."""
         self.asm.VCMPPS(condition, a, b, predicate)
 
-    def select(self, dst: Register, condition: Register, then: Register | Memory, otherwise: Register) -> None:
+    def select(self, dst: Register, condition: Register, then: Register | Pointer, otherwise: Register) -> None:
         """dst = then where the condition holds, else otherwise."""
         raise NotImplementedError
 
-    def keep(self, dst: Register, condition: Register, then: Register | Memory) -> None:
+    def keep(self, dst: Register, condition: Register, then: Register | Pointer) -> None:
         """dst = then where the condition holds, else 0."""
         raise NotImplementedError
 

@@ -14,10 +14,10 @@ from functools import cache
 from typing import Final
 
 from asmdnn.errors import Unimplemented
-from asmdnn.isa.assembler import Register
+from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.elements import Elements, widen
 from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_BF16, AVX512_CORE_VNNI, Isa, isa_of
-from asmdnn.isa.vector import Memory, Vector
+from asmdnn.isa.vector import Vector
 from asmdnn.types import DataType, IsaName, bf16, f32, s8, s32, u8
 
 GROUP_BYTES: Final = 4
@@ -57,11 +57,11 @@ class Dot:
     def __init__(self, types: Types, v: Vector) -> None:
         self.types, self.v, self.asm, self.elements = types, v, v.asm, Elements(v)
 
-    def multiply(self, acc: Register, copy: Register, row: Register | Memory) -> None:
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         """acc += copy . row in every lane: a group of src, broadcast, and a group of weights for each column."""
         raise NotImplementedError
 
-    def broadcast(self, copy: Register, group: Memory, group_bytes: int = GROUP_BYTES) -> None:
+    def broadcast(self, copy: Register, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:
         """A group of src in every lane; of the last group of a row maybe `group_bytes` only, with zeros behind."""
         self.elements.broadcast_bytes(copy, group, group_bytes)
 
@@ -73,7 +73,7 @@ class Dot:
         self,
         acc: Sequence[Sequence[Register]],
         row: Sequence[Register],
-        column: Sequence[Memory],
+        column: Sequence[Pointer],
         spare: Sequence[Register],
         group_bytes: int = GROUP_BYTES,
     ) -> None:
@@ -91,14 +91,14 @@ class Dot:
 class F32Dot(Dot):
     """A group is one element, so no group is ever cut.  AVX-512 can broadcast it within the multiply."""
 
-    def multiply(self, acc: Register, copy: Register, row: Register | Memory) -> None:
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         self.v.fma(acc, copy, row)
 
     def outer_product(
         self,
         acc: Sequence[Sequence[Register]],
         row: Sequence[Register],
-        column: Sequence[Memory],
+        column: Sequence[Pointer],
         spare: Sequence[Register],
         group_bytes: int = GROUP_BYTES,
     ) -> None:
@@ -108,21 +108,21 @@ class F32Dot(Dot):
 class Bf16Dot(Dot):
     """Two products, the one of odd k first, each added with one rounding; denormals count as zero."""
 
-    def multiply(self, acc: Register, copy: Register, row: Register | Memory) -> None:
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         self.asm.VDPBF16PS(acc, copy, row)
 
 
 class VnniDot(Dot):
     """Exact products of four bytes, sums modulo 2^32."""
 
-    def multiply(self, acc: Register, copy: Register, row: Register | Memory) -> None:
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         self.asm.VPDPBUSD(acc, copy, row)
 
 
 class AvxVnniDot(VnniDot):
     """The same under its VEX encoding, which other CPUs have."""
 
-    def multiply(self, acc: Register, copy: Register, row: Register | Memory) -> None:
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         self.asm.VPDPBUSD_VEX(acc, copy, row)
 
 

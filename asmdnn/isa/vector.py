@@ -11,7 +11,6 @@ from typing import ClassVar
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.conditions import Conditions
 
-Memory = Pointer
 Combine = Callable[[Register, Register, Register], None]
 
 
@@ -28,13 +27,13 @@ def ordered(shuffle: Callable[..., None], order: int) -> Combine:
 class Lanes:
     """How a vector in memory is read and written: all its lanes (a Vector) or the first few (a Tail)."""
 
-    def load(self, dst: Register, src: Memory) -> None:
+    def load(self, dst: Register, src: Pointer) -> None:
         raise NotImplementedError
 
-    def store(self, dst: Memory, src: Register) -> None:
+    def store(self, dst: Pointer, src: Register) -> None:
         raise NotImplementedError
 
-    def store_last(self, dst: Memory, src: Register) -> None:
+    def store_last(self, dst: Pointer, src: Register) -> None:
         """As `store`; src may be overwritten."""
         self.store(dst, src)
 
@@ -96,10 +95,10 @@ class Vector(Conditions, Lanes):
     def move(self, dst: Register, src: Register) -> None:
         self.asm.VMOVAPS(dst, src)
 
-    def load(self, dst: Register, src: Memory) -> None:
+    def load(self, dst: Register, src: Pointer) -> None:
         self.asm.VMOVUPS(dst, src)
 
-    def store(self, dst: Memory, src: Register) -> None:
+    def store(self, dst: Pointer, src: Register) -> None:
         self.asm.VMOVUPS(dst, src)
 
     def clear_rest(self, x: Register) -> None:
@@ -108,16 +107,16 @@ class Vector(Conditions, Lanes):
     def fill_rest(self, x: Register, filler: Register) -> None:
         """There are none."""
 
-    def broadcast(self, dst: Register, src: Memory) -> None:
+    def broadcast(self, dst: Register, src: Pointer) -> None:
         self.asm.VBROADCASTSS(dst, src)
 
-    def add(self, dst: Register, a: Register, b: Register | Memory) -> None:
+    def add(self, dst: Register, a: Register, b: Register | Pointer) -> None:
         self.asm.VADDPS(dst, a, b)
 
-    def mul(self, dst: Register, a: Register, b: Register | Memory) -> None:
+    def mul(self, dst: Register, a: Register, b: Register | Pointer) -> None:
         self.asm.VMULPS(dst, a, b)
 
-    def fma(self, acc: Register, a: Register, b: Register | Memory) -> None:
+    def fma(self, acc: Register, a: Register, b: Register | Pointer) -> None:
         """acc += a * b, rounded once."""
         self.asm.VFMADD231PS(acc, a, b)
 
@@ -153,7 +152,7 @@ class Vector(Conditions, Lanes):
         """What brings pieces of 128 bits of two vectors together, the lower ones and the upper ones, step by step."""
         raise NotImplementedError
 
-    def store_first(self, dst: Memory, src: Register, count: int) -> None:
+    def store_first(self, dst: Pointer, src: Register, count: int) -> None:
         """The first `count` lanes, a power of two."""
         if count == 1:
             self.asm.VMOVSS(dst.sized(4), src.xmm)
@@ -183,19 +182,19 @@ class Vector(Conditions, Lanes):
         self.load(spare, self.asm.const(pack(f"<{self.lanes}i", *order), self.bytes, size=self.bytes))
         self.asm.VPERMPS(dst, spare, x)
 
-    def stream(self, dst: Memory, src: Register) -> None:
+    def stream(self, dst: Pointer, src: Register) -> None:
         """Store past the caches; dst is aligned to a vector."""
         self.asm.VMOVNTPS(dst, src)
 
-    def splat(self, bits: int) -> Memory:
+    def splat(self, bits: int) -> Pointer:
         """An operand with these 32 bits in every lane, from the constant pool."""
         raise NotImplementedError
 
-    def round(self, dst: Register, src: Register | Memory, mode: int) -> None:
+    def round(self, dst: Register, src: Register | Pointer, mode: int) -> None:
         """dst = src rounded to integral values, `mode` as VROUNDPS counts."""
         raise NotImplementedError
 
-    def spread(self, dst: Register, src: Register | Memory, group: int, part: int) -> None:
+    def spread(self, dst: Register, src: Register | Pointer, group: int, part: int) -> None:
         """dst[j] = src[j // group * group + part]: element `part` of every group in all lanes of the group.
 
         A group is 2, 4 or, of 16 lanes, 8.
@@ -206,7 +205,7 @@ class Vector(Conditions, Lanes):
         self,
         acc: Sequence[Sequence[Register]],
         row: Sequence[Register],
-        column: Sequence[Memory],
+        column: Sequence[Pointer],
         spare: Sequence[Register],
     ) -> None:
         """acc[i][j] += row[j] * column[i], column[i] being one f32 in memory, broadcast.
@@ -226,10 +225,10 @@ class Nothing(Lanes):
     def __init__(self, vector: Vector) -> None:
         self.vector = vector
 
-    def load(self, dst: Register, src: Memory) -> None:
+    def load(self, dst: Register, src: Pointer) -> None:
         self.vector.zero(dst)
 
-    def store(self, dst: Memory, src: Register) -> None:
+    def store(self, dst: Pointer, src: Register) -> None:
         pass
 
     def clear_rest(self, x: Register) -> None:
@@ -250,10 +249,10 @@ class End(Lanes):
         self.vector, self.count = vector, count
         self.back_bytes = vector.bytes - 4 * count
 
-    def load(self, dst: Register, src: Memory) -> None:
+    def load(self, dst: Register, src: Pointer) -> None:
         self.vector.load(dst, src.shifted(-self.back_bytes))
 
-    def store(self, dst: Memory, src: Register) -> None:
+    def store(self, dst: Pointer, src: Register) -> None:
         self.vector.store(dst.shifted(-self.back_bytes), src)
 
     def clear_rest(self, x: Register) -> None:
@@ -269,7 +268,7 @@ class Broadcast(Lanes):
     def __init__(self, vector: Vector) -> None:
         self.vector = vector
 
-    def load(self, dst: Register, src: Memory) -> None:
+    def load(self, dst: Register, src: Pointer) -> None:
         self.vector.broadcast(dst, src)
 
 

@@ -248,6 +248,17 @@ def test_guard_pages(isa: str) -> None:
             assert not in_child(lambda tag=tag, groups=groups: check(tag, groups))  # type: ignore[misc]
 
 
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("shape", [(2, 3, 5, 5), (1, 9, 1, 2)])
+def test_a_negative_variance_is_nan_in_its_channel_alone(shape: tuple[int, ...]) -> None:
+    x, variance = numbers(*shape), np.ones(shape[1], np.float32)
+    variance[1] = -0.5
+    found = dnn.ops.batch_norm(x, mean=np.zeros(shape[1], np.float32), variance=variance)
+    assert np.isnan(found[:, 1]).all()
+    others = [0, *range(2, shape[1])]
+    np.testing.assert_allclose(found[:, others], x[:, others] / np.sqrt(np.float32(1 + 1e-5)), rtol=1e-6)
+
+
 def test_bad_input() -> None:
     desc, vector, pair = (dnn.MemoryDesc(d, dnn.f32, "abc"[: len(d)]) for d in ((2, 6, 3), (6,), (2, 3)))
     for arguments, says in (
