@@ -8,8 +8,7 @@
 | weights | f32[depth]       | dense |
 | dst     | f32[rows, lanes] | dense; only written: what is left to add up, in lanes of one vector |
 
-Each step takes two vectors of STRIP rows, so that each row is a stream that the hardware prefetches.  The frame is that
-of matmul tiles.
+Each step takes two vectors of STRIP rows, so that each row is a stream that the hardware prefetches.
 """
 
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, DST, SRC, WEIGHTS
+from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, load_operands
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
@@ -42,7 +41,7 @@ class DotsSpec:
     @property
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
-        return ARGUMENTS
+        return OPERANDS
 
     def footprint(self) -> Footprint:
         size = 4 * self.depth
@@ -53,9 +52,7 @@ class DotsSpec:
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         v = vector_of(self.isa, asm)
-        pointers = [asm.gp.take(ARGUMENTS[argument]) for argument in (SRC, WEIGHTS, DST)]
-        for pointer, argument in zip(pointers, (SRC, WEIGHTS, DST), strict=True):
-            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        pointers = load_operands(asm)
         strips, rest = divmod(self.rows, STRIP)
         if strips:
             left = asm.gp.take("strips left")

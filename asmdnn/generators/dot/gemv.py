@@ -17,7 +17,7 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, DST, SRC, WEIGHTS
+from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, load_operands
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
@@ -43,7 +43,7 @@ class GemvSpec:
     @property
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
-        return ARGUMENTS
+        return OPERANDS
 
     def footprint(self) -> Footprint:
         src = [Range(SRC, k * self.src_depth_bytes, k * self.src_depth_bytes + 4) for k in range(self.depth)]
@@ -52,11 +52,9 @@ class GemvSpec:
         return Footprint((*src, *weights), (Range(DST, 0, 4 * self.columns),), rereads=self.depth > ROWS)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel; the frame is that of matmul tiles."""
+        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         v = vector_of(self.isa, asm)
-        src, weights, dst = (asm.gp.take(ARGUMENTS[a]) for a in (SRC, WEIGHTS, DST))
-        for pointer, argument in ((src, SRC), (weights, WEIGHTS), (dst, DST)):
-            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        src, weights, dst = load_operands(asm)
         rest = self.depth % ROWS or ROWS
         GemvPass(self, asm, v, rest, first=True).emit(src, weights, dst)
         passes = (self.depth - rest) // ROWS

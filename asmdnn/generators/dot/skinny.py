@@ -10,7 +10,7 @@
 
 A pass takes STEPS rows of weights through all columns, so that each is a stream that the hardware prefetches, and every
 weight that is loaded meets all rows of src; a tile that takes all rows of a few columns would touch another page with
-every step.  The frame is that of matmul tiles.
+every step.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, DST, SRC, WEIGHTS
+from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, load_operands
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
@@ -49,7 +49,7 @@ class SkinnySpec:
     @property
     def frame(self) -> tuple[str, ...]:
         """What the frame points to, in order."""
-        return ARGUMENTS
+        return OPERANDS
 
     def footprint(self) -> Footprint:
         dst = (r * self.dst_row_bytes for r in range(self.rows))
@@ -69,7 +69,7 @@ class SkinnySpec:
                 yield from (Range(SRC, at, at + 4) for at in places)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[7])."""
+        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         v = vector_of(self.isa, asm)
         code = SkinnyCode(self, asm, v)
         rest = self.depth % STEPS or STEPS
@@ -91,9 +91,7 @@ class SkinnyCode:
     def __init__(self, spec: SkinnySpec, asm: Assembler, v: Vector) -> None:
         self.spec, self.asm, self.v = spec, asm, v
         self.vectors = min(MOST_VECTORS, (v.count - SPARE) // (spec.rows + 1))
-        self.src, self.weights, self.dst = (asm.gp.take(ARGUMENTS[a]) for a in (SRC, WEIGHTS, DST))
-        for pointer, argument in ((self.src, SRC), (self.weights, WEIGHTS), (self.dst, DST)):
-            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        self.src, self.weights, self.dst = load_operands(asm)
 
     def advance(self, steps: int) -> None:
         """To the rows of weights behind so many."""

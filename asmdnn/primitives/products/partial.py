@@ -12,7 +12,7 @@ import numpy as np
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.dots import STRIP, DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.generators.dot.operands import OPERANDS
 from asmdnn.generators.dot.skinny import SkinnySpec
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
@@ -66,7 +66,7 @@ def rows_of_weights(assembly: Assembly, p: Product, target: Target) -> None:
                 "weights": part.weights.start_bytes + 4 * at,
                 "dst": 4 * (i * p.m * p.n + at),
             }
-            records.append(records_of(ARGUMENTS, columns, specs.setdefault(spec, len(specs))))
+            records.append(records_of(OPERANDS, columns, specs.setdefault(spec, len(specs))))
             cycles.append(p.m * width * (end - begin) // 8 + target.call_cycles)
             at += width
     partial = assembly.room(PARTIAL, 4 * len(ranges) * p.m * p.n)
@@ -90,7 +90,7 @@ def dots(assembly: Assembly, p: Product, target: Target) -> None:
     phases: list[Phase] = []
     for piece in pieces_of(replace(p, dst=Matrix(partial, 0, (), row, 4)), (most, 1), by.many_dots, by.round_records):
         made = dots_phase(piece.product, most, target)
-        phases += in_rounds([made], piece, ARGUMENTS, is_first=not phases)
+        phases += in_rounds([made], piece, OPERANDS, is_first=not phases)
     assembly.add(phases, "dots")
     total = replace(p, k=target.lanes, src=Matrix(partial, 0, (), row, 4), weights=ones(assembly, 0))
     assembly.add(schedule(total, target, one_range=True))
@@ -107,7 +107,7 @@ def dots_phase(p: Product, most: int, target: Target) -> Phase:
             "weights": p.weights.start_bytes,
             "dst": p.dst.start_bytes + at * p.dst.row_bytes,
         }
-        records.append(records_of(ARGUMENTS, columns, specs.setdefault(spec, len(specs))))
+        records.append(records_of(OPERANDS, columns, specs.setdefault(spec, len(specs))))
         cycles.append(rows * p.k // target.lanes + target.call_cycles)
         at += rows
     return partial_phase(p, p.dst.buffer, tuple(specs), records, cycles)
@@ -117,8 +117,7 @@ def partial_phase(
     p: Product, partial: str, kernels: tuple[KernelSpec, ...], records: list[Int64], cycles: list[int]
 ) -> Phase:
     """Kernels that read src and weights of a product and write partial sums."""
-    buffers = {"src": p.src.buffer, "weights": p.weights.buffer, "dst": partial}
-    arguments = views([buffers.get(name, "") for name in ARGUMENTS])
+    arguments = views([p.src.buffer, p.weights.buffer, partial])
     return Phase(kernels, arguments, np.concatenate(records), np.array(cycles, np.int32))
 
 
