@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PAGE = 4096, MOST_ARGUMENTS = 32, F32 = 1, CANARY = 0xA5 };
+enum { PAGE = 4096, MOST_ARGUMENTS = 64, F32 = 1, CANARY = 0xA5 };
 
 typedef struct {
     uint32_t present, writable, kind; /* kind F32: written bytes are f32 and compared as numbers, so that -0 is 0 */

@@ -88,7 +88,7 @@ def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
     if not desc.dst.inner_blocks and desc.dst.dims[1] > lanes:
         raise Refused(f"dst {desc.dst.tag} has vectors of channels side by side, whose lines would be written in turns")
     g = make_geometry(desc, src, dst)
-    if reach_bytes(g) + src.channel(g.ic) > FAR_BYTES:
+    if reach_bytes(g) + max(map(src.channel, range(g.ic))) > FAR_BYTES:
         raise Refused("pixels or channels lie too far apart for a kernel that walks over rows")
     return g
 
