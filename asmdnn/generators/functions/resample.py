@@ -25,7 +25,7 @@ from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots
-from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.move.shuffle_body import emit_stored
 from asmdnn.generators.pooling.window import repeated, touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
@@ -103,15 +103,7 @@ class ResampleSpec:
         """Emit the kernel: void kernel(const int64 frame[2 + axes])."""
         v = vector_of(self.isa, asm)
         code = ResampleCode(self, v)
-        if self.streaming:
-            rest = asm.gp.take("bytes past a vector")
-            with if_aligned(asm, code.dst, v.bytes, rest):
-                asm.gp.free(rest)
-                code.run(v.stream)
-                asm.SFENCE()
-                asm.ret()
-        code.run(v.store)
-        asm.ret()
+        emit_stored(v, code.dst, code.run, self.streaming)
 
 
 class ResampleCode:

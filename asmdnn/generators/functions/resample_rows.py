@@ -29,7 +29,7 @@ from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import Step
 from asmdnn.generators.functions.values import Slots
-from asmdnn.generators.move.shuffle_body import if_aligned, merged
+from asmdnn.generators.move.shuffle_body import emit_stored, merged
 from asmdnn.generators.pooling.window import repeated
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
@@ -137,15 +137,7 @@ class ResampleRowsSpec:
         """Emit the kernel: void kernel(const int64 frame[4])."""
         v = vector_of(self.isa, asm)
         code = ResampleRowsCode(self, v)
-        if self.streaming:
-            rest = asm.gp.take("bytes past a vector")
-            with if_aligned(asm, code.dst, v.bytes, rest):
-                asm.gp.free(rest)
-                code.run(v.stream)
-                asm.SFENCE()
-                asm.ret()
-        code.run(v.store)
-        asm.ret()
+        emit_stored(v, code.dst, code.run, self.streaming)
 
 
 def shifted(pieces: Iterable[tuple[int, int]], starts: Iterable[int]) -> list[tuple[int, int]]:

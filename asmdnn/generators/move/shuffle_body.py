@@ -1,6 +1,6 @@
 """The body of a shuffle kernel: tiles of units, built in vector registers for a group of pixels."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +16,9 @@ from asmdnn.generators.move.shuffle_network import (
     is_whole,
     windows_of,
 )
-from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.dense import QUARTER_BYTES, dense_of, view_of
+from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 
 
@@ -213,6 +214,21 @@ def if_aligned(asm: Assembler, pointer: Any, alignment: int, scratch: Any) -> It
     asm.JNZ(unaligned)
     yield
     asm.bind(unaligned)
+
+
+def emit_stored(v: Vector, dst: Register, run: Callable[[Callable[..., None]], None], streaming: bool) -> None:
+    """The rest of a kernel, which `run` emits for a kind of store: streaming ones where that is asked for and dst is a
+    multiple of a vector, else plain ones."""
+    asm = v.asm
+    if streaming:
+        rest = asm.gp.take("bytes past a vector")
+        with if_aligned(asm, dst, v.bytes, rest):
+            asm.gp.free(rest)
+            run(v.stream)
+            asm.SFENCE()
+            asm.ret()
+    run(v.store)
+    asm.ret()
 
 
 def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

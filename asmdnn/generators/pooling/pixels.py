@@ -28,7 +28,7 @@ from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.generators.functions.types import BF16_BITS, SIZE_BYTES, typed_program
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.move.shuffle_body import emit_stored
 from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Reduction, Taps, offsets, repeated, touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.typed import typed_lanes
@@ -94,15 +94,7 @@ class PoolPixelsSpec:
         """Emit the kernel: void kernel(const int64 frame[2])."""
         v = vector_of(self.isa, asm)
         code = PixelsCode(self, v)
-        if self.streaming:
-            rest = asm.gp.take("bytes past a vector")
-            with if_aligned(asm, code.dst, v.bytes, rest):
-                asm.gp.free(rest)
-                code.run(v.stream)
-                asm.SFENCE()
-                asm.ret()
-        code.run(v.store)
-        asm.ret()
+        emit_stored(v, code.dst, code.run, self.streaming)
 
 
 class PixelsCode:
