@@ -50,8 +50,37 @@ class Tiles:
 
 
 def make_tiles(g: ConvGeometry, first: Int64, size: Int64) -> Tiles:
-    """The tiles that begin at these output pixels and have so many; numpy throughout, Python only for each new
-    pattern."""
+    """The tiles that begin at these output pixels and have so many.
+
+    What the pixels of a tile reach is looked at once for all that begin at one place of rows that are alike, and in
+    Python only for each new pattern.
+    """
+    row, column = np.divmod(first, max(1, g.width))
+    alike = rows_alike(g, row, int(((column + size - 1) // max(1, g.width)).max(initial=0)) + 1)
+    _, chosen, number = np.unique(
+        (alike * g.width + column) * (1 + size.max()) + size, return_index=True, return_inverse=True
+    )
+    patterns, pattern = patterns_of(g, first[chosen], size[chosen])
+    index = np.unravel_index(first, tuple(axis.o for axis in g.axes))
+    steps = list(zip(g.axes, index, g.src.axis_bytes, g.dst.axis_bytes, strict=True))
+    src = sum_of([(at * axis.s - axis.p) * step for axis, at, step, _ in steps])
+    return Tiles(patterns, pattern[number], src, sum_of([at * step for _, at, _, step in steps]), first)
+
+
+def rows_alike(g: ConvGeometry, row: Int64, together: int) -> Int64:
+    """For each of these rows of output a number, the same for those that, with as many behind them as are taken
+    `together`, reach the same kernel positions and read src at the same distances."""
+    rows, number = np.unique(row, return_inverse=True)
+    window = np.minimum(rows[:, None] + np.arange(together), g.rows - 1)
+    outer, index = g.axes[:-1], np.unravel_index(window, tuple(axis.o for axis in g.axes[:-1]) or (1,))
+    src = sum_of([0 * window, *(at * axis.s * b for axis, at, b in zip(outer, index, g.src.axis_bytes, strict=False))])
+    edges = [edge for axis, at in zip(outer, index, strict=False) for edge in np.moveaxis(reach(axis)[at], 2, 0)]
+    _, kind = unique_rows(np.concatenate([src - src[:, :1], *edges], 1))
+    return kind[number]
+
+
+def patterns_of(g: ConvGeometry, first: Int64, size: Int64) -> tuple[tuple[Pattern, ...], Int64]:
+    """The patterns of some tiles, and the number of each tile's."""
     raster = first[:, None] + np.minimum(np.arange(size.max()), size[:, None] - 1)
     index = np.unravel_index(raster, tuple(axis.o for axis in g.axes))
     steps = list(zip(g.axes, index, g.src.axis_bytes, strict=True))
@@ -65,13 +94,7 @@ def make_tiles(g: ConvGeometry, first: Int64, size: Int64) -> Tiles:
         )
         for i in example
     )
-    return Tiles(
-        patterns,
-        pattern,
-        src[:, 0] - sum(axis.p * step for axis, _, step in steps),
-        sum_of([at[:, 0] * step for at, step in zip(index, g.dst.axis_bytes, strict=True)]),
-        first,
-    )
+    return patterns, pattern
 
 
 def all_tiles(g: ConvGeometry, pixels: int, strip_rows: int) -> Tiles:
