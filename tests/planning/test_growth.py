@@ -90,6 +90,15 @@ REQUESTS: dict[str, Callable[[], Any]] = {
     "end of DeepLab v3": lambda: dnn.ResamplingForward(
         "linear", desc(2, 21, 65, 65, tag="axb"), desc(2, 21, 513, 513, tag="axb")
     ),
+    "pooling of a million images": lambda: dnn.PoolingForward(
+        "max", desc(10**6, 64, 56, 56, tag="axb"), desc(10**6, 64, 28, 28, tag="axb"), (2, 2), (2, 2)
+    ),
+    "pooling of ten million rows": lambda: dnn.PoolingForward(
+        "max", desc(1, 64, 10**7, 56, tag="abx"), desc(1, 64, 5 * 10**6, 28, tag="abx"), (2, 2), (2, 2)
+    ),
+    "pooling of a million pixels a row": lambda: dnn.PoolingForward(
+        "max", desc(1, 64, 56, 10**6, tag="axb"), desc(1, 64, 28, 5 * 10**5, tag="axb"), (2, 2), (2, 2)
+    ),
 }
 MOST_CALLS = 30_000  # of Python and C functions; 200,000 take some 100 ms
 
