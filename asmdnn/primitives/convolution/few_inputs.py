@@ -9,6 +9,7 @@ from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.phase import flushing
@@ -30,6 +31,7 @@ from asmdnn.primitives.convolution.grouped import (
 )
 from asmdnn.primitives.convolution.grouped_schedule import Rows, base_spec, most_pixels, schedule_rows
 from asmdnn.primitives.convolution.operands import readable, tile_operands
+from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import ways
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import choose_tiling, image_cycles
@@ -51,8 +53,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     engine = replace(engine, isa=f32_level(engine.isa))
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, desc.has_groups, lanes)
-    if not desc.weights.is_any and desc.weights != weights:
-        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    check_weights(desc, weights)
     desc = direct.resolve_activations(desc.with_formats({"weights": weights}), lanes)
     if 0 in desc.dst.dims:
         return direct.nothing(desc, attr, engine)
@@ -86,7 +87,9 @@ def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
     if src is None:
         raise Refused("src must be plain, or blocked once and by channels")
     if not desc.dst.inner_blocks and desc.dst.dims[1] > lanes:
-        raise Refused(f"dst {desc.dst.tag} has vectors of channels side by side, whose lines would be written in turns")
+        raise Refused(
+            f"dst {format_of(desc.dst)} has vectors of channels side by side, whose lines would be written in turns"
+        )
     g = make_geometry(desc, src, dst)
     if reach_bytes(g) + max(map(src.channel, range(g.ic))) > FAR_BYTES:
         raise Refused("pixels or channels lie too far apart for a kernel that walks over rows")
