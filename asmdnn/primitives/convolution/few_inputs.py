@@ -5,8 +5,7 @@ from dataclasses import fields, replace
 
 from asmdnn.generators.dot.conv_shape import BLOCKS
 from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
-from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
@@ -106,7 +105,7 @@ def rows_of(g: ConvGeometry, desc: ConvolutionForward, engine: Engine) -> Rows:
     return Rows(FewInputsSpec(**common, input_bytes=places), 1, (0,) * vectors, in_turn=True)
 
 
-def check_worth(g: ConvGeometry, spec: GroupedRowsSpec, engine: Engine) -> None:
+def check_worth(g: ConvGeometry, spec: GroupedRows, engine: Engine) -> None:
     """Raises Refused where a direct convolution is expected to be faster."""
     lanes, tuning = lanes_of(engine.isa), engine.tuning
     own = expected_cycles(g, spec, tuning.convolution)
@@ -116,7 +115,7 @@ def check_worth(g: ConvGeometry, spec: GroupedRowsSpec, engine: Engine) -> None:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")
 
 
-def expected_cycles(g: ConvGeometry, spec: GroupedRowsSpec, tuning: ConvolutionTuning) -> float:
+def expected_cycles(g: ConvGeometry, spec: GroupedRows, tuning: ConvolutionTuning) -> float:
     """Of an image, edges counted as if they were inside: multiplies on two ports, or what is issued with them."""
     kernel_rows = g.ic * g.positions // spec.kernel if spec.kernel else 0
     total = 0.0
