@@ -26,7 +26,7 @@ from asmdnn.types import f32
         (MemoryDesc((8,), f32, "a"), "", "x"),
         (MemoryDesc((8, 3), f32, "any"), weights(2), "any"),
         (MemoryDesc((8, 3), f32, strides=(7, 2)), weights(2), "strides 7x2"),
-        (MemoryDesc((16, 3), f32, strides=(80, 16), inner_blocks=[(0, 16)]), "", "strides 80x16 blocks 16a"),
+        (MemoryDesc((32, 3), f32, strides=(80, 16), inner_blocks=[(0, 16)]), "", "strides 80x16 blocks 16a"),
         (WinogradDesc((16, 8, 3, 3), f32, 4, 16), weights(4), "winograd4:Ohwi16o"),
         (WinogradDesc((16, 8, 3, 3), f32, 4, 16), "", "winograd4:Acdb16a"),
     ],

@@ -34,8 +34,8 @@ def test_all_implementations_answer() -> None:
         "pack+direct:avx2": "weights need not be packed",
         "pack+reorder+direct:avx2": "weights need not be packed",
     }
-    plain = "weights must be any or ABcd8b16a, not abcd"
-    far = "src abcd has its 64 channels apart, more than 16"
+    plain = "weights must be any or OIhw8i16o, not oihw"
+    far = "src nchw has its 64 channels apart, more than 16"
     assert answers("mb1ic64ih14oc64oh14kh3ph1 nchw nchw bias relu oihw") == {
         "direct:avx2": far,
         "reorder+direct:avx2": plain,
