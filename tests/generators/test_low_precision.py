@@ -78,7 +78,7 @@ def test_what_is_behind_the_depth_is_no_number_of_src(rows: int) -> None:
     src, weights, dst = buffers["src"], buffers["weights"], buffers["dst"]
     assert src is not None and weights is not None and dst is not None
     ones = np.ones(len(weights.before) // 2)
-    ones[spec.weights_row_bytes // 2 + 1 :: 2] = 0  # the second elements of the second group
+    ones[spec.tile.weights_row_bytes // 2 + 1 :: 2] = 0  # the second elements of the second group
     filled = {
         "src": replace(src, before=encode(np.full(len(src.before) // 2, np.inf), BF16.src)),
         "weights": replace(weights, before=encode(ones, BF16.weights)),
