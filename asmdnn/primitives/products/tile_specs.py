@@ -53,7 +53,8 @@ def specs_of(cut: Cut, step: Step, items: int, specs: dict[KernelSpec, int]) -> 
         for i, rows in enumerate(sizes if users.start < users.stop else ()):
             spec = tile_spec(cut, step, rows, columns, items)
             spec_of[users, i] = specs.setdefault(spec, len(specs))
-            cycles[users, i] = items * (spec.tile.depth * target.step_cycles(rows, spec.tile.vectors) + target.call_cycles)
+            of_depth = spec.tile.depth * target.step_cycles(rows, spec.tile.vectors)
+            cycles[users, i] = items * (of_depth + target.call_cycles)
     return spec_of, cycles
 
 
