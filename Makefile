@@ -7,6 +7,9 @@ python := .venv/bin/python
 JOBS := auto
 pytest := $(if $(HOST),ASMDNN_MACHINE=$(HOST)) OMP_WAIT_POLICY=passive $(python) -m pytest -n $(JOBS) --dist=worksteal
 
+# Whatever the caller's environment says: every process that a test starts would compile all modules again.
+export PYTHONDONTWRITEBYTECODE :=
+
 venv:
 	@sh tools/setup.sh
 
