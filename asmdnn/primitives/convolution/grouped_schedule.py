@@ -10,7 +10,7 @@ import numpy as np
 
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, Segment
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, GroupedRows, Segment
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cuts import balanced, ranges_of
@@ -48,7 +48,7 @@ class Rows:
     whether all channels of some rows come before the next rows, as they read the same.
     """
 
-    spec: GroupedRowsSpec
+    spec: GroupedRows
     vectors: int
     sources: tuple[int, ...]
     in_turn: bool = False
@@ -86,7 +86,7 @@ def schedule_rows(
         for _, together, channels in runs
         for c, chunk in enumerate(chunks)
     }
-    specs: dict[GroupedRowsSpec, int] = {}
+    specs: dict[GroupedRows, int] = {}
     rows, cycles = [], []
     for planes, depths in planes_of(g.axes[0]).items():
         kernels = {key: specs.setdefault(replace(each, planes=planes), len(specs)) for key, each in shapes.items()}
@@ -138,7 +138,7 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
     )
 
 
-def shaped(spec: GroupedRowsSpec, g: ConvGeometry, chunk: Chunk, vectors: int, channels: int) -> GroupedRowsSpec:
+def shaped(spec: GroupedRows, g: ConvGeometry, chunk: Chunk, vectors: int, channels: int) -> GroupedRows:
     """The kernel of a chunk of rows and some vectors of channels."""
     lanes = lanes_of(spec.isa)
     most = most_pixels(spec, channels)
@@ -149,7 +149,7 @@ def shaped(spec: GroupedRowsSpec, g: ConvGeometry, chunk: Chunk, vectors: int, c
     return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=chunk.bands, segments=segments)
 
 
-def most_pixels(spec: GroupedRowsSpec, channels: int) -> int:
+def most_pixels(spec: GroupedRows, channels: int) -> int:
     """Of a segment, for a vector with so many channels."""
     tail = TAIL_REGISTERS[spec.isa] * (channels < lanes_of(spec.isa))
     most = min(MOST_PIXELS[spec.isa], REGISTERS[spec.isa] - tail - spec.held - 1)

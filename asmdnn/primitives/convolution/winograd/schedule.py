@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import Items
+from asmdnn.generators.dot.matmul_shape import Items, MatmulTile
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.winograd.arguments import ARGUMENTS
 from asmdnn.generators.winograd.products import ProductsTransformSpec
@@ -153,7 +153,7 @@ def interleaved(parts: list[Records]) -> Records:
 def product(job: Job, rows: int, times: int, vectors: int, lines: int) -> MatmulTileSpec:
     """`times` register blocks of `rows` tiles, behind one another, by a panel."""
     sizes = job.sizes
-    return MatmulTileSpec(
+    tile = MatmulTile(
         isa=job.isa,
         rows=rows,
         columns=vectors * job.lanes,
@@ -168,6 +168,7 @@ def product(job: Job, rows: int, times: int, vectors: int, lines: int) -> Matmul
         ahead_lines=lines,
         items=Items(times, rows * sizes.source_row_bytes, 0, 0, rows * sizes.products_row_bytes),
     )
+    return MatmulTileSpec(tile)
 
 
 def results(job: Job, tiles: Tiles, block: slice, panel: int, panels: int) -> Records:
