@@ -7,30 +7,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.move.conversion import PACKED, Argument, Converter
-from asmdnn.generators.move.convert_block import Block
-from asmdnn.generators.move.pieces import Place
+from asmdnn.generators.move.convert_block import ConvertBlock
+from asmdnn.generators.move.pieces import StridedPlace
 from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vectors import lanes_of, vector_of
 
 LINE_BYTES = 64
-AHEAD_BYTES = 1024
+AHEAD_BYTES = 1024  # if planners say nothing else
 UNROLLED = 8  # vectors of a row
 
 
 @dataclass(frozen=True, slots=True)
-class ConvertSpec(Block):
+class ConvertSpec(ConvertBlock):
     """dst[r, c] = src[r, c]; columns are walked a vector at a time, dense or not.
 
     streaming: vectors go past the caches if dst is aligned to them; it must be dense, of 4-byte elements, and its
-    rows whole vectors.
+    rows whole vectors.  ahead_bytes: how far ahead lines of a long dst are prefetched.
     """
 
     streaming: bool = False
+    ahead_bytes: int = AHEAD_BYTES
 
     @property
     def name(self) -> str:
-        return f"convert{'_streaming' * self.streaming}_{self.block_name}"
+        ahead = f"_a{self.ahead_bytes}" * (self.ahead_bytes != AHEAD_BYTES)
+        return f"convert{'_streaming' * self.streaming}{ahead}_{self.block_name}"
 
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
@@ -39,7 +41,7 @@ class ConvertSpec(Block):
         left = asm.gp.take("rows left")
         pointers = self.pointers(asm)
         converter = Converter(v, self.conversion, spare, kept)
-        packer = Packer(converter, registers) if self.packs else None
+        packer = BytePacker(converter, registers) if self.packs else None
         if self.streaming:
             with if_aligned(asm, pointers[Argument.DST], v.bytes, left):
                 converter.dense.streaming = True
@@ -66,7 +68,7 @@ class ConvertSpec(Block):
         src, dst = self.conversion.sizes
         row_bytes = self.columns * dst
         run_bytes = row_bytes * (self.rows if self.dst_steps[0] == row_bytes else 1)
-        return src < dst == self.dst_steps[1] and run_bytes >= AHEAD_BYTES
+        return src < dst == self.dst_steps[1] and run_bytes >= self.ahead_bytes
 
     def all_rows(
         self,
@@ -75,7 +77,7 @@ class ConvertSpec(Block):
         x: Any,
         pointers: dict[Argument, Any],
         left: Any,
-        packer: "Packer | None" = None,
+        packer: "BytePacker | None" = None,
     ) -> None:
         run = UNROLLED * self.lanes
         looped = self.columns // run if self.columns > 2 * run else 0
@@ -107,18 +109,18 @@ class ConvertSpec(Block):
         pointers: dict[Argument, Any],
         r: int,
         columns: int,
-        packer: "Packer | None",
+        packer: "BytePacker | None",
     ) -> None:
         """`columns` elements of the r-th row behind the pointers."""
         lanes, at_once = self.lanes, PACKED * self.lanes
         packed = columns // at_once * at_once if packer else 0
         for c in range(0, columns, lanes):
             count = min(lanes, columns - c)
-            places = {a: Place(p, self.at(a, r, c), self.steps(a)[1]) for a, p in pointers.items()}
+            places = {a: StridedPlace(p, self.at(a, r, c), self.steps(a)[1]) for a, p in pointers.items()}
             converter.asm.role(f"row {r}, columns {c}-{c + count - 1}")
             starts_line = self.at(Argument.DST, r, c) % LINE_BYTES == 0
             if self.dst_is_long and starts_line and not converter.dense.streaming:
-                converter.asm.PREFETCHT0(places[Argument.DST].at(AHEAD_BYTES, 1))
+                converter.asm.PREFETCHT0(places[Argument.DST].at(self.ahead_bytes, 1))
             y = packer.data[c % at_once // lanes] if packer and c < packed else x
             converter.load(y, places[Argument.SRC], count, self.conversion.src)
             converter.apply(y, places.get(Argument.SCALES), places[Argument.DST], count)
@@ -126,10 +128,10 @@ class ConvertSpec(Block):
                 converter.store(places[Argument.DST], x, count)
             elif packer and y is packer.data[-1]:
                 first = c + lanes - at_once
-                packer.store(Place(pointers[Argument.DST], self.at(Argument.DST, r, first), 1))
+                packer.store(StridedPlace(pointers[Argument.DST], self.at(Argument.DST, r, first), 1))
 
 
-class Packer:
+class BytePacker:
     """Registers for conversions of four vectors to s8 or u8 at a time, which take half the instructions."""
 
     def __init__(self, converter: Converter, registers: Any) -> None:
@@ -140,5 +142,5 @@ class Packer:
         converter.load_largest(self.largest, converter.conversion.dst)
         v.load(self.order, v.asm.const(order, v.bytes, size=v.bytes))
 
-    def store(self, place: Place) -> None:
+    def store(self, place: StridedPlace) -> None:
         self.converter.store_bytes(place, self.data, self.largest, self.order)

@@ -11,7 +11,7 @@ import numpy as np
 
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, Segment
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, GroupedRows, Segment
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cuts import balanced, ranges_of
@@ -28,12 +28,11 @@ LONGEST_KERNEL = 64  # of a row: all positions are in the code
 MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
 LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 L1_WAYS, L1_WAY_BYTES = 8, 4096
-LEAST_CYCLES = 3  # of a pixel: a load, a store, and what it takes to get on
 TAIL_REGISTERS = {"avx2": 1, "avx512_core": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class RowChunk:
     """Output rows [begin, end) of an image, cut into bands."""
 
     begin: int
@@ -41,7 +40,7 @@ class Chunk:
     bands: tuple[Band, ...]
 
 
-class Run(NamedTuple):
+class VectorRun(NamedTuple):
     """`vectors` of `channels` channels each, from vector `first` on, that one call takes."""
 
     first: int
@@ -50,7 +49,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowKernels:
     """What kernels of rows have in common.
 
     spec: bands, segments, channels and what is done with sums follow.  vectors: of channels a call, where tensors have
@@ -58,7 +57,7 @@ class Rows:
     whether all channels of some rows come before the next rows, as they read the same.
     """
 
-    spec: GroupedRowsSpec
+    spec: GroupedRows
     vectors: int
     sources: tuple[int, ...]
     in_turn: bool = False
@@ -73,7 +72,7 @@ def schedule_rows(
     tensors: Mapping[str, MemoryDesc],
     operands: Mapping[str, TileOperand],
     g: ConvGeometry,
-    of: Rows,
+    of: RowKernels,
     chain: Chain,
     engine: Engine,
 ) -> list[Phase]:
@@ -87,14 +86,15 @@ def schedule_rows(
     )
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
     full, rest = divmod(g.oc, lanes)
-    runs = [Run(v, vectors, lanes) for v in range(0, full, vectors)] + [Run(full, 1, rest)] * bool(rest)
-    cost = max(g.positions * of.cycles, LEAST_CYCLES)
-    chunks = cut_rows(g, tuning.convolution.grouped_cycles / (cost * vectors * g.width))
+    runs = [VectorRun(v, vectors, lanes) for v in range(0, full, vectors)] + [VectorRun(full, 1, rest)] * bool(rest)
+    by = tuning.convolution
+    cost = max(g.positions * of.cycles, by.grouped_pixel_cycles)
+    chunks = cut_rows(g, by.grouped_cycles / (cost * vectors * g.width))
     kinds = tuple(dict.fromkeys(run[1:] for run in runs))
     bands = tuple(dict.fromkeys(chunk.bands for chunk in chunks))
     places = [bands.index(chunk.bands) for chunk in chunks]
     shapes = [[shaped(spec, g, each, *kind) for each in bands] for kind in kinds]
-    specs: dict[GroupedRowsSpec, int] = {}
+    specs: dict[GroupedRows, int] = {}
     calls = []
     for planes, depths in planes_of(g.axes[0]).items():
         numbers = [[specs.setdefault(replace(each, planes=planes), len(specs)) for each in some] for some in shapes]
@@ -111,12 +111,16 @@ def schedule_rows(
 
 
 def calls_of(
-    kernels: Int64, runs: Sequence[Run], chunks: Sequence[Chunk], depths: Sequence[tuple[int, int]], in_turn: bool
+    kernels: Int64,
+    runs: Sequence[VectorRun],
+    chunks: Sequence[RowChunk],
+    depths: Sequence[tuple[int, int]],
+    in_turn: bool,
 ) -> Int64:
     """Rows (kernel, first vector of channels, how many, output plane, first plane of the kernel, first output row, end)
     of every run, chunk and plane; kernels: int64[runs, chunks].
 
-    Rows of planes come in turn, as they share src; in_turn: all runs of one before the next.
+    RowKernels of planes come in turn, as they share src; in_turn: all runs of one before the next.
     """
     run, chunk, depth = np.indices((len(runs), len(chunks), len(depths)))
     if in_turn:
@@ -164,9 +168,7 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
     )
 
 
-def shaped(
-    spec: GroupedRowsSpec, g: ConvGeometry, bands: tuple[Band, ...], vectors: int, channels: int
-) -> GroupedRowsSpec:
+def shaped(spec: GroupedRows, g: ConvGeometry, bands: tuple[Band, ...], vectors: int, channels: int) -> GroupedRows:
     """The kernel of a chunk of rows, cut into these bands, and some vectors of channels."""
     lanes = lanes_of(spec.isa)
     most = most_pixels(spec, channels)
@@ -177,7 +179,7 @@ def shaped(
     return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=bands, segments=segments)
 
 
-def most_pixels(spec: GroupedRowsSpec, channels: int) -> int:
+def most_pixels(spec: GroupedRows, channels: int) -> int:
     """Of a segment, for a vector with so many channels."""
     tail = TAIL_REGISTERS[spec.isa] * (channels < lanes_of(spec.isa))
     most = min(MOST_PIXELS[spec.isa], REGISTERS[spec.isa] - tail - spec.held - 1)
@@ -207,15 +209,15 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     return tuple(replace(segment, times=len(list(same))) for segment, same in groupby(found))
 
 
-def cut_rows(g: ConvGeometry, most: float) -> list[Chunk]:
-    """Rows in chunks of at most so many, or one."""
+def cut_rows(g: ConvGeometry, most: float) -> list[RowChunk]:
+    """RowKernels in chunks of at most so many, or one."""
     axis = g.axes[1]
     low, high = reach(axis).T.tolist()
     found = []
     for begin, end in ranges_of(axis.o, max(1, int(most)), 1):
         kernel_rows = [(low[y], high[y] - low[y]) if high[y] > low[y] else (0, 0) for y in range(begin, end)]
         bands = tuple(Band(len(list(same)), *kernel) for kernel, same in groupby(kernel_rows))
-        found.append(Chunk(begin, end, bands))
+        found.append(RowChunk(begin, end, bands))
     return found
 
 
@@ -227,7 +229,7 @@ def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def offsets_of(g: ConvGeometry, rows: Int64, of: Rows, operands: Mapping[str, TileOperand]) -> Int64:
+def offsets_of(g: ConvGeometry, rows: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:
     """Records of the first image, of rows (kernel, first vector of channels, output plane, first plane of the kernel,
     first output row)."""
     kernel, vector, z, plane, row = rows.T

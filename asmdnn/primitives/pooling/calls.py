@@ -16,7 +16,7 @@ Loops = tuple[tuple[Loop, int], ...]  # with what the number of the first positi
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class PoolCall:
     """A kernel, called in every step of the loops; start: of src, dst, and the number of the first position."""
 
     spec: KernelSpec
@@ -30,7 +30,7 @@ class Call:
 
 
 def phases_of(
-    calls: Sequence[Call], arguments: Sequence[str], tuning: PhaseTuning
+    calls: Sequence[PoolCall], arguments: Sequence[str], tuning: PhaseTuning
 ) -> tuple[list[Phase], dict[str, Int64]]:
     """All calls in the order of dst, or, of many, rounds of those that share their outer loops; and the constants that
     they read: numbers, where arguments ask for them.
@@ -39,7 +39,7 @@ def phases_of(
     """
     kernels = tuple(dict.fromkeys(call.spec for call in calls))
     many = sum(call.count for call in calls) > tuning.written_out
-    shared: dict[Loops, list[Call]] = {}
+    shared: dict[Loops, list[PoolCall]] = {}
     for call in calls:
         shared.setdefault(outer_of(call.loops, tuning.round_records) if many else (), []).append(call)
     phases: list[Phase] = []
@@ -70,7 +70,7 @@ def outer_of(loops: Loops, most: int) -> Loops:
 
 
 def in_order_of_dst(
-    calls: Sequence[Call], index: dict[KernelSpec, int], around: int
+    calls: Sequence[PoolCall], index: dict[KernelSpec, int], around: int
 ) -> tuple[Int64, Int64, np.ndarray[tuple[int], np.dtype[np.int32]]]:
     """(kernel, int64[n, 3] of src, dst and number, cycles) of every call, but for so many loops around all.
 

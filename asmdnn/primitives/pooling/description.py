@@ -8,7 +8,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.convolution.description import AXES
 from asmdnn.primitives.convolution.words import MAX_SIZE, sizes_of
-from asmdnn.primitives.pooling.windows import Run, adaptive_runs, axis_runs
+from asmdnn.primitives.pooling.windows import WindowRun, adaptive_runs, axis_runs
 from asmdnn.types import PoolingAlgorithm, s32
 
 MAX, INCLUDE, EXCLUDE = ALGORITHMS = ("max", "avg_include_padding", "avg_exclude_padding")
@@ -85,7 +85,7 @@ class PoolingForward:
                 f"the window of dst's {name} {empty} lies in padding alone: take less padding or a smaller dst"
             )
 
-    def runs(self, axis: int) -> list[Run]:
+    def runs(self, axis: int) -> list[WindowRun]:
         """The windows of the results along an axis, neighbours that are alike together."""
         size, made, before = self.src.dims[2 + axis], self.dst.dims[2 + axis], self.padding_l[axis]
         counted = size + self.padding_r[axis] if self.alg == INCLUDE else None
@@ -126,7 +126,7 @@ class AdaptivePooling:
             if not size or not made:
                 raise InvalidArguments(f"the {name} of src is {size}, of dst {made}: both must be at least 1")
 
-    def runs(self, axis: int) -> list[Run]:
+    def runs(self, axis: int) -> list[WindowRun]:
         """As in PoolingForward."""
         return adaptive_runs(self.src.dims[2 + axis], self.dst.dims[2 + axis])
 

@@ -20,7 +20,7 @@ from asmdnn.primitives.elementwise.behind import with_pass_behind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
-from asmdnn.primitives.pooling.calls import Call, phases_of
+from asmdnn.primitives.pooling.calls import PoolCall, phases_of
 from asmdnn.primitives.pooling.description import Pooling
 from asmdnn.primitives.pooling.kernels import (
     Maker,
@@ -106,7 +106,7 @@ def converted(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: 
 def with_post_ops(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
     """Pooling into scratch, and an element-wise pass: for post-ops that read tensors, or that make something else of
     the zeros of padding."""
-    tensors = {name: desc for name, desc in passed.items() if name in OWN}
+    tensors = {name: desc for name, desc in passed.items() if name in OWN} | {"dst": of_type(passed["dst"], f32)}
     first = between_reorders(pooled(desc, tensors, Attr(), engine), tensors, engine.tuning, isa=engine.isa)
     return with_pass_behind(NAME, first, passed, attr, engine)
 
@@ -137,7 +137,7 @@ def pooled(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Eng
 
 def add_calls(
     assembly: Assembly,
-    calls: Iterable[Call],
+    calls: Iterable[PoolCall],
     arguments: tuple[str, ...] = PLAIN,
     places: Mapping[str, View] = NO_PLACES,
 ) -> None:

@@ -12,7 +12,7 @@ class Window(NamedTuple):
     divisor: int
 
 
-class Run(NamedTuple):
+class WindowRun(NamedTuple):
     """`outputs` results from number `output` on, whose windows are alike and `step` elements apart."""
 
     output: int
@@ -23,7 +23,7 @@ class Run(NamedTuple):
 
 def axis_runs(
     size: int, outputs: int, kernel: int, stride: int, dilation: int, before: int, counted: int | None
-) -> list[Run]:
+) -> list[WindowRun]:
     """Of outputs whose windows begin at o * stride - before; positions count up to index `counted`, or inside src.
 
     Only at the edges is each window looked at: those that lie inside src are alike.
@@ -39,37 +39,37 @@ def axis_runs(
 
     low = min(outputs, -(-before // stride))
     high = max(low, min(outputs, (size - 1 - (kernel - 1) * dilation + before) // stride + 1))
-    inside = [Run(low, high - low, window(low), stride if high - low > 1 else 0)] if low < high else []
+    inside = [WindowRun(low, high - low, window(low), stride if high - low > 1 else 0)] if low < high else []
     left, right = ([*map(window, range(begin, end))] for begin, end in ((0, low), (high, outputs)))
     return [*runs_of(left), *inside, *runs_of(right, high)]
 
 
-def adaptive_runs(size: int, outputs: int) -> list[Run]:
+def adaptive_runs(size: int, outputs: int) -> list[WindowRun]:
     """Of outputs that share an axis equally."""
     edges = ((o * size // outputs, -(-(o + 1) * size // outputs)) for o in range(outputs))
     return runs_of([Window(begin, end - begin, end - begin) for begin, end in edges])
 
 
-def single_runs(size: int) -> list[Run]:
+def single_runs(size: int) -> list[WindowRun]:
     """Of an axis where each element is its own window."""
-    return [Run(0, size, Window(0, 1, 1), int(size > 1))]
+    return [WindowRun(0, size, Window(0, 1, 1), int(size > 1))]
 
 
-def runs_of(windows: Sequence[Window], number: int = 0) -> list[Run]:
+def runs_of(windows: Sequence[Window], number: int = 0) -> list[WindowRun]:
     """Neighbours with equal counts and divisors at one distance; the first one's result has this number."""
-    found: list[Run] = []
+    found: list[WindowRun] = []
     for o, window in enumerate(windows):
         last = found[-1] if found else None
         if last and last.window[1:] == window[1:]:
             step = window.first - windows[o - 1].first
             if last.outputs == 1 or last.step == step:
-                found[-1] = Run(last.output, last.outputs + 1, last.window, step)
+                found[-1] = WindowRun(last.output, last.outputs + 1, last.window, step)
                 continue
-        found.append(Run(number + o, 1, window, 0))
+        found.append(WindowRun(number + o, 1, window, 0))
     return found
 
 
-def divisors_between(runs: Sequence[Run], begin: int, end: int) -> tuple[tuple[int, int], ...]:
+def divisors_between(runs: Sequence[WindowRun], begin: int, end: int) -> tuple[tuple[int, int], ...]:
     """(divisor, of how many) of the results from `begin` to `end`, neighbours that are equal together."""
     found: list[tuple[int, int]] = []
     for run in runs:

@@ -14,7 +14,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import Loop, apart, in_loops, written_out
 from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
-from asmdnn.primitives.resampling.taps import Run, Tap, pattern, runs_of
+from asmdnn.primitives.resampling.taps import ResampleRun, ResampleTap, pattern, runs_of
 
 LINE_ELEMENTS = 16
 Cycles = npt.NDArray[np.int32]
@@ -31,7 +31,7 @@ class DenseChannels:
         self,
         isa: str,
         planes: Planes,
-        axes: Sequence[Sequence[Tap]],
+        axes: Sequence[Sequence[ResampleTap]],
         streams: bool,
         record_cycles: int,
         chain: tuple[PostOp, ...] = (),
@@ -98,12 +98,12 @@ class DenseChannels:
         count = len(self.axes[axis][0].indices)
         return 4 * o * count if count > 1 else 0
 
-    def cost(self, run: Run, chosen: Sequence[Tap]) -> int:
+    def cost(self, run: ResampleRun, chosen: Sequence[ResampleTap]) -> int:
         """Cycles of a run in one plane."""
         taps = prod(len(tap.indices) for tap in chosen)
         return run.groups * (6 + -(-self.elements // lanes_of(self.isa)) * (1 + taps + run.together))
 
-    def plane_groups(self, run: Run) -> Iterator[tuple[int, tuple[int, int], tuple[Loop, ...]]]:
+    def plane_groups(self, run: ResampleRun) -> Iterator[tuple[int, tuple[int, int], tuple[Loop, ...]]]:
         """How many planes a record takes, where its first one is in src and dst, and the loops over all."""
         starts = self.planes.src.start_bytes, self.planes.dst.start_bytes
         *outer, inner = ((loop.times, loop[1:]) for loop in self.planes.loops())
@@ -119,7 +119,7 @@ class DenseChannels:
                 weights = (0,) * len(self.axes)
                 yield planes, begin, tuple((times, (*strides, *weights)) for times, strides in loops)
 
-    def spec(self, chosen: Sequence[Tap], run: Run, count: int) -> ResampleSpec:
+    def spec(self, chosen: Sequence[ResampleTap], run: ResampleRun, count: int) -> ResampleSpec:
         """The kernel of a run in so many planes.  Raises Refused where steps exceed what code can say."""
         planes, plane = self.planes, self.planes.loops()[-1]
         src_pixel, dst_pixel = planes.src.pixel_bytes, planes.dst.pixel_bytes
