@@ -210,7 +210,7 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
 
 
 def cut_rows(g: ConvGeometry, most: float) -> list[RowChunk]:
-    """RowKernels in chunks of at most so many, or one."""
+    """Rows in chunks of at most so many, or one."""
     axis = g.axes[1]
     low, high = reach(axis).T.tolist()
     found = []
