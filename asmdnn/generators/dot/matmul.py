@@ -122,7 +122,7 @@ class TileCode:
     def multiply(self) -> None:
         """acc[r][j] += src[r, k] * weights[k, j] for all k: a loop over UNROLL steps, then the rest."""
         spec, asm, v = self.spec, self.asm, self.v
-        with v.parts(spec.vectors, spec.vectors * v.lanes if spec.padded else spec.columns) as parts:
+        with v.parts(spec.vectors, spec.vectors * v.lanes if spec.padded else spec.columns, halves=True) as parts:
             # `parts` are whole vectors where weights are padded, else the last one may be a Tail: nothing behind the
             # columns is read.  One row of src uses each weight once, so it needs a register for that tail only.
             wide = spec.rows == 1 and not spec.packs
@@ -225,7 +225,7 @@ class TileCode:
     def walk_dst(self, visit: Visit) -> None:
         """visit(row, vector, memory, lanes) for the whole tile."""
         spec, v = self.spec, self.v
-        with v.parts(spec.vectors, spec.columns) as parts:
+        with v.parts(spec.vectors, spec.columns, halves=True) as parts:
             for j, part in enumerate(parts):
                 for r in range(spec.rows):
                     visit(r, j, mem(self.pointers[DST], r * spec.dst_row_bytes + j * v.bytes, size=v.bytes), part)
