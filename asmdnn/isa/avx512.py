@@ -5,7 +5,7 @@ from functools import partial
 from struct import pack
 
 from asmdnn.isa.assembler import Label, Pointer, Register, mem
-from asmdnn.isa.vector import Combine, Tail, Vector, ordered, spread_in_four
+from asmdnn.isa.vector import Combine, TailLanes, Vector, ordered, spread_in_four
 
 
 class Avx512(Vector):
@@ -16,11 +16,11 @@ class Avx512(Vector):
     def zero(self, dst: Register) -> None:
         self.asm.VPXORD(dst, dst, dst)
 
-    def chosen(self, lanes: int) -> Tail:
+    def chosen(self, lanes: int) -> TailLanes:
         return Avx512Tail(self, lanes)
 
-    def short_tail(self, count: int) -> Tail:
-        return Part(self, (1 << count) - 1) if count in (4, 8) else self.tail(count)
+    def short_tail(self, count: int) -> TailLanes:
+        return ShortTail(self, (1 << count) - 1) if count in (4, 8) else self.tail(count)
 
     def splat(self, bits: int) -> Pointer:
         return self.asm.const(pack("<I", bits), 4, size=4, broadcast=self.lanes)
@@ -106,7 +106,7 @@ class Avx512(Vector):
             self.fma(acc[i][0], row[0], copies)
 
 
-class Avx512Tail(Tail):
+class Avx512Tail(TailLanes):
     def __init__(self, vector: Avx512, lanes: int) -> None:
         super().__init__(vector, lanes)
         self.mask = vector.asm.masks.take("tail mask")
@@ -131,7 +131,7 @@ class Avx512Tail(Tail):
         self.vector.asm.masks.free(self.mask)
 
 
-class Part(Tail):
+class ShortTail(TailLanes):
     """The first half or quarter, as a ymm or xmm register: a masked zmm register would reach into the next line of
     memory half of the time, and stores with masks are not forwarded to loads."""
 
