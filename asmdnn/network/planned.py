@@ -99,7 +99,7 @@ class NumpyPart:
                 with np.errstate(all="ignore"):
                     results = listed(operator.evaluate(node, *inputs))
                 for name, array in zip(node.outputs, results, strict=False):
-                    values[name] = np.asarray(array)
+                    values[name] = np.asarray(array, self.known[name].dtype if name in self.known else None)
 
     def value(self, name: str, values: Mapping[str, Array]) -> Array:
         data = self.known[name].data
