@@ -53,6 +53,6 @@ def alike(numbers: Array, dims: Shape, axes: range) -> int:
 
 def places_in(numbers: Array, dims: Shape, axis: int) -> Array:
     """Where each element lies among all, in row-major order."""
-    at = list(np.indices(numbers.shape))
+    at: list[Array] = list(np.indices(numbers.shape))
     at[axis] = numbers
     return np.ravel_multi_index(tuple(at), dims).ravel()

@@ -19,7 +19,8 @@ def gather_types(node: Node, x: Value, indices: Value) -> list[Type]:
 
 def gather_elements(node: Node, x: Array, indices: Array) -> Array:
     axis = normal(node.get("axis", 0), x.ndim)
-    return np.take_along_axis(x, np.where(indices < 0, indices + x.shape[axis], indices), axis)
+    corner = x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(indices.shape))]
+    return np.take_along_axis(corner, np.where(indices < 0, indices + x.shape[axis], indices), axis)
 
 
 def gather_nd(node: Node, x: Array, indices: Array) -> Array:
