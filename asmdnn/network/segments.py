@@ -85,6 +85,8 @@ def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tup
                 assume(way.steps, group)
     if refused and fallback is None:
         raise Unimplemented(sentence(refused))
+    if not groups:
+        return [], refused
     if not refused:
         return [replace(whole, way=layouts.end())], refused
     return [segment(graph, is_native, some, groups) for is_native, some in runs_of(groups, refused)], refused

@@ -183,3 +183,21 @@ def test_truths_of_other_dims_than_their_reader() -> None:
     np.testing.assert_array_equal(found["y"], wanted["y"].astype(np.float32))
     np.testing.assert_array_equal(found["z"], wanted["z"])
     assert found["z"].dtype == np.bool_
+
+
+def halves(g: dnn.Graph, x: Symbol, order: tuple[int, int]) -> Symbol:
+    """The block of YOLOv8: both halves of a result, and what comes of one of them."""
+    both = g.apply("Conv", x, random(32, 3, 1, 1))
+    parts = [g.apply("Slice", both, np.array([a]), np.array([a + 16]), np.array([1])) for a in (0, 16)]
+    made = g.apply("Relu", g.apply("Conv", parts[1], random(16, 16, 3, 3), pads=(1, 1, 1, 1)))
+    return g.apply("Conv", g.apply("Concat", *(parts[i] for i in order), made), random(8, 48, 1, 1))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("order", "copies"), [((0, 1), 0), ((1, 0), 2)])
+def test_pieces_behind_one_another_are_joined_where_they_lie(order: tuple[int, int], copies: int) -> None:
+    net = built(lambda g, x: halves(g, x, order), (1, 3, 9, 8))
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    assert sum("reorder" in step.label and "Slice" in step.label for step in segment.steps) == copies
+    check(net, random(1, 3, 9, 8))
