@@ -28,7 +28,7 @@ def explain(pd: PrimitiveDesc, problem: str) -> Explanation:
         pd.engine.isa,
         pd.engine.threads,
         tuple(_implementations(pd)),
-        tuple(_buffers(plan)),
+        tuple(_buffers(pd)),
         tuple(_phases(plan, pd.threads)),
         kernels,
         sources_of(instruction for kernel in kernels for instruction in kernel.instructions),
@@ -48,9 +48,10 @@ def _implementations(pd: PrimitiveDesc) -> Iterator[Implementation]:
             chosen = True
 
 
-def _buffers(plan: Plan) -> Iterator[Buffer]:
+def _buffers(pd: PrimitiveDesc) -> Iterator[Buffer]:
+    plan, formats = pd.plan, pd.formats()
     for name, desc in plan.tensors.items():
-        yield Buffer(name, "tensor", str(desc), desc.size_bytes)
+        yield Buffer(name, "tensor", formats[name], desc.size_bytes)
     for name, constant in plan.constants.items():
         yield Buffer(name, "constant", f"{constant.dtype} {constant.size}", constant.nbytes)
     for name, size in plan.scratch_bytes.items():

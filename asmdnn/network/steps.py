@@ -10,6 +10,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Value
@@ -287,4 +288,4 @@ def any_format(dims: tuple[int, ...]) -> MemoryDesc:
 
 
 def layout_of(desc: MemoryDesc) -> str:
-    return str(desc.alias or desc.tag or desc)
+    return format_of(desc)

@@ -88,7 +88,7 @@ def test_dispatch() -> None:
     assert (other.name, other.verdict) == ("reorder+direct:avx2", "accepted")
     refused, taken, *others = explained("--stag=nchw --dtag=nchw mb1ic64ih14oc24oh14kh3ph1").implementations
     assert (refused.name, refused.verdict, taken.verdict) == ("direct:avx2", "refused", "chosen")
-    assert refused.reason == "src abcd has its 64 channels apart, more than 16"
+    assert refused.reason == "src nchw has its 64 channels apart, more than 16"
     assert {other.verdict for other in others} == {"refused"}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, Segment
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, GroupedRows, Segment
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cuts import balanced, ranges_of
@@ -27,7 +27,6 @@ LONGEST_KERNEL = 64  # of a row: all positions are in the code
 MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
 LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 L1_WAYS, L1_WAY_BYTES = 8, 4096
-LEAST_CYCLES = 3  # of a pixel: a load, a store, and what it takes to get on
 TAIL_REGISTERS = {"avx2": 1, "avx512_core": 0}
 
 
@@ -49,7 +48,7 @@ class Rows:
     whether all channels of some rows come before the next rows, as they read the same.
     """
 
-    spec: GroupedRowsSpec
+    spec: GroupedRows
     vectors: int
     sources: tuple[int, ...]
     in_turn: bool = False
@@ -79,14 +78,15 @@ def schedule_rows(
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
     full, rest = divmod(g.oc, lanes)
     runs = [(v, vectors, lanes) for v in range(0, full, vectors)] + [(full, 1, rest)] * bool(rest)
-    cost = max(g.positions * of.cycles, LEAST_CYCLES)
-    chunks = cut_rows(g, tuning.convolution.grouped_cycles / (cost * vectors * g.width))
+    by = tuning.convolution
+    cost = max(g.positions * of.cycles, by.grouped_pixel_cycles)
+    chunks = cut_rows(g, by.grouped_cycles / (cost * vectors * g.width))
     shapes = {
         (together, channels, c): shaped(spec, g, chunk, together, channels)
         for _, together, channels in runs
         for c, chunk in enumerate(chunks)
     }
-    specs: dict[GroupedRowsSpec, int] = {}
+    specs: dict[GroupedRows, int] = {}
     rows, cycles = [], []
     for planes, depths in planes_of(g.axes[0]).items():
         kernels = {key: specs.setdefault(replace(each, planes=planes), len(specs)) for key, each in shapes.items()}
@@ -138,7 +138,7 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
     )
 
 
-def shaped(spec: GroupedRowsSpec, g: ConvGeometry, chunk: Chunk, vectors: int, channels: int) -> GroupedRowsSpec:
+def shaped(spec: GroupedRows, g: ConvGeometry, chunk: Chunk, vectors: int, channels: int) -> GroupedRows:
     """The kernel of a chunk of rows and some vectors of channels."""
     lanes = lanes_of(spec.isa)
     most = most_pixels(spec, channels)
@@ -149,7 +149,7 @@ def shaped(spec: GroupedRowsSpec, g: ConvGeometry, chunk: Chunk, vectors: int, c
     return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=chunk.bands, segments=segments)
 
 
-def most_pixels(spec: GroupedRowsSpec, channels: int) -> int:
+def most_pixels(spec: GroupedRows, channels: int) -> int:
     """Of a segment, for a vector with so many channels."""
     tail = TAIL_REGISTERS[spec.isa] * (channels < lanes_of(spec.isa))
     most = min(MOST_PIXELS[spec.isa], REGISTERS[spec.isa] - tail - spec.held - 1)

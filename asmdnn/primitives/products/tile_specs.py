@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import Bias, Items
+from asmdnn.generators.dot.matmul_shape import Bias, Items, MatmulTile
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.planning.depths import make_depths
 from asmdnn.planning.phase import Int64
@@ -53,7 +53,8 @@ def specs_of(cut: Cut, step: Step, items: int, specs: dict[KernelSpec, int]) -> 
         for i, rows in enumerate(sizes if users.start < users.stop else ()):
             spec = tile_spec(cut, step, rows, columns, items)
             spec_of[users, i] = specs.setdefault(spec, len(specs))
-            cycles[users, i] = items * (spec.depth * target.step_cycles(rows, spec.vectors) + target.call_cycles)
+            of_depth = spec.tile.depth * target.step_cycles(rows, spec.tile.vectors)
+            cycles[users, i] = items * (of_depth + target.call_cycles)
     return spec_of, cycles
 
 
@@ -62,7 +63,7 @@ def tile_spec(cut: Cut, step: Step, rows: int, columns: int, items: int) -> Matm
     bias = None
     if p.bias is not None and step.bias:
         bias = Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.column_bytes == 4)
-    return MatmulTileSpec(
+    tile = MatmulTile(
         isa=cut.target.isa,
         rows=rows,
         columns=columns,
@@ -85,6 +86,7 @@ def tile_spec(cut: Cut, step: Step, rows: int, columns: int, items: int) -> Matm
         packs=p.packed is not None,
         items=item_steps(cut, items, bias is not None),
     )
+    return MatmulTileSpec(tile)
 
 
 def stream_bytes(cut: Cut) -> int:

@@ -24,6 +24,7 @@ from asmdnn.primitives.convolution.direct import (
 )
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
 from asmdnn.primitives.convolution.operands import readable, tile_operands
+from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import between_reorders, name_of
 from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
 from asmdnn.primitives.convolution.winograd.checks import check_channels, check_distances, check_window
@@ -115,8 +116,7 @@ def with_cut(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeomet
     lanes = lanes_of(engine.isa)
     check_distances(g, cut, lanes)
     weights = WinogradDesc(desc.weights.dims, f32, cut.m, cut.vectors * lanes)
-    if not desc.weights.is_any and desc.weights != weights:
-        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    check_weights(desc, weights)
     return scheduled(desc.with_formats({"weights": weights}), attr, engine, g, cut)
 
 

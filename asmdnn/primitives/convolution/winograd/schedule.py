@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import Items
+from asmdnn.generators.dot.matmul_shape import Items, MatmulTile
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.winograd.arguments import ARGUMENTS
 from asmdnn.generators.winograd.products import ProductsTransformSpec
@@ -34,7 +34,6 @@ from asmdnn.primitives.convolution.winograd.tiles import Tiles
 
 Records = tuple[Int64, npt.NDArray[np.int32]]  # and what each is expected to cost
 VECTORS_OF_OPERANDS = 2  # of a transform whose post-ops read tensors: its code is that of each vector
-VECTORS_OF_PHASE = 16  # of a transform in a phase of its own, which threads share
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +153,7 @@ def interleaved(parts: list[Records]) -> Records:
 def product(job: Job, rows: int, times: int, vectors: int, lines: int) -> MatmulTileSpec:
     """`times` register blocks of `rows` tiles, behind one another, by a panel."""
     sizes = job.sizes
-    return MatmulTileSpec(
+    tile = MatmulTile(
         isa=job.isa,
         rows=rows,
         columns=vectors * job.lanes,
@@ -169,13 +168,15 @@ def product(job: Job, rows: int, times: int, vectors: int, lines: int) -> Matmul
         ahead_lines=lines,
         items=Items(times, rows * sizes.source_row_bytes, 0, 0, rows * sizes.products_row_bytes),
     )
+    return MatmulTileSpec(tile)
 
 
 def results(job: Job, tiles: Tiles, block: slice, panel: int, panels: int) -> Records:
     """The transforms of products into the channels of some panels, tile by tile, for each some vectors at a time."""
     g, sizes, lanes = job.g, job.sizes, job.lanes
     begin, end = panel * job.cut.vectors, min(sizes.result_vectors, (panel + panels) * job.cut.vectors)
-    limit = VECTORS_OF_OPERANDS if job.places else end - begin if job.cut.is_fused else VECTORS_OF_PHASE
+    of_phase = job.tuning.winograd.phase_vectors
+    limit = VECTORS_OF_OPERANDS if job.places else end - begin if job.cut.is_fused else of_phase
     step = min(limit, end - begin)
     vectors = np.arange(begin, end, step)
     each, last = (min(step * lanes, g.oc - begin * lanes), g.oc - int(vectors[-1]) * lanes)
