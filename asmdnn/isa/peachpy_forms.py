@@ -25,7 +25,7 @@ from asmdnn.errors import Unimplemented
 from asmdnn.forking import importing
 from asmdnn.isa import encoding
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
-from asmdnn.isa.operands import Register, Rounding
+from asmdnn.isa.operands import EmbeddedRounding, Register
 from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 
 _ACCUMULATOR: Final = {0x01: 0, 0x02: 1}  # encoder flag -> operand that must be al, ax, eax or rax
@@ -157,7 +157,7 @@ def _native(operand: Operand) -> Any:
         return _native_register(operand)
     if isinstance(operand, Pointer):
         return _native_memory(operand)
-    if isinstance(operand, Rounding):
+    if isinstance(operand, EmbeddedRounding):
         return vars(_library().operand)[operand.name.replace("-", "_")]
     return operand
 

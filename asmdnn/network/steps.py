@@ -61,7 +61,7 @@ class Step:
         return isinstance(self.pd.desc, Reorder)
 
 
-class Choice(NamedTuple):
+class FormatChoice(NamedTuple):
     """What a step is told about formats.  result: of its result, "" being the one that its primitive likes best, PLAIN
     row-major, LAST with channels last; copies: whether to read the operand in the format that the primitive likes best,
     of which others have use, too, whatever it costs by itself."""
@@ -71,7 +71,7 @@ class Choice(NamedTuple):
 
 
 PLAIN, LAST = "row-major", "channels last"
-BY_ITSELF = Choice()
+BY_ITSELF = FormatChoice()
 
 
 class Steps:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from asmdnn.explain.model import Phase
+from asmdnn.explain.model import DrawnPhase
 from asmdnn.explain.tiles import owners
 from tests.explain.problems import ISAS, descriptor, explained
 
@@ -19,7 +19,7 @@ PROBLEMS = (
 )
 
 
-def drawn(phase: Phase) -> np.ndarray:
+def drawn(phase: DrawnPhase) -> np.ndarray:
     """int64[blocks, rows, columns]: the record of every place, as the runs say; each place at most once."""
     plane = phase.plane
     assert plane is not None

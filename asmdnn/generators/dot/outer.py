@@ -89,7 +89,7 @@ class OuterSpec:
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         v = vector_of(self.isa, asm)
-        rows = Rows(self, asm, v)
+        rows = OuterCode(self, asm, v)
         if self.streaming:
             scratch = asm.gp.take("alignment")
             with if_aligned(asm, rows.pointers[DST], v.bytes, scratch):
@@ -101,7 +101,7 @@ class OuterSpec:
         asm.ret()
 
 
-class Rows:
+class OuterCode:
     """The code for all rows; pointers stay in registers."""
 
     def __init__(self, spec: OuterSpec, asm: Assembler, v: Vector) -> None:

@@ -25,7 +25,7 @@ from asmdnn.generators.contract import Footprint, Range, joined
 from asmdnn.generators.dot.conv import BROADCASTS, LINE_BYTES
 from asmdnn.generators.functions.code import ProgramCode, side_by_side
 from asmdnn.generators.functions.values import Slots, Source, Values
-from asmdnn.generators.recurrent.cells import Cell, Form, Place, form_of
+from asmdnn.generators.recurrent.cells import Cell, CellForm, Place, form_of
 from asmdnn.generators.recurrent.tile_shape import SRC, WEIGHTS, Operand
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.vector import Lanes
@@ -60,7 +60,7 @@ class RecurrentTileSpec:
     together: int = 1
 
     @property
-    def form(self) -> Form:
+    def form(self) -> CellForm:
         return form_of(self.cell)
 
     @property

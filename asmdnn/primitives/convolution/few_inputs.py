@@ -28,7 +28,7 @@ from asmdnn.primitives.convolution.grouped import (
     make_geometry,
     reach_bytes,
 )
-from asmdnn.primitives.convolution.grouped_schedule import Rows, base_spec, most_pixels, schedule_rows
+from asmdnn.primitives.convolution.grouped_schedule import RowKernels, base_spec, most_pixels, schedule_rows
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import ways
@@ -95,14 +95,14 @@ def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
     return g
 
 
-def rows_of(g: ConvGeometry, desc: ConvolutionForward, engine: Engine) -> Rows:
+def rows_of(g: ConvGeometry, desc: ConvolutionForward, engine: Engine) -> RowKernels:
     """What all kernels have in common."""
     spec = base_spec(g, desc.tensors(), g.ic, engine.isa)
     common = {field.name: getattr(spec, field.name) for field in fields(spec)}
     common["weights_vector_bytes"] = 4 * desc.weights.strides[desc.has_groups]
     places = tuple(g.src.channel(i) for i in range(g.ic))
     vectors = -(-g.oc // lanes_of(engine.isa))
-    return Rows(FewInputsSpec(**common, input_bytes=places), 1, (0,) * vectors, in_turn=True)
+    return RowKernels(FewInputsSpec(**common, input_bytes=places), 1, (0,) * vectors, in_turn=True)
 
 
 def check_worth(g: ConvGeometry, spec: GroupedRows, engine: Engine) -> None:

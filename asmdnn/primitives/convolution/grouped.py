@@ -18,7 +18,7 @@ from asmdnn.primitives.convolution import reordered
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.direct import channels_of_dst, channels_of_group, nothing, scaled_dims
 from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
-from asmdnn.primitives.convolution.grouped_schedule import LONGEST_KERNEL, Rows, base_spec, schedule_rows
+from asmdnn.primitives.convolution.grouped_schedule import LONGEST_KERNEL, RowKernels, base_spec, schedule_rows
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.engine import Engine
@@ -69,7 +69,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
     tensors = {**resolved.tensors(), **chain.arguments(read)}
     vectors = tuple(range(0, geometry.oc, lanes))
-    rows = Rows(base_spec(geometry, tensors, group, engine.isa), width // lanes, vectors)
+    rows = RowKernels(base_spec(geometry, tensors, group, engine.isa), width // lanes, vectors)
     phases = schedule_rows(tensors, operands, geometry, rows, chain, engine)
     plan = Plan(name, flushing(phases), tensors, {}, {}, ("dst",))
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)

@@ -31,7 +31,7 @@ TAIL_REGISTERS = {"avx2": 1, "avx512_core": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class RowChunk:
     """Output rows [begin, end) of an image, cut into bands."""
 
     begin: int
@@ -40,7 +40,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowKernels:
     """What kernels of rows have in common.
 
     spec: bands, segments, channels and what is done with sums follow.  vectors: of channels a call, where tensors have
@@ -63,7 +63,7 @@ def schedule_rows(
     tensors: Mapping[str, MemoryDesc],
     operands: Mapping[str, TileOperand],
     g: ConvGeometry,
-    of: Rows,
+    of: RowKernels,
     chain: Chain,
     engine: Engine,
 ) -> list[Phase]:
@@ -138,7 +138,7 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
     )
 
 
-def shaped(spec: GroupedRows, g: ConvGeometry, chunk: Chunk, vectors: int, channels: int) -> GroupedRows:
+def shaped(spec: GroupedRows, g: ConvGeometry, chunk: RowChunk, vectors: int, channels: int) -> GroupedRows:
     """The kernel of a chunk of rows and some vectors of channels."""
     lanes = lanes_of(spec.isa)
     most = most_pixels(spec, channels)
@@ -179,7 +179,7 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     return tuple(replace(segment, times=len(list(same))) for segment, same in groupby(found))
 
 
-def cut_rows(g: ConvGeometry, most: float) -> list[Chunk]:
+def cut_rows(g: ConvGeometry, most: float) -> list[RowChunk]:
     """Rows in chunks of at most so many, or one."""
     axis = g.axes[1]
     low, high = reach(axis).T.tolist()
@@ -187,7 +187,7 @@ def cut_rows(g: ConvGeometry, most: float) -> list[Chunk]:
     for begin, end in ranges_of(axis.o, max(1, int(most)), 1):
         kernel_rows = [(low[y], high[y] - low[y]) if high[y] > low[y] else (0, 0) for y in range(begin, end)]
         bands = tuple(Band(len(list(same)), *kernel) for kernel, same in groupby(kernel_rows))
-        found.append(Chunk(begin, end, bands))
+        found.append(RowChunk(begin, end, bands))
     return found
 
 
@@ -199,7 +199,7 @@ def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def offsets_of(g: ConvGeometry, rows: Int64, of: Rows, operands: Mapping[str, TileOperand]) -> Int64:
+def offsets_of(g: ConvGeometry, rows: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:
     """Records of the first image, of rows (kernel, first vector of channels, output plane, first plane of the kernel,
     first output row)."""
     kernel, vector, z, plane, row = rows.T

@@ -21,7 +21,7 @@ ONE_ITEM = Items(1, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DepthStep:
     """What the kernels of one range of k do."""
 
     begin: int
@@ -35,16 +35,16 @@ class Step:
 
 def steps_of(
     ranges: Sequence[tuple[int, int]], bias: bool, ending: Ending, chain: tuple[PostOp, ...]
-) -> Iterator[Step]:
+) -> Iterator[DepthStep]:
     """The first range starts from the bias (or beta * dst), later ones from dst, post-ops run in the last."""
     for depth in make_depths(ranges, bias, chain):
         first = depth.begin == 0
         accumulate = depth.accumulate or (first and ending.beta == "one")
         beta = first and ending.beta == "any"
-        yield Step(depth.begin, depth.end, depth.bias, accumulate, ending.scaled, beta, depth.post_ops)
+        yield DepthStep(depth.begin, depth.end, depth.bias, accumulate, ending.scaled, beta, depth.post_ops)
 
 
-def specs_of(cut: Cut, step: Step, items: int, specs: dict[KernelSpec, int]) -> tuple[Int64, Int64]:
+def specs_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]) -> tuple[Int64, Int64]:
     """int64[groups, sizes]: the number of the spec in `specs`, and the cycles that a call is expected to take."""
     target, sizes = cut.target, sorted(set(cut.sizes), reverse=True)
     spec_of, cycles = (np.empty((cut.groups, len(sizes)), np.int64) for _ in range(2))
@@ -58,7 +58,7 @@ def specs_of(cut: Cut, step: Step, items: int, specs: dict[KernelSpec, int]) -> 
     return spec_of, cycles
 
 
-def tile_spec(cut: Cut, step: Step, rows: int, columns: int, items: int) -> MatmulTileSpec:
+def tile_spec(cut: Cut, step: DepthStep, rows: int, columns: int, items: int) -> MatmulTileSpec:
     p, block = cut.p, cut.block
     bias = None
     if p.bias is not None and step.bias:

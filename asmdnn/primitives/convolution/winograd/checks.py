@@ -6,7 +6,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
-from asmdnn.primitives.convolution.winograd.cut import Cut, sizes_of
+from asmdnn.primitives.convolution.winograd.cut import WinogradCut, sizes_of
 
 
 def check_window(desc: ConvolutionForward) -> None:
@@ -35,7 +35,7 @@ def check_channels(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout,
             )
 
 
-def check_distances(g: ConvGeometry, cut: Cut, lanes: int) -> None:
+def check_distances(g: ConvGeometry, cut: WinogradCut, lanes: int) -> None:
     """Raise Refused where code cannot reach: displacements have 32 bits."""
     sizes = sizes_of(g, cut, lanes, g.mb)
     for layout in (g.src, g.dst):
