@@ -157,7 +157,7 @@ def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit) -> None:
     # Real lanes are output channels; `part` has those of a vector: all lanes (v itself), the first few (a Tail), or, in
     # vectors that are padding alone, none (Nothing: a load is zeros, a store is none).  Stored lanes are those
     # that dst has room for: with whole vectors all of them, so that zeros of the padding are written too.
-    with v.parts(spec.vectors, spec.channels) as parts:
+    with v.parts(spec.vectors, spec.channels, halves=True) as parts:
         for j, part in enumerate(parts):
             for p in range(len(spec.src_pixel_bytes)):
                 at = mem(dst, p * spec.dst_pixel_bytes, size=v.bytes)
