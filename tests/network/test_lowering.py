@@ -340,7 +340,8 @@ def test_truths_from_outside() -> None:
     check_values(net, feeds)
     with pytest.raises(dnn.InvalidArguments, match="mask is bool, which kernels read and write as f32: use run"):
         net.bind(**feeds, y=np.empty((4, 6), np.float32))
-    truths = built(lambda g, x: g.apply("Less", x, 0.0), (4, 6))
+    g = dnn.Graph()
+    truths = g.compile(engine=engine(), y=g.apply("Less", g.input("x", (4, 6)), 0.0))
     np.testing.assert_array_equal(truths(feeds["x"]), feeds["x"] < 0.0)
     with pytest.raises(dnn.InvalidArguments, match="y is bool, which kernels read and write as f32: use run"):
         truths.bind(x=feeds["x"], y=np.empty((4, 6), np.bool_))
