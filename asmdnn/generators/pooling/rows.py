@@ -8,10 +8,10 @@
 | dst | f32 | a line of `results` elements for each, in the same loops; only written, or read by a sum |
 
 What lies before and behind a row counts as nothing, as does a window of no rows.  A line is reduced over its rows
-first, into a buffer on the stack with room for what lies outside, and then over columns, by loads from neighbouring addresses;
-of stride 2 a shuffle keeps every other lane.  BATCH lines are reduced over their rows before the first of them is read
-again: a load across two stores that are still under way would wait for both.  No gathers, and no element of src is
-loaded twice for columns.
+first, into a buffer on the stack with room for what lies outside, and then over columns, by loads from neighbouring
+addresses; of stride 2 a shuffle keeps every other lane.  BATCH lines are reduced over their rows before the first of
+them is read again: a load across two stores that are still under way would wait for both.  No gathers, and no element
+of src is loaded twice for columns.
 
 With `streaming`, vectors go past the caches if dst is aligned to a vector, as all its steps and lines must be.
 """
