@@ -14,7 +14,7 @@ from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import joined, quantities
 from asmdnn.bench.values import decoded, poison
-from asmdnn.bench.words import Option, boolean, data_type, direction, number, one_of, tag
+from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction, number, one_of, tag
 from asmdnn.memory.tags import MAX_NDIMS
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ DRIVER = Driver(
         **options("linear:2:1, add:f32:per_oc"),
         "attr-scales": Option("scales", quantities(("src", "dst"), whole=False),
                               "src:common:0.5+dst:common:2", True, joined),
-        "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
-        "mb": Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True),
+        "inplace": INPLACE,
+        "mb": FIRST_DIM,
     },
     dims_problem(1),
     SoftmaxWork,

@@ -45,7 +45,7 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     name = f"softmax:{isa}"
     if 0 in dst.dims:
         return Assembly(tuning).plan(name, passed, ("dst",))
-    request = Request(desc, before, chain, isa, tuning)
+    request = SoftmaxRequest(desc, before, chain, isa, tuning)
     tensors: Mapping[str, MemoryDesc] = {name: of_type(tensor, f32) for name, tensor in passed.items()}
     calls = request.calls(tensors)
     if calls is None:
@@ -67,7 +67,7 @@ def in_vectors(before: Chain, after: Chain, tensors: Mapping[str, MemoryDesc]) -
     return after.arguments(before.arguments(tensors))
 
 
-class Request:
+class SoftmaxRequest:
     """A softmax of tensors in whatever formats; before, after: what is done to src first, and to results in the end."""
 
     def __init__(self, desc: SoftmaxForward, before: Chain, after: Chain, isa: str, tuning: Tuning) -> None:
