@@ -25,7 +25,7 @@ def ordered(shuffle: Callable[..., None], order: int) -> Combine:
 
 
 class Lanes:
-    """How a vector in memory is read and written: all its lanes (a Vector) or the first few (a Tail)."""
+    """How a vector in memory is read and written: all its lanes (a Vector) or the first few (TailLanes)."""
 
     def load(self, dst: Register, src: Pointer) -> None:
         raise NotImplementedError
