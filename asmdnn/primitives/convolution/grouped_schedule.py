@@ -14,7 +14,7 @@ from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, GroupedRows, Segment
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.cuts import balanced, ranges_of
+from asmdnn.planning.cuts import ranges_of, runs_of
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.rounds import in_loops
 from asmdnn.primitives.attributes.chain import Chain
@@ -199,14 +199,21 @@ def lines_stay(g: ConvGeometry, pixels: int) -> bool:
 
 def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     """A row in segments of at most so many pixels, equal ones as one."""
-    found, x = [], 0
-    for size in balanced(axis.o, pixels):
-        first = x * axis.s - axis.p
-        extent = (size - 1) * axis.s + (axis.k - 1) * axis.d + 1
-        low = min(extent, max(0, -first))
-        found.append(Segment(size, low, max(low, min(extent, axis.i - first))))
-        x += size
-    return tuple(replace(segment, times=len(list(same))) for segment, same in groupby(found))
+    found: list[Segment] = []
+    x = 0
+    for size, times in runs_of(axis.o, pixels):
+        step, extent = size * axis.s, (size - 1) * axis.s + (axis.k - 1) * axis.d + 1
+        begin = x * axis.s - axis.p
+        inside = min(times, max(0, -(begin // step)))  # from here on, to `behind`, all columns are inside the image
+        behind = max(inside, min(times, (axis.i - extent - begin) // step + 1))
+        for i in (*range(inside), *range(inside, behind)[:1], *range(behind, times)):
+            first = begin + i * step
+            low = min(extent, max(0, -first))
+            high = max(low, min(extent, axis.i - first))
+            found.append(Segment(size, low, high, behind - inside if inside <= i < behind else 1))
+        x += size * times
+    alike = groupby(found, lambda segment: replace(segment, times=1))
+    return tuple(replace(segment, times=sum(one.times for one in same)) for segment, same in alike)
 
 
 def cut_rows(g: ConvGeometry, most: float) -> list[RowChunk]:
