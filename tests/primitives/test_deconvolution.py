@@ -27,6 +27,15 @@ direct               g6mb2ic6ih4oc12kh4sh2ph1                 nhwc nhwc any
 direct               mb1ic8ih3oc8kh1sh3                       any  any  any
 direct               mb1ic8ih4iw5oc8kh2kw3sh1sw2dh1dw1        any  any  any
 reorder+direct       mb1ic20ih4oc18kh3sh2ph1                  nchw nchw any
+few                  mb2ic24ih5iw6oc1kh2kw2sh2sw2             any  any  any
+few                  mb1ic37ih5oc3kh4sh2ph1                   nhwc any  any
+few                  mb1ic64ih4oc1oh7kh3sh2ph1                any  nchw any
+few                  mb1ic40ih4iw5oc2kh3kw2sh1sw3dh1dw1ph2    any  any  any
+few                  mb1ic24iw9oc1kw5sw3pw1dw2                any  any  any
+few                  mb1ic16id2ih3iw4oc1kd3kh2kw3sd2sh1sw2    any  any  any
+few                  mb1ic32ih3oc1kh1sh3                      any  any  any
+reorder+few          mb1ic64ih4oc2kh3sh2ph1                   nhwc nhwc any
+pack+few             mb1ic64ih4oc2kh3sh2ph1                   nhwc nchw iohw
 pack+direct          mb1ic16ih4oc16kh4sh2ph1                  nhwc nhwc oihw
 pack+reorder+direct  mb1ic20ih4oc16kh2sh2                     nchw nchw iohw
 """.strip()
@@ -99,7 +108,7 @@ def test_results_emulated(name: str, text: str, src: str, dst: str, weights: str
     assert np.array_equal(read(memories["dst"]), answer(problem, data))
 
 
-@pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES[:5])
+@pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES[:5] + [c for c in CASES if c[0] == "few"][:3])
 def test_guard_pages(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
     problem = parse_deconv_problem(text)
     primitive, data = dnn.Primitive(proved(described(problem, src, dst, weights), isa)), data_of(problem)
@@ -109,7 +118,9 @@ def test_guard_pages(isa: str, name: str, text: str, src: str, dst: str, weights
 
 
 @pytest.mark.parametrize("formats", [("any", "any"), ("nhwc", "nhwc"), ("nchw", "nchw")])
-@pytest.mark.parametrize("text", ["mb2ic9ih4iw5oc11kh3kw4sh2sw2ph1pw1", "g2mb1ic8ih4oc12kh2sh2"])
+@pytest.mark.parametrize(
+    "text", ["mb2ic9ih4iw5oc11kh3kw4sh2sw2ph1pw1", "g2mb1ic8ih4oc12kh2sh2", "mb1ic40ih4iw5oc3kh3kw4sh2sw2ph1pw1"]
+)
 def test_attributes(isa: str, text: str, formats: tuple[str, str]) -> None:
     """Operands of every broadcast are read where each part's pixels lie in dst; a sum reads what dst held."""
     problem = parse_deconv_problem(text)
@@ -135,6 +146,13 @@ def test_ranges_of_channels_and_threads(isa: str) -> None:
         pd = proved(desc, isa, l2_bytes=SMALL_L2_BYTES, threads=threads)
         assert sum(phase.continues for phase in pd.plan.phases) >= 1
         results.add(run(pd, data).tobytes())
+    assert results == {np.float32(answer(problem, data)).tobytes()}
+
+
+def test_few_outputs_and_threads(isa: str) -> None:
+    problem = parse_deconv_problem("mb3ic40ih9oc3kh4sh2ph1")
+    desc, data = described(problem, "any", "any", "any"), data_of(problem)
+    results = {run(proved(desc, isa, threads=threads), data).tobytes() for threads in (1, 2, 5)}
     assert results == {np.float32(answer(problem, data)).tobytes()}
 
 

@@ -15,8 +15,9 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
+from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
-from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.joining import joined
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.schedule import schedule_tiles

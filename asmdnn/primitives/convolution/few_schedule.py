@@ -130,8 +130,9 @@ def cycles_of(g: ConvGeometry, pattern: Pattern, engine: Engine) -> float:
     """Expected cycles of a tile: its multiplies, and the tree that adds lanes, three instructions for a sum."""
     tuning, lanes, pixels = engine.tuning, lanes_of(engine.isa), len(pattern.src_pixel_bytes)
     at_once = PIXELS[engine.isa][g.oc]
-    vectors = -(-g.ic // lanes) * g.positions
-    step = step_cycles(at_once, g.oc, 0, tuning.phases)
+    vectors = -(-g.ic // lanes) * g.positions_of_pixel
+    apart = min(at_once, g.places)
+    step = apart * step_cycles(at_once // apart, g.oc, 0, tuning.phases)
     turns = -(-pixels // at_once)
     added = tuning.convolution.few_sum_cycles * at_once * g.oc
     return tuning.phases.call_cycles + turns * (vectors * step + added)

@@ -14,9 +14,10 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution import reordered
-from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.axis import Axis
+from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
 from asmdnn.primitives.convolution.direct import channels_of_dst, channels_of_group, nothing, scaled_dims
-from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.grouped_schedule import LONGEST_KERNEL, Rows, base_spec, schedule_rows
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.engine import Engine
@@ -140,7 +141,7 @@ def layout_of(name: str, desc: MemoryDesc, lanes: int) -> ImageLayout:
     return layout
 
 
-def check_types(desc: ConvolutionForward) -> None:
+def check_types(desc: ConvolutionDesc) -> None:
     """Raises Refused."""
     check_f32(desc.tensors())
     if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, f32, "a"):

@@ -17,9 +17,9 @@ from asmdnn.planning.cuts import balanced, ranges_of
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.rounds import in_loops
 from asmdnn.primitives.attributes.chain import Chain
-from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry
+from asmdnn.primitives.convolution.axis import Axis
+from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
-from asmdnn.primitives.convolution.tiles import reach
 from asmdnn.primitives.engine import Engine
 
 LONGEST_KERNEL = 64  # of a row: all positions are in the code
@@ -180,7 +180,7 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
 def cut_rows(g: ConvGeometry, most: float) -> list[Chunk]:
     """Rows in chunks of at most so many, or one."""
     axis = g.axes[1]
-    low, high = reach(axis).T.tolist()
+    low, high = axis.reach().T.tolist()
     found = []
     for begin, end in ranges_of(axis.o, max(1, int(most)), 1):
         kernel_rows = [(low[y], high[y] - low[y]) if high[y] > low[y] else (0, 0) for y in range(begin, end)]
@@ -192,7 +192,7 @@ def cut_rows(g: ConvGeometry, most: float) -> list[Chunk]:
 def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
     """By how many planes of the kernel reach it, the planes of dst, each with the first plane of the kernel."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for z, (low, high) in enumerate(reach(axis).tolist()):
+    for z, (low, high) in enumerate(axis.reach().tolist()):
         found.setdefault(high - low, []).append((z, low if high > low else 0))
     return found
 

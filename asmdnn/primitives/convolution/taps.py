@@ -113,7 +113,8 @@ class TapOffsets:
 
     def of_positions(self, at: Int64) -> Int64:
         """int64[positions, 2]: what a kernel position adds."""
-        src = at @ [axis.d * step for axis, step in zip(self.g.axes, self.g.src.axis_bytes, strict=True)]
+        along = zip(self.g.axes, at.T, self.g.src.axis_bytes, strict=True)
+        src = sum(axis.steps(there) * step for axis, there, step in along)
         steps = [packed.step * size for packed, size in zip(self.packed, self.inner, strict=True)]
         first = sum(packed.first * size for packed, size in zip(self.packed, self.inner, strict=True))
         return np.stack((src, self.row_bytes * self.rows * (first + at @ steps)), 1)
