@@ -178,6 +178,8 @@ def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> 
     )
     axes = tuple(Axis(*axis) for axis in sizes)
     into, out = (channels_of_group(desc, name) for name in ("src", "dst"))
+    if desc.src.dims[1] == 1:  # a single channel may be as far from the next one as is convenient
+        src = replace(src, channel_bytes=axes[-1].d * src.pixel_bytes)
     stored = desc.dst.padded_dims[1] if desc.groups == 1 else out
     return ConvGeometry(mb, into, out, stored, axes, src, dst, desc.groups)
 

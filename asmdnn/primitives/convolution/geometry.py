@@ -88,6 +88,13 @@ class ConvGeometry:
         return prod(axis.o for axis in self.axes[:-1])
 
     @property
+    def positions_touch(self) -> bool:
+        """Whether behind the last channel at a kernel position the first of the next one in its row comes, in src and
+        in weights."""
+        last = self.axes[-1]
+        return last.positions is None and last.d * self.src.pixel_bytes == self.ic * self.src.channel_bytes
+
+    @property
     def src_pixels(self) -> int:
         """Of an image."""
         return prod(axis.i for axis in self.axes)
