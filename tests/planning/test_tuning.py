@@ -38,6 +38,9 @@ def convolution(size: int, tag: str = "any") -> dnn.ConvolutionForward:
 
 
 EXP = dnn.EltwiseForward(dnn.PropKind.forward_inference, "exp", desc((64, 1000)), desc((64, 1000)))
+DEPTHWISE = dnn.ConvolutionForward(
+    desc((1, 16, 9, 9), "any"), desc((16, 1, 1, 3, 3), "any"), dst=desc((1, 16, 7, 7), "any")
+)
 CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("phases", {"call_cycles": 31}, matmul(40, 64, 64)),
     ("phases", {"weights_stream_cycles": 9.0}, convolution(14)),
@@ -50,6 +53,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("convolution", {"panel_share": 64}, convolution(14)),
     ("convolution", {"strip_pixels": 7}, convolution(7)),
     ("convolution", {"written_out": 1}, convolution(14)),
+    ("convolution", {"streaming_bytes": 1}, DEPTHWISE),
     ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"page_bytes": 1024}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"row_bytes": 4096}, dnn.Shuffle(desc((1, 8, 40, 40)), desc((1, 8, 40, 40)), 1, 4)),

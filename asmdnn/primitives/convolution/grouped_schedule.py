@@ -20,6 +20,7 @@ from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
+from asmdnn.primitives.convolution.streaming import is_streaming
 from asmdnn.primitives.engine import Engine
 
 LONGEST_KERNEL = 64  # of a row: all positions are in the code
@@ -73,6 +74,7 @@ def schedule_rows(
         of.spec,
         bias="bias" in tensors and not chain.adds_bias,
         post_ops=chain.on_registers({operand: place.operand for operand, place in operands.items()}),
+        streaming=is_streaming(tensors["dst"], g.dst, lanes, lanes, chain, tuning.convolution),
     )
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
     full, rest = divmod(g.oc, lanes)
