@@ -42,6 +42,7 @@ class ConvolutionTuning:
     rows_issue_cycles: float = 0.3  # of an instruction of rows with few input channels,
     rows_segment_cycles: float = 20.0  # and of a segment of such a row, besides: bias, stores, loops
     few_sum_cycles: float = 3.0  # to add the lanes of a sum of few output channels, and to store it
+    far_image: int = 4  # times L2: rows of a larger image with channels last take two lines of a pixel at a time
     streaming_bytes: int = 8 << 20  # a larger dst of rows, depthwise ones and first layers, goes past the caches
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%
     written_out: int = 1 << 15  # records that are all written out
