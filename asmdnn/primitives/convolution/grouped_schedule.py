@@ -1,7 +1,7 @@
 """The plan of rows of a grouped convolution: bands of rows, segments of a row, and a record for each chunk of rows and
 vector of channels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, product
 from math import gcd
@@ -45,13 +45,15 @@ class Rows:
 
     spec: bands, segments, channels and what is done with sums follow.  vectors: of channels a call, where tensors have
     them side by side.  sources: of every vector of dst's channels the first channel of src that it reads.  in_turn:
-    whether all channels of some rows come before the next rows, as they read the same.
+    whether all channels of some rows come before the next rows, as they read the same.  weights_bytes: where the first
+    kernel position is.
     """
 
     spec: GroupedRowsSpec
     vectors: int
     sources: tuple[int, ...]
     in_turn: bool = False
+    weights_bytes: int = 0
 
     @property
     def cycles(self) -> float:
@@ -62,20 +64,39 @@ class Rows:
 def schedule_rows(
     tensors: Mapping[str, MemoryDesc],
     operands: Mapping[str, TileOperand],
-    g: ConvGeometry,
-    of: Rows,
+    parts: Sequence[tuple[ConvGeometry, Rows]],
     chain: Chain,
     engine: Engine,
 ) -> list[Phase]:
-    """The phases for resolved tensors, those of the chain among them."""
-    tuning, lanes, vectors = engine.tuning, lanes_of(engine.isa), of.vectors
-    spec = replace(
-        of.spec,
-        bias="bias" in tensors and not chain.adds_bias,
-        post_ops=chain.on_registers({operand: place.operand for operand, place in operands.items()}),
-        streaming=is_streaming(tensors["dst"], g.dst, lanes, lanes, chain, tuning.convolution),
-    )
+    """The phases for resolved tensors, those of the chain among them; parts of dst take turns, row by row."""
+    tuning, lanes = engine.tuning, lanes_of(engine.isa)
+    bias = "bias" in tensors and not chain.adds_bias
+    post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
+    specs: dict[GroupedRowsSpec, int] = {}
+    calls, records = [], []
+    for g, of in parts:
+        streaming = is_streaming(tensors["dst"], g.dst, lanes, lanes, chain, tuning.convolution)
+        spec = replace(of.spec, bias=bias, post_ops=post_ops, streaming=streaming)
+        calls.append(calls_of(g, replace(of, spec=spec), specs, engine))
+        records.append(offsets_of(g, calls[-1], of, placed))
+    all_calls, all_records = (np.concatenate(each) for each in (calls, records))
+    if len(parts) > 1:
+        order = np.lexsort((all_calls[:, 4], all_calls[:, 2], all_calls[:, 1]))
+        all_calls, all_records = all_calls[order], all_records[order]
+    g, _ = parts[0]
+    moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
+    moves |= {operand: place.layout.image_bytes for operand, place in placed.items()}
+    images = (g.mb, tuple(moves.get(argument, 0) for argument in (*ARGUMENTS, *placed)))
+    arguments = views([argument if argument in tensors else "" for argument in (*ARGUMENTS, *operands)])
+    cycles = all_calls[:, 5].astype(np.int32)
+    return in_loops(tuple(specs), arguments, all_records, cycles, [images], tuning.phases)
+
+
+def calls_of(g: ConvGeometry, of: Rows, specs: dict[GroupedRowsSpec, int], engine: Engine) -> Int64:
+    """int64[calls, 6]: (kernel, first vector of channels, output plane, first plane of the kernel, first output row,
+    cycles) of an image; kernels that are new join `specs`."""
+    tuning, lanes, spec, vectors = engine.tuning, lanes_of(engine.isa), of.spec, of.vectors
     full, rest = divmod(g.oc, lanes)
     runs = [(v, vectors, lanes) for v in range(0, full, vectors)] + [(full, 1, rest)] * bool(rest)
     by = tuning.convolution
@@ -86,31 +107,24 @@ def schedule_rows(
         for _, together, channels in runs
         for c, chunk in enumerate(chunks)
     }
-    specs: dict[GroupedRowsSpec, int] = {}
-    rows, cycles = [], []
+    rows = []
     for planes, depths in planes_of(g.axes[0]).items():
         kernels = {key: specs.setdefault(replace(each, planes=planes), len(specs)) for key, each in shapes.items()}
         places = [*product(range(len(chunks)), depths)]  # rows of planes in turn: they share src
         calls = product(places, runs) if of.in_turn else ((place, run) for run, place in product(runs, places))
         for (c, (z, plane)), (first, together, channels) in calls:
             begin, end = chunks[c].begin, chunks[c].end
-            rows.append((kernels[together, channels, c], first, z, plane, begin))
-            cycles.append(tuning.phases.call_cycles + (end - begin) * g.width * together * cost)
-    records = offsets_of(g, np.array(rows, np.int64), of, placed)
-    moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
-    moves |= {operand: place.layout.image_bytes for operand, place in placed.items()}
-    images = (g.mb, tuple(moves.get(argument, 0) for argument in (*ARGUMENTS, *placed)))
-    arguments = views([argument if argument in tensors else "" for argument in (*ARGUMENTS, *operands)])
-    return in_loops(tuple(specs), arguments, records, np.array(cycles).astype(np.int32), [images], tuning.phases)
+            cycles = int(tuning.phases.call_cycles + (end - begin) * g.width * together * cost)
+            rows.append((kernels[together, channels, c], first, z, plane, begin, cycles))
+    return np.array(rows, np.int64)
 
 
 def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str) -> GroupedRowsSpec:
     """What all kernels have in common; bands, segments and channels follow."""
-    weights = tensors["weights"]
+    weights, (plane, row, position) = tensors["weights"], position_steps(tensors)
     spatial = tensors["dst"].ndims - 2
-    input_bytes, *steps = (4 * stride for stride in weights.strides[-1 - spatial :])
-    kernel_row_bytes = steps[-2] if spatial > 1 else 0
     (deep, down, across), src, dst = g.axes, g.src, g.dst
+    positions = [axis.all_positions.step for axis in g.axes]
     return GroupedRowsSpec(
         isa=isa,
         vectors=1,
@@ -128,14 +142,21 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
         src_tap_bytes=down.d * src.axis_bytes[1],
         dst_pixel_bytes=dst.pixel_bytes,
         dst_row_bytes=dst.axis_bytes[1],
-        weights_row_bytes=kernel_row_bytes,
-        weights_input_bytes=input_bytes,
+        weights_row_bytes=row * positions[1],
+        weights_input_bytes=4 * weights.strides[-1 - spatial],
         weights_vector_bytes=4 * weights.strides[0],
         src_whole=tensors["src"].padded_dims[1] % lanes_of(isa) == 0,
         dst_whole=tensors["dst"].padded_dims[1] % lanes_of(isa) == 0,
         src_plane_bytes=deep.d * src.axis_bytes[0] * (deep.k > 1),
-        weights_plane_bytes=steps[0] if spatial > 2 and deep.k > 1 else 0,
+        weights_plane_bytes=plane * positions[0] * (deep.k > 1),
+        weights_position_bytes=position * positions[2] if positions[2] != 1 else 0,
     )
+
+
+def position_steps(tensors: Mapping[str, MemoryDesc]) -> list[int]:
+    """Bytes from a kernel position's weights to those of the next plane, row and position."""
+    spatial = tensors["dst"].ndims - 2
+    return [0] * (3 - spatial) + [4 * stride for stride in tensors["weights"].strides[-spatial:]]
 
 
 def shaped(
@@ -215,9 +236,8 @@ def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
 
 
 def offsets_of(g: ConvGeometry, rows: Int64, of: Rows, operands: Mapping[str, TileOperand]) -> Int64:
-    """Records of the first image, of rows (kernel, first vector of channels, output plane, first plane of the kernel,
-    first output row)."""
-    kernel, vector, z, plane, row = rows.T
+    """Records of the first image, of what `calls_of` says."""
+    kernel, vector, z, plane, row, _ = rows.T
     channel, (deep, down, _) = lanes_of(of.spec.isa) * vector, g.axes
     first_row, first_plane = row * down.s - down.p, z * deep.s - deep.p + plane * deep.d
     read = np.array(of.sources)[vector]
@@ -225,7 +245,7 @@ def offsets_of(g: ConvGeometry, rows: Int64, of: Rows, operands: Mapping[str, Ti
     src, dst = (np.array([side.channel(int(c)) for c in of_side], np.int64) for side, of_side in channels)
     columns = {
         "src": g.src.start_bytes + src + first_plane * g.src.axis_bytes[0] + first_row * g.src.axis_bytes[1],
-        "weights": vector * of.spec.weights_vector_bytes + plane * of.spec.weights_plane_bytes,
+        "weights": of.weights_bytes + vector * of.spec.weights_vector_bytes + plane * of.spec.weights_plane_bytes,
         "bias": 4 * channel,
         "dst": g.dst.start_bytes + dst + z * g.dst.axis_bytes[0] + row * g.dst.axis_bytes[1],
     }
