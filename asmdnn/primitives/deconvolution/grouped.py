@@ -1,4 +1,4 @@
-"""Deconvolution in groups with few channels, depthwise first of all: rows of the parts of dst, by vectors of channels."""
+"""Deconvolution in groups with few channels, depthwise first of all: rows of the parts of dst, vector by vector."""
 
 from collections.abc import Iterator
 from itertools import product
