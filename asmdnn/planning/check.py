@@ -27,7 +27,7 @@ from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.phases import waits
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls, Extent, Footprints, element_sizes, in_chunks
-from asmdnn.planning.written import Bools, Flat, Folded, Written, counted
+from asmdnn.planning.written import Bools, FlatCoverage, Folded, Written, counted
 
 __all__ = ["PlanError", "check_plan"]
 
@@ -179,7 +179,7 @@ class Proof:
             self.wholes[name] = np.zeros(elements, np.bool_)
             first, times = counted([runs])
             self.wholes[name][first : first + len(times)] = times > 0
-        return Flat.of(name, self.wholes[name])
+        return FlatCoverage.of(name, self.wholes[name])
 
     def elements(self, name: str) -> int:
         return -(-self.plan.buffer_bytes(name) // self.element_bytes(name))

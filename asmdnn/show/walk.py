@@ -16,7 +16,7 @@ Index = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class Digit:
     """A digit of the address; an index of its dim is the sum of value * weight over the dim's digits."""
 
     dim: int
@@ -27,7 +27,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ElementRow:
     """Elements one after the other: the offset of the first, and their indices; None where some are left out.
 
     `gap` counts the elements of the storage, between this row and the next, that are no elements of the tensor.
@@ -42,7 +42,7 @@ class Row:
 class Panel:
     """Consecutive rows; None where some are left out."""
 
-    rows: tuple[Row | None, ...]
+    rows: tuple[ElementRow | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class Page:
 
     desc: MemoryDesc
     names: str
-    column: Axis
-    row_axes: tuple[Axis, ...]
-    panel_axes: tuple[Axis, ...]
+    column: Digit
+    row_axes: tuple[Digit, ...]
+    panel_axes: tuple[Digit, ...]
     panels: tuple[Panel | None, ...]
 
     @property
@@ -92,18 +92,18 @@ def page_of(desc: MemoryDesc, limits: Limits, names: str | None = None) -> Page:
     return Page(desc, names, column, row_axes, panel_axes, panels)
 
 
-def _axes(desc: MemoryDesc) -> list[Axis]:
+def _axes(desc: MemoryDesc) -> list[Digit]:
     axes = []
     for dim, levels in enumerate(levels_of(desc)):
         weight = desc.padded_dims[dim]
         for level in levels:
             weight //= level.size
-            axes.append(Axis(dim, level.size, weight, level.stride, level.inner))
+            axes.append(Digit(dim, level.size, weight, level.stride, level.inner))
     axes = [axis for axis in axes if axis.size > 1] or axes[-1:]
     return sorted(axes, key=lambda axis: (-axis.stride, axis.inner))
 
 
-def _first_row_axis(axes: list[Axis], blocked: set[int], limits: Limits) -> int:
+def _first_row_axis(axes: list[Digit], blocked: set[int], limits: Limits) -> int:
     """Where the row axes begin: at the inner blocks, or else with as many dims as fit, one at least.
 
     The number of a block does not run within a panel, so that pages show the storage block by block.
@@ -117,10 +117,10 @@ def _first_row_axis(axes: list[Axis], blocked: set[int], limits: Limits) -> int:
     return cut
 
 
-def _panel(desc: MemoryDesc, axes: list[Axis], cut: int, number: int, limits: Limits) -> Panel:
+def _panel(desc: MemoryDesc, axes: list[Digit], cut: int, number: int, limits: Limits) -> Panel:
     outer = _digits(number, axes[:cut])
     row_axes, column = axes[cut:-1], axes[-1]
-    rows: list[Row | None] = []
+    rows: list[ElementRow | None] = []
     for row in _chosen(prod(axis.size for axis in row_axes), limits.rows):
         if row is None:
             rows.append(None)
@@ -129,11 +129,11 @@ def _panel(desc: MemoryDesc, axes: list[Axis], cut: int, number: int, limits: Li
         offset = desc.offset0 + sum(digit * axis.stride for digit, axis in zip(digits, axes, strict=False))
         columns = _chosen(column.size, limits.columns)
         indices = tuple(None if c is None else _index(desc, axes, (*digits, c)) for c in columns)
-        rows.append(Row(offset, indices, _gap(axes, digits)))
+        rows.append(ElementRow(offset, indices, _gap(axes, digits)))
     return Panel(tuple(rows))
 
 
-def _gap(axes: list[Axis], digits: Index) -> int:
+def _gap(axes: list[Digit], digits: Index) -> int:
     """Elements between the end of a row and the next one, 0 after the last; strides in the row itself leave no gap."""
     column = axes[-1]
     end = max(1, column.size * column.stride)
@@ -156,7 +156,7 @@ def element_at(page: Page, offset: int) -> Index | None:
     return None if rest else tuple(index)
 
 
-def _digits(number: int, axes: list[Axis]) -> Index:
+def _digits(number: int, axes: list[Digit]) -> Index:
     digits: list[int] = []
     for axis in reversed(axes):
         number, digit = divmod(number, axis.size)
@@ -164,7 +164,7 @@ def _digits(number: int, axes: list[Axis]) -> Index:
     return tuple(digits)
 
 
-def _index(desc: MemoryDesc, axes: list[Axis], digits: Index) -> Index:
+def _index(desc: MemoryDesc, axes: list[Digit], digits: Index) -> Index:
     index = [0] * desc.ndims
     for digit, axis in zip(digits, axes, strict=True):
         index[axis.dim] += digit * axis.weight

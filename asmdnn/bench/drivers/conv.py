@@ -10,7 +10,7 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import chains
-from asmdnn.bench.attributes import ScaledSettings, Scales, scaled_options, scales_of
+from asmdnn.bench.attributes import ScaledSettings, ScaleWords, scaled_options, scales_of
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, Work
 from asmdnn.bench.judge import Answer
@@ -73,7 +73,7 @@ ConvCase = Case[ConvSettings, ConvProblem]
 
 
 @dataclass(frozen=True, slots=True)
-class Layouts:
+class ConvLayouts:
     """The memory descriptors of a case, as asked for: `any` is still any."""
 
     src: dnn.MemoryDesc
@@ -82,12 +82,12 @@ class Layouts:
     dst: dnn.MemoryDesc
 
 
-def layouts(case: ConvCase) -> Layouts:
+def layouts(case: ConvCase) -> ConvLayouts:
     """Raises InvalidArguments for a tag that does not exist or does not fit."""
     problem, settings = case.problem, case.settings
     bias = dnn.MemoryDesc((problem.oc,), dnn.f32, "a") if settings.has_bias else None
     src, weights, dst = settings.strides or ((), (), ())
-    return Layouts(
+    return ConvLayouts(
         desc_of(problem.src_dims, "f32", settings.stag, src),
         desc_of(problem.weights_dims, "f32", settings.wtag, weights),
         bias,
@@ -95,7 +95,7 @@ def layouts(case: ConvCase) -> Layouts:
     )
 
 
-def of_groups(problem: ConvProblem, scales: Scales) -> Scales:
+def of_groups(problem: ConvProblem, scales: ScaleWords) -> ScaleWords:
     """With a mask that counts the weights' dim of groups, if they have one: output channels are two dims then."""
     mask = scales.masks.get("weights", 0)
     if problem.groups == 1 or not mask:

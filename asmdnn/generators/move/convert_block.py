@@ -33,7 +33,7 @@ def ranges(argument: int, rows: int, columns: int, steps: Steps, size: int) -> t
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ConvertBlock:
     """What both kernels have: `rows` x `columns` elements, and how far apart they lie in every argument."""
 
     isa: str
@@ -97,7 +97,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class TransposedBlock(Block):
+class TransposedBlock(ConvertBlock):
     """A block whose rows are the columns of dst: dst[c, r] = src[r, c]."""
 
     def writes(self) -> tuple[Range, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, Segment
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, GroupedRows, Segment
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cuts import balanced, ranges_of
@@ -31,7 +31,7 @@ TAIL_REGISTERS = {"avx2": 1, "avx512_core": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class RowChunk:
     """Output rows [begin, end) of an image, cut into bands."""
 
     begin: int
@@ -40,7 +40,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowKernels:
     """What kernels of rows have in common.
 
     spec: bands, segments, channels and what is done with sums follow.  vectors: of channels a call, where tensors have
@@ -49,7 +49,7 @@ class Rows:
     kernel position is.
     """
 
-    spec: GroupedRowsSpec
+    spec: GroupedRows
     vectors: int
     sources: tuple[int, ...]
     in_turn: bool = False
@@ -64,7 +64,7 @@ class Rows:
 def schedule_rows(
     tensors: Mapping[str, MemoryDesc],
     operands: Mapping[str, TileOperand],
-    parts: Sequence[tuple[ConvGeometry, Rows]],
+    parts: Sequence[tuple[ConvGeometry, RowKernels]],
     chain: Chain,
     engine: Engine,
 ) -> list[Phase]:
@@ -73,7 +73,7 @@ def schedule_rows(
     bias = "bias" in tensors and not chain.adds_bias
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
-    specs: dict[GroupedRowsSpec, int] = {}
+    specs: dict[GroupedRows, int] = {}
     calls, records = [], []
     for g, of in parts:
         streaming = is_streaming(tensors["dst"], g.dst, lanes, lanes, chain, tuning.convolution)
@@ -93,7 +93,7 @@ def schedule_rows(
     return in_loops(tuple(specs), arguments, all_records, cycles, [images], tuning.phases)
 
 
-def calls_of(g: ConvGeometry, of: Rows, specs: dict[GroupedRowsSpec, int], engine: Engine) -> Int64:
+def calls_of(g: ConvGeometry, of: RowKernels, specs: dict[GroupedRows, int], engine: Engine) -> Int64:
     """int64[calls, 6]: (kernel, first vector of channels, output plane, first plane of the kernel, first output row,
     cycles) of an image; kernels that are new join `specs`."""
     tuning, lanes, spec, vectors = engine.tuning, lanes_of(engine.isa), of.spec, of.vectors
@@ -160,8 +160,8 @@ def position_steps(tensors: Mapping[str, MemoryDesc]) -> list[int]:
 
 
 def shaped(
-    spec: GroupedRowsSpec, g: ConvGeometry, chunk: Chunk, vectors: int, channels: int, engine: Engine
-) -> GroupedRowsSpec:
+    spec: GroupedRows, g: ConvGeometry, chunk: RowChunk, vectors: int, channels: int, engine: Engine
+) -> GroupedRows:
     """The kernel of a chunk of rows and some vectors of channels."""
     most = most_pixels(spec, channels)
     abreast = vectors_abreast(spec, g, vectors, most, engine)
@@ -169,14 +169,14 @@ def shaped(
     return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=chunk.bands, segments=segments)
 
 
-def most_pixels(spec: GroupedRowsSpec, channels: int) -> int:
+def most_pixels(spec: GroupedRows, channels: int) -> int:
     """Of a segment, for a vector with so many channels."""
     tail = TAIL_REGISTERS[spec.isa] * (channels < lanes_of(spec.isa))
     most = min(MOST_PIXELS[spec.isa], REGISTERS[spec.isa] - tail - spec.held - 1)
     return min(most, max(LEAST_PIXELS, MOST_MULTIPLIES // (spec.kernel * spec.group)))
 
 
-def vectors_abreast(spec: GroupedRowsSpec, g: ConvGeometry, vectors: int, most: int, engine: Engine) -> int:
+def vectors_abreast(spec: GroupedRows, g: ConvGeometry, vectors: int, most: int, engine: Engine) -> int:
     """Of `vectors` side by side, those that are computed at a time, of as many fewer pixels.
 
     An image that comes from behind L2 comes in longer runs.  Measured on Zen 3, 3x3, 1, 2 and 4 vectors abreast: 128
@@ -215,15 +215,15 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     return tuple(replace(segment, times=len(list(same))) for segment, same in groupby(found))
 
 
-def cut_rows(g: ConvGeometry, most: float) -> list[Chunk]:
-    """Rows in chunks of at most so many, or one."""
+def cut_rows(g: ConvGeometry, most: float) -> list[RowChunk]:
+    """RowKernels in chunks of at most so many, or one."""
     axis = g.axes[1]
     low, high = axis.reach().T.tolist()
     found = []
     for begin, end in ranges_of(axis.o, max(1, int(most)), 1):
         kernel_rows = [(low[y], high[y] - low[y]) if high[y] > low[y] else (0, 0) for y in range(begin, end)]
         bands = tuple(Band(len(list(same)), *kernel) for kernel, same in groupby(kernel_rows))
-        found.append(Chunk(begin, end, bands))
+        found.append(RowChunk(begin, end, bands))
     return found
 
 
@@ -235,7 +235,7 @@ def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def offsets_of(g: ConvGeometry, rows: Int64, of: Rows, operands: Mapping[str, TileOperand]) -> Int64:
+def offsets_of(g: ConvGeometry, rows: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:
     """Records of the first image, of what `calls_of` says."""
     kernel, vector, z, plane, row, _ = rows.T
     channel, (deep, down, _) = lanes_of(of.spec.isa) * vector, g.axes

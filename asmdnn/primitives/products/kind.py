@@ -45,9 +45,14 @@ def _inner_product(src: MemoryDesc, weights: MemoryDesc, prop_kind: str) -> Word
 
 
 KINDS = (
-    Kind(MatMul, (matmul_tiles.plan,), matmul_words),
+    Kind(MatMul, (matmul_tiles.plan,), matmul_words, letters=MatMul.letters),
     Kind(Gemm, (gemm.plan,), gemm_words),
-    Kind(InnerProductForward, (inner_product_tiles.plan_forward,), forward_words),
-    Kind(InnerProductBackwardData, (inner_product_tiles.plan_backward_data,), backward_data_words),
-    Kind(InnerProductBackwardWeights, (inner_product_tiles.plan_backward_weights,), backward_weights_words),
+    *(
+        Kind(description, (planner,), words, letters=description.letters)
+        for description, planner, words in (
+            (InnerProductForward, inner_product_tiles.plan_forward, forward_words),
+            (InnerProductBackwardData, inner_product_tiles.plan_backward_data, backward_data_words),
+            (InnerProductBackwardWeights, inner_product_tiles.plan_backward_weights, backward_weights_words),
+        )
+    ),
 )
