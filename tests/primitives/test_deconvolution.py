@@ -22,7 +22,7 @@ direct               mb1ic8ih4oc19kh4sh2ph1                   any  nhwc any
 direct               mb1ic12ih5oc9oh10kh3sh2ph1               nhwc any  any
 direct               mb2ic3iw9oc5kw5sw4pw2dw2                 any  any  any
 direct               mb1ic7id2ih3iw4oc9kd3kh2kw3sd2sh1sw2     any  any  any
-direct               g2mb1ic16ih4oc16kh3sh3                   any  any  any
+direct               g2mb1ic24ih4oc24kh3sh3                   any  any  any
 direct               g6mb2ic6ih4oc12kh4sh2ph1                 nhwc nhwc any
 direct               mb1ic8ih3oc8kh1sh3                       any  any  any
 direct               mb1ic8ih4iw5oc8kh2kw3sh1sw2dh1dw1        any  any  any
@@ -34,6 +34,7 @@ depthwise            g16mb1ic16id3ih4iw3oc16kd3kh4kw2sd2sh2sw1pd1ph1pw0  any  an
 depthwise            g8mb1ic8ih2oc8kh24sh8ph8                     any  nhwc any
 depthwise            g16mb1ic16ih7oc16kh3ph1                      any  any  any
 grouped              g8mb2ic32ih5oc32kh3sh2ph1                    any  any  any
+grouped              g2mb1ic16ih4oc16kh3sh3                   any  any  any
 reorder+depthwise    g16mb1ic16ih4oc16kh4sh2ph1                   nchw nchw any
 pack+depthwise       g16mb1ic16ih4oc16kh4sh2ph1                   nhwc nhwc goihw
 few                  mb2ic24ih5iw6oc1kh2kw2sh2sw2             any  any  any
