@@ -41,7 +41,7 @@ class MemoryDesc:
     whole blocks (`padded_dims`); the elements of the padding are zero in every valid memory.
 
     Two descs are equal when dims, dtype and inner blocks are the same and every element has the same place: the stride
-    of a dim with a single block has no say.
+    of a dim with a single block does not matter.
     Raises InvalidArguments.  Model: oneDNN's blocked memory descriptor.
     """
 

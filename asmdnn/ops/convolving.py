@@ -185,6 +185,10 @@ def description(
     if kind.transposed:
         more = per_axis("output_padding", window.output_padding, axes, 0)
         high = tuple(h - m for h, m in zip(high, more, strict=True))
+        if any(h <= -s for h, s in zip(high, strides, strict=True)):
+            raise InvalidArguments(
+                f"output_padding is {shown(window.output_padding)}, it must be below the stride, {words(strides)}"
+            )
         cut = [before + behind for before, behind in zip(low, high, strict=True)]
         sizes = [(i - 1) * s + e - c for i, s, e, c in zip(image[2:], strides, extents, cut, strict=True)]
     else:

@@ -3,8 +3,7 @@
 1. Well formed: records are what the executor reads, and name kernels that exist.
 2. In bounds: every byte that a record reads or writes lies inside the view that the argument points into, and every
    view inside its buffer.
-3. Disjoint: no two records of a phase write the same element, and none reads what another one writes.  Records of one
-   group may, in their order.
+3. Disjoint: no two records of a phase write one element, none reads what another writes; those of a group may in order.
 4. Complete: every element of an output tensor, zero padding included, is written, and of a scratch buffer every
    element that is read, before it is.  Phases may each write a part; an element is written again only after all have
    been, or of scratch, by a phase behind a barrier: it may have gaps, such as between rows that would share sets of L1.

@@ -219,7 +219,7 @@ class NativeCall:
 
 
 class ReportedProgram:
-    """A program whose calls tell their milliseconds; see Program for the rest."""
+    """A program whose calls tell their milliseconds; see ExecutablePlan for the rest."""
 
     __slots__ = ("_program", "_report", "places", "sizes")
 

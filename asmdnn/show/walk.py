@@ -7,7 +7,7 @@ along a row; the next few number the rows of a panel; the rest number the panels
 from dataclasses import dataclass
 from math import prod
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.tags import LETTERS, dim_names
 from asmdnn.memory.views import levels_of
@@ -76,11 +76,13 @@ class Page:
 
 def page_of(desc: MemoryDesc, limits: Limits, names: str | None = None) -> Page:
     """The page of `desc`, within `limits`.  Raises InvalidArguments for `any` and for a tensor without elements."""
+    if not isinstance(desc, MemoryDesc):
+        raise InvalidArguments(f"desc must be a MemoryDesc, not {type(desc).__name__}")
     if desc.is_any or not desc.nelems():
         raise InvalidArguments(f"desc {desc} has nothing to show: it has no {'layout' if desc.is_any else 'elements'}")
     axes = _axes(desc)
-    if names is not None and (len(names) != desc.ndims or not names.isalpha()):
-        raise InvalidArguments(f"names {names!r} must have a letter for each of the {desc.ndims} dims")
+    if names is not None and not (isinstance(names, str) and len(names) == desc.ndims and names.isalpha()):
+        raise InvalidArguments(f"names {shown(names)} must have a letter for each of the {desc.ndims} dims")
     *others, column = axes
     cut = _first_row_axis(others, {dim for dim, _ in desc.inner_blocks}, limits)
     panel_axes, row_axes = tuple(others[:cut]), tuple(others[cut:])

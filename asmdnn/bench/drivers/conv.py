@@ -10,7 +10,7 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import chains
-from asmdnn.bench.attributes import ScaledSettings, ScaleWords, scaled_options, scales_of
+from asmdnn.bench.attributes import ScaleWords, WeightsSettings, scaled_options, scales_of
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, Work
 from asmdnn.bench.judge import Answer
@@ -19,13 +19,13 @@ from asmdnn.bench.post_ops import dims_behind
 from asmdnn.bench.problems import FLOAT_BYTES, ConvProblem, parse_problem
 from asmdnn.bench.reference import ConvData, make_data, numpy_answer, rounding_tolerance
 from asmdnn.bench.words import (
+    IMAGES,
     Option,
     Strides,
     bias_type,
     configuration,
     data_types,
     direction,
-    number,
     one_of,
     show_strides,
     strides,
@@ -50,15 +50,7 @@ ALGORITHMS = {
 
 
 @dataclass(frozen=True, slots=True)
-class ConvSettings(ScaledSettings):
-    """mb 0: the problem's own."""
-
-    dir: str = "FWD_B"
-    dt: str = "f32"
-    stag: str = "any"
-    wtag: str = "any"
-    dtag: str = "any"
-    mb: int = 0
+class ConvSettings(WeightsSettings):
     alg: str = "direct"
     bia_dt: str = "undef"
     strides: Strides = ()
@@ -229,7 +221,7 @@ OPTIONS = {
     "wtag": Option("wtag", tag, "layout of weights: any (default), oihw, hwio, abx, xba, ...", True),
     "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
     **scaled_options(),
-    "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
+    "mb": IMAGES,
     "alg": Option("alg", _alg, "direct (default), wino, or auto: the one that is expected to be faster", True),
     "peer-dw": Option("peer_dw", one_of("two", "fused"),
                       "a depthwise post-op of the peer: two primitives (default), or fused, its own", True),

@@ -12,9 +12,9 @@ from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.norms import FLAG_BITS, Doubles, flags, normalized_error
-from asmdnn.bench.values import joined, poison
-from asmdnn.bench.words import Option, boolean, data_type, direction, number, tag
+from asmdnn.bench.norms import FLAG_BITS, Doubles, arrays_of, flags, normalized_error
+from asmdnn.bench.values import joined
+from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction, tag
 from asmdnn.errors import Unimplemented
 
 if TYPE_CHECKING:
@@ -76,12 +76,7 @@ class LnormWork(Work[TensorData]):
         )
 
     def data(self, exact: bool) -> TensorData:
-        random = np.random.default_rng(1)
-        arrays = {name: random.uniform(-1, 2, desc.dims).astype(np.float32) for name, desc in self.descs.items()}
-        if self.given:
-            arrays["variance"] = np.abs(arrays["variance"]) + np.float32(0.5)
-        for name in self.results:
-            arrays[name] = poison(self.descs[name].dims, dnn.f32)
+        arrays = arrays_of(self.descs, self.results, self.given, np.random.default_rng(1))
         return TensorData(arrays | chains.operands(self.attr, exact), exact)
 
     def answer(self, data: TensorData) -> Answer:
@@ -159,8 +154,8 @@ DRIVER = Driver(
         "stat_tag": Option("stat_tag", tag, "layout of mean and variance: abx (default), axb, ...", True),
         "flags": Option("flags", flags("GCHM"), "G statistics are given, C scale, H shift, M without mean (RMS)", True),
         **options("linear:2:1, add:f32:per_oc"),
-        "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
-        "mb": Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True),
+        "inplace": INPLACE,
+        "mb": FIRST_DIM,
     },
     dims_problem(1),
     LnormWork,

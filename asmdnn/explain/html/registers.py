@@ -5,8 +5,6 @@ from html import escape
 from asmdnn.explain.html.colours import hues
 from asmdnn.explain.model import PlanKernel
 
-ROW_PIXELS = 13
-
 
 def register_map(kernel: PlanKernel) -> str:
     """x is the number of the instruction, so that every instruction is as wide as any other."""

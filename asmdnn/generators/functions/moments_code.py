@@ -35,8 +35,7 @@ class MomentsOfLongRows(Rows):
     """A row at a time; where other kernels have dst, there is the mean."""
 
     def __init__(self, spec: MomentsFields, v: Vector) -> None:
-        row_bytes = (spec.src_row_bytes, spec.dst_row_bytes)
-        super().__init__(v, spec.rows, 1, row_bytes, {M2: spec.dst_row_bytes})
+        super().__init__(v, spec.rows, 1, (spec.src_row_bytes, spec.dst_row_bytes), {M2: spec.dst_row_bytes})
         self.spec, self.walk = spec, Walk(v, spec.elements)
 
     def some(self, rows: int) -> None:

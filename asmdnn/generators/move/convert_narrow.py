@@ -44,19 +44,7 @@ class ConvertNarrowSpec(TransposedBlock):
     def generate(self, asm: Assembler) -> None:
         body = NarrowCode(self, asm)
         by_rows = self.rows > self.columns
-        step, extent = (self.most_rows, self.rows) if by_rows else (body.lanes, self.columns)
-        blocks, rest = divmod(extent, step)
-        left = asm.gp.take("blocks left")
-        if blocks:
-            asm.MOV(left, blocks)
-            with asm.loop(left, "blocks"):
-                body.block(*((step, self.columns) if by_rows else (self.rows, step)))
-                for argument, pointer in body.pointers.items():
-                    if distance := step * self.steps(argument)[0 if by_rows else 1]:
-                        asm.ADD(pointer, distance)
-        if rest:
-            body.block(*((rest, self.columns) if by_rows else (self.rows, rest)))
-        asm.ret()
+        self.emit_blocks(asm, body, by_rows, self.most_rows if by_rows else body.lanes)
 
 
 class NarrowCode:

@@ -75,6 +75,8 @@ def conv_types(node: Node, x: Value, w: Value, *_: Value | None) -> list[Type]:
 def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[WindowSizes, Sizes]:
     """The window of the convolution that this one undoes, and the sizes of the result."""
     axes = len(sizes)
+    if not axes:
+        raise ValueError("a convolution has dims behind batch and channels")
     strides, dilations = (tuple(node.get(name, (1,) * axes)) for name in ("strides", "dilations"))
     more = tuple(node.get("output_padding", (0,) * axes))
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]

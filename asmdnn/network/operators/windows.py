@@ -15,6 +15,8 @@ from asmdnn.network.operators.resizing import resize, resize_types
 
 def pooling(node: Node, sizes: tuple[int, ...]) -> tuple[WindowSizes, tuple[int, ...]]:
     """The window, with padding behind so that it fits the outputs, and these."""
+    if not sizes:
+        raise ValueError("a pooling has dims behind batch and channels")
     window = window_of(node, sizes, node.get("kernel_shape", ()))
     outputs = window.outputs(sizes, bool(node.get("ceil_mode", 0)))
     behind = tuple(

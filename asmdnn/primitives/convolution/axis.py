@@ -57,12 +57,13 @@ class Axis:
         """Source pixels from a window's first to what kernel positions read."""
         return at * self.d
 
-    def reach(self) -> Int64:
-        """int64[outputs, 2]: kernel positions [low, high) that lie inside the image; low = high if none does."""
-        start = self.windows(np.arange(self.o, dtype=np.int64))
+    def reach(self, outputs: Int64) -> Int64:
+        """int64[.., 2]: of some outputs the kernel positions [low, high) that lie inside the image; low = high if none
+        does."""
+        start = self.windows(outputs)
         low = np.clip(-(start // self.d), 0, self.k)
         high = np.clip(-((start - self.i) // self.d), 0, self.k)
-        return np.stack((low, np.maximum(low, high)), 1)
+        return np.stack((low, np.maximum(low, high)), -1)
 
     def reached(self, reach: Int64, at: Int64) -> Bools:
         """bool[positions, pixels]: which kernel positions reach pixels that have these rows of `reach`."""
@@ -101,12 +102,12 @@ class TransposedAxis(Axis):
     def steps(self, at: Int64) -> Int64:
         return -(at * self.d // self.s)
 
-    def reach(self) -> Int64:
-        """int64[outputs, 3]: kernel positions [low, high) of which some reach the image, and the rest to leave."""
-        start = np.arange(self.o, dtype=np.int64) + self.p
+    def reach(self, outputs: Int64) -> Int64:
+        """int64[.., 3]: kernel positions [low, high) of which some reach the image, and the rest to leave."""
+        start = outputs + self.p
         high = np.clip(start // self.d + 1, 0, self.k)
         low = np.clip(-(((self.i - 1) * self.s - start) // self.d), 0, self.k)
-        return np.stack((low, np.maximum(low, high), start % self.s), 1)
+        return np.stack((low, np.maximum(low, high), start % self.s), -1)
 
     def reached(self, reach: Int64, at: Int64) -> Bools:
         same: Bools = at[:, None] * self.d % self.s == reach[:, 2]

@@ -3,8 +3,9 @@ vector of channels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, product
+from itertools import groupby
 from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,14 @@ class RowChunk:
     begin: int
     end: int
     bands: tuple[Band, ...]
+
+
+class VectorRun(NamedTuple):
+    """`vectors` of `channels` channels each, from vector `first` on, that one call takes."""
+
+    first: int
+    vectors: int
+    channels: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +87,7 @@ def schedule_rows(
     for g, of in parts:
         streaming = is_streaming(tensors["dst"], g.dst, lanes, lanes, chain, tuning.convolution)
         spec = replace(of.spec, bias=bias, post_ops=post_ops, streaming=streaming)
-        calls.append(calls_of(g, replace(of, spec=spec), specs, engine))
+        calls.append(calls_of_part(g, replace(of, spec=spec), specs, engine))
         records.append(offsets_of(g, calls[-1], of, placed))
     all_calls, all_records = (np.concatenate(each) for each in (calls, records))
     if len(parts) > 1:
@@ -93,30 +102,51 @@ def schedule_rows(
     return in_loops(tuple(specs), arguments, all_records, cycles, [images], tuning.phases)
 
 
-def calls_of(g: ConvGeometry, of: RowKernels, specs: dict[GroupedRows, int], engine: Engine) -> Int64:
-    """int64[calls, 6]: (kernel, first vector of channels, output plane, first plane of the kernel, first output row,
-    cycles) of an image; kernels that are new join `specs`."""
+def calls_of_part(g: ConvGeometry, of: RowKernels, specs: dict[GroupedRows, int], engine: Engine) -> Int64:
+    """Rows (kernel, first vector of channels, output plane, first plane of the kernel, first output row, cycles) of all
+    calls of an image; kernels that are new join `specs`."""
     tuning, lanes, spec, vectors = engine.tuning, lanes_of(engine.isa), of.spec, of.vectors
     full, rest = divmod(g.oc, lanes)
-    runs = [(v, vectors, lanes) for v in range(0, full, vectors)] + [(full, 1, rest)] * bool(rest)
+    runs = [VectorRun(v, vectors, lanes) for v in range(0, full, vectors)] + [VectorRun(full, 1, rest)] * bool(rest)
     by = tuning.convolution
     cost = max(g.positions * of.cycles, by.grouped_pixel_cycles)
     chunks = cut_rows(g, by.grouped_cycles / (cost * vectors * g.width))
-    shapes = {
-        (together, channels, c): shaped(spec, g, chunk, together, channels, engine)
-        for _, together, channels in runs
-        for c, chunk in enumerate(chunks)
-    }
-    rows = []
+    kinds = tuple(dict.fromkeys(run[1:] for run in runs))
+    bands = tuple(dict.fromkeys(chunk.bands for chunk in chunks))
+    places = [bands.index(chunk.bands) for chunk in chunks]
+    shapes = [[shaped(spec, g, each, kind, engine) for each in bands] for kind in kinds]
+    calls = []
     for planes, depths in planes_of(g.axes[0]).items():
-        kernels = {key: specs.setdefault(replace(each, planes=planes), len(specs)) for key, each in shapes.items()}
-        places = [*product(range(len(chunks)), depths)]  # rows of planes in turn: they share src
-        calls = product(places, runs) if of.in_turn else ((place, run) for run, place in product(runs, places))
-        for (c, (z, plane)), (first, together, channels) in calls:
-            begin, end = chunks[c].begin, chunks[c].end
-            cycles = int(tuning.phases.call_cycles + (end - begin) * g.width * together * cost)
-            rows.append((kernels[together, channels, c], first, z, plane, begin, cycles))
-    return np.array(rows, np.int64)
+        numbers = [[specs.setdefault(replace(each, planes=planes), len(specs)) for each in some] for some in shapes]
+        kernels = np.array(numbers)[[kinds.index(run[1:]) for run in runs]]
+        calls.append(calls_of(kernels[:, places], runs, chunks, depths, of.in_turn))
+    kernel, first, together, z, plane, begin, end = np.concatenate(calls).T
+    cycles = tuning.phases.call_cycles + (end - begin) * g.width * together * cost
+    return np.stack((kernel, first, z, plane, begin, cycles), 1).astype(np.int64)
+
+
+def calls_of(
+    kernels: Int64,
+    runs: Sequence[VectorRun],
+    chunks: Sequence[RowChunk],
+    depths: Sequence[tuple[int, int]],
+    in_turn: bool,
+) -> Int64:
+    """Rows (kernel, first vector of channels, how many, output plane, first plane of the kernel, first output row, end)
+    of every run, chunk and plane; kernels: int64[runs, chunks].
+
+    RowKernels of planes come in turn, as they share src; in_turn: all runs of one before the next.
+    """
+    run, chunk, depth = np.indices((len(runs), len(chunks), len(depths)))
+    if in_turn:
+        run, chunk, depth = (each.transpose(1, 2, 0) for each in (run, chunk, depth))
+    columns = (
+        kernels[run, chunk],
+        *np.array([run[:2] for run in runs]).T[:, run],
+        *np.array(depths).T[:, depth],
+        *np.array([(chunk.begin, chunk.end) for chunk in chunks]).T[:, chunk],
+    )
+    return np.stack([column.ravel() for column in columns], 1)
 
 
 def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str) -> GroupedRowsSpec:
@@ -160,13 +190,14 @@ def position_steps(tensors: Mapping[str, MemoryDesc]) -> list[int]:
 
 
 def shaped(
-    spec: GroupedRows, g: ConvGeometry, chunk: RowChunk, vectors: int, channels: int, engine: Engine
+    spec: GroupedRows, g: ConvGeometry, bands: tuple[Band, ...], kind: tuple[int, int], engine: Engine
 ) -> GroupedRows:
-    """The kernel of a chunk of rows and some vectors of channels."""
+    """The kernel of a chunk of rows, cut into these bands; kind: how many vectors of channels, and channels of one."""
+    vectors, channels = kind
     most = most_pixels(spec, channels)
     abreast = vectors_abreast(spec, g, vectors, most, engine)
     segments = cut_columns(g.axes[-1], most // abreast)
-    return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=chunk.bands, segments=segments)
+    return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=bands, segments=segments)
 
 
 def most_pixels(spec: GroupedRows, channels: int) -> int:
@@ -216,9 +247,9 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
 
 
 def cut_rows(g: ConvGeometry, most: float) -> list[RowChunk]:
-    """RowKernels in chunks of at most so many, or one."""
+    """Rows in chunks of at most so many, or one."""
     axis = g.axes[1]
-    low, high = axis.reach().T.tolist()
+    low, high = axis.reach(np.arange(axis.o)).T.tolist()
     found = []
     for begin, end in ranges_of(axis.o, max(1, int(most)), 1):
         kernel_rows = [(low[y], high[y] - low[y]) if high[y] > low[y] else (0, 0) for y in range(begin, end)]
@@ -230,19 +261,19 @@ def cut_rows(g: ConvGeometry, most: float) -> list[RowChunk]:
 def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
     """By how many planes of the kernel reach it, the planes of dst, each with the first plane of the kernel."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for z, (low, high) in enumerate(axis.reach().tolist()):
+    for z, (low, high) in enumerate(axis.reach(np.arange(axis.o)).tolist()):
         found.setdefault(high - low, []).append((z, low if high > low else 0))
     return found
 
 
-def offsets_of(g: ConvGeometry, rows: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:
-    """Records of the first image, of what `calls_of` says."""
-    kernel, vector, z, plane, row, _ = rows.T
+def offsets_of(g: ConvGeometry, calls: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:
+    """Records of the first image, of what `calls_of_part` says."""
+    kernel, vector, z, plane, row, _ = calls.T
     channel, (deep, down, _) = lanes_of(of.spec.isa) * vector, g.axes
     first_row, first_plane = row * down.s - down.p, z * deep.s - deep.p + plane * deep.d
     read = np.array(of.sources)[vector]
     channels = ((g.src, read), (g.dst, channel))
-    src, dst = (np.array([side.channel(int(c)) for c in of_side], np.int64) for side, of_side in channels)
+    src, dst = (side.channels(of_side) for side, of_side in channels)
     columns = {
         "src": g.src.start_bytes + src + first_plane * g.src.axis_bytes[0] + first_row * g.src.axis_bytes[1],
         "weights": of.weights_bytes + vector * of.spec.weights_vector_bytes + plane * of.spec.weights_plane_bytes,
