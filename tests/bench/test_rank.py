@@ -85,10 +85,18 @@ def test_candidates_are_plans_and_the_choice_is_the_first(isa: str) -> None:
         plan.check()
 
 
-def test_primitives_without_candidates_have_their_implementations() -> None:
-    a, b, c = (dnn.MemoryDesc((8, 8), dnn.f32, "ab") for _ in range(3))
-    plans = list(rank.every_plan(dnn.MatMul(a, b, c), dnn.Attr(), dnn.Engine(isa="avx2", threads=1)))
-    assert [name for name, _ in plans] == ["tiles:avx2"]
+@pytest.mark.parametrize(("rows", "expected"), [(8, {"tiles"}), (4, {"rows", "tiles", "packing_tiles+tiles"})])
+def test_candidates_of_products(rows: int, expected: set[str]) -> None:
+    """What other numbers of the tuning would choose; of what is small or packed there is one way."""
+    k = 8 if rows == 8 else 512
+    a, b, c = (dnn.MemoryDesc(dims, dnn.f32, "ab") for dims in ((rows, k), (k, k), (rows, k)))
+    engine = dnn.Engine(isa="avx2", threads=1, machine="zen3")
+    plans = list(rank.every_plan(dnn.MatMul(a, b, c), dnn.Attr(), engine))
+    names = [name.split(":")[0] for name, _ in plans]
+    assert len(set(names)) == len(names) and set(names) >= expected
+    assert rank.identity(plans[0][1]) == rank.identity(dnn.primitive_desc(dnn.MatMul(a, b, c), engine=engine).plan)
+    for _, plan in plans:
+        plan.check()
 
 
 def test_lower_levels_are_candidates() -> None:

@@ -121,6 +121,6 @@ def check_worth(g: ConvGeometry, tiles: Tiles, engine: Engine) -> None:
     """Raises Refused where a direct convolution is expected to be faster."""
     lanes, own = lanes_of(engine.isa), expected_cycles(g, tiles, engine)
     padded = replace(g, oc_stored=lanes)
-    other = image_cycles(padded, choose_tiling(padded, engine.isa, (1,), engine.tuning), lanes, engine.tuning.phases)
+    other = image_cycles(padded, choose_tiling(padded, engine.isa, (1,), engine.tuning), lanes, engine.tuning)
     if own >= other:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
+from asmdnn.generators.dot.conv_shape import BLOCKS
 from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.vectors import lanes_of
@@ -12,6 +13,7 @@ from asmdnn.planning.machine import machine_of
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution import few
 from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.tiling import choose_tiling, image_cycles
 from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles, packing_cycles
 from asmdnn.primitives.convolution.winograd.cut import ROWS, Cut, candidates
 from asmdnn.primitives.engine import Engine
@@ -35,7 +37,8 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     }
     best = min(cost, key=lambda cut: cost[cut])
     if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):
-        other = direct_cycles(g, isa, tuning)
+        tiling = choose_tiling(g, isa, BLOCKS[isa], tuning)
+        other = max(direct_cycles(g, isa, tuning), g.mb * image_cycles(g, tiling, lanes, tuning))
         if g.oc <= MOST_OUTPUTS:
             tiles = few.choose_tiles(g, lanes, tuning.convolution.strip_pixels)
             other = min(other, g.mb * few.expected_cycles(g, tiles, engine))

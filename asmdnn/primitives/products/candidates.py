@@ -1,0 +1,44 @@
+"""Plans of a product that planners would choose by other numbers: to measure how good their choice is."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
+
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.product_tuning import ByDistance, ProductTuning
+from asmdnn.planning.refusal import Refusal
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.engine import Engine
+
+Desc = TypeVar("Desc")
+NEVER: Final = ByDistance(1 << 30, 1 << 30, 1 << 30)
+ALWAYS: Final = ByDistance(1, 1, 1)
+# Numbers with which planners take a way for plain weights wherever they can.
+WAYS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "packed": {"pack_tiles": ALWAYS, "block_tiles": NEVER, "few_vectors": 1},
+        "packed in blocks": {"block_tiles": ALWAYS, "block_rows": NEVER, "few_vectors": 1},
+        "where they lie": {"pack_tiles": NEVER, "block_tiles": NEVER, "few_vectors": 1},
+        "whole rows": {"few_vectors": 8},
+    }
+)
+
+
+def candidates_of(
+    planner: Callable[[Desc, Attr, Engine], Iterator[Plan | Refusal]],
+) -> Callable[[Desc, Attr, Engine], Iterator[tuple[str, Plan]]]:
+    """Of a planner of products: what its strategies make with the numbers of every way."""
+
+    def candidates(desc: Desc, attr: Attr, engine: Engine) -> Iterator[tuple[str, Plan]]:
+        """Those that planners have not made with the engine's own numbers."""
+        found = {answer.implementation for answer in planner(desc, attr, engine) if isinstance(answer, Plan)}
+        for way, numbers in WAYS.items():
+            products: ProductTuning = replace(engine.tuning.products, **numbers)
+            other = replace(engine, tuning=replace(engine.tuning, products=products))
+            for answer in planner(desc, attr, other):
+                if isinstance(answer, Plan) and answer.implementation not in found:
+                    found.add(answer.implementation)
+                    yield f"weights {way}", answer
+
+    return candidates
