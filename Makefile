@@ -1,11 +1,12 @@
 # PYTHON=python3.12 chooses the interpreter of .venv; ARGS goes to pytest or a demo, e.g. make test ARGS="-k reorder".
+# BOCHS=1 runs AVX-512 code on an emulated CPU where this one has none; docs/proving.md says what that needs.
 # HOST=skylake_sp tests as if on such a machine, whatever this one is; asmdnn/planning/machine.py has the names.
 # Tests run in a process a core (JOBS); their OpenMP threads sleep while they wait, since others need the cores.
 .PHONY: venv models demo demo-kernels test test-all check clean
 
 python := .venv/bin/python
 JOBS := auto
-pytest := $(if $(HOST),ASMDNN_MACHINE=$(HOST)) OMP_WAIT_POLICY=passive $(python) -m pytest -n $(JOBS) --dist=worksteal
+pytest := $(if $(HOST),ASMDNN_MACHINE=$(HOST)) OMP_WAIT_POLICY=passive $(python) -m pytest -n $(JOBS) --dist=worksteal $(if $(BOCHS),-p tests.bochs.plugin)
 
 venv:
 	@sh tools/setup.sh

@@ -1,10 +1,14 @@
 """Problems of other types than f32: data that a type can hold, and answers behind the conversion to it."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.values import INTEGER_KINDS, Array, encoded, rounded
-from asmdnn.errors import Unimplemented
+from asmdnn.bench import chains
+from asmdnn.bench.judge import Answer
+from asmdnn.bench.values import INTEGER_KINDS, Array, decoded, encoded, rounded
+from asmdnn.errors import InvalidArguments
 from asmdnn.types import DataType, bf16, f32
 
 
@@ -18,15 +22,29 @@ def numbers(random: np.random.Generator, dims: tuple[int, ...], dtype: DataType,
 
 
 def narrowed(values: Array, error: Array, dtype: DataType) -> tuple[Array, Array]:
-    """Values and errors in a type: what is in doubt may be rounded either way."""
+    """Values and errors in a type: what is in doubt may be rounded either way; nothing is said of what the type has
+    not."""
     if dtype == f32:
         return values, error
     error = np.broadcast_to(error, values.shape)
-    either_way = np.abs(rounded(values + error, dtype) - rounded(values - error, dtype))
-    return rounded(values, dtype), np.where(error > 0, error + either_way, 0.0)
+    unknown = ~np.isfinite(error)
+    known = np.where(unknown, 0.0, values)
+    within = np.where(unknown, 0.0, error)
+    with np.errstate(invalid="ignore"):
+        either_way = np.abs(rounded(known + within, dtype) - rounded(known - within, dtype))
+    tolerance = np.where(within > 0, within + either_way, 0.0)
+    return rounded(known, dtype), np.where(unknown | ~np.isfinite(tolerance), np.inf, tolerance)
 
 
-def check_typed(types: tuple[DataType, ...], attr: dnn.Attr, in_place: bool = False, is_backward: bool = False) -> None:
-    """Raise Unimplemented for what is checked in f32 alone."""
-    if set(types) != {f32} and (attr.post_ops or in_place or is_backward):
-        raise Unimplemented("--inplace, post-ops and gradients are checked in f32 alone")
+def answer(attr: dnn.Attr, values: Array, error: Array, arrays: Mapping[str, Array], dtype: DataType) -> Answer:
+    """Numbers that are off by `error` behind the post-ops, which compute in f32, in the type of dst."""
+    if attr.post_ops:
+        before = {"dst": decoded(arrays["dst"], dtype)}
+        values, error = chains.apply(attr, values, error, {**arrays, **before})
+    return Answer(*narrowed(values, error, dtype), "numpy")
+
+
+def check_in_place(source: DataType, dst: DataType) -> None:
+    """Raise InvalidArguments for a result that cannot replace a source."""
+    if source != dst:
+        raise InvalidArguments(f"--inplace=true needs one type, the source is {source}, dst {dst}")

@@ -12,6 +12,7 @@ Array = npt.NDArray[Any]
 
 POISON_BYTE = 0x5A
 INTEGER_KINDS = "iu"
+LARGEST_S32 = 2147483520  # of f32 numbers, as docs/reorder.md has it
 
 
 def decoded(storage: Array, dtype: DataType) -> Array:
@@ -29,7 +30,8 @@ def encoded(values: Array, dtype: DataType) -> Array:
         return ((bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))) >> np.uint32(16)).astype(np.uint16)
     if stored.kind in INTEGER_KINDS:
         limits = np.iinfo(stored)
-        return np.clip(np.rint(np.asarray(values, np.float64)), limits.min, limits.max).astype(stored)
+        largest = min(limits.max, LARGEST_S32)
+        return np.clip(np.rint(np.asarray(values, np.float64)), limits.min, largest).astype(stored)
     with np.errstate(over="ignore"):
         return np.asarray(values).astype(stored)
 

@@ -46,6 +46,7 @@ def ends(isa: str) -> Iterator[FewInputsSpec]:
     full, channel = Operand(4, 4 * LANES[isa], 0, False), Operand(5, 0, 0, False)
     chain = (SUM_HALF, BinaryOp("add", full), BinaryOp("mul", channel))
     yield inputs_of(isa, 3, whole(2, times=2), whole(1), bias=True, post_ops=chain)
+    yield inputs_of(isa, 3, whole(4), whole(1), bias=True, post_ops=(RELU,), streaming=True)
 
 
 FAMILIES = of_levels("few_inputs", kernels=kernels, edges=edges, ends=ends)

@@ -5,7 +5,8 @@
 `generators/context.py` has the words of the context: phases, their records, and the shares of the parts.  Thread t of
 a team of n runs parts t, t + n, ...: the team that OpenMP grants may be smaller than the one asked for.  Kernels may
 overwrite every caller-saved register; the executor keeps its state in callee-saved ones, and what it needs once a part
-or a round on the stack.  MXCSR is put back as it was found.
+or a round on the stack.  MXCSR is put back as it was found.  Streaming stores of kernels that have no fence are made
+visible when a thread is through its parts of a phase: calls share lines, which a fence in each would write in pieces.
 """
 
 from dataclasses import dataclass
@@ -131,6 +132,7 @@ class ExecutorSpec:
         asm.gp.free(following)
         asm.JMP(next_part)
         asm.bind(phase_done)
+        asm.SFENCE()
 
     def take_share(self, asm: Assembler, state: State, part: Register) -> None:
         """Where a part begins and ends."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
+from asmdnn.planning.move_tuning import DropoutTuning, ElementwiseTuning, GatherTuning, MoveTuning
 from asmdnn.planning.product_tuning import ByDistance, ProductTuning
 
 
@@ -39,18 +40,17 @@ class ConvolutionTuning:
     near_panel_bytes: int = 24 << 10  # of a panel's rows that stay in L1 from tile to tile, beside src and dst
     source_stream_cycles: float = 0.3  # for 32 bytes of src from L2, which every panel reads: 256 to 512 channels at
     # 28x28, 1x1 with stride 2, run 1.08x faster by panels of 24 than of 16, 32 to 192 at 28x28 1.02x
-    broadcast_cycles: float = 0.8  # of a source element in a block of one vector: 16 to 512 to 8 channels take 9.7
-    # for 12x1, where ports would allow 6.5
     planar_channels: int = 16  # with more, channels a whole plane apart cost more than a reorder of the source
     strip_pixels: int = 64  # a strip of rows may have so many: each of its tiles is a kernel of its own
     grouped_cycles: int = 8_000  # of a call of rows of a grouped one: enough to hide it, few enough to balance threads
     rows_issue_cycles: float = 0.3  # of an instruction of rows with few input channels,
     rows_segment_cycles: float = 20.0  # and of a segment of such a row, besides: bias, stores, loops
     few_sum_cycles: float = 3.0  # to add the lanes of a sum of few output channels, and to store it
+    few_direct_share: float = 1.4  # of what ports allow direct convolution to take: 12x1 takes 9.7 cycles, not 6.5
     few_weights_stream_cycles: float = 0.7  # for 32 bytes of weights of few output channels that L1 does not hold,
-    few_src_stream_cycles: float = (
-        1.5  # and of src, in short runs: 256 to 4 at 14x14 and 28x28, 64 to 1 and 3 at 128x128
-    )
+    few_src_stream_cycles: float = 1.5  # and of src, in short runs: 256 to 4 at 14x14 and 28x28, 64 to 1 at 128x128
+    streaming_bytes: int = 8 << 20  # a larger dst of rows, depthwise ones and first layers, goes past the caches
+    grouped_pixel_cycles: int = 3  # of a pixel of rows at least: a load, a store, and what it takes to get on
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%
     written_out: int = 1 << 15  # records that are all written out
     round_records: int = 1 << 13  # of more, those of a round
@@ -67,6 +67,8 @@ class WinogradTuning:
     products4_cycles: int = 62
     weights2_cycles: int = 30  # of a pair of channels, for 32 bytes of output channels
     weights4_cycles: int = 70
+    weights_vectors: int = 64  # of a call that transforms weights: 9 of them are read, up to 36 written for each
+    phase_vectors: int = 16  # of a transform in a phase of its own, which threads share
     direct_busy: float = 0.92  # share of the time in which direct convolution multiplies
     far_bytes_per_cycle: float = 9.0  # of weights from behind L2: products take at least that long
     memory_bytes_per_cycle: float = (
@@ -96,73 +98,10 @@ class PairTuning:
     """Of a convolution and the depthwise one behind it."""
 
     strip_share: float = 0.5  # of L2, for a strip of what is between them, and of src
+    least_groups: int = 8  # of records: each is one thread's, and fewer would leave threads without work
     # Cycles for a KiB that comes from behind L2, or goes there,
     middle_kib_cycles: int = 24  # of what is between them: 1.13x faster by strips with 16 to 96 channels at 112x112
     source_kib_cycles: int = 8  # of src, in long runs: 0.97x with 128 channels at 56x56, whose panels each read it
-
-
-@exact
-@dataclass(frozen=True, slots=True)
-class MoveTuning:
-    """Of reorders and shuffles."""
-
-    call_cycles: int = 20  # of a kernel
-    bytes_per_cycle: int = 8  # moved
-    wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: what Intel says of ports; not measured
-    permute_cost: float = 4.0  # of VPERMD with ymm registers, in other vector instructions
-    record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares
-    row_bytes: int = 8 << 10  # of a row that is copied or converted in a piece
-    strided_bytes: int = 128 << 10  # of rows that share lines of dst with other records: the lines wait in L2
-    most_row_bytes: int = 256  # of a row that a transpose writes whole: longer ones are too much code
-    page_bytes: int = 4096  # rows of dst so far apart are transposed a few lines at a time,
-    page_lines: int = 4  # so many, while the page is at hand
-    convert_rows: int = 16  # unrolled side of a transpose that converts
-    unrolled_rows: int = 64  # of one element; of longer rows fewer
-    permuted_units: int = 64  # vectors of a pixel in one kernel of a shuffle: more are too much code
-    streaming_bytes: int = 16 << 20  # src and dst of a reorder so large go past the caches
-    division_cycles: int = 16  # for a scale that is divided by another one
-    compensation_vectors: int = 64  # that a tap of a compensation adds, unrolled
-    fewest_pixels: int = 8  # of a shuffle's kernel
-    shuffle_moves: int = 64  # elements that one kernel of a shuffle moves one by one
-    few_shuffle_rows: int = 16  # with more columns than that, units that come from the same place are built together
-    shuffle_streaming_bytes: int = 8 << 20  # a dst so large will not be read from cache (of 12 MiB, 32 MiB of L3)
-    many_positions: int = 1 << 16  # of a shuffle, whose records are written out
-    round_positions: int = 1 << 12  # of more, those of a round
-
-
-@dataclass(frozen=True, slots=True)
-class GatherTuning:
-    """Of gathers."""
-
-    call_cycles: int = 20  # of a kernel
-    row_cycles: int = 4  # of a row: its index, bounded and multiplied
-    bytes_per_cycle: int = 8  # copied
-    record_bytes: int = 16 << 10  # of dst: threads get equal shares
-    row_bytes: int = 64 << 10  # of a row that is copied in one piece
-    most_rows: int = 1 << 10  # of a record: where rows lie apart, its footprint is listed row by row
-
-
-@dataclass(frozen=True, slots=True)
-class DropoutTuning:
-    """Of dropout."""
-
-    call_cycles: int = 60  # of a kernel
-    vector_cycles: int = 20  # of a vector: half of what a turn of the generator takes
-    record_elements: int = 4096  # 16 KiB of src and of dst: stays in L1, and balances threads; a multiple of 32
-
-
-@dataclass(frozen=True, slots=True)
-class ElementwiseTuning:
-    """Of element-wise functions."""
-
-    call_cycles: int = 20  # of a kernel
-    row_cycles: int = 4  # of a row
-    steps_per_cycle: int = 3  # of a function, for a vector
-    bytes_per_cycle: int = 16  # of vectors that come from L2
-    record_elements: int = 4096  # 16 KiB of each tensor: stays in L1, and balances threads
-    most_rows: int = 64  # of a record: their footprint is listed row by row
-    least_elements: int = 256  # of a call whose rows follow one another in dst; with fewer, others that are more
-    streaming_bytes: int = 8 << 20  # a dst so large will not be read from cache
 
 
 @dataclass(frozen=True, slots=True)

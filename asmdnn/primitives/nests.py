@@ -12,7 +12,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
 from asmdnn.planning.loops import Box, Digits, Loop, cut_loop, digits, merge, pieces_of, units_of
-from asmdnn.planning.tuning import ElementwiseTuning
+from asmdnn.planning.move_tuning import ElementwiseTuning
 from asmdnn.primitives.elementwise.schedule import MAX_STEP
 
 AnySpec = TypeVar("AnySpec", bound=KernelSpec)

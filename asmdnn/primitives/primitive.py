@@ -164,7 +164,7 @@ class Primitive:
         end = begin + self._sizes[name]
         for (other, size), address in zip(self._sizes.items(), addresses, strict=True):
             if address < end and begin < address + size and other != name:
-                if address == begin and other in self.pd.plan.in_place:
+                if address == begin and other in self.pd.plan.in_place and self._tensors[other] == self._tensors[name]:
                     continue
                 raise InvalidArguments(f"{name} overlaps {other}, give it memory of its own")
 

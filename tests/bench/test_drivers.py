@@ -251,7 +251,17 @@ TYPED = (
     "--reduction --alg=max,mean --sdt=bf16,s8 --ddt=f32,s8 2x19x5:2x19x1",
     "--pool --dt=bf16,u8,s32 --alg=max,avg_np --tag=axb mb1ic9ih6oh3kh2sh2ph0",
     "--pool --dt=s8 --dir=FWD_D --tag=axb mb1ic9ih6oh3kh2sh2ph0",
+    "--reorder --sdt=u8,f32 --ddt=s32 --attr-scales=src:common:4294967295 2x9",
     "--resampling --sdt=bf16,u8 --ddt=f16,s8 --alg=linear --tag=axb mb1ic9_ih3oh6",
+    "--eltwise --dt=bf16,s8 --alg=tanh --attr-post-ops=sum:0.5+add:f32:per_oc --inplace=true,false 2x19x5",
+    "--eltwise --dt=f16,s32 --alg=relu --dir=BWD_D --inplace=true --tag=aBx8b 2x19x5",
+    "--binary --sdt=u8:s8 --ddt=u8 --alg=mul --attr-post-ops=linear:0.5:1 --inplace=true,false 2x19x5:2x19x1",
+    "--sum --sdt=bf16:s8 --ddt=bf16 --inplace=true 2x19x5",
+    "--prelu --sdt=f16:f32 --attr-post-ops=sum:2+relu --inplace=true 2x19x5:1x19x1",
+    "--softmax --sdt=bf16 --ddt=bf16 --attr-post-ops=linear:2:1 --inplace=true 2x19x5",
+    "--reduction --alg=sum --sdt=u8 --ddt=f16 --attr-post-ops=sum:0.5+mul:f32:per_oc 2x19x5:2x19x1",
+    "--pool --dt=bf16,u8 --alg=max,avg_p --tag=aBx8b --attr-post-ops=sum+add:f32:per_oc mb1ic9ih6oh3kh2sh2ph0",
+    "--resampling --ddt=s8 --alg=linear --attr-post-ops=sum:0.5+mul:f32:per_oc mb1ic9_ih3oh6",
 )
 
 
@@ -268,10 +278,11 @@ def test_types_are_words_of_a_case(words: str) -> None:
         assert read(str(case)) == [case]
 
 
-@pytest.mark.parametrize("more", ["--attr-post-ops=relu", "--inplace=true", "--dir=BWD_D"])
-def test_what_is_checked_in_f32_alone(capsys: pytest.CaptureFixture[str], more: str) -> None:
-    _, (record,) = run(capsys, "--eltwise", "--dt=s8", more, "2x3")
-    assert record["status"] == "unimplemented" and "are checked in f32 alone" in record["reason"]
+@pytest.mark.parametrize("words", ["--softmax --ddt=s8", "--sum --sdt=s8:f32 --ddt=f32", "--binary --sdt=bf16:f32"])
+def test_a_result_replaces_a_source_of_its_type(words: str) -> None:
+    (case,) = read(f"{words} --inplace=true {'2x3:2x3' if 'binary' in words else '2x3'}")
+    with pytest.raises(InvalidArguments, match="needs one type"):
+        case.driver.work(case)
 
 
 def test_what_is_timed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 """The numbers that planners choose by: they are the machine's, each of them is used, and another one plans anew."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 
 import asmdnn as dnn
+from asmdnn.generators.functions.elementwise import ElementwiseSpec
+from asmdnn.generators.move.convert import ConvertSpec
+from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.generators.move.transpose import TransposeSpec
 from asmdnn.isa import cpu
 from asmdnn.planning import host as host_module
 from asmdnn.planning.codec import encode_plan
@@ -38,6 +42,9 @@ def convolution(size: int, tag: str = "any") -> dnn.ConvolutionForward:
 
 
 EXP = dnn.EltwiseForward(dnn.PropKind.forward_inference, "exp", desc((64, 1000)), desc((64, 1000)))
+DEPTHWISE = dnn.ConvolutionForward(
+    desc((1, 16, 9, 9), "any"), desc((16, 1, 1, 3, 3), "any"), dst=desc((1, 16, 7, 7), "any")
+)
 CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("phases", {"call_cycles": 31}, matmul(40, 64, 64)),
     ("phases", {"weights_stream_cycles": 9.0}, convolution(14)),
@@ -50,9 +57,15 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("convolution", {"panel_share": 64}, convolution(14)),
     ("convolution", {"strip_pixels": 7}, convolution(7)),
     ("convolution", {"written_out": 1}, convolution(14)),
+    ("convolution", {"streaming_bytes": 1}, DEPTHWISE),
     ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"page_bytes": 1024}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"row_bytes": 4096}, dnn.Shuffle(desc((1, 8, 40, 40)), desc((1, 8, 40, 40)), 1, 4)),
+    ("moves", {"unrolled_bytes": 256}, dnn.Shuffle(desc((1, 8, 40, 40)), desc((1, 8, 40, 40)), 1, 4)),
+    ("moves", {"convert_ahead_bytes": 512}, dnn.Reorder(desc((40, 4096), dtype=dnn.u8), desc((40, 4096)))),
+    ("moves", {"least_across": 2}, dnn.Reorder(desc((64, 64, 8)), desc((64, 64, 8), "bac"))),
+    ("moves", {"row_units": 9.0}, dnn.Shuffle(desc((4, 90), "ab"), desc((4, 90), "ab"), 1, 9)),
+    ("elementwise", {"interleaved": 4}, EXP),
     ("elementwise", {"record_elements": 512}, EXP),
     ("elementwise", {"streaming_bytes": 1}, EXP),
 ]
@@ -76,6 +89,21 @@ def test_another_number_makes_another_plan(group: str, numbers: dict[str, Any], 
         engine = dnn.Engine(isa="avx2", threads=1, l2_bytes=L2_BYTES)
     again = digest(dnn.primitive_desc(request_, engine=engine).plan)
     assert (again == planned(request_, other)) or engine.machine != "zen3"
+
+
+def test_kernels_that_nobody_asked_otherwise_are_those_of_the_default() -> None:
+    """So that their names say only what differs from it."""
+    moves, maps = DEFAULT.moves, DEFAULT.elementwise
+    defaults = {
+        (spec, x.name): x.default
+        for spec in (RowsSpec, ConvertSpec, TransposeSpec, ElementwiseSpec)
+        for x in fields(spec)
+    }
+    assert defaults[RowsSpec, "unrolled_bytes"] == moves.unrolled_bytes
+    assert defaults[ConvertSpec, "ahead_bytes"] == moves.convert_ahead_bytes
+    assert defaults[TransposeSpec, "least_across"] == moves.least_across
+    assert defaults[ElementwiseSpec, "interleaved"] == maps.interleaved
+    assert defaults[ElementwiseSpec, "ahead_bytes"] == maps.ahead_bytes
 
 
 def test_the_engine_takes_the_numbers_of_its_machine() -> None:

@@ -26,6 +26,9 @@ LINES = (
     "mb1ic40ih40iw9oc17oh40ow9kh3kw3ph1pw1 any any bias sum+relu l2",  # ranges of channels
     "g2mb1ic32ih40iw9oc32oh40ow9kh3kw3ph1pw1 any any bias relu",  # groups
 )
+LIMITS: tuple[dict[str, int], ...] = (
+    {}, {"written_out": 1, "round_records": 1}, {"written_out": 1, "round_records": 20}
+)  # fmt: skip
 
 
 def rounds_case(line: str) -> ConvCase:
@@ -58,6 +61,7 @@ def test_rounds_write_out_less(planned_isa: str, line: str) -> None:
     case = rounds_case(line)
     all_of_it, some = planned(case, planned_isa).plan, planned(case, planned_isa, written_out=1, round_records=1).plan
     assert calls_of(all_of_it) == calls_of(some)
+    assert calls_of(all_of_it) == calls_of(planned(case, planned_isa, **LIMITS[-1]).plan)
     sizes = [sum(len(phase.records) for phase in plan.phases) for plan in (all_of_it, some)]
     assert sizes[1] < sizes[0]
     assert not any(phase.repeats for phase in all_of_it.phases)
@@ -67,10 +71,7 @@ def test_rounds_write_out_less(planned_isa: str, line: str) -> None:
 def test_the_bits_are_the_same(isa: str, line: str) -> None:
     case = rounds_case(line)
     data = make_data(case, integers=False)
-    found = {
-        run(dnn.Primitive(planned(case, isa, **limits)), data).tobytes()
-        for limits in ({}, {"written_out": 1, "round_records": 1}, {"written_out": 1, "round_records": 20})
-    }
+    found = {run(dnn.Primitive(planned(case, isa, **limits)), data).tobytes() for limits in LIMITS}
     assert len(found) == 1
     check_results(dnn.Primitive(planned(case, isa, written_out=1, round_records=1)), case)
 

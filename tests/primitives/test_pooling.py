@@ -245,6 +245,20 @@ def test_post_ops(isa: str, tag: str) -> None:
         assert dst.padding_is_zero()
 
 
+@pytest.mark.parametrize("tag", ["abcd", "acdb", "aBcd8b"])
+def test_post_ops_in_another_type(isa: str, tag: str) -> None:
+    """Which compute in f32, and are rounded once."""
+    x = np.random.default_rng(1).integers(0, 100, (2, 3, 8, 8))
+    src, dst = dnn.MemoryDesc((2, 3, 8, 8), dnn.u8, tag), dnn.MemoryDesc((2, 3, 4, 4), dnn.u8, tag)
+    half = dnn.Attr([dnn.Eltwise("linear", 0.5), dnn.Sum()])
+    pd = dnn.primitive_desc(dnn.PoolingForward("max", src, dst, (2, 2), (2, 2)), half, dnn.Engine(isa=isa))
+    pd.plan.check()
+    result = dnn.Memory.from_numpy(np.full(dst.dims, 3, np.uint8), dst)
+    dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x.astype(np.uint8), src), dst=result)
+    assert np.array_equal(result.numpy(), np.rint(0.5 * x.reshape(2, 3, 4, 2, 4, 2).max((3, 5)) + 3))
+    assert result.padding_is_zero()
+
+
 def test_streaming_and_threads_give_the_same_bits(isa: str) -> None:
     x = numbers(2, 16, 64, 64)
     for array in (x, np.ascontiguousarray(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)):

@@ -8,7 +8,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
-from asmdnn.planning.tuning import DEFAULT, MoveTuning
+from asmdnn.planning.move_tuning import MoveTuning
+from asmdnn.planning.tuning import DEFAULT
 from tests.primitives.tensors import bits, holding, read
 from tests.support.plans import emulate_plan
 

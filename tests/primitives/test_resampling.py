@@ -183,6 +183,19 @@ def test_types(isa: str, dtype: dnn.DataType) -> None:
     assert np.array_equal(result.numpy(), x.repeat(2, 2).repeat(2, 3))
 
 
+def test_post_ops_in_another_type(isa: str) -> None:
+    """Which compute in f32, and are rounded once."""
+    x = np.random.default_rng(1).integers(0, 100, (1, 19, 4, 4)).astype(np.int8)
+    src, dst = (dnn.MemoryDesc((1, 19, n, n), dnn.s8, "aBcd8b") for n in (4, 8))
+    half = dnn.Attr([dnn.Eltwise("linear", 0.5), dnn.Sum(0.5)])
+    pd = dnn.primitive_desc(dnn.ResamplingForward("nearest", src, dst), half, dnn.Engine(isa=isa))
+    pd.plan.check()
+    result = dnn.Memory.from_numpy(np.full(dst.dims, 3, np.int8), dst)
+    dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=result)
+    assert np.array_equal(result.numpy(), np.rint(0.5 * x + 1.5).astype(np.int8).repeat(2, 2).repeat(2, 3))
+    assert result.padding_is_zero()
+
+
 def test_arrays(isa: str) -> None:
     x = numbers(2, 3, 4, 6)
     found = [dnn.ops.resize(x, factor=2, engine=dnn.Engine(isa=isa, threads=n)) for n in (1, 2, 3)]
@@ -246,6 +259,3 @@ def test_bad_input() -> None:
             dnn.ops.resize(x, **more)  # type: ignore[arg-type]
     with pytest.raises(dnn.Unimplemented, match="scales and zero points are not implemented"):
         dnn.primitive_desc(dnn.ResamplingForward("linear", src, dst), dnn.Attr(scales={"dst": 0}))
-    half = dnn.ResamplingForward("linear", src, dnn.MemoryDesc((1, 2, 8, 8), dnn.f16, "abcd"))
-    with pytest.raises(dnn.Unimplemented, match="dst is f16, with post-ops only f32 is implemented"):
-        dnn.primitive_desc(half, dnn.Attr([dnn.Sum()]))

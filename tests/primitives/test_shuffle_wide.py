@@ -8,7 +8,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.generators.move.permute import PermuteSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
-from asmdnn.planning.tuning import DEFAULT, MoveTuning
+from asmdnn.planning.move_tuning import MoveTuning
+from asmdnn.planning.tuning import DEFAULT
 from tests.support.plans import emulate_plan
 
 CHEAP = replace(DEFAULT, moves=MoveTuning(permute_cost=0.1))  # permutations wherever vectors fit

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import chains
+from asmdnn.bench import chains, typed
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.elementwise import BINARY, rounding
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import BINARY as BINARY_NUMBERS
-from asmdnn.bench.values import decoded, encoded, poison, rounded
+from asmdnn.bench.values import decoded, encoded, poison
 from asmdnn.bench.words import Option, boolean, data_type, one_of, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.types import BinaryAlgorithm
@@ -60,10 +60,10 @@ class BinaryWork(Work[TensorData]):
         kinds = settings.sdt.split(":")
         types = dict(zip(names, kinds + kinds[-1:] * (len(names) - len(kinds)), strict=True)) | {"dst": settings.ddt}
         self.descs = {name: desc_of(dims, types[name], tag) for name, (dims, tag) in wanted.items()}
-        if settings.ddt != "f32" and (self.settings.inplace or settings.attr(self.dims).post_ops):
-            raise Unimplemented("--inplace and post-ops are checked in f32 alone")
         if settings.inplace and self.dims != sources[0]:
             raise InvalidArguments(f"{case.problem}: --inplace=true needs a first source as large as the result")
+        if settings.inplace:
+            typed.check_in_place(self.descs["src0"].dtype, self.descs["dst"].dtype)
         self.in_place = {"dst": "src0"} if settings.inplace else {}
         self.attr = settings.attr(self.dims)
         self.peer_slack = chains.peer_slack(self.attr)
@@ -85,7 +85,7 @@ class BinaryWork(Work[TensorData]):
             arrays[name] = encoded((size * signs).astype(np.float32), dtype)
         dst = poison(self.dims, self.descs["dst"].dtype)
         if self.attr.reads_dst():
-            dst = arrays["src0"] if self.in_place else random.uniform(-1, 1, self.dims).astype(np.float32)
+            dst = arrays["src0"] if self.in_place else typed.numbers(random, self.dims, self.descs["dst"].dtype, -1, 1)
         return TensorData({**arrays, "dst": dst, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
@@ -96,15 +96,7 @@ class BinaryWork(Work[TensorData]):
         else:
             values = BINARY[self.settings.alg](src0, src1).astype(np.float64)
         error = rounding(values) if self.settings.alg == "div" else np.zeros(values.shape)
-        dtype = self.descs["dst"].dtype
-        if dtype != dnn.f32:
-            exact, values = values, rounded(values, dtype)
-            error = np.where(
-                error > 0, error + np.abs(rounded(exact + error, dtype) - rounded(exact - error, dtype)), 0
-            )
-        if self.attr.post_ops:
-            return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
-        return Answer(values, error, "numpy")
+        return typed.answer(self.attr, values, error, data.arrays, self.descs["dst"].dtype)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor

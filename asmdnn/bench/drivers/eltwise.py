@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import chains, older
+from asmdnn.bench import chains, older, typed
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
@@ -16,7 +16,6 @@ from asmdnn.bench.elementwise import forward, rounding, slope
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import ELTWISE
 from asmdnn.bench.quantization import real
-from asmdnn.bench.typed import check_typed, narrowed, numbers
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, boolean, data_type, direction, number, one_of, tag
 from asmdnn.errors import Unimplemented
@@ -66,7 +65,6 @@ class EltwiseWork(Work[TensorData]):
         self.names = (self.data_name, "diff_dst", "diff_src") if self.is_backward else ("src", "dst")
         source, self.result = self.names[-2:]
         self.in_place = {self.result: source} if settings.inplace else {}
-        check_typed((self.tensor.dtype,), self.attr, settings.inplace, self.is_backward)
 
     @property
     def argument_bytes(self) -> int:
@@ -84,24 +82,23 @@ class EltwiseWork(Work[TensorData]):
         random, dims = np.random.default_rng(1), self.tensor.dims
         least = LEAST_POSITIVE if self.alg in OF_POSITIVE else -LARGEST_VALUE
         arrays = {name: poison(dims, self.tensor.dtype) for name in self.names}
-        arrays[self.data_name] = numbers(random, dims, self.tensor.dtype, least, LARGEST_VALUE)
+        arrays[self.data_name] = typed.numbers(random, dims, self.tensor.dtype, least, LARGEST_VALUE)
         if self.is_backward:
-            arrays["diff_dst"] = random.uniform(-1, 1, dims).astype(np.float32)
+            arrays["diff_dst"] = typed.numbers(random, dims, self.tensor.dtype, -1, 1)
         elif self.attr.reads_dst():
-            fresh = random.uniform(-1, 1, dims).astype(np.float32)
+            fresh = typed.numbers(random, dims, self.tensor.dtype, -1, 1)
             arrays["dst"] = arrays["src"] if self.in_place else fresh
         return TensorData(arrays | chains.operands(self.attr, exact), exact)
 
     def answer(self, data: TensorData) -> Answer:
-        x, factors = data.arrays[self.data_name], (self.settings.alpha, self.settings.beta)
-        if not self.is_backward:
-            values = forward(self.alg, decoded(x, self.tensor.dtype).astype(np.float32), *factors)
-            if self.attr.post_ops:
-                return Answer(*chains.apply(self.attr, values, rounding(values), data.arrays), "numpy")
-            return Answer(*narrowed(values, rounding(values), self.tensor.dtype), "numpy")
-        gradient = data.arrays["diff_dst"].astype(np.float64)
-        values = gradient * slope(self.alg, x, *factors, self.of_dst)
-        return Answer(values, rounding(values, gradient), "numpy")
+        dtype, factors = self.tensor.dtype, (self.settings.alpha, self.settings.beta)
+        x = decoded(data.arrays[self.data_name], dtype).astype(np.float32)
+        if self.is_backward:
+            gradient = decoded(data.arrays["diff_dst"], dtype).astype(np.float64)
+            values = gradient * slope(self.alg, x, *factors, self.of_dst)
+            return Answer(*typed.narrowed(values, rounding(values, gradient), dtype), "numpy")
+        values = forward(self.alg, x, *factors)
+        return typed.answer(self.attr, values, rounding(values), data.arrays, dtype)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor

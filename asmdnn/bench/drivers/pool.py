@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import chains
+from asmdnn.bench import chains, typed
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.pool_problem import PoolProblem, parse_problem
-from asmdnn.bench.typed import check_typed, narrowed
 from asmdnn.bench.values import decoded, poison, random_values
 from asmdnn.bench.words import Option, data_type, direction, number, one_of, tag
 from asmdnn.types import PoolingAlgorithm
@@ -57,7 +56,6 @@ class PoolWork(Work[TensorData]):
             for dims in (case.problem.src_dims, case.problem.dst_dims)
         )
         self.attr = case.settings.attr(self.dst.dims)
-        check_typed((self.src.dtype,), self.attr)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.has_indices = case.settings.dir == "FWD_D" and case.settings.alg == "max"
 
@@ -77,7 +75,7 @@ class PoolWork(Work[TensorData]):
         dtype = self.src.dtype
         dst = poison(self.dst.dims, dtype)
         if self.attr.reads_dst():
-            dst = random_values(random, self.dst.dims, dnn.f32, 8, exact)
+            dst = random_values(random, self.dst.dims, dtype, 8, exact)
         arrays = {
             "src": random_values(random, self.src.dims, dtype, LARGEST_OF.get(dtype.name, LARGEST_VALUE), exact),
             "dst": dst,
@@ -91,19 +89,17 @@ class PoolWork(Work[TensorData]):
         x = decoded(data.arrays["src"], self.src.dtype).astype(np.float64)
         if self.settings.alg == "max":
             values, places = self._largest(x)
-            values, error = chains.apply(self.attr, values, np.zeros_like(values), data.arrays)
+            largest = typed.answer(self.attr, values, np.zeros_like(values), data.arrays, self.dst.dtype)
             if not self.has_indices:
-                return Answer(values, error, "numpy")
-            together = np.concatenate([values.ravel(), places.ravel()])
-            return Answer(together, np.concatenate([np.ravel(error), np.zeros(places.size)]), "numpy")
+                return largest
+            together = np.concatenate([largest.values.ravel(), places.ravel()])
+            return Answer(together, np.concatenate([np.ravel(largest.tolerance), np.zeros(places.size)]), "numpy")
         ones = np.ones((1, 1, *self.src.dims[2:]))
         whole = np.full((1, 1, *self.dst.dims[2:]), float(math.prod(self.problem.kernel)))
         divisor = self._sum(ones) if self.settings.alg == "avg_np" else whole
         mean, size = self._sum(x) / divisor, self._sum(np.abs(x)) / divisor
         error = UNIT_ROUNDOFF * np.abs(mean) if data.exact else UNIT_ROUNDOFF * (whole + 1) * size
-        if self.attr.post_ops:
-            return Answer(*chains.apply(self.attr, mean, error, data.arrays), "numpy")
-        return Answer(*narrowed(mean, error, self.dst.dtype), "numpy")
+        return typed.answer(self.attr, mean, error, data.arrays, self.dst.dtype)
 
     def _sum(self, x: Array) -> Array:
         """Over the window of each result."""

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import chains
+from asmdnn.bench import chains, typed
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.typed import check_typed, narrowed, numbers
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, boolean, data_type, direction, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -53,7 +52,6 @@ class PreluWork(Work[TensorData]):
             self.descs["weights"] = desc_of(weights, of_weights, "abx")
         self.in_place = {"dst": "src"} if settings.inplace else {}
         self.attr = settings.attr(src)
-        check_typed(tuple(desc.dtype for desc in self.descs.values()), self.attr, settings.inplace)
 
     @property
     def argument_bytes(self) -> int:
@@ -64,10 +62,10 @@ class PreluWork(Work[TensorData]):
 
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)
-        arrays = {name: numbers(random, desc.dims, desc.dtype, -2, 2) for name, desc in self.descs.items()}
+        arrays = {name: typed.numbers(random, desc.dims, desc.dtype, -2, 2) for name, desc in self.descs.items()}
         arrays["dst"] = poison(self.descs["dst"].dims, self.descs["dst"].dtype)
         if self.attr.reads_dst():
-            fresh = random.uniform(-1, 1, arrays["src"].shape).astype(np.float32)
+            fresh = typed.numbers(random, arrays["src"].shape, self.descs["dst"].dtype, -1, 1)
             arrays["dst"] = arrays["src"] if self.in_place else fresh
         return TensorData({**arrays, **chains.operands(self.attr, exact)}, exact)
 
@@ -75,9 +73,7 @@ class PreluWork(Work[TensorData]):
         found = {name: decoded(data.arrays[name], desc.dtype) for name, desc in self.descs.items()}
         src, weights = (found[name].astype(np.float64) for name in ("src", "weights"))
         values = np.where(src > 0, src, weights * src)
-        if self.attr.post_ops:
-            return Answer(*chains.apply(self.attr, values, UNIT * np.abs(values), data.arrays), "numpy")
-        return Answer(*narrowed(values, UNIT * np.abs(values), self.descs["dst"].dtype), "numpy")
+        return typed.answer(self.attr, values, UNIT * np.abs(values), data.arrays, self.descs["dst"].dtype)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor

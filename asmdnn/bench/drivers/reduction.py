@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
-from asmdnn.bench import chains
+from asmdnn.bench import chains, typed
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.typed import check_typed, narrowed, numbers
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, data_type, one_of, tag
 from asmdnn.errors import Unimplemented
@@ -77,7 +76,6 @@ class ReductionWork(Work[TensorData]):
         self.src = desc_of(src, settings.sdt, settings.stag)
         self.dst = desc_of(dst, settings.ddt, settings.stag if settings.dtag == "any" else settings.dtag)
         self.attr = settings.attr(dst)
-        check_typed((self.src.dtype, self.dst.dtype), self.attr)
         alg = cast(ReductionAlgorithm, settings.alg)
         self.desc = dnn.ReductionForward(alg, self.src, self.dst, settings.p, settings.eps)
 
@@ -96,8 +94,8 @@ class ReductionWork(Work[TensorData]):
         limits = (1 - spread, 1 + spread) if self.desc.alg == "mul" else (-LARGEST_VALUE, LARGEST_VALUE)
         dst = poison(self.dst.dims, self.dst.dtype)
         if self.attr.reads_dst():
-            dst = random.uniform(-1, 1, self.dst.dims).astype(np.float32)
-        src = numbers(random, self.src.dims, self.src.dtype, *limits)
+            dst = typed.numbers(random, self.dst.dims, self.dst.dtype, -1, 1)
+        src = typed.numbers(random, self.src.dims, self.src.dtype, *limits)
         return TensorData({"src": src, "dst": dst, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
@@ -114,9 +112,7 @@ class ReductionWork(Work[TensorData]):
             error = 2 * UNIT * (count + 8) * size
         if desc.alg == "logsumexp":
             error = UNIT * (roundings + 2 * LARGEST_VALUE) * (1 + size)
-        if not self.attr.post_ops:
-            return Answer(*narrowed(values, error, self.dst.dtype), "numpy")
-        return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
+        return typed.answer(self.attr, values, error, data.arrays, self.dst.dtype)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor

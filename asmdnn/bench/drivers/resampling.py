@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import chains
+from asmdnn.bench import chains, typed
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.axis import AXES
 from asmdnn.bench.dims import desc_of
@@ -15,7 +15,6 @@ from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
-from asmdnn.bench.typed import check_typed, narrowed, numbers
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, data_type, direction, number, one_of, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -100,7 +99,6 @@ class ResamplingWork(Work[TensorData]):
         )
         self.attr = case.settings.attr(self.dst.dims)
         self.peer_slack = chains.peer_slack(self.attr)
-        check_typed((self.src.dtype, self.dst.dtype), self.attr)
         self.resampling = dnn.ResamplingForward(cast(ResamplingAlgorithm, self.alg), self.src, self.dst)
 
     @property
@@ -112,10 +110,10 @@ class ResamplingWork(Work[TensorData]):
 
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)
-        src = numbers(random, self.src.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
+        src = typed.numbers(random, self.src.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
         dst = poison(self.dst.dims, self.dst.dtype)
         if self.attr.reads_dst():
-            dst = random.uniform(-1, 1, self.dst.dims).astype(np.float32)
+            dst = typed.numbers(random, self.dst.dims, self.dst.dtype, -1, 1)
         return TensorData({"src": src, "dst": dst, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
@@ -132,9 +130,7 @@ class ResamplingWork(Work[TensorData]):
             values = np.moveaxis(np.tensordot(matrix, values, (1, 2 + axis)), 0, 2 + axis)
             size = np.moveaxis(np.tensordot(np.abs(matrix), size, (1, 2 + axis)), 0, 2 + axis)
         error = 2 * taps * UNIT_ROUNDOFF * size
-        if self.attr.post_ops:
-            return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
-        return Answer(*narrowed(values, error, self.dst.dtype), "numpy")
+        return typed.answer(self.attr, values, error, data.arrays, self.dst.dtype)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import chains
+from asmdnn.bench import chains, typed
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.typed import check_typed, narrowed, numbers
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, boolean, data_type, direction, number, one_of, tag
 from asmdnn.memory.tags import MAX_NDIMS
@@ -72,7 +71,8 @@ class SoftmaxWork(Work[TensorData]):
         self.dst = desc_of(dims, settings.ddt, settings.stag if settings.dtag == "any" else settings.dtag)
         self.in_place = {"dst": "src"} if settings.inplace else {}
         self.attr = settings.attr(dims)
-        check_typed((self.src.dtype, self.dst.dtype), self.attr, settings.inplace)
+        if settings.inplace:
+            typed.check_in_place(self.src.dtype, self.dst.dtype)
         self.desc = dnn.SoftmaxForward(
             PROP_KINDS[settings.dir], "log" if self.is_log else "accurate", self.src, self.dst, settings.axis
         )
@@ -89,15 +89,13 @@ class SoftmaxWork(Work[TensorData]):
         return self.desc, self.attr
 
     def data(self, exact: bool) -> TensorData:
-        src = numbers(np.random.default_rng(1), self.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
+        src = typed.numbers(np.random.default_rng(1), self.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
         arrays = {"src": src, "dst": poison(self.dims, self.dst.dtype)}
         return TensorData(arrays | chains.operands(self.attr, exact), exact)
 
     def answer(self, data: TensorData) -> Answer:
         values, error = softmax(decoded(data.arrays["src"], self.src.dtype), self.desc.axis, self.is_log)
-        if not self.attr.post_ops:
-            return Answer(*narrowed(values, error, self.dst.dtype), "numpy")
-        return Answer(*chains.apply(self.attr, values, error, data.arrays), "numpy")
+        return typed.answer(self.attr, values, error, data.arrays, self.dst.dtype)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.bench import typed
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.typed import check_typed, narrowed, numbers
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, Settings, boolean, data_type, tag
 from asmdnn.errors import InvalidArguments
@@ -54,7 +54,8 @@ class SumWork(Work[TensorData]):
         target = tags[0] if settings.dtag == "any" else settings.dtag
         self.sum = dnn.SumForward(srcs, desc_of(dims, settings.ddt, target), scales)
         self.in_place = {"dst": "src0"} if settings.inplace else {}
-        check_typed(tuple(x.dtype for x in (*srcs, self.sum.dst)), dnn.Attr(), settings.inplace)
+        if settings.inplace:
+            typed.check_in_place(srcs[0].dtype, self.sum.dst.dtype)
 
     @property
     def argument_bytes(self) -> int:
@@ -66,7 +67,7 @@ class SumWork(Work[TensorData]):
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)
         arrays = {
-            f"src{k}": numbers(random, desc.dims, desc.dtype, -LARGEST_VALUE, LARGEST_VALUE)
+            f"src{k}": typed.numbers(random, desc.dims, desc.dtype, -LARGEST_VALUE, LARGEST_VALUE)
             for k, desc in enumerate(self.sum.srcs)
         }
         return TensorData({**arrays, "dst": poison(self.sum.dst.dims, self.sum.dst.dtype)}, exact)
@@ -79,7 +80,7 @@ class SumWork(Work[TensorData]):
             for k, (x, desc) in enumerate(factors)
         ]
         error = UNIT_ROUNDOFF * 2 * len(terms) * np.sum(np.abs(terms), 0)
-        return Answer(*narrowed(np.sum(terms, 0), error, self.sum.dst.dtype), "numpy")
+        return Answer(*typed.narrowed(np.sum(terms, 0), error, self.sum.dst.dtype), "numpy")
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor

@@ -1,15 +1,17 @@
 """What happens to the accumulators of a tile behind the sums: post-ops, then the stores.
 
-Of a convolution's tile and of a matrix product's alike: a row is a pixel there, a column a channel.
+Of a convolution's tile and of a matrix product's alike: a row is a pixel there, a column a channel.  Streaming stores
+have no fence here: lines of dst are filled by several tiles.  The executor has one, when a thread is through a phase.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from asmdnn.generators.functions.chain import apply_composed, operands_of
 from asmdnn.generators.functions.pointers import OperandPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.types import f32
@@ -18,7 +20,8 @@ from asmdnn.types import f32
 class TileEnding:
     """The code for one accumulator after the other; `spare` are two registers to overwrite.
 
-    homes: where the pointers to operands lie, by argument, if not in the frame.
+    homes: where the pointers to operands lie, by argument, if not in the frame.  streams: whole vectors go past the
+    caches.
     """
 
     def __init__(self, v: Vector, chain: tuple[PostOp, ...], homes: Mapping[int, Pointer] | None = None) -> None:
@@ -26,6 +29,24 @@ class TileEnding:
         words = [x.argument for x in operands_of(chain) if x is not OLD_DST]
         self.homes = homes or {argument: mem(v.asm.frame, 8 * argument, size=8) for argument in words}
         self.spare: list[Register] = v.registers.take("post-ops", 2)
+        self.streams = False
+
+    def emit(self, dst: Pointer | Register, streaming: bool, body: Callable[[], None]) -> None:
+        """`body` with streaming stores where that is asked for and dst is a multiple of a vector, else with plain ones.
+        dst: what the stores of `body` are whole vectors away from, or the word that has it."""
+        if not streaming:
+            body()
+            return
+        asm = self.v.asm
+        done, bits = asm.new_label("stored"), asm.gp.take("bytes past a vector")
+        with if_aligned(asm, dst, self.v.bytes, bits):
+            asm.gp.free(bits)
+            self.streams = True
+            body()
+            self.streams = False
+            asm.JMP(done)
+        body()
+        asm.bind(done)
 
     def finish(self, x: Register, row: int, vector: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
         """dst's vector of a row, which lies `at`, is what x becomes.
@@ -41,7 +62,8 @@ class TileEnding:
             self.v.registers.free(*others)
         if stored is not real:
             real.clear_rest(x)
-        stored.store(at, x)
+        store = self.v.stream if self.streams and stored is self.v else stored.store
+        store(at, x)
 
     @contextmanager
     def sources(self, row: int, vector: int, old: Source, real: Lanes) -> Iterator[Sequence[Source]]:

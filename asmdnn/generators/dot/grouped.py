@@ -156,12 +156,18 @@ class RowsCode:
         if band.count and uses and spec.planes:
             self.multiply(band, uses, acc)
         asm.role("finish")
+        self.ending.emit(self.dst, spec.streaming, lambda: self.finish(acc))
+
+    def finish(self, acc: list[list[Register]]) -> None:
+        """Post-ops and stores of a window; what is stored with plain stores, the last ones, leaves its registers."""
+        spec, asm, v = self.spec, self.asm, self.v
         for j, of_vector in enumerate(acc):
             for p, x in enumerate(of_vector):
                 at = mem(self.dst, p * spec.dst_pixel_bytes + j * v.bytes, size=v.bytes)
                 asm.call_it(at, f"dst[{p}, {j}]")
                 self.ending.finish(x, p, j, at, v if spec.dst_whole else self.real, self.real)
-            v.registers.free(*of_vector)
+            if not self.ending.streams:
+                v.registers.free(*of_vector)
 
     def start(self, acc: list[Register], j: int) -> None:
         """acc[p] = vector j of the bias, or zero."""

@@ -78,10 +78,12 @@ class GroupedRows:
     planes: int = 1  # of the kernel: with three axes rows of it are in several, or in none that is inside
     src_plane_bytes: int = 0
     weights_plane_bytes: int = 0
+    streaming: bool = False  # past the caches, where dst is aligned to a vector when called, as its distances must be
 
     def __repr__(self) -> str:
-        """Of one plane as it was before there were more: names and kept kernels go by it."""
-        names = (field.name for field in fields(self) if self.planes != 1 or field.name not in PLANES)
+        """Of one plane and plain stores as it was before there were others: names and kept kernels go by it."""
+        left_out = (() if self.planes != 1 else PLANES) + (() if self.streaming else ("streaming",))
+        names = (field.name for field in fields(self) if field.name not in left_out)
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     @property
@@ -106,7 +108,8 @@ class GroupedRows:
     @property
     def name(self) -> str:
         words = [f"{self.kernel}s{self.stride}", f"{self.rows}x{self.width}x{self.channels * self.vectors}"]
-        words += ["bias"] * self.bias + list(words_of(self.post_ops)) + [f"{crc32(repr(self).encode()):08x}"]
+        words += ["bias"] * self.bias + list(words_of(self.post_ops)) + ["streaming"] * self.streaming
+        words += [f"{crc32(repr(self).encode()):08x}"]
         words = [f"{self.planes}of"] * (self.planes != 1) + words
         return f"{self.family}{self.group}_f32_{'_'.join(words)}__{self.isa}"
 

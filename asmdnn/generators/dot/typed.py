@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-LATER = ("types", "ahead_bytes")  # fields that specs did not have when they got their names
+LATER = ("types", "ahead_bytes", "interleaved")  # fields that specs did not have when they got their names
 
 
 def text_of(spec: Any) -> str:

@@ -16,10 +16,11 @@ not src itself, whose lines the caches hold.  If its function is LONG, such a ke
 before: a CPU's own prefetchers stop at the end of a page, and computing fills the time until the next one arrives.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.dot.typed import text_of
 from asmdnn.generators.functions.chain import (
     compose,
     compose_all,
@@ -28,7 +29,7 @@ from asmdnn.generators.functions.chain import (
     operands_read,
     words_of,
 )
-from asmdnn.generators.functions.elementwise_code import DST, SRC, MapCode, Result
+from asmdnn.generators.functions.elementwise_code import AHEAD_BYTES, DST, INTERLEAVED, SRC, MapCode, Result
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.types import SIZE_BYTES, typed_program
@@ -39,9 +40,12 @@ from asmdnn.isa.vectors import vector_of
 LONG = 12  # steps of a function that computes for longer than a vector takes from memory
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ElementwiseSpec:
-    """Everything that the bytes of an element-wise kernel depend on; vector_bytes of operands are not used here."""
+    """Everything that the bytes of an element-wise kernel depend on; vector_bytes of operands are not used here.
+
+    interleaved: vectors in turn.  ahead_bytes: how far ahead a kernel prefetches that does.
+    """
 
     isa: str
     rows: int
@@ -50,6 +54,11 @@ class ElementwiseSpec:
     dst_row_bytes: int
     chain: tuple[PostOp, ...]
     streaming: bool = False
+    interleaved: int = field(default=INTERLEAVED, kw_only=True)
+    ahead_bytes: int = field(default=AHEAD_BYTES, kw_only=True)
+
+    def __repr__(self) -> str:
+        return text_of(self)
 
     @property
     def name(self) -> str:
@@ -129,7 +138,7 @@ def rows_of(argument: int, rows: int, row_bytes: int, width: int) -> tuple[Range
     return tuple(Range(argument, r * row_bytes, r * row_bytes + width) for r in range(rows))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TypedElementwiseSpec(ElementwiseSpec):
     """A map of elements of other types than f32, in which it computes; types: of every argument."""
 
@@ -155,7 +164,7 @@ class TypedElementwiseSpec(ElementwiseSpec):
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TypedResultsSpec(TypedElementwiseSpec):
     """A typed map with more results than dst, such as a mask of bytes: argument 2, 3 and so on."""
 
@@ -167,7 +176,7 @@ class TypedResultsSpec(TypedElementwiseSpec):
         return (Result(DST, self.dst_row_bytes, self.chain), *self.more)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SeveralResultsSpec(ElementwiseSpec):
     """A map with more results than dst, such as the state and the output of an LSTM's cell: argument 2, 3 and so on.
 

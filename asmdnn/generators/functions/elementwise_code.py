@@ -17,9 +17,9 @@ from asmdnn.isa.vector import Broadcast, Lanes, Vector
 SRC, DST = range(2)
 Store = Callable[[Any, Any], None]
 Place = tuple[Lanes, int, int]  # of a vector: how it is accessed, its first element, its row
-INTERLEAVED = 6  # 4 are slower, since too many multiplications wait, and 8 need the stack too often (Zen 3)
+INTERLEAVED = 6  # vectors in turn, if planners say nothing else,
 LINE_BYTES = 64
-AHEAD_BYTES = 2048
+AHEAD_BYTES = 2048  # and how far ahead they are prefetched
 OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
 
 
@@ -53,6 +53,10 @@ class Map(Protocol):
     def program(self) -> Program: ...
     @property
     def prefetches(self) -> bool: ...
+    @property
+    def interleaved(self) -> int: ...
+    @property
+    def ahead_bytes(self) -> int: ...
     def type_of(self, argument: int) -> str: ...
     def size_of(self, argument: int) -> int: ...
 
@@ -69,7 +73,7 @@ class MapCode:
         self.operands_read = operands_of(spec.together)
         self.steps = {operand.argument: operand.row_bytes for operand in self.operands_read if operand}
         self.program = spec.program
-        self.at_once = max(1, INTERLEAVED // len(spec.results))
+        self.at_once = max(1, spec.interleaved // len(spec.results))
         self.pointers: dict[int, Register] = {}
         for argument in (SRC, *(result.argument for result in spec.results)):
             self.pointers[argument] = asm.gp.take(f"argument {argument}")
@@ -156,14 +160,14 @@ class MapCode:
         v.registers.free(*registers)
 
     def prefetch(self) -> None:
-        """What the loop's vectors read, of src and operands, AHEAD_BYTES on."""
+        """What the loop's vectors read, of src and operands, ahead_bytes on."""
         v = self.v
         self.operands.forget()
         tensors = [operand for operand in self.operands_read if operand is not OLD_DST]
         for operand in dict.fromkeys((self.spec.src, *tensors)):
             for line in range(0, self.at_once * v.bytes, LINE_BYTES):
                 if not operand.element:
-                    v.asm.PREFETCHT0(mem(self.pointer(operand.argument), AHEAD_BYTES + line, index=self.at))
+                    v.asm.PREFETCHT0(mem(self.pointer(operand.argument), self.spec.ahead_bytes + line, index=self.at))
 
     def sources(self, operand: Operand | None, places: Sequence[Place], index: Register | None) -> list[Source]:
         """Of every vector; one for all where it is the same in all rows."""

@@ -14,7 +14,7 @@ from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vectors import lanes_of, vector_of
 
 LINE_BYTES = 64
-AHEAD_BYTES = 1024
+AHEAD_BYTES = 1024  # if planners say nothing else
 UNROLLED = 8  # vectors of a row
 
 
@@ -23,14 +23,16 @@ class ConvertSpec(Block):
     """dst[r, c] = src[r, c]; columns are walked a vector at a time, dense or not.
 
     streaming: vectors go past the caches if dst is aligned to them; it must be dense, of 4-byte elements, and its
-    rows whole vectors.
+    rows whole vectors.  ahead_bytes: how far ahead lines of a long dst are prefetched.
     """
 
     streaming: bool = False
+    ahead_bytes: int = AHEAD_BYTES
 
     @property
     def name(self) -> str:
-        return f"convert{'_streaming' * self.streaming}_{self.block_name}"
+        ahead = f"_a{self.ahead_bytes}" * (self.ahead_bytes != AHEAD_BYTES)
+        return f"convert{'_streaming' * self.streaming}{ahead}_{self.block_name}"
 
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
@@ -66,7 +68,7 @@ class ConvertSpec(Block):
         src, dst = self.conversion.sizes
         row_bytes = self.columns * dst
         run_bytes = row_bytes * (self.rows if self.dst_steps[0] == row_bytes else 1)
-        return src < dst == self.dst_steps[1] and run_bytes >= AHEAD_BYTES
+        return src < dst == self.dst_steps[1] and run_bytes >= self.ahead_bytes
 
     def all_rows(
         self,
@@ -118,7 +120,7 @@ class ConvertSpec(Block):
             converter.asm.role(f"row {r}, columns {c}-{c + count - 1}")
             starts_line = self.at(Argument.DST, r, c) % LINE_BYTES == 0
             if self.dst_is_long and starts_line and not converter.dense.streaming:
-                converter.asm.PREFETCHT0(places[Argument.DST].at(AHEAD_BYTES, 1))
+                converter.asm.PREFETCHT0(places[Argument.DST].at(self.ahead_bytes, 1))
             y = packer.data[c % at_once // lanes] if packer and c < packed else x
             converter.load(y, places[Argument.SRC], count, self.conversion.src)
             converter.apply(y, places.get(Argument.SCALES), places[Argument.DST], count)

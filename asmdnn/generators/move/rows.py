@@ -17,7 +17,7 @@ from asmdnn.isa.vectors import lanes_of, vector_of
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
-UNROLLED_BYTES = 512
+UNROLLED_BYTES = 512  # of a row in a turn of its loop, if planners say nothing else
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 ZMM_BYTES = 64  # VMOVDQU does not move a zmm register
 IN_FLIGHT = 8  # vectors loaded before the first of them is stored
@@ -28,6 +28,7 @@ class RowsSpec:
     """dst[r, 0:row_bytes] = src[r, 0:row_bytes], or 0 when `zero`; row r is r * step bytes from its pointer.
 
     streaming: stores go past the caches if dst is aligned to a vector, as row_bytes and dst_step then must be.
+    unrolled_bytes: of a row in a turn of its loop, whole vectors.
     """
 
     isa: str
@@ -37,12 +38,13 @@ class RowsSpec:
     dst_step: int
     zero: bool = False
     streaming: bool = False
+    unrolled_bytes: int = UNROLLED_BYTES
 
     @property
     def name(self) -> str:
         source = "zero" if self.zero else f"s{self.src_step}"
-        streaming = "_streaming" * self.streaming
-        return f"rows_{self.rows}x{self.row_bytes}_{source}_d{self.dst_step}{streaming}__{self.isa}"
+        more = f"_u{self.unrolled_bytes}" * (self.unrolled_bytes != UNROLLED_BYTES) + "_streaming" * self.streaming
+        return f"rows_{self.rows}x{self.row_bytes}_{source}_d{self.dst_step}{more}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -63,8 +65,9 @@ class RowsSpec:
     @property
     def operations(self) -> int:
         """Stores, with as many loads."""
-        whole, rest = divmod(self.row_bytes, UNROLLED_BYTES)
-        return self.rows * (whole * UNROLLED_BYTES // self.vector_bytes + len([*cover(0, rest, self.vector_bytes)]))
+        whole, rest = divmod(self.row_bytes, self.unrolled_bytes)
+        pieces = len([*cover(0, rest, self.vector_bytes)])
+        return self.rows * (whole * self.unrolled_bytes // self.vector_bytes + pieces)
 
     def generate(self, asm: Assembler) -> None:
         registers = [asm.gp.take(name) for name in ("src", "dst", "rows left", "offset", "blocks left")]
@@ -86,14 +89,14 @@ class RowsSpec:
         src, dst, left, at, blocks = registers
         asm.MOV(left, self.rows)
         with asm.loop(left, "rows"):
-            looped = self.row_bytes // UNROLLED_BYTES if self.row_bytes > UNROLLED_BYTES else 0
+            looped = self.row_bytes // self.unrolled_bytes if self.row_bytes > self.unrolled_bytes else 0
             if looped:
                 asm.XOR(at, at)
                 asm.MOV(blocks, looped)
                 with asm.loop(blocks, "blocks"):
-                    self.run(asm, (src, at), (dst, at), 0, UNROLLED_BYTES, data, store_vector)
-                    asm.ADD(at, UNROLLED_BYTES)
-            done = looped * UNROLLED_BYTES
+                    self.run(asm, (src, at), (dst, at), 0, self.unrolled_bytes, data, store_vector)
+                    asm.ADD(at, self.unrolled_bytes)
+            done = looped * self.unrolled_bytes
             self.run(asm, (src, None), (dst, None), done, self.row_bytes - done, data, store_vector)
             asm.ADD(src, self.src_step)
             asm.ADD(dst, self.dst_step)

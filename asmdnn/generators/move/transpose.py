@@ -23,7 +23,7 @@ SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
 LINE_BYTES = 64
 UNITS = (1, 2, 4, 8, 16, 32)
-FEWEST_ACROSS = 4
+FEWEST_ACROSS = 4  # units of the side that is unrolled, if planners say nothing else
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class TransposeSpec:
 
     zero_rows: units of zero behind the rows of every column of dst, which then are the side that is unrolled.
     streaming: whole vectors go past the caches if dst is aligned to their size, as dst_row_bytes must be then.
+    least_across: units of the unrolled side that there can be, where a line has fewer.
     """
 
     isa: str
@@ -42,12 +43,14 @@ class TransposeSpec:
     dst_row_bytes: int
     streaming: bool = False
     zero_rows: int = 0
+    least_across: int = FEWEST_ACROSS
 
     @property
     def name(self) -> str:
         zeros = f"z{self.zero_rows}" if self.zero_rows else ""
         block = f"{self.rows}{zeros}x{self.columns}_s{self.src_row_bytes}_d{self.dst_row_bytes}"
-        return f"transpose_b{8 * self.unit_bytes}_{block}{'_streaming' * self.streaming}__{self.isa}"
+        more = f"_l{self.least_across}" * (self.least_across != FEWEST_ACROSS) + "_streaming" * self.streaming
+        return f"transpose_b{8 * self.unit_bytes}_{block}{more}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -74,7 +77,7 @@ class TransposeSpec:
     @property
     def across(self) -> int:
         """How many units of the unrolled side there can be."""
-        return across_of(self.unit_bytes)
+        return across_of(self.unit_bytes, self.least_across)
 
     @property
     def vector_bytes(self) -> int:
@@ -125,6 +128,6 @@ class TransposeSpec:
         tiles.block(rest if by_rows else self.rows, self.columns if by_rows else rest, last=True)
 
 
-def across_of(unit_bytes: int) -> int:
+def across_of(unit_bytes: int, least: int) -> int:
     """Units in a cache line, or a few if they are large."""
-    return max(LINE_BYTES // unit_bytes, FEWEST_ACROSS)
+    return max(LINE_BYTES // unit_bytes, least)

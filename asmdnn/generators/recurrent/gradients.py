@@ -179,7 +179,7 @@ def gradient_form(cell: CellGradient) -> GradientForm:
     return writing.form()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GradientSpec(SeveralResultsSpec):
     """The kernel of a cell's gradient: an element-wise one."""
 

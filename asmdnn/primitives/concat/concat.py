@@ -22,7 +22,6 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.reorder.schedule import reorder_phases
 
 NAME = "concat"
-LINES_BYTES = 128  # of a row that is worth it
 
 
 def descs_of(name: str, value: Any) -> tuple[MemoryDesc, ...]:
@@ -96,25 +95,26 @@ def plan(desc: Concat, attr: Attr, engine: Engine) -> Plan:
         raise Refused("elements of dst overlap")
     assembly = Assembly(engine.tuning, engine.isa)
     target = dst if can_be_cut(dst, desc) else row_major(dst.dims, dst)
-    streams = dst.size_bytes >= engine.tuning.moves.streaming_bytes
+    by = engine.tuning.moves
+    streams, least_bytes = dst.size_bytes >= by.streaming_bytes, by.streamed_row_bytes
     isa = AVX2.name if streams else assembly.isa  # lines that go past the caches are whole lines with any width
     for k, (src, start) in enumerate(zip(desc.srcs, desc.starts, strict=True)):
         if 0 not in src.dims:
             part = target.submemory(src.dims, along(start, desc.axis, dst.ndims))
             phases = reorder_phases(src, part, (f"src{k}", "dst"), engine.tuning, streams=streams, isa=isa)
-            phases = [streaming(phase) for phase in phases] if streams else phases
+            phases = [streaming(phase, least_bytes) for phase in phases] if streams else phases
             assembly.add(apart(phases) if assembly.phases else phases)
     tensors = {f"src{k}": src for k, src in enumerate(desc.srcs)} | {"dst": target}
     whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("dst",))
     return between_reorders(whole, {**tensors, "dst": dst}, engine.tuning, isa=assembly.isa)
 
 
-def streaming(phase: Phase) -> Phase:
-    """Rows of several whole lines that lie apart go past the caches, too: each is written at once."""
+def streaming(phase: Phase, least_bytes: int) -> Phase:
+    """Rows of so many bytes that lie apart go past the caches, too: each is whole lines, and written at once."""
     kernels = tuple(
         replace(spec, streaming=True)
         if isinstance(spec, RowsSpec)
-        and spec.row_bytes >= LINES_BYTES
+        and spec.row_bytes >= least_bytes
         and spec.row_bytes % spec.vector_bytes == 0
         and spec.dst_step % spec.vector_bytes == 0
         else spec

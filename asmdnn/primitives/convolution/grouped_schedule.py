@@ -19,6 +19,7 @@ from asmdnn.planning.rounds import in_loops
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
+from asmdnn.primitives.convolution.streaming import is_streaming
 from asmdnn.primitives.convolution.tiles import reach
 from asmdnn.primitives.engine import Engine
 
@@ -26,7 +27,6 @@ LONGEST_KERNEL = 64  # of a row: all positions are in the code
 MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
 LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 L1_WAYS, L1_WAY_BYTES = 8, 4096
-LEAST_CYCLES = 3  # of a pixel: a load, a store, and what it takes to get on
 TAIL_REGISTERS = {"avx2": 1, "avx512_core": 0}
 
 
@@ -73,12 +73,14 @@ def schedule_rows(
         of.spec,
         bias="bias" in tensors and not chain.adds_bias,
         post_ops=chain.on_registers({operand: place.operand for operand, place in operands.items()}),
+        streaming=is_streaming(tensors["dst"], g.dst, lanes, lanes, chain, tuning.convolution),
     )
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
     full, rest = divmod(g.oc, lanes)
     runs = [(v, vectors, lanes) for v in range(0, full, vectors)] + [(full, 1, rest)] * bool(rest)
-    cost = max(g.positions * of.cycles, LEAST_CYCLES)
-    chunks = cut_rows(g, tuning.convolution.grouped_cycles / (cost * vectors * g.width))
+    by = tuning.convolution
+    cost = max(g.positions * of.cycles, by.grouped_pixel_cycles)
+    chunks = cut_rows(g, by.grouped_cycles / (cost * vectors * g.width))
     shapes = {
         (together, channels, c): shaped(spec, g, chunk, together, channels)
         for _, together, channels in runs

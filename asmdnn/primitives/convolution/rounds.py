@@ -144,7 +144,7 @@ def images_of_rounds(images: int, records: int, tuning: ConvolutionTuning) -> tu
     """(images of a round, rounds), of so many records an image: one round if they are few."""
     if images * records <= tuning.written_out:
         return images, 1
-    together = max(1, tuning.round_records // records)
+    together = min(images, max(1, tuning.round_records // records))
     return together, images // together
 
 

@@ -70,8 +70,7 @@ def image_cycles(g: ConvGeometry, t: Tiling, lanes: int, tuning: Tuning) -> floa
         for pixels, tiles in runs_of(rows * g.width, t.pixels):
             each = streamed.call_cycles + by.source_stream_cycles * source_bytes(g, pixels) / STREAM_BYTES
             for count, vectors in ((panels, t.vectors), (bool(last), last)):
-                step = max(step_cycles(pixels, vectors, lanes, streamed), by.broadcast_cycles * pixels)
-                total += times * tiles * count * (depth * step + each)
+                total += times * tiles * count * (depth * step_cycles(pixels, vectors, lanes, streamed) + each)
     return total
 
 

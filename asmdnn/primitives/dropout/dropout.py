@@ -12,10 +12,10 @@ from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.move_tuning import DropoutTuning
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import DropoutTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like, of_type, row_major

@@ -19,11 +19,12 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call
 from asmdnn.planning.calls import phases_of as records_of_calls
 from asmdnn.planning.loops import Box, Loop, boxes, cut_loop
+from asmdnn.planning.move_tuning import ElementwiseTuning
 from asmdnn.planning.phase import Phase, View, views
 from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import ElementwiseTuning, PhaseTuning, Tuning
+from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.engine import Engine
@@ -77,6 +78,8 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box), tuning):
             spec = spec_of(tensors, (piece, row, rows), request, chain, isa)
+            if isinstance(spec, ElementwiseSpec):
+                spec = replace(spec, interleaved=tuning.interleaved, ahead_bytes=tuning.ahead_bytes)
             if isinstance(spec, ElementwiseSpec) and may_stream(tensors[request.dst[0]], tuning):
                 aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))

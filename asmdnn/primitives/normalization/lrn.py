@@ -25,7 +25,7 @@ from asmdnn.primitives.normalization.lrn_layout import Layout, layout_of, runs_o
 from asmdnn.primitives.reorder.copies import between_reorders
 
 NAME = "lrn"
-MOST_PLACES = 256  # of a window, which is unrolled
+MOST_PLACES = 343  # of a window, which is unrolled: 7 along three axes
 
 
 @implementation(NAME, f32_level)

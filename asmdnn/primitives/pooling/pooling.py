@@ -102,7 +102,7 @@ def converted(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: 
 def with_post_ops(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
     """Pooling into scratch, and an element-wise pass: for post-ops that read tensors, or that make something else of
     the zeros of padding."""
-    tensors = {name: desc for name, desc in passed.items() if name in OWN}
+    tensors = {name: desc for name, desc in passed.items() if name in OWN} | {"dst": of_type(passed["dst"], f32)}
     first = between_reorders(pooled(desc, tensors, Attr(), engine), tensors, engine.tuning, isa=engine.isa)
     return with_pass_behind(NAME, first, passed, attr, engine)
 

@@ -24,7 +24,7 @@ from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec, a
 from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.loops import Box, Loop, cut_loop
-from asmdnn.planning.tuning import MoveTuning
+from asmdnn.planning.move_tuning import MoveTuning
 
 VECTOR_BYTES = 32  # of kernels for AVX2, which serve every level
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
@@ -112,7 +112,7 @@ class Blocks:
             most = by.record_bytes if shape.rows.dst <= row_bytes and not self.streams else by.strided_bytes
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
-        across = across_of(unit) if self.conversion.is_copy else by.convert_rows
+        across = across_of(unit, by.least_across) if self.conversion.is_copy else by.convert_rows
         along = whole_vectors(max(across, by.record_bytes // (min(across, shape.columns.extent) * unit)))
         if shape.columns.extent <= across:
             return {"columns": across, "rows": along}
@@ -141,13 +141,13 @@ class Blocks:
         if shape.transposes and self.conversion.is_copy and not pixels:
             unit = dst * shape.inner.extent
             extents = (rows.extent, columns.extent)
-            return self.cheapest(TransposeSpec(AVX2.name, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros))
+            spec = TransposeSpec(AVX2.name, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
+            return self.cheapest(replace(spec, least_across=self.tuning.least_across))
         if columns is SINGLE:
             columns = Loop(1, (src, dst))
         if box.padding or (self.conversion.is_copy and (columns.src, columns.dst) == (src, dst)):
-            return self.cheapest(
-                RowsSpec(AVX2.name, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
-            )
+            copied = RowsSpec(AVX2.name, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
+            return self.cheapest(replace(copied, unrolled_bytes=self.tuning.unrolled_bytes))
         steps = ((rows.src, columns.src), (rows.dst, columns.dst), (scale_of(rows), scale_of(columns)))
         if pixels:
             conversion = BYTES if self.conversion.is_copy else self.conversion
@@ -160,10 +160,11 @@ class Blocks:
         row_bytes = 4 * columns.extent
         lines = (columns.dst, rows.dst) == (4, row_bytes) and row_bytes % VECTOR_BYTES == 0
         streaming = self.streams and dst == 4 and lines and not conversion.sum
-        spec = ConvertSpec(AVX2.name, conversion, rows.extent, columns.extent, *steps, streaming=streaming)
-        wide = replace(spec, isa=f32_level(self.isa))
+        more = (streaming, self.tuning.convert_ahead_bytes)
+        converted = ConvertSpec(AVX2.name, conversion, rows.extent, columns.extent, *steps, *more)
+        wide = replace(converted, isa=f32_level(self.isa))
         fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % (4 * wide.lanes))
-        return wide if fits and (columns.src, columns.dst) == (src, dst) else spec
+        return wide if fits and (columns.src, columns.dst) == (src, dst) else converted
 
     def pixels(self, shape: Shape) -> type[Pixels] | None:
         """The kernel of a transpose from or to bytes of pixels of few channels, None if it is another one."""

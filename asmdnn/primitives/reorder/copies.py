@@ -68,8 +68,18 @@ def between_reorders(
     for name in outputs:
         add_reorder(assembly, Reordering(copies[name], plan.tensors[name], name, apart[name]))
     assembly.scratch |= {copy: plan.tensors[name].size_bytes for name, copy in copies.items()} | plain
-    in_place = () if outputs else tuple(name for name in plan.in_place if name not in apart)
-    return assembly.plan(f"{WORD}+{plan.implementation}", {**plan.tensors, **apart}, plan.outputs, in_place)
+    tensors = {**plan.tensors, **apart}
+    return assembly.plan(f"{WORD}+{plan.implementation}", tensors, plan.outputs, in_place(plan, copies, tensors))
+
+
+def in_place(plan: Plan, copies: Container[str], tensors: Mapping[str, MemoryDesc]) -> tuple[str, ...]:
+    """The inputs that may be the memory of an output.  What is copied in front is not read once outputs are written;
+    and if all outputs are copied back, behind everything else, no input is."""
+    inputs = [name for name in tensors if name not in plan.outputs]
+    copied = [name in copies for name in plan.outputs]
+    if all(copied):
+        return tuple(inputs)
+    return tuple(name for name in inputs if name in copies or (name in plan.in_place and not any(copied)))
 
 
 def copy_of(name: str) -> str:

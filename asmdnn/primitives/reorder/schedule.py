@@ -70,7 +70,7 @@ def with_zeros(maker: Blocks, found: list[Box]) -> list[tuple[Box, int]]:
         for i, padding in enumerate(found):
             if padding.padding and padding.dst == box.dst + shape.rows.extent * unit:
                 count = zeros_of(padding, outer, maker.sizes[1], unit)
-                if count and shape.rows.extent + count <= across_of(unit):
+                if count and shape.rows.extent + count <= across_of(unit, maker.tuning.least_across):
                     zeros = count
                     taken.add(i)
         result.append((box, zeros))

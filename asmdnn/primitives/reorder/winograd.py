@@ -22,7 +22,6 @@ from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.types import f32
 
 NAME = "winograd"
-VECTORS = 64  # of a call: 9 of them are read and up to 36 written for each
 PANELS = "panels of weights"  # scratch
 
 
@@ -65,8 +64,9 @@ def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning
     lanes, (oc, ic) = lanes_of(AVX2.name), desc.dims[:2]
     storage, vectors = desc.storage, ic * desc.panel // lanes  # of one tap of a panel
     tap_bytes, frequencies = 4 * ic * desc.panel, storage.dims[2] * storage.dims[3]
-    first = np.arange(0, vectors, VECTORS)
-    sizes, kernel = np.unique(np.minimum(VECTORS, vectors - first), return_inverse=True)
+    most = tuning.winograd.weights_vectors
+    first = np.arange(0, vectors, most)
+    sizes, kernel = np.unique(np.minimum(most, vectors - first), return_inverse=True)
     specs = tuple(WeightsTransformSpec(AVX2.name, desc.m, int(size), tap_bytes, tap_bytes) for size in sizes)
     panel = np.arange(-(-oc // desc.panel))[:, None]
     offsets = [(panel * count * tap_bytes + 4 * lanes * first).ravel() for count in (TAPS**2, frequencies)]

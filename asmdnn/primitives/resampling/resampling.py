@@ -48,7 +48,8 @@ def plan(desc: ResamplingForward, attr: Attr, engine: Engine) -> Plan:
     chain = post_ops_of(attr)
     operands = chain.operands(passed["dst"])
     if operands or chain.reads_dst or (chain.links and passed["dst"].padded_dims != passed["dst"].dims):
-        return with_pass_behind(NAME, between(desc, passed, (), engine), {**passed, **operands}, attr, engine)
+        first = between(desc, passed | {"dst": of_type(passed["dst"], f32)}, (), engine)
+        return with_pass_behind(NAME, first, {**passed, **operands}, attr, engine)
     return moved_whole(desc, passed, attr, engine) or between(desc, passed, chain.on_registers({}), engine)
 
 

@@ -26,9 +26,10 @@ from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import digits, merge, pieces_of
+from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.rounds import apart, in_loops
-from asmdnn.planning.tuning import MoveTuning, Tuning
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.shuffle.permutes import permute_kernels
 from asmdnn.primitives.shuffle.streaming import streaming_rows, with_streaming
 from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
@@ -153,7 +154,7 @@ def unit_of(offsets: Int64, axis_size: int, element_bytes: int, step: int) -> tu
 
 def by_units(out: Records, axis: Axis, step: int, runs: Runs) -> None:
     """All units of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst."""
-    units = unit_kernels(axis, step, out.tuning.few_shuffle_rows)
+    units = unit_kernels(axis, step, out.tuning)
     vectors = permute_kernels(f32_level(out.isa), axis, step, out.tuning.permuted_units)
     kernels = cheapest(out, units, vectors, step)
     together = pixels_of(kernels[0][0], step)  # that the kernels take as one
@@ -196,8 +197,8 @@ def pixels_of(spec: ShuffleSpec | PermuteSpec, step: int) -> int:
     return spec.pixel_bytes // step if isinstance(spec, PermuteSpec) and step else 1
 
 
-def unit_kernels(axis: Axis, step: int, few_rows: int) -> list[tuple[ShuffleSpec, int, int]]:
-    tiles = tiles_of(axis, few_rows)
+def unit_kernels(axis: Axis, step: int, by: MoveTuning) -> list[tuple[ShuffleSpec, int, int]]:
+    tiles = tiles_of(axis, by)
     together = len(tiles) if axis.is_dense else max(1, axis.run_bytes // axis.unit_bytes)
     return [kernel_of(axis, step, tiles[i : i + together]) for i in range(0, len(tiles), together)]
 
@@ -219,7 +220,7 @@ def by_rows(out: Records, axis: Axis, runs: Runs) -> None:
             origin = axis.origin(first)
             src_step = axis.origin(first + dst_step) - origin if rows > 1 else 0
             step = axis.offsets[first + dst_step] - axis.offsets[first] if rows > 1 else 0
-            spec = RowsSpec(AVX2.name, rows, row_bytes, src_step, step)
+            spec = RowsSpec(AVX2.name, rows, row_bytes, src_step, step, unrolled_bytes=by.unrolled_bytes)
             out.add(spec, start + origin, start + axis.offsets[first], rows * row_bytes)
 
 

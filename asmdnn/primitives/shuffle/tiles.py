@@ -10,6 +10,7 @@ from itertools import chain
 
 from asmdnn.generators.move.shuffle_body import Part, Tile
 from asmdnn.generators.move.shuffle_network import ZERO
+from asmdnn.planning.move_tuning import MoveTuning
 
 MOST_UNITS = 8  # of one tile; an unpack of as many fits the registers
 
@@ -49,9 +50,9 @@ class Axis:
         return self.offsets[column * self.rows + row]
 
 
-def tiles_of(axis: Axis, few_rows: int) -> list[Tile]:
-    """Tiles that together write all of the axis, padding included; few_rows: see `dst_in_order`."""
-    groups = dst_rows(axis) if goes_by_rows(axis) else dst_in_order(axis, few_rows)
+def tiles_of(axis: Axis, by: MoveTuning) -> list[Tile]:
+    """Tiles that together write all of the axis, padding included."""
+    groups = dst_rows(axis) if goes_by_rows(axis, by) else dst_in_order(axis, by.few_shuffle_rows)
     if not axis.is_dense:
         done = set(chain.from_iterable(groups))
         rest = [c for c in range(0, len(axis.offsets), axis.lanes) if c not in done]
@@ -59,17 +60,17 @@ def tiles_of(axis: Axis, few_rows: int) -> list[Tile]:
     return [tile_of(axis, starts) for starts in groups]
 
 
-def goes_by_rows(axis: Axis) -> bool:
+def goes_by_rows(axis: Axis, by: MoveTuning) -> bool:
     """Whether units are taken from within rows of dst: they are long, and units may start where rows do.
 
     Units that do not divide a row overlap, so the row must be long enough.  With 8 rows and more, elements of 1 or 2
-    bytes pay for that earlier, because then rows are unpacked: u8 of 20 rows x 30, 106 -> 12 us on a Zen 3.
+    bytes pay for that earlier, because then rows are unpacked.
     """
     if axis.columns % axis.lanes == 0:
         return True
     unpacked = axis.element_bytes < 4 and axis.rows >= MOST_UNITS
-    enough = 2 * axis.lanes if not unpacked else axis.lanes if axis.rows > MOST_UNITS else 3 * axis.lanes // 2
-    return axis.is_dense and axis.columns >= enough
+    units = by.row_units if not unpacked else 1 if axis.rows > MOST_UNITS else by.unpacked_row_units
+    return axis.is_dense and axis.columns >= units * axis.lanes
 
 
 def dst_rows(axis: Axis) -> list[list[int]]:

@@ -15,7 +15,6 @@ from asmdnn.primitives.engine import Engine
 
 KIB = 1024
 FLOAT_BYTES = 4
-LEAST_GROUPS = 8  # of records: each is one thread's, and fewer would leave threads without work
 
 
 def heights(rows: int) -> Iterator[int]:
@@ -63,7 +62,8 @@ def best_height(pair: Pair, plans: tuple[Plan, Plan], panel: int, engine: Engine
     """The rows of a strip, and what it is expected to cost."""
     images, channels, rows, *_ = pair.second.dst.dims
     groups = {height: images * -(-channels // panel) * -(-rows // height) for height in heights(rows)}
-    considered = [height for height, count in groups.items() if count >= LEAST_GROUPS] or [min(groups)]
+    least = engine.tuning.pairs.least_groups
+    considered = [height for height, count in groups.items() if count >= least] or [min(groups)]
     cost = {rows: strips_cycles(pair, plans, panel, rows, engine) for rows in considered}
     best = min(cost, key=lambda rows: cost[rows])
     return best, cost[best]

@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from asmdnn.generators.dot.conv_shape import BLOCKS
 from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.vectors import lanes_of
@@ -13,7 +12,6 @@ from asmdnn.planning.machine import machine_of
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution import few
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.tiling import choose_tiling, image_cycles
 from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles, packing_cycles
 from asmdnn.primitives.convolution.winograd.cut import ROWS, Cut, candidates
 from asmdnn.primitives.engine import Engine
@@ -37,11 +35,10 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     }
     best = min(cost, key=lambda cut: cost[cut])
     if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):
-        tiling = choose_tiling(g, isa, BLOCKS[isa], tuning)
-        other = max(direct_cycles(g, isa, tuning), g.mb * image_cycles(g, tiling, lanes, tuning))
+        other = direct_cycles(g, isa, tuning)
         if g.oc <= MOST_OUTPUTS:
             tiles = few.choose_tiles(g, lanes, tuning.convolution.strip_pixels)
-            other = min(other, g.mb * few.expected_cycles(g, tiles, engine))
+            other = g.mb * min(few.direct_cycles(g, engine), few.expected_cycles(g, tiles, engine))
         if other <= cost[best]:
             raise Refused(f"{best} is expected to take {cost[best]:.0f} cycles, direct convolution {other:.0f}")
     return best

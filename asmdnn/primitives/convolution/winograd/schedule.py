@@ -34,7 +34,6 @@ from asmdnn.primitives.convolution.winograd.tiles import Tiles
 
 Records = tuple[Int64, npt.NDArray[np.int32]]  # and what each is expected to cost
 VECTORS_OF_OPERANDS = 2  # of a transform whose post-ops read tensors: its code is that of each vector
-VECTORS_OF_PHASE = 16  # of a transform in a phase of its own, which threads share
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +174,8 @@ def results(job: Job, tiles: Tiles, block: slice, panel: int, panels: int) -> Re
     """The transforms of products into the channels of some panels, tile by tile, for each some vectors at a time."""
     g, sizes, lanes = job.g, job.sizes, job.lanes
     begin, end = panel * job.cut.vectors, min(sizes.result_vectors, (panel + panels) * job.cut.vectors)
-    limit = VECTORS_OF_OPERANDS if job.places else end - begin if job.cut.is_fused else VECTORS_OF_PHASE
+    of_phase = job.tuning.winograd.phase_vectors
+    limit = VECTORS_OF_OPERANDS if job.places else end - begin if job.cut.is_fused else of_phase
     step = min(limit, end - begin)
     vectors = np.arange(begin, end, step)
     each, last = (min(step * lanes, g.oc - begin * lanes), g.oc - int(vectors[-1]) * lanes)

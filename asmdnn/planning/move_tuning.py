@@ -1,0 +1,80 @@
+"""What planners of moves and of element-wise functions choose by; tuning.py says where numbers were measured, and has
+the others."""
+
+from dataclasses import dataclass
+
+from asmdnn.exact import exact
+
+
+@exact
+@dataclass(frozen=True, slots=True)
+class MoveTuning:
+    """Of reorders and shuffles."""
+
+    call_cycles: int = 20  # of a kernel
+    bytes_per_cycle: int = 8  # moved
+    wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: what Intel says of ports; not measured
+    permute_cost: float = 4.0  # of VPERMD with ymm registers, in other vector instructions
+    record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares
+    row_bytes: int = 8 << 10  # of a row that is copied or converted in a piece
+    strided_bytes: int = 128 << 10  # of rows that share lines of dst with other records: the lines wait in L2
+    most_row_bytes: int = 256  # of a row that a transpose writes whole: longer ones are too much code
+    page_bytes: int = 4096  # rows of dst so far apart are transposed a few lines at a time,
+    page_lines: int = 4  # so many, while the page is at hand
+    convert_rows: int = 16  # unrolled side of a transpose that converts
+    least_across: int = 4  # units of a line that a transpose unrolls, where they are so large that few make one
+    unrolled_bytes: int = 512  # of a row that is copied, in a turn of its loop
+    convert_ahead_bytes: int = 1024  # lines of dst are prefetched so far ahead of conversions to wider types
+    streamed_row_bytes: int = 128  # shorter rows of a concatenation are not worth to go past the caches: two lines
+    unrolled_rows: int = 64  # of one element; of longer rows fewer
+    permuted_units: int = 64  # vectors of a pixel in one kernel of a shuffle: more are too much code
+    streaming_bytes: int = 16 << 20  # src and dst of a reorder so large go past the caches
+    division_cycles: int = 16  # for a scale that is divided by another one
+    compensation_vectors: int = 64  # that a tap of a compensation adds, unrolled
+    fewest_pixels: int = 8  # of a shuffle's kernel
+    shuffle_moves: int = 64  # elements that one kernel of a shuffle moves one by one
+    # Units of 16 bytes that a row of dst has where they are taken from within it, though they do not divide it; and of
+    # elements of 1 or 2 bytes in 8 rows, which are unpacked, fewer (u8 of 20 rows of 30: 12 us instead of 106).
+    row_units: float = 2.0
+    unpacked_row_units: float = 1.5
+    few_shuffle_rows: int = 16  # with more columns than that, units that come from the same place are built together
+    shuffle_streaming_bytes: int = 8 << 20  # a dst so large will not be read from cache (of 12 MiB, 32 MiB of L3)
+    many_positions: int = 1 << 16  # of a shuffle, whose records are written out
+    round_positions: int = 1 << 12  # of more, those of a round
+
+
+@dataclass(frozen=True, slots=True)
+class GatherTuning:
+    """Of gathers."""
+
+    call_cycles: int = 20  # of a kernel
+    row_cycles: int = 4  # of a row: its index, bounded and multiplied
+    bytes_per_cycle: int = 8  # copied
+    record_bytes: int = 16 << 10  # of dst: threads get equal shares
+    row_bytes: int = 64 << 10  # of a row that is copied in one piece
+    most_rows: int = 1 << 10  # of a record: where rows lie apart, its footprint is listed row by row
+
+
+@dataclass(frozen=True, slots=True)
+class DropoutTuning:
+    """Of dropout."""
+
+    call_cycles: int = 60  # of a kernel
+    vector_cycles: int = 20  # of a vector: half of what a turn of the generator takes
+    record_elements: int = 4096  # 16 KiB of src and of dst: stays in L1, and balances threads; a multiple of 32
+
+
+@dataclass(frozen=True, slots=True)
+class ElementwiseTuning:
+    """Of element-wise functions."""
+
+    call_cycles: int = 20  # of a kernel
+    row_cycles: int = 4  # of a row
+    steps_per_cycle: int = 3  # of a function, for a vector
+    bytes_per_cycle: int = 16  # of vectors that come from L2
+    record_elements: int = 4096  # 16 KiB of each tensor: stays in L1, and balances threads
+    most_rows: int = 64  # of a record: their footprint is listed row by row
+    least_elements: int = 256  # of a call whose rows follow one another in dst; with fewer, others that are more
+    interleaved: int = 6  # vectors in turn: 4 are slower, since too many multiplications wait; 8 need the stack often
+    ahead_bytes: int = 2048  # src of long functions is prefetched so far ahead, where dst goes past the caches
+    streaming_bytes: int = 8 << 20  # a dst so large will not be read from cache
