@@ -46,7 +46,7 @@ class ConvolutionTuning:
     rows_issue_cycles: float = 0.3  # of an instruction of rows with few input channels,
     rows_segment_cycles: float = 20.0  # and of a segment of such a row, besides: bias, stores, loops
     few_sum_cycles: float = 3.0  # to add the lanes of a sum of few output channels, and to store it
-    few_direct_share: float = 1.4  # of what ports allow direct convolution to take: 12x1 takes 9.7 cycles, not 6.5
+    few_direct_share: float = 1.4  # that direct convolution takes, of what ports allow: 9.7 cycles of 12x1, not 6.5
     few_weights_stream_cycles: float = 0.7  # for 32 bytes of weights of few output channels that L1 does not hold,
     few_src_stream_cycles: float = 1.5  # and of src, in short runs: 256 to 4 at 14x14 and 28x28, 64 to 1 at 128x128
     streaming_bytes: int = 8 << 20  # a larger dst of rows, depthwise ones and first layers, goes past the caches

@@ -1,17 +1,17 @@
 """Plans of a product that planners would choose by other numbers: to measure how good their choice is."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.product_tuning import ByDistance, ProductTuning
-from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.implementation import Planner, try_all
+from asmdnn.primitives.kind import Candidates
 
-Desc = TypeVar("Desc")
 NEVER: Final = ByDistance(1 << 30, 1 << 30, 1 << 30)
 ALWAYS: Final = ByDistance(1, 1, 1)
 # Numbers with which planners take a way for plain weights wherever they can.
@@ -25,18 +25,17 @@ WAYS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 )
 
 
-def candidates_of(
-    planner: Callable[[Desc, Attr, Engine], Iterator[Plan | Refusal]],
-) -> Callable[[Desc, Attr, Engine], Iterator[tuple[str, Plan]]]:
+def candidates_of(planner: Planner[Any]) -> Candidates:
     """Of a planner of products: what its strategies make with the numbers of every way."""
 
-    def candidates(desc: Desc, attr: Attr, engine: Engine) -> Iterator[tuple[str, Plan]]:
+    def candidates(desc: Any, attr: Attr, engine: Engine) -> Iterator[tuple[str, Plan]]:
         """Those that planners have not made with the engine's own numbers."""
-        found = {answer.implementation for answer in planner(desc, attr, engine) if isinstance(answer, Plan)}
+        own = try_all((planner,), desc, attr, engine)
+        found = {answer.implementation for answer in own if isinstance(answer, Plan)}
         for way, numbers in WAYS.items():
             products: ProductTuning = replace(engine.tuning.products, **numbers)
             other = replace(engine, tuning=replace(engine.tuning, products=products))
-            for answer in planner(desc, attr, other):
+            for answer in try_all((planner,), desc, attr, other):
                 if isinstance(answer, Plan) and answer.implementation not in found:
                     found.add(answer.implementation)
                     yield f"weights {way}", answer
