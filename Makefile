@@ -8,6 +8,9 @@ python := .venv/bin/python
 JOBS := auto
 pytest := $(if $(HOST),ASMDNN_MACHINE=$(HOST)) OMP_WAIT_POLICY=passive $(python) -m pytest -n $(JOBS) --dist=worksteal $(if $(BOCHS),-p tests.bochs.plugin)
 
+# Whatever the caller's environment says: every process that a test starts would compile all modules again.
+export PYTHONDONTWRITEBYTECODE :=
+
 venv:
 	@sh tools/setup.sh
 

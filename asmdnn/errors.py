@@ -37,9 +37,9 @@ def shortened(text: str, longest: int) -> str:
 
 
 def shown(value: object) -> str:
-    """repr(value) for a message: of any object, whether it has a repr or not, and of bounded length."""
+    """repr(value) for a message: of any object, whether it has a repr or not, on one line and of bounded length."""
     try:
-        return shortened(repr(value), LONGEST_VALUE)
+        return shortened(" ".join(repr(value).split()), LONGEST_VALUE)
     except Exception as error:  # an integer of more than 4300 digits, or an object with a repr of its own
         return f"{type(value).__name__} without a repr ({type(error).__name__})"
 

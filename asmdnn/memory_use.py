@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.jit import packs
 from asmdnn.ops.calls import calls
 from asmdnn.primitives.implementation import plans
@@ -92,6 +92,6 @@ def set_memory_limits(**limit_bytes: int) -> None:
         if name not in LIMITED:
             raise InvalidArguments(f"there is no limit {name[:40]!r}, use one of {', '.join(LIMITED)}")
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-            raise InvalidArguments(f"{name} must be a number of bytes, not a {type(limit).__name__} or negative")
+            raise InvalidArguments(f"{name} must be a number of bytes, an integer of at least 0, not {shown(limit)}")
     for name, limit in limit_bytes.items():
         LIMITED[name].limit(limit)

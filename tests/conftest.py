@@ -39,9 +39,14 @@ _levels: set[str] = set()  # of the primitives that the running test has execute
 
 @pytest.fixture(scope="session", autouse=True)
 def _kernel_cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Neither reads nor writes the user's cache; processes that a test starts inherit it."""
+    """Neither reads nor writes the user's cache; processes that a test starts inherit it.
+
+    The processes of a run share one, so that each kernel is generated once.
+    """
+    own = tmp_path_factory.getbasetemp()
+    of_the_run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASMDNN_CACHE_DIR", str(tmp_path_factory.mktemp("kernels")))
+        patch.setenv("ASMDNN_CACHE_DIR", str(of_the_run / "kernels"))
         patch.delenv("ASMDNN_CACHE", raising=False)
         yield
 

@@ -140,7 +140,7 @@ X, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
         (lambda: ops.conv3d(X[0], W[0]), "x has 3 dims, 5 are needed"),
         (lambda: ops.conv1d(X[0], W[0], padding=(1, 2, 3)), "padding must be one or two integers"),
         (lambda: ops.conv2d(X, W, groups=2, stride=(1, 1, 1)), "stride must be one or two integers"),
-        (lambda: ops.conv_transpose2d(X, W, stride=2, output_padding=2), "padding_r of -2 is too small"),
+        (lambda: ops.conv_transpose2d(X, W, stride=2, output_padding=2), "output_padding is 2, it must be below"),
         (lambda: ops.conv_transpose2d(X, W, output_padding=-1), "output_padding must be .* at least 0"),
         (lambda: ops.conv_transpose2d(X, W, padding=9), "padding leaves nothing"),
         (lambda: ops.conv_transpose2d(X, W[:4]), "weights has 4 input channels, src has 8"),

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 import asmdnn as dnn
-from asmdnn.bench.recurrent.reference import Net, Run
+from asmdnn.bench.recurrent.reference import Net, ReferenceRun
 
 Floats = npt.NDArray[Any]
 TORCH_CELLS = {"rnn": "VANILLA_RNN", "lstm": "VANILLA_LSTM", "lbr_gru": "LBR_GRU"}
@@ -101,7 +101,7 @@ def test_onnx_weights_compute_what_the_operator_says(cell: str) -> None:
     peephole = p if cell == "lstm" else None
     weights = dnn.recurrent.from_onnx(cell, w[None], r[None], b[None], None if peephole is None else p[None])
     expected = onnx_lstm(x, w, r, b, p) if cell == "lstm" else onnx_gru(x, w, r, b, int(cell == "lbr_gru"))
-    found = Run(Net(ALGS[cell]), {"src_layer": x, **weights}).results["dst_iter"].value[0, 0]
+    found = ReferenceRun(Net(ALGS[cell]), {"src_layer": x, **weights}).results["dst_iter"].value[0, 0]
     assert np.abs(found - expected).max() < 1e-6  # the weights are rounded to f32
 
 

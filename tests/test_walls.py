@@ -1,6 +1,7 @@
-"""The sizes that the code keeps to: lines of a file and of a function, and parameters."""
+"""What the code keeps to: lines of a file and of a function, parameters, and one name for one class."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,16 @@ SET_BY_OTHERS = {
 }
 # Functions on arrays have keyword-only options, as those of numpy and torch.
 OPTIONS = ("asmdnn/ops/",)
+
+# Class names that stand twice, and why.  Kernels are named by the texts of specs, which have names of classes in them.
+TWICE = {
+    "Step": "of a program and of a group of results, both in texts of specs; of a network, where nobody sees specs",
+    "Operand": "of a post-op, and of a recurrent cell: both in texts of specs",
+    "Segment": "of a row of pixels, in texts of specs; of a network, where nobody sees specs",
+    "Taps": "the positions of a window: of a pooling kernel, in texts of specs; of a convolution as planned",
+    "Loop": "so many steps, each so far on: in a pooling kernel's spec, and of tensors as planned",
+    "Value": "of an expression, and of a network: what a graph computes with",
+}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
 
@@ -66,3 +77,22 @@ def test_parameters_are_counted(source: str, count: int) -> None:
     (function,) = ast.parse(source).body
     assert isinstance(function, Function)
     assert parameters(function, keywords=True) == count
+
+
+def test_a_class_name_means_one_class() -> None:
+    found = defaultdict(set)
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].add(path.relative_to(ROOT).as_posix())
+    twice = {name: paths for name, paths in found.items() if len(paths) > 1}
+    assert twice.keys() == TWICE.keys(), "a reader of one room meets it in another: give one a name of its own"
+
+
+def test_names_that_stand_twice_meet_in_no_module() -> None:
+    for path in FILES:
+        tree = ast.parse(path.read_text())
+        froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        names = [alias.name for node in froms for alias in node.names if alias.name in TWICE]
+        names += [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name in TWICE]
+        assert len(names) == len(set(names)), path

@@ -67,6 +67,7 @@ def run(engine: dnn.Engine, docs: bool) -> int:
         peer = onednn_library.load().version
     except AsmdnnError as error:
         why_no_peer = str(error).removeprefix("--peer=onednn: ")
+    SHEET.parent.mkdir(parents=True, exist_ok=True)  # a tree that cannot be written fails before anything is computed
     print(header(engine, peer or "not installed"), flush=True)
     statuses = [filter_bank_job(engine, docs), resnet_job(engine, why_no_peer)]
     return 0 if all(statuses) else FAILED
@@ -100,7 +101,6 @@ def filter_bank_job(engine: dnn.Engine, docs: bool) -> bool:
         flush=True,
     )
     figure = sheet(pixels, filters, result[0])
-    SHEET.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(SHEET, dpi=DOTS_PER_INCH, metadata={"Software": None})
     print(f"  {SHEET}")
     if docs:

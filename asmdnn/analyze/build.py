@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from asmdnn.analyze import mca
 from asmdnn.analyze.measure import Bench
-from asmdnn.analyze.model import Analysis, Bound, KernelAnalysis, Part, Point
-from asmdnn.analyze.parts import Body, bodies_of, trips_of
+from asmdnn.analyze.model import Analysis, Bound, KernelAnalysis, KernelPart, Point
+from asmdnn.analyze.parts import LoopBody, bodies_of, trips_of
 from asmdnn.analyze.text import percent_of_peak
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.explain.kernels import listing_of, read_kernel
-from asmdnn.explain.model import Loop
+from asmdnn.explain.model import CodeLoop
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.assembler import Line
 from asmdnn.planning.host import require_executable
@@ -18,7 +18,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.rates import Rates, clock_ghz, rates
 
-Trips = dict[Loop, float | None]
+Trips = dict[CodeLoop, float | None]
 
 
 def analyze(pd: PrimitiveDesc, problem: str, cpu: str = "", again: bool = False) -> Analysis:
@@ -73,7 +73,7 @@ def why_not_executable(isa: str) -> str:
     return ""
 
 
-def taken_apart(plan: Plan, number: int) -> tuple[list[Body], Trips]:
+def taken_apart(plan: Plan, number: int) -> tuple[list[LoopBody], Trips]:
     """The bodies of a kernel's loops, and how often a call runs each."""
     spec = plan.specs[number]
     listing, size_bytes = listing_of(spec)
@@ -87,7 +87,12 @@ def phase_of(plan: Plan, spec: KernelSpec) -> Phase:
 
 
 def kernel_analysis(
-    plan: Plan, number: int, bodies: Sequence[Body], trips: Trips, bounds: Sequence[Bound | None], bench: Bench | None
+    plan: Plan,
+    number: int,
+    bodies: Sequence[LoopBody],
+    trips: Trips,
+    bounds: Sequence[Bound | None],
+    bench: Bench | None,
 ) -> KernelAnalysis:
     parts = tuple(part_of(body, trips[body.loop], bound) for body, bound in zip(bodies, bounds, strict=True))
     uses = [use for phase in plan.phases for use in phase.uses() if use[0] == plan.specs[number]]
@@ -96,9 +101,11 @@ def kernel_analysis(
     return KernelAnalysis(number, plan.specs[number].name, calls, parts, expected / calls, measured)
 
 
-def part_of(body: Body, trips: float | None, bound: Bound | None) -> Part:
+def part_of(body: LoopBody, trips: float | None, bound: Bound | None) -> KernelPart:
     loaded, stored = body.moved_bytes
-    return Part(body.loop.name, body.loop.depth, trips, len(body.lines), body.mix, body.flops, loaded, stored, bound)
+    return KernelPart(
+        body.loop.name, body.loop.depth, trips, len(body.lines), body.mix, body.flops, loaded, stored, bound
+    )
 
 
 def point_of(plan: Plan, kernels: Sequence[KernelAnalysis], bench: Bench) -> Point:

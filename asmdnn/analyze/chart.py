@@ -20,7 +20,7 @@ PEAK, ACCENT = "#23272f", "#c2372b"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Polyline:
     """A polyline."""
 
     points: tuple[tuple[float, float], ...]
@@ -30,7 +30,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class Marker:
     x: float
     y: float
     radius: float
@@ -52,7 +52,7 @@ class Text:
     bold: bool = False
 
 
-Shape = Line | Dot | Text
+Shape = Polyline | Marker | Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,11 @@ def _frame(axes: Axes, analysis: Analysis) -> Iterator[Shape]:
     yield Text(LEFT, 52, about, 12.5)
     for decade in range(axes.x0, axes.x1 + 1):
         top, bottom = axes.place(10.0**decade, 10.0**axes.y1), axes.place(10.0**decade, 10.0**axes.y0)
-        yield Line((top, bottom), GRID)
+        yield Polyline((top, bottom), GRID)
         yield Text(bottom[0], bottom[1] + 20, f"{10.0**decade:g}", anchor="middle")
     for decade in range(axes.y0, math.floor(axes.y1) + 1):
         left, right = axes.place(10.0**axes.x0, 10.0**decade), axes.place(10.0**axes.x1, 10.0**decade)
-        yield Line((left, right), GRID)
+        yield Polyline((left, right), GRID)
         yield Text(left[0] - 10, left[1] + 4, f"{10.0**decade:g}", anchor="end")
     yield Text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 16, "flops per byte", 12.5, INK, "middle")
     yield Text(22, (TOP + HEIGHT - BOTTOM) / 2, "GFLOP/s", 12.5, INK, "middle", 90)
@@ -124,7 +124,7 @@ def _roofs(axes: Axes, rates: Rates) -> Iterator[Shape]:
     """A slope for each level up to the peak, and the peak."""
     corner = rates.fma_gflops / rates.l1_gbs
     right = axes.place(10.0**axes.x1, rates.fma_gflops)
-    yield Line((axes.place(corner, rates.fma_gflops), right), PEAK, 2.0)
+    yield Polyline((axes.place(corner, rates.fma_gflops), right), PEAK, 2.0)
     yield Text(right[0], right[1] - 8, f"FMA peak {rates.fma_gflops:g} GFLOP/s", 12, PEAK, "end")
     angle = math.degrees(
         math.atan2(
@@ -135,7 +135,7 @@ def _roofs(axes: Axes, rates: Rates) -> Iterator[Shape]:
     for number, (name, gbs) in enumerate(rates.roofs):
         begin = max(10.0**axes.x0, 10.0**axes.y0 / gbs)
         end = rates.fma_gflops / gbs
-        yield Line((axes.place(begin, begin * gbs), axes.place(end, rates.fma_gflops)), ROOFS[name], 1.8)
+        yield Polyline((axes.place(begin, begin * gbs), axes.place(end, rates.fma_gflops)), ROOFS[name], 1.8)
         middle = 10 ** (0.5 * (math.log10(begin) + math.log10(end)))
         x, y = axes.place(middle, middle * gbs)
         lift = math.radians(angle)
@@ -151,9 +151,9 @@ def _kernel_dots(axes: Axes, rates: Rates, kernels: list[KernelAnalysis]) -> Ite
         if kernel.measured and kernel.flops and intensity:
             gflops = kernel.flops / kernel.measured.in_order * rates.clock_ghz
             if 10.0**axes.x0 <= intensity <= 10.0**axes.x1 and gflops >= 10.0**axes.y0:
-                yield Dot(*axes.place(intensity, gflops), 4.0, ROOFS["L1"], filled=False)
+                yield Marker(*axes.place(intensity, gflops), 4.0, ROOFS["L1"], filled=False)
     if kernels:
-        yield Dot(LEFT + 10, HEIGHT - BOTTOM - 14, 4.0, ROOFS["L1"], filled=False)
+        yield Marker(LEFT + 10, HEIGHT - BOTTOM - 14, 4.0, ROOFS["L1"], filled=False)
         yield Text(LEFT + 20, HEIGHT - BOTTOM - 10, "kernels: bytes between registers and L1", 11.5)
 
 
@@ -163,8 +163,8 @@ def _point(axes: Axes, rates: Rates, point: Point) -> Iterator[Shape]:
         return
     x, y = axes.place(point.intensity, point.gflops)
     roof = axes.place(point.intensity, max(point.roof(rates, rates.dram_gbs), point.gflops))
-    yield Line(((x, y), roof), ACCENT, 1.2, dashed=True)
-    yield Dot(x, y, 6.0, ACCENT)
+    yield Polyline(((x, y), roof), ACCENT, 1.2, dashed=True)
+    yield Marker(x, y, 6.0, ACCENT)
     share = f"{100 * point.gflops / rates.fma_gflops:.0f} % of the peak"
     anchor, shift = ("end", -12.0) if x > WIDTH - RIGHT - 230 else ("start", 12.0)
     yield Text(x + shift, y + 18, f"{point.gflops:.1f} GFLOP/s, {share}", 12.5, ACCENT, anchor, bold=True)

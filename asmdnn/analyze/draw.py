@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from xml.sax.saxutils import escape
 
-from asmdnn.analyze.chart import HEIGHT, WIDTH, Dot, Line, Shape
+from asmdnn.analyze.chart import HEIGHT, WIDTH, Marker, Polyline, Shape
 from asmdnn.errors import Unimplemented
 
 DOTS_PER_INCH = 144
@@ -20,13 +20,13 @@ def svg_of(shapes: Sequence[Shape]) -> str:
 
 
 def _svg(shape: Shape) -> str:
-    if isinstance(shape, Line):
+    if isinstance(shape, Polyline):
         points = " ".join(f"{x:g},{y:g}" for x, y in shape.points)
         dashes = ' stroke-dasharray="3 3"' if shape.dashed else ""
         return (
             f'<polyline points="{points}" fill="none" stroke="{shape.colour}" stroke-width="{shape.width:g}"{dashes}/>'
         )
-    if isinstance(shape, Dot):
+    if isinstance(shape, Marker):
         fill = shape.colour if shape.filled else "#fff"
         place = f'cx="{shape.x:g}" cy="{shape.y:g}" r="{shape.radius:g}"'
         return f'<circle {place} fill="{fill}" stroke="{shape.colour}" stroke-width="1.5"/>'
@@ -50,10 +50,10 @@ def write_png(shapes: Sequence[Shape], path: str) -> None:
     axes.set_axis_off()
     points = 72 / PIXELS_PER_INCH  # a pixel in points
     for shape in shapes:
-        if isinstance(shape, Line):
+        if isinstance(shape, Polyline):
             style = "dashed" if shape.dashed else "solid"
             axes.plot(*zip(*shape.points, strict=True), color=shape.colour, lw=shape.width * points, ls=style)
-        elif isinstance(shape, Dot):
+        elif isinstance(shape, Marker):
             fill = shape.colour if shape.filled else "white"
             axes.add_patch(Circle((shape.x, shape.y), shape.radius, fc=fill, ec=shape.colour, lw=1.2, zorder=3))
         else:

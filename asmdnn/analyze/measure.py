@@ -12,7 +12,7 @@ from asmdnn.memory import Memory
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.runtime.execution import Program
+from asmdnn.runtime.execution import ExecutablePlan
 from asmdnn.types import bf16
 
 SAMPLES = 7
@@ -49,7 +49,7 @@ class Bench:
         return Measured(round(hot / len(own), 1), round(cycles(own), 1))
 
     def _seconds(self, plan: Plan, samples: int = SAMPLES) -> float:
-        call = Program(plan, threads=1).prepare()
+        call = ExecutablePlan(plan, threads=1).prepare()
         call.bind([self.memories[name].address for name in plan.tensors], keep=self.memories)
         return seconds_of(call, samples)
 

@@ -19,7 +19,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class KernelPart:
     """A loop of a kernel, or its instructions outside of all loops (name "", trips 1).
 
     trips: passes in a call, on average over the kernel's calls; None if it cannot be told from the code and the plan.
@@ -62,7 +62,7 @@ class KernelAnalysis:
     number: int
     name: str
     calls: int
-    parts: tuple[Part, ...]
+    parts: tuple[KernelPart, ...]
     expected: float
     measured: Measured | None
 

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from asmdnn.explain.classes import bytes_of, class_of, flops_of
-from asmdnn.explain.model import Loop
+from asmdnn.explain.model import CodeLoop
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.assembler import Line
 from asmdnn.isa.operands import Register
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
 
-OUTSIDE = Loop("", -1, -1, -1, 0)
+OUTSIDE = CodeLoop("", -1, -1, -1, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class LoopBody:
     """The instructions of a loop that are in no inner loop."""
 
-    loop: Loop
+    loop: CodeLoop
     lines: tuple[Line, ...]
 
     @property
@@ -38,22 +38,22 @@ class Body:
         return sum(loaded for loaded, _ in moved), sum(stored for _, stored in moved)
 
 
-def bodies_of(listing: Sequence[Line], loops: Sequence[Loop]) -> list[Body]:
+def bodies_of(listing: Sequence[Line], loops: Sequence[CodeLoop]) -> list[LoopBody]:
     """The loops in the order of the code, then what is outside of them."""
-    inside: dict[Loop, list[Line]] = {loop: [] for loop in (*loops, OUTSIDE)}
+    inside: dict[CodeLoop, list[Line]] = {loop: [] for loop in (*loops, OUTSIDE)}
     for line in listing:
         around = [loop for loop in loops if loop.begin <= line.offset < loop.end]
         inside[max(around, key=lambda loop: loop.depth, default=OUTSIDE)].append(line)
-    return [Body(loop, tuple(lines)) for loop, lines in inside.items()]
+    return [LoopBody(loop, tuple(lines)) for loop, lines in inside.items()]
 
 
 def trips_of(
-    listing: Sequence[Line], loops: Sequence[Loop], spec: KernelSpec, plan: Plan, phase: Phase
-) -> dict[Loop, float | None]:
+    listing: Sequence[Line], loops: Sequence[CodeLoop], spec: KernelSpec, plan: Plan, phase: Phase
+) -> dict[CodeLoop, float | None]:
     """Passes of each loop in a call of the phase, on average: from tap lists, or from the number that the code puts
     into the counter; None where neither says."""
     own = list(_own_trips(listing, loops, spec, plan, phase))
-    total: dict[Loop, float | None] = {OUTSIDE: 1.0}
+    total: dict[CodeLoop, float | None] = {OUTSIDE: 1.0}
     for loop, trips in zip(loops, own, strict=True):
         outer = [total[other] for other in loops if other.begin <= loop.begin and loop.end < other.end]
         factor = outer[-1] if outer else 1.0
@@ -62,7 +62,7 @@ def trips_of(
 
 
 def _own_trips(
-    listing: Sequence[Line], loops: Sequence[Loop], spec: KernelSpec, plan: Plan, phase: Phase
+    listing: Sequence[Line], loops: Sequence[CodeLoop], spec: KernelSpec, plan: Plan, phase: Phase
 ) -> Iterator[float | None]:
     taps = spec.footprint().taps
     if taps and len(taps.groups) == len(loops):
@@ -90,7 +90,7 @@ def mean_tap_counts(spec: KernelSpec, plan: Plan, phase: Phase) -> list[float]:
     return [float(total) for total in sums / users.sum()]
 
 
-def constant_trips(listing: Sequence[Line], loop: Loop) -> float | None:
+def constant_trips(listing: Sequence[Line], loop: CodeLoop) -> float | None:
     """The number that is put into the counter before the loop, if the last write there is of a number."""
     step = max((line for line in listing if line.offset < loop.jump), key=lambda line: line.offset)
     if step.detail.mnemonic != "SUB" or step.detail.operands[1] != 1:

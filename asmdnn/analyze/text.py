@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asmdnn.analyze.model import Analysis, KernelAnalysis, Part, Point
+from asmdnn.analyze.model import Analysis, KernelAnalysis, KernelPart, Point
 from asmdnn.runtime.rates import Rates
 
 BEATEN = 0.95  # measured below this share of a bound: then the bound is wrong, not the machine fast
@@ -29,7 +29,7 @@ def _loops(analysis: Analysis) -> Iterator[str]:
             yield _loop(kernel, part)
 
 
-def _loop(kernel: KernelAnalysis, part: Part) -> str:
+def _loop(kernel: KernelAnalysis, part: KernelPart) -> str:
     bound = part.bound
     name = "  " * part.depth + (part.name or "outside")
     mix = " ".join(f"{kind} {count}" for kind, count in part.mix.items())

@@ -54,7 +54,19 @@ class ScaledSettings(AttributeSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class Scales:
+class WeightsSettings(ScaledSettings):
+    """Of convolutions and inner products.  mb 0: the problem's own."""
+
+    dir: str = "FWD_B"
+    dt: str = "f32"
+    stag: str = "any"
+    wtag: str = "any"
+    dtag: str = "any"
+    mb: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleWords:
     """What `--attr-scales` says of a case.
 
     arrays: the arguments, flat.  factor, divisor: of the sums and of results, as arrays that broadcast to dst.
@@ -68,10 +80,12 @@ class Scales:
     source: Doubles | float = 1.0
 
 
-UNSCALED = Scales()
+UNSCALED = ScaleWords()
 
 
-def scales_of(found: Sequence[Quantity], dims: Mapping[str, tuple[int, ...]], channels: Mapping[str, int]) -> Scales:
+def scales_of(
+    found: Sequence[Quantity], dims: Mapping[str, tuple[int, ...]], channels: Mapping[str, int]
+) -> ScaleWords:
     """dims: of src, weights and dst.  channels: of each the dim that `per_oc` means.
 
     Weights' output channels are their dim 0 and dst's dim 1, or the last dim of both.
@@ -89,7 +103,7 @@ def scales_of(found: Sequence[Quantity], dims: Mapping[str, tuple[int, ...]], ch
         factors[name] = values.astype(np.float64)
     source = factors.pop("src") if masks.get("src", 0) >> channels["src"] & 1 else 1.0
     factor = factors.get("src", 1.0) * factors.get("weights", 1.0)
-    return Scales(masks, arrays, factor, factors.get("dst", 1.0), source)
+    return ScaleWords(masks, arrays, factor, factors.get("dst", 1.0), source)
 
 
 def options(example: str) -> dict[str, Option]:

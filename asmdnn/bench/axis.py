@@ -7,7 +7,7 @@ from asmdnn.bench.problem_text import Impossible
 AXES = "dhw"
 
 
-class Axis(NamedTuple):
+class ProblemAxis(NamedTuple):
     """One spatial axis: input and output size, kernel, stride, padding before, dilation (0 is dense)."""
 
     i: int

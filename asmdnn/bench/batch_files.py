@@ -18,7 +18,7 @@ LARGEST_FILE_BYTES = 16 << 20
 _WORD = re.compile(r'(?:[^\s"]+|"[^"]*")+')
 
 
-class Line(NamedTuple):
+class BatchLine(NamedTuple):
     """The words of a line; of continued lines, together, under the number of the first; and what is wrong with it."""
 
     number: int
@@ -47,7 +47,7 @@ def find(name: str, directory: Path, driver: str = "") -> Path:
     return sets[name]
 
 
-def lines(path: Path) -> Iterator[Line]:
+def lines(path: Path) -> Iterator[BatchLine]:
     """The lines of `path` that have words.  Raises InvalidArguments when it cannot be read as text."""
     try:
         with path.open("rb") as file:
@@ -66,10 +66,10 @@ def lines(path: Path) -> Iterator[Line]:
             continue
         words, mistake = _words(_join(pending, line))
         if words or mistake:
-            yield Line(first, words, mistake)
+            yield BatchLine(first, words, mistake)
         pending, first = "", 0
     if pending:
-        yield Line(first, [], "the last line ends in a backslash, nothing continues it")
+        yield BatchLine(first, [], "the last line ends in a backslash, nothing continues it")
 
 
 def _join(left: str, right: str) -> str:

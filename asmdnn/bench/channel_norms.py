@@ -1,21 +1,22 @@
 """What `--bnorm` and `--gnorm` share: benchdnn's problems, such as `g8mb2ic64ih56n"name"`, data and answers."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import chains
-from asmdnn.bench.attributes import AttributeSettings
+from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import AnyCase, TensorData, Work
 from asmdnn.bench.image_problem import image_words, quoted, read_image
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.norms import Doubles
+from asmdnn.bench.norms import Doubles, flags
 from asmdnn.bench.problem_text import count_in
 from asmdnn.bench.values import joined, poison
+from asmdnn.bench.words import FIRST_DIM, INPLACE, LAYOUT, Option, data_type, direction
 
 PROP_KINDS = MappingProxyType({"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference})
 EPSILON = 2.0**-13  # benchdnn's default is 1/16
@@ -55,6 +56,24 @@ class ChannelNormSettings(AttributeSettings):
     flags: str = ""
     inplace: bool = False
     mb: int = 0
+
+
+def completed(settings: ChannelNormSettings, problem: NormProblem) -> tuple[ChannelNormSettings, NormProblem]:
+    dims = (settings.mb or problem.dims[0], *problem.dims[1:])
+    return replace(settings, mb=0), replace(problem, dims=dims)
+
+
+def options_of(letters: str, meanings: str) -> dict[str, Option]:
+    """Of a driver whose flags have these letters."""
+    return {
+        "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True),
+        "dt": Option("dt", data_type("f32"), "data type: f32", True),
+        "tag": LAYOUT,
+        "flags": Option("flags", flags(letters), meanings, True),
+        **options("relu, linear:2:1, add:f32:per_oc, sum:0.5"),
+        "inplace": INPLACE,
+        "mb": FIRST_DIM,
+    }
 
 
 class ChannelNormWork(Work[TensorData]):

@@ -4,12 +4,12 @@ A missing output is (i - 1) * s + the kernel's extent - 2 * p; the padding behin
 negative where outputs are added (frameworks' output padding).
 """
 
-from asmdnn.bench.axis import Axis
+from asmdnn.bench.axis import ProblemAxis
 from asmdnn.bench.problem_text import Impossible
 from asmdnn.bench.problems import ConvProblem, parse_problem
 
 
-class DeconvAxis(Axis):
+class DeconvAxis(ProblemAxis):
     """One spatial axis of a deconvolution; p is cut off in front of the first output."""
 
     __slots__ = ()

@@ -43,7 +43,7 @@ class Mistake:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CaseGroup:
     """A problem under all combinations of the values that the options have."""
 
     problem: Any
@@ -85,7 +85,7 @@ class Reader:
     def stream(self, words: Sequence[str], directory: Path) -> Iterator[AnyCase | Mistake]:
         """The cases of `words`, in order.  Raises InvalidArguments for mistakes on the command line."""
         for step in self._steps(words, directory):
-            if isinstance(step, Group):
+            if isinstance(step, CaseGroup):
                 yield from self._cases_of(step.problem)
             else:
                 yield step
@@ -93,14 +93,14 @@ class Reader:
     def count(self, words: Sequence[str], directory: Path) -> int:
         """How many cases and mistakes `stream` finds, but for --match; reads all, and makes no case."""
         steps = self._steps(words, directory)
-        return sum(step.combinations if isinstance(step, Group) else 1 for step in steps)
+        return sum(step.combinations if isinstance(step, CaseGroup) else 1 for step in steps)
 
     @property
     def shows_failures(self) -> bool:
         """What the last --summary says."""
         return bool(self._values["failures"][0])
 
-    def _steps(self, words: Sequence[str], directory: Path) -> Iterator[Group | Mistake]:
+    def _steps(self, words: Sequence[str], directory: Path) -> Iterator[CaseGroup | Mistake]:
         for word in words:
             try:
                 if word.startswith("--batch="):
@@ -212,7 +212,7 @@ class Reader:
         self._values = {name: self._values.get(name, value) for name, value in LASTING.items()} | self._defaults
         self._unread = {field: text for field, text in self._unread.items() if field in LASTING}
 
-    def _batch(self, name: str, directory: Path) -> Iterator[Group | Mistake]:
+    def _batch(self, name: str, directory: Path) -> Iterator[CaseGroup | Mistake]:
         path = batch_files.find(name, directory, self.driver.name)
         if path in self._open_files:
             raise InvalidArguments(f"--batch={name}: the file includes itself")
@@ -226,10 +226,10 @@ class Reader:
         self._open_files.pop()
         self.where = outer
 
-    def _group(self, problem: Any) -> Group | Mistake:
+    def _group(self, problem: Any) -> CaseGroup | Mistake:
         if self._unread:
             return Mistake(self.where, f"{problem}: {next(iter(self._unread.values()))} could not be read", True)
-        return Group(problem, math.prod(map(len, self._values.values())))
+        return CaseGroup(problem, math.prod(map(len, self._values.values())))
 
     def _cases_of(self, problem: Any) -> Iterator[AnyCase]:
         match = self._values["match"][0]

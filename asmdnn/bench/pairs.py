@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from asmdnn.bench.axis import Axis
+from asmdnn.bench.axis import ProblemAxis
 from asmdnn.bench.driver import Array, Data, TensorData
 from asmdnn.bench.post_ops import DepthwiseWord, Word
 from asmdnn.bench.problems import ConvProblem
@@ -24,7 +24,7 @@ def second_problem(problem: ConvProblem, word: DepthwiseWord) -> ConvProblem:
     """The depthwise convolution behind a convolution."""
     axes = []
     for axis, letter in zip(problem.axes, "dhw"[-len(problem.axes) :], strict=True):
-        open_axis = Axis(axis.o, 0, word.kernel, word.stride, word.padding, 0)
+        open_axis = ProblemAxis(axis.o, 0, word.kernel, word.stride, word.padding, 0)
         axes.append(open_axis._replace(o=open_axis.output(letter)))
     channels = problem.oc
     return replace(problem, groups=channels, ic=channels, oc=channels, axes=tuple(axes))

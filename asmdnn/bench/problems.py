@@ -10,7 +10,7 @@ missing padding is half of what the output needs, and the padding behind the las
 import math
 from dataclasses import dataclass
 
-from asmdnn.bench.axis import AXES, Axis
+from asmdnn.bench.axis import AXES, ProblemAxis
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.errors import InvalidArguments
 
@@ -32,7 +32,7 @@ class ConvProblem:
     groups: int
     ic: int
     oc: int
-    axes: tuple[Axis, ...]
+    axes: tuple[ProblemAxis, ...]
     name: str = ""
 
     @property
@@ -113,7 +113,7 @@ class ConvProblem:
         )
 
 
-def parse_problem(text: str, axis: type[Axis] = Axis) -> ConvProblem:
+def parse_problem(text: str, axis: type[ProblemAxis] = ProblemAxis) -> ConvProblem:
     """The problem that `text` describes, with axes of that kind.
 
     Raises InvalidArguments that quotes it and names the entry that is wrong.
@@ -125,7 +125,7 @@ def parse_problem(text: str, axis: type[Axis] = Axis) -> ConvProblem:
         raise type(error)(f"problem {shown!r}: {error}") from None
 
 
-def _build(numbers: dict[str, int], name: str, axis: type[Axis]) -> ConvProblem:
+def _build(numbers: dict[str, int], name: str, axis: type[ProblemAxis]) -> ConvProblem:
     for key in ("ic", "oc"):
         if key not in numbers:
             raise InvalidArguments(f"'{key}' is missing")
@@ -140,7 +140,7 @@ def _build(numbers: dict[str, int], name: str, axis: type[Axis]) -> ConvProblem:
     return problem
 
 
-def axes_of(numbers: dict[str, int], kind: type[Axis] = Axis) -> tuple[Axis, ...]:
+def axes_of(numbers: dict[str, int], kind: type[ProblemAxis] = ProblemAxis) -> tuple[ProblemAxis, ...]:
     """The completed axes; an axis counts as given when one of its values differs from its default, as in benchdnn."""
     defaults = {"i": 0, "o": 0, "k": 0, "s": 1, "p": 0, "d": 0}
     given = "".join(a for a in AXES if any(numbers.get(kind + a, unset) != unset for kind, unset in defaults.items()))
@@ -157,7 +157,7 @@ def axes_of(numbers: dict[str, int], kind: type[Axis] = Axis) -> tuple[Axis, ...
     return tuple(axes[a] for a in letters)
 
 
-def _axis(a: str, numbers: dict[str, int], kind: type[Axis]) -> Axis:
+def _axis(a: str, numbers: dict[str, int], kind: type[ProblemAxis]) -> ProblemAxis:
     for key in ("i" + a, "k" + a):
         if key not in numbers:
             raise InvalidArguments(f"'{key}' is missing")

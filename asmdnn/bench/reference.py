@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.bench import chains, winograd
-from asmdnn.bench.attributes import UNSCALED, Scales
+from asmdnn.bench.attributes import UNSCALED, ScaleWords
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.post_ops import dims_behind
 from asmdnn.bench.problems import ConvProblem
@@ -60,7 +60,7 @@ class ConvData:
 
 
 def make_data(
-    problem: ConvProblem, has_bias: bool, attr: dnn.Attr, exact: bool, scales: Scales = UNSCALED, seed: int = 1
+    problem: ConvProblem, has_bias: bool, attr: dnn.Attr, exact: bool, scales: ScaleWords = UNSCALED, seed: int = 1
 ) -> ConvData:
     """Arguments filled with data.  Without a sum, dst starts as NaN: an element that is not written shows."""
     random = np.random.default_rng(seed)
@@ -86,7 +86,7 @@ def make_data(
     )
 
 
-def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: Scales = UNSCALED) -> Answer:
+def numpy_answer(problem: ConvProblem, data: ConvData, attr: dnn.Attr, scales: ScaleWords = UNSCALED) -> Answer:
     """The convolution of `data`, and its tolerance as the module says."""
     values = np.empty(problem.dst_dims)
     weights = np.asarray(data.weights, np.float64)
@@ -135,7 +135,7 @@ def rounding_tolerance(problem: ConvProblem, data: ConvData, attr: dnn.Attr) -> 
 def rounding_of_sums(
     problem: ConvProblem,
     data: ConvData,
-    scales: Scales = UNSCALED,
+    scales: ScaleWords = UNSCALED,
     added: Doubles | float = 0.0,
     more_roundings: int = 0,
 ) -> Doubles:

@@ -57,14 +57,14 @@ OF_BYTES: Final = {"GFLOP/s": "GB/s", "% peak": "% copy"}  # what the columns sa
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TableLayout:
     """The columns that `width` has room for, and the width that is left for the problem."""
 
     columns: tuple[Column, ...]
     problem_width: int
 
     @classmethod
-    def of(cls, width: int) -> "Layout":
+    def of(cls, width: int) -> "TableLayout":
         """The layout of a terminal with `width` columns."""
         columns = list(COLUMNS)
         while columns and width - cls._taken(columns) < LEAST_PROBLEM_WIDTH:

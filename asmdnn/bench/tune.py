@@ -27,7 +27,7 @@ Calls = Mapping[str, Callable[[], object]]
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class TuningProblem:
     """One choice to take: the case for every number of threads that it is given for."""
 
     title: str
@@ -58,14 +58,14 @@ def run(words: Sequence[str]) -> int:
     return 0
 
 
-def problems_of(words: Sequence[str]) -> Iterator[Problem]:
+def problems_of(words: Sequence[str]) -> Iterator[TuningProblem]:
     """Cases of one request as one, in the order of the first."""
-    found: dict[str, Problem] = {}
+    found: dict[str, TuningProblem] = {}
     for case in Reader().stream(words, Path.cwd()):
         if isinstance(case, Mistake):
             raise InvalidArguments(f"{case.where}: {case.reason}")
         key = key_of(case)
-        found.setdefault(key, Problem(title_of(case), key)).cases.append(case)
+        found.setdefault(key, TuningProblem(title_of(case), key)).cases.append(case)
     yield from found.values()
 
 
@@ -89,7 +89,7 @@ def key_of(case: AnyCase) -> str:
         return str(case)
 
 
-def tune(problem: Problem) -> tuple[Choice, bool]:
+def tune(problem: TuningProblem) -> tuple[Choice, bool]:
     """What is the fastest, and whether it is kept.  Raises AsmdnnError."""
     desc, attr, _ = described(problem.cases[0])
     engine = engine_of(problem.cases[0])

@@ -175,3 +175,10 @@ def strides(tensors: int) -> Callable[[str], Strides]:
 
 def show_strides(found: Strides) -> str:
     return ":".join("x".join(map(str, one)) for one in found)
+
+
+# Options that many drivers have.
+LAYOUT = Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True)
+INPLACE = Option("inplace", boolean, "true: the result replaces src; false (default)", True)
+IMAGES = Option("mb", number(0), "images, instead of each problem's own (0, the default)", True)
+FIRST_DIM = Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True)

@@ -30,7 +30,7 @@ a problem, with the options above.  Inputs are random numbers, or --input=NAME:F
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AnalyzeRequest:
     """What the command line asks for; `words` describe the problem."""
 
     words: tuple[str, ...]
@@ -59,11 +59,11 @@ def show_primitive(pd: "PrimitiveDesc", name: str, options: Mapping[str, str]) -
     from asmdnn.analyze.build import analyze
 
     texts = {key: options.get(key, "") for key in ("mcpu", "svg", "png")}
-    request = Request((), again="measure" in options, as_json="json" in options, **texts)
+    request = AnalyzeRequest((), again="measure" in options, as_json="json" in options, **texts)
     return show(request, analyze(pd, name, request.mcpu, request.again))
 
 
-def show(request: Request, analysis: "Analysis") -> int:
+def show(request: AnalyzeRequest, analysis: "Analysis") -> int:
     """Print, and draw what is asked for."""
     draw(request, analysis)
     if request.as_json:
@@ -77,7 +77,7 @@ def show(request: Request, analysis: "Analysis") -> int:
     return 0
 
 
-def read(arguments: Sequence[str]) -> Request:
+def read(arguments: Sequence[str]) -> AnalyzeRequest:
     """Separate the command's own options from the problem's.  Raises InvalidArguments."""
     words, values, flags = [], {}, set()
     for word in arguments:
@@ -91,10 +91,10 @@ def read(arguments: Sequence[str]) -> Request:
             flags.add(name)
         else:
             words.append(word)
-    return Request(tuple(words), again="--measure" in flags, as_json="--json" in flags, **values)
+    return AnalyzeRequest(tuple(words), again="--measure" in flags, as_json="--json" in flags, **values)
 
 
-def analyze_words(request: Request) -> "Analysis":
+def analyze_words(request: AnalyzeRequest) -> "Analysis":
     """The analysis of the one problem that the words describe.  Raises AsmdnnError."""
     from asmdnn.bench.descriptors import planning_engine, primitive_desc_of
 
@@ -106,7 +106,7 @@ def analyze_words(request: Request) -> "Analysis":
     return analyze(primitive_desc_of(case, planning_engine(case.settings.isa)), str(case), request.mcpu, request.again)
 
 
-def draw(request: Request, analysis: "Analysis") -> None:
+def draw(request: AnalyzeRequest, analysis: "Analysis") -> None:
     """The files that are asked for.  Raises InvalidArguments if one cannot be written, or there is nothing to draw."""
     if not request.svg and not request.png:
         return

@@ -12,7 +12,7 @@ from asmdnn.bench.driver import AnyCase, AnyDriver
 from asmdnn.bench.drivers import driver_names
 from asmdnn.bench.options import Mistake, Reader
 from asmdnn.bench.report import Record, listed, unread
-from asmdnn.bench.table import WHOLE, Layout
+from asmdnn.bench.table import WHOLE, TableLayout
 from asmdnn.bench.tally import Tally
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import columns_of, show_help
@@ -86,7 +86,7 @@ def _json_stream(name: str) -> Iterator[TextIO | None]:
 
 def _records(arguments: Sequence[str], total: int, json_stream: TextIO | None, table: bool) -> Iterator[Record]:
     """Read and run one case after the other, and show each when it is done."""
-    headed: tuple[str, Layout] | None = None
+    headed: tuple[str, TableLayout] | None = None
     with Progress(total, sys.stderr) as progress:
         for driver, record in _run_all(arguments, progress):
             progress.clear()
@@ -95,7 +95,9 @@ def _records(arguments: Sequence[str], total: int, json_stream: TextIO | None, t
             if table and record.status == "listed":
                 print(record.args)
             elif table:
-                layout = Layout.of(columns_of(sys.stdout) or WHOLE)  # asked anew: the terminal may have been resized
+                layout = TableLayout.of(
+                    columns_of(sys.stdout) or WHOLE
+                )  # asked anew: the terminal may have been resized
                 if driver is not None and headed != (driver.name, layout):
                     headed = driver.name, layout
                     print(layout.header(driver))

@@ -38,7 +38,7 @@ Example: asmdnn dump --conv --isa=avx512_core --output=kernels mb1ic64ih56oc64oh
 
 
 @dataclass(slots=True)
-class Request:
+class DumpRequest:
     """What the command line asks for; `words` describe problems."""
 
     output: str = ""
@@ -70,9 +70,9 @@ def run(arguments: Sequence[str]) -> int:
     return FAILED if selection.refused else 0
 
 
-def read(arguments: Sequence[str]) -> Request:
+def read(arguments: Sequence[str]) -> DumpRequest:
     """Separate the command's own options from those of problems.  Raises InvalidArguments."""
-    request = Request()
+    request = DumpRequest()
     for word in arguments:
         name, _, value = word.partition("=")
         if name == "--output":
@@ -104,7 +104,7 @@ def _formats(value: str) -> tuple[str, ...]:
     return wanted
 
 
-def _select(request: Request) -> "Selection":
+def _select(request: DumpRequest) -> "Selection":
     from asmdnn.cli import dump_plan  # not above: help needs neither numpy nor the library
 
     if request.specs:
@@ -125,7 +125,7 @@ def _select(request: Request) -> "Selection":
     return dump_plan.of_problems(reader.cases, request.l2_bytes)
 
 
-def _write(request: Request, selection: "Selection") -> list[dict[str, Any]]:
+def _write(request: DumpRequest, selection: "Selection") -> list[dict[str, Any]]:
     """Generate and write; the kernels' entries of the manifest.  Raises OSError."""
     from asmdnn import __version__
     from asmdnn.dump.files import write_kernel, write_manifest

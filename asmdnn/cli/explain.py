@@ -34,7 +34,7 @@ The primitives of a network, what was fused, formats, memory; as a page with the
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ExplainRequest:
     """What the command line asks for; `words` describe the problem."""
 
     words: tuple[str, ...]
@@ -60,11 +60,11 @@ def show_primitive(pd: "PrimitiveDesc", name: str, options: Mapping[str, str]) -
     """A primitive of a network, with these options."""
     from asmdnn.explain.build import explain
 
-    request = Request((), options.get("kernel"), "json" in options, options.get("html"))
+    request = ExplainRequest((), options.get("kernel"), "json" in options, options.get("html"))
     return show(request, explain(pd, name))
 
 
-def show(request: Request, explanation: "Explanation") -> int:
+def show(request: ExplainRequest, explanation: "Explanation") -> int:
     """Print or write what is asked for."""
     kernels = chosen(explanation, request.kernel)
     if request.html is not None:
@@ -83,7 +83,7 @@ def show(request: Request, explanation: "Explanation") -> int:
     return 0
 
 
-def read(arguments: Sequence[str]) -> Request:
+def read(arguments: Sequence[str]) -> ExplainRequest:
     """Separate the command's own options from the problem's.  Raises InvalidArguments."""
     words, kernel, as_json, html = [], None, False, None
     for word in arguments:
@@ -98,7 +98,7 @@ def read(arguments: Sequence[str]) -> Request:
             as_json = True
         else:
             words.append(word)
-    return Request(tuple(words), kernel, as_json, html)
+    return ExplainRequest(tuple(words), kernel, as_json, html)
 
 
 def explain_words(words: Sequence[str]) -> "Explanation":

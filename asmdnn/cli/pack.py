@@ -16,7 +16,7 @@ from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.jit.image_file import is_image
-from asmdnn.jit.pack_file import Entry
+from asmdnn.jit.pack_file import PackEntry
 from asmdnn.jit.packs import Pack
 from asmdnn.planning.host import executable_isas
 from asmdnn.primitives.kind import Description
@@ -47,7 +47,7 @@ OWN = {
 }  # fmt: skip
 
 
-class Request(NamedTuple):
+class PackRequest(NamedTuple):
     """The command line, sorted: own options by name, and bench's words."""
 
     own: dict[str, str]
@@ -90,7 +90,7 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _sorted(arguments: Sequence[str]) -> Request:
+def _sorted(arguments: Sequence[str]) -> PackRequest:
     """Own options may stand anywhere, as `-o FILE`, `--isa NAME` or `--isa=NAME`; a set or file is a batch."""
     own: dict[str, str] = {}
     words: list[str] = []
@@ -106,7 +106,7 @@ def _sorted(arguments: Sequence[str]) -> Request:
             words.append(f"--batch={word}")
         else:
             words.append(word)
-    return Request(own, words)
+    return PackRequest(own, words)
 
 
 def _cases(words: Sequence[str]) -> list[AnyCase]:
@@ -177,5 +177,5 @@ def _runnable(pack: Pack) -> list[str]:
     return [isa.name for isa in executable_isas() if isa.name in pack.isas]
 
 
-def _row(entry: Entry) -> str:
+def _row(entry: PackEntry) -> str:
     return f"{entry.kind:<6} {entry.size_bytes:>8} bytes  {entry.isa:<12} {entry.key[:12]}  {entry.name}"

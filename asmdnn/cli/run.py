@@ -32,7 +32,7 @@ FAILED = 1
 
 
 @dataclass(slots=True)
-class Request:
+class RunRequest:
     """What the command line asks for."""
 
     words: ModelWords
@@ -61,7 +61,7 @@ def run(arguments: Sequence[str]) -> int:
     return answer(net, request)
 
 
-def answer(net: Network, request: Request) -> int:
+def answer(net: Network, request: RunRequest) -> int:
     """Run the network and say what was asked for."""
     feeds = {name: data_of(name, request.files, *wanted) for name, wanted in net.inputs.items()}
     outputs = net.run(feeds)
@@ -85,7 +85,7 @@ def answer(net: Network, request: Request) -> int:
     return 0 if fits else FAILED
 
 
-def beside(net: Network, request: Request, feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
+def beside(net: Network, request: RunRequest, feeds: Mapping[str, Any], outputs: Mapping[str, Any]) -> bool:
     """The model in the peer, in turns; whether the answers are near."""
     peer, path = request.texts["peer"], request.words.path
     every = {**feeds, **{name: np.asarray(value) for name, value in request.words.constants.items()}}
@@ -110,9 +110,9 @@ def least(calls: Sequence[Callable[[], Any]]) -> list[float]:
     return times
 
 
-def read(arguments: Sequence[str]) -> Request:
+def read(arguments: Sequence[str]) -> RunRequest:
     """The request.  Raises InvalidArguments for a word that is not known."""
-    request = Request(model_words("run", arguments))
+    request = RunRequest(model_words("run", arguments))
     for word in request.words.rest:
         name, _, value = word.removeprefix("--").partition("=")
         if name in FLAGS and not value:

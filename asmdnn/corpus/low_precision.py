@@ -34,9 +34,10 @@ def regrouped(specs: Iterator[MatmulTileSpec], isa: str, types: Types) -> Iterat
     Left out is what has no meaning: sums of integers in dst that a post-op reads as f32.
     """
     for number, spec in enumerate(specs):
-        if not (spec.accumulate and not spec.scaled and OLD_DST in operands_of(spec.post_ops)):
-            depth = max(0, spec.depth * types.group - number % types.group)
-            yield replace(spec, isa=isa, types=types, depth=depth)
+        tile = spec.tile
+        if not (tile.accumulate and not tile.scaled and OLD_DST in operands_of(tile.post_ops)):
+            depth = max(0, tile.depth * types.group - number % types.group)
+            yield MatmulTileSpec(replace(tile, isa=isa, types=types, depth=depth))
 
 
 def _of(family: Callable[[str], Iterator[MatmulTileSpec]]) -> Callable[[str, Types], Iterator[MatmulTileSpec]]:

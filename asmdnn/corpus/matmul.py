@@ -9,7 +9,7 @@ from asmdnn.corpus.elementwise import of_most_operands, post_ops
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BLOCKS, Bias, Items
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BLOCKS, Bias, Items, MatmulTile
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
 from asmdnn.generators.dot.pack import PackSpec
 from asmdnn.generators.dot.skinny import SkinnySpec
@@ -21,7 +21,7 @@ DEPTHS = (0, 1, 2, 7, 8, 9, 15, 16, 17, 26)
 
 def tile(isa: str, rows: int, columns: int, depth: int = 3, **fields: Any) -> MatmulTileSpec:
     """Row-major operands with gaps behind the rows; weights are not padded."""
-    spec = MatmulTileSpec(
+    plain = MatmulTile(
         isa=isa,
         rows=rows,
         columns=columns,
@@ -34,7 +34,7 @@ def tile(isa: str, rows: int, columns: int, depth: int = 3, **fields: Any) -> Ma
         padded=False,
         dst_row_bytes=4 * (columns + 7),
     )
-    return replace(spec, **fields)
+    return MatmulTileSpec(replace(plain, **fields))
 
 
 def panels(isa: str, vectors: int = 2) -> dict[str, Any]:

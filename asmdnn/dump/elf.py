@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from asmdnn.dump.kernel import Kernel
+from asmdnn.dump.kernel import DumpedKernel
 from asmdnn.dump.unwind import eh_frame
 
 _FILE_HEADER: Final = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -38,7 +38,7 @@ class Section:
     entry_bytes: int = 0
 
 
-def relocatable(kernel: Kernel) -> bytes:
+def relocatable(kernel: DumpedKernel) -> bytes:
     """The object: global function `kernel.symbol`, and a local object `constants` if there are any.
 
     `cc main.c NAME.o` links it.  The stack stays non-executable.

@@ -9,11 +9,11 @@ from typing import Any, Final
 from asmdnn.dump.elf import relocatable
 from asmdnn.dump.gas import assembly
 from asmdnn.dump.header import header
-from asmdnn.dump.kernel import Kernel
+from asmdnn.dump.kernel import DumpedKernel
 from asmdnn.files import replace_file
 from asmdnn.generators.contract import Spec
 
-FORMATS: Final[Mapping[str, Callable[[Kernel], bytes]]] = {
+FORMATS: Final[Mapping[str, Callable[[DumpedKernel], bytes]]] = {
     "bin": lambda kernel: kernel.data,
     "s": lambda kernel: assembly(kernel).encode(),
     "o": relocatable,
@@ -23,7 +23,7 @@ MANIFEST: Final = "manifest.json"
 _RAW_OBJDUMP: Final = "objdump -D -b binary -m i386:x86-64 -M intel"
 
 
-def write_kernel(directory: Path, kernel: Kernel, formats: Sequence[str]) -> dict[str, Any]:
+def write_kernel(directory: Path, kernel: DumpedKernel, formats: Sequence[str]) -> dict[str, Any]:
     """Write NAME.bin and the like, and return the kernel's entry of a manifest.  Raises OSError."""
     files = {name: f"{kernel.name}.{name}" for name in formats}
     for name, file in files.items():
@@ -31,7 +31,7 @@ def write_kernel(directory: Path, kernel: Kernel, formats: Sequence[str]) -> dic
     return entry(kernel, files)
 
 
-def entry(kernel: Kernel, files: Mapping[str, str]) -> dict[str, Any]:
+def entry(kernel: DumpedKernel, files: Mapping[str, str]) -> dict[str, Any]:
     """What a manifest says of a kernel.  `sha256` is that of the bytes, as in the raw file."""
     return {
         "name": kernel.name,
@@ -61,7 +61,7 @@ def raw_entry(spec: Spec, code: bytes, file: str) -> dict[str, Any]:
     }
 
 
-def _objdump(kernel: Kernel, files: Mapping[str, str]) -> str:
+def _objdump(kernel: DumpedKernel, files: Mapping[str, str]) -> str:
     """The command that disassembles the raw file, or else the object; constants are left out."""
     if "bin" in files:
         return f"{_RAW_OBJDUMP} --stop-address={kernel.code_bytes:#x} {files['bin']}"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from asmdnn.dump.kernel import JUMP, Kernel
+from asmdnn.dump.kernel import JUMP, DumpedKernel
 from asmdnn.dump.spelling import CONSTANTS, jump, spelling
 from asmdnn.dump.unwind import NUMBERS, Change, changes
 from asmdnn.isa.assembler import Line
@@ -12,7 +12,7 @@ COMMENT_COLUMN = 56
 BYTES_PER_LINE = 16
 
 
-def assembly(kernel: Kernel) -> str:
+def assembly(kernel: DumpedKernel) -> str:
     """The file's text.  Comments say what an instruction is for, and which line of the generator emitted it."""
     symbol = kernel.symbol
     lines = [
@@ -34,7 +34,7 @@ def assembly(kernel: Kernel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _instructions(kernel: Kernel) -> Iterator[str]:
+def _instructions(kernel: DumpedKernel) -> Iterator[str]:
     jumps = (match for line in kernel.listing if (match := JUMP.fullmatch(line.text)))
     labels = sorted({_label(*match.groups()[1:]) for match in jumps})  # several may be at one place
     frames = {change.offset: change for change in changes(kernel.listing)}
@@ -67,7 +67,7 @@ def _frame_directives(change: Change) -> Iterator[str]:
         yield f"    .cfi_restore {NUMBERS[name]}".ljust(COMMENT_COLUMN) + f"# {name}"
 
 
-def _constants(kernel: Kernel) -> Iterator[str]:
+def _constants(kernel: DumpedKernel) -> Iterator[str]:
     pool = kernel.data[kernel.constants_offset :]
     if pool:
         yield "    .p2align 6, 0xcc"

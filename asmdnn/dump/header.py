@@ -4,13 +4,13 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from asmdnn.dump.kernel import Kernel
+from asmdnn.dump.kernel import DumpedKernel
 from asmdnn.generators.contract import Footprint, Range
 
 _WIDTH: Final = 117
 
 
-def header(kernel: Kernel) -> str:
+def header(kernel: DumpedKernel) -> str:
     """The header's text, valid C99 and C++."""
     symbol = kernel.symbol
     guard = f"ASMDNN_{symbol.upper()}_H"
@@ -38,7 +38,7 @@ void {symbol}(const struct {symbol}_frame *frame);
 """
 
 
-def _comment(kernel: Kernel) -> str:
+def _comment(kernel: DumpedKernel) -> str:
     features = f"a CPU of level {kernel.isa}: {', '.join(kernel.features)}"
     needs = features if kernel.features else "any x86-64 CPU"
     paragraphs = [
@@ -55,7 +55,7 @@ def _comment(kernel: Kernel) -> str:
     return f"/*{text[2:]}\n */"
 
 
-def _fields(kernel: Kernel) -> str:
+def _fields(kernel: DumpedKernel) -> str:
     footprint = kernel.footprint
     if footprint is None:
         return "\n".join(f"    int64_t {name};" for name in kernel.arguments)

@@ -15,7 +15,7 @@ _CONSTANTS_ALIGNMENT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class DumpedKernel:
     """data: instructions, then, from the next multiple of 64, constants.  listing: of every instruction."""
 
     spec: Spec
@@ -75,11 +75,11 @@ class Kernel:
         return self.spec.frame
 
 
-def listed(spec: Spec) -> Kernel:
+def listed(spec: Spec) -> DumpedKernel:
     """The kernel of `spec`, generated with its listing; on any machine, whatever the spec's ISA level."""
     asm = Assembler(spec.name, listing=True)
     spec.generate(asm)
     code = asm.finish()
     if not code.listing:
         raise InvalidArguments(f"{spec.name} has no instruction: its generator must at least return")
-    return Kernel(spec, code.data, code.listing)
+    return DumpedKernel(spec, code.data, code.listing)

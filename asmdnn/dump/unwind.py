@@ -35,25 +35,25 @@ class Frame:
     saved: tuple[tuple[str, int], ...] = ()
 
 
-class Row(NamedTuple):
+class FrameRow(NamedTuple):
     """From the instruction at `offset` on, the frame is this one."""
 
     offset: int
     frame: Frame
 
 
-def rows(listing: Sequence[Line]) -> list[Row]:
+def rows(listing: Sequence[Line]) -> list[FrameRow]:
     """The frame before the first instruction, and wherever it changes.
 
     Raises Unimplemented for code that moves rsp in another way than the assembler's prologue, or to different places on
     different paths.
     """
     frames = _frames(listing)
-    found: list[Row] = []
+    found: list[FrameRow] = []
     for line in listing:
         frame = frames.get(line.offset, found[-1].frame if found else Frame())  # unreachable code says nothing new
         if not found or frame != found[-1].frame:
-            found.append(Row(line.offset, frame))
+            found.append(FrameRow(line.offset, frame))
     return found
 
 

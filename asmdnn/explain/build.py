@@ -6,11 +6,10 @@ from itertools import pairwise
 import numpy as np
 
 from asmdnn.explain.kernels import kernel_of
-from asmdnn.explain.model import Buffer, Explanation, Implementation, KernelUse, Phase, ThreadRange
+from asmdnn.explain.model import Buffer, DrawnPhase, Explanation, Implementation, KernelUse, ThreadRange
 from asmdnn.explain.sources import sources_of
 from asmdnn.explain.tiles import plane_of
-from asmdnn.planning.phase import Phase as Scheduled
-from asmdnn.planning.phase import said_of
+from asmdnn.planning.phase import Phase, said_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.descriptor import PrimitiveDesc, implementations
@@ -28,7 +27,7 @@ def explain(pd: PrimitiveDesc, problem: str) -> Explanation:
         pd.engine.isa,
         pd.engine.threads,
         tuple(_implementations(pd)),
-        tuple(_buffers(plan)),
+        tuple(_buffers(pd)),
         tuple(_phases(plan, pd.threads)),
         kernels,
         sources_of(instruction for kernel in kernels for instruction in kernel.instructions),
@@ -48,23 +47,24 @@ def _implementations(pd: PrimitiveDesc) -> Iterator[Implementation]:
             chosen = True
 
 
-def _buffers(plan: Plan) -> Iterator[Buffer]:
+def _buffers(pd: PrimitiveDesc) -> Iterator[Buffer]:
+    plan, formats = pd.plan, pd.formats()
     for name, desc in plan.tensors.items():
-        yield Buffer(name, "tensor", str(desc), desc.size_bytes)
+        yield Buffer(name, "tensor", formats[name], desc.size_bytes)
     for name, constant in plan.constants.items():
         yield Buffer(name, "constant", f"{constant.dtype} {constant.size}", constant.nbytes)
     for name, size in plan.scratch_bytes.items():
         yield Buffer(name, "scratch", "bytes", size)
 
 
-def _phases(plan: Plan, threads: int) -> Iterator[Phase]:
+def _phases(plan: Plan, threads: int) -> Iterator[DrawnPhase]:
     splits, number = plan.split(plan.parts(threads)), {spec: i for i, spec in enumerate(plan.specs)}
     for phase, bounds in zip(plan.phases, splits, strict=True):
         ranges = [
             ThreadRange(thread, begin, end, cycles_of(phase, begin, end))
             for thread, (begin, end) in enumerate(pairwise(bounds.tolist()))
         ]
-        yield Phase(
+        yield DrawnPhase(
             tuple(map(str, phase.arguments)),
             phase.count,
             phase.total_cycles,
@@ -75,14 +75,14 @@ def _phases(plan: Plan, threads: int) -> Iterator[Phase]:
         )
 
 
-def start_of(phase: Scheduled) -> str:
+def start_of(phase: Phase) -> str:
     """Whether the threads meet."""
     if phase.continues:
         return "continues the phase before: no barrier"
     return "apart from the phases before: no barrier" if phase.apart else "all threads meet before it"
 
 
-def cycles_of(phase: Scheduled, begin: int, end: int) -> int:
+def cycles_of(phase: Phase, begin: int, end: int) -> int:
     """Of records [begin, end), counted through all rounds."""
     done = np.concatenate(([0], np.cumsum(phase.cycles, dtype=np.int64)))
     if not phase.count:

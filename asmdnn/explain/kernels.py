@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Final
 
 from asmdnn.explain.classes import class_of
-from asmdnn.explain.model import Holding, Instruction, Kernel, Loop
+from asmdnn.explain.model import CodeLoop, Instruction, PlanKernel, RegisterHolding
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.assembler import Assembler, Line, register
 from asmdnn.isa.memory_operand import Pointer
@@ -26,16 +26,16 @@ def listing_of(spec: KernelSpec) -> tuple[tuple[Line, ...], int]:
     return code.listing, len(code.data)
 
 
-def kernel_of(spec: KernelSpec) -> Kernel:
+def kernel_of(spec: KernelSpec) -> PlanKernel:
     """Everything about one kernel.  Raises Unimplemented where PeachPy is missing."""
     return read_kernel(spec, *listing_of(spec))
 
 
-def read_kernel(spec: KernelSpec, listing: Sequence[Line], size_bytes: int) -> Kernel:
+def read_kernel(spec: KernelSpec, listing: Sequence[Line], size_bytes: int) -> PlanKernel:
     """As `kernel_of`, for one that has been listed."""
     instructions = tuple(_instructions(listing))
     loops = loops_of(instructions)
-    return Kernel(
+    return PlanKernel(
         spec.name,
         repr(spec),
         instructions[-1].end,
@@ -81,7 +81,7 @@ def target_of(text: str) -> tuple[int, str]:
     return (int(found[1], 16), found[2]) if found else (-1, "")
 
 
-def loops_of(instructions: Sequence[Instruction]) -> tuple[Loop, ...]:
+def loops_of(instructions: Sequence[Instruction]) -> tuple[CodeLoop, ...]:
     """Outer before inner.  A loop is what lies between a backward jump and its target; of several jumps to one target
     the last one closes the loop."""
     closing: dict[int, Instruction] = {}
@@ -90,7 +90,7 @@ def loops_of(instructions: Sequence[Instruction]) -> tuple[Loop, ...]:
             closing[instruction.target] = instruction
     spans = sorted(((begin, jump.end) for begin, jump in closing.items()), key=lambda span: (span[0], -span[1]))
     return tuple(
-        Loop(
+        CodeLoop(
             target_of(closing[begin].text)[1],
             begin,
             end,
@@ -114,12 +114,12 @@ def _registers(operands: Sequence[object]) -> Iterator[Register]:
                 yield register("k", operand.form.mask)
 
 
-def _holdings(listing: Sequence[Line], loops: Sequence[Loop]) -> Iterator[Holding]:
+def _holdings(listing: Sequence[Line], loops: Sequence[CodeLoop]) -> Iterator[RegisterHolding]:
     """While a register is taken for a purpose: from the first to the last instruction that names it; to the end of a
     loop that it came into from outside, because the next pass needs it again."""
     uses: dict[tuple[Register, str], list[tuple[int, int]]] = {}
     current: dict[Key, tuple[Register, str]] = {}
-    done: list[Holding] = []
+    done: list[RegisterHolding] = []
     for line in listing:
         holders = {key_of(reg): (reg, purpose) for reg, purpose in line.detail.holders}
         for key in [k for k, held in current.items() if holders.get(k) != held]:
@@ -137,9 +137,11 @@ def _holdings(listing: Sequence[Line], loops: Sequence[Loop]) -> Iterator[Holdin
         yield replace(one, end=max(one.end, min(limit, max(around, default=0))))
 
 
-def _closed(held: tuple[Register, str], uses: dict[tuple[Register, str], list[tuple[int, int]]]) -> list[Holding]:
+def _closed(
+    held: tuple[Register, str], uses: dict[tuple[Register, str], list[tuple[int, int]]]
+) -> list[RegisterHolding]:
     spans = uses.pop(held, [])
-    return [Holding(str(held[0]), held[1], spans[0][0], spans[-1][1])] if spans else []
+    return [RegisterHolding(str(held[0]), held[1], spans[0][0], spans[-1][1])] if spans else []
 
 
 def _order(name: str) -> tuple[int, int, str]:

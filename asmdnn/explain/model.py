@@ -8,7 +8,7 @@ class Instruction:
     """One instruction.  section: the part of the kernel, as the generator calls it.  role: a formula on names.
 
     source: file:line that emitted it, `path` the file.  labels: those that stand before it.  target: of a jump, the
-    offset that it goes to, else -1.  registers: the physical ones that it names, as `Holding`s
+    offset that it goes to, else -1.  registers: the physical ones that it names, as `RegisterHolding`s
     call them.
     """
 
@@ -35,7 +35,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class CodeLoop:
     """Instructions [begin, end) by offset, closed by the jump at `jump`; depth 0 is the outermost."""
 
     name: str
@@ -46,7 +46,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class RegisterHolding:
     """A register is used for `purpose` from offset `begin` up to `end`."""
 
     register: str
@@ -56,7 +56,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class PlanKernel:
     """One kernel of the plan; code_bytes without its constants, size_bytes with them."""
 
     name: str
@@ -64,8 +64,8 @@ class Kernel:
     code_bytes: int
     size_bytes: int
     instructions: tuple[Instruction, ...]
-    loops: tuple[Loop, ...]
-    registers: tuple[Holding, ...]
+    loops: tuple[CodeLoop, ...]
+    registers: tuple[RegisterHolding, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class ThreadRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TileRun:
     """Columns [begin, end) of a row of the plane; `tile` numbers the tiles of a shape."""
 
     row: int
@@ -117,7 +117,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class OutputBlock:
     """Part of an output (an image, a run of channels) in which the same records write every plane.
 
     records, kernels, threads: of each tile of `shapes[shape]`.
@@ -138,13 +138,13 @@ class Plane:
     rows: int
     columns: int
     axes: tuple[str, str]
-    shapes: tuple[tuple[Run, ...], ...]
-    blocks: tuple[Block, ...]
+    shapes: tuple[tuple[TileRun, ...], ...]
+    blocks: tuple[OutputBlock, ...]
     of: str  # what of the output is shown, "" for all
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class DrawnPhase:
     """Records that may run at the same time.  plane is None if they write no output, or too many tiles to draw."""
 
     arguments: tuple[str, ...]
@@ -165,7 +165,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file that emitted instructions; `path` as instructions say it, `name` to read."""
 
     path: str
@@ -185,6 +185,6 @@ class Explanation:
     threads: int
     implementations: tuple[Implementation, ...]
     buffers: tuple[Buffer, ...]
-    phases: tuple[Phase, ...]
-    kernels: tuple[Kernel, ...]
-    sources: tuple[Source, ...]
+    phases: tuple[DrawnPhase, ...]
+    kernels: tuple[PlanKernel, ...]
+    sources: tuple[SourceFile, ...]

@@ -4,19 +4,19 @@ import ast
 from collections.abc import Iterable
 from pathlib import Path
 
-from asmdnn.explain.model import Excerpt, Instruction, Source
+from asmdnn.explain.model import Excerpt, Instruction, SourceFile
 
 _PACKAGE = Path(__file__).parents[1]
 
 
-def sources_of(instructions: Iterable[Instruction]) -> tuple[Source, ...]:
+def sources_of(instructions: Iterable[Instruction]) -> tuple[SourceFile, ...]:
     """A Source for every file, the one that emitted most first; a file that cannot be read has no excerpts."""
     lines: dict[str, list[int]] = {}
     for instruction in instructions:
         if instruction.path:
             lines.setdefault(instruction.path, []).append(instruction.line)
     ordered = sorted(lines, key=lambda path: (-len(lines[path]), path))
-    return tuple(Source(path, _readable(path), _excerpts(path, set(lines[path]))) for path in ordered)
+    return tuple(SourceFile(path, _readable(path), _excerpts(path, set(lines[path]))) for path in ordered)
 
 
 def _readable(path: str) -> str:

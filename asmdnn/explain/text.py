@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from asmdnn.explain.model import Explanation, Holding, Instruction, Kernel, Loop, Phase
+from asmdnn.explain.model import CodeLoop, DrawnPhase, Explanation, Instruction, PlanKernel, RegisterHolding
 
 BYTES_WIDTH: Final = 22
 TEXT_WIDTH: Final = 40
@@ -56,7 +56,7 @@ def _schedule(explanation: Explanation) -> Iterator[str]:
         yield from _plane(phase)
 
 
-def _plane(phase: Phase) -> Iterator[str]:
+def _plane(phase: DrawnPhase) -> Iterator[str]:
     plane = phase.plane
     if plane:
         of = f" ({plane.of})" if plane.of else ""
@@ -81,9 +81,9 @@ def _kernel(explanation: Explanation, number: int, paint: Painter) -> Iterator[s
     yield from listing(kernel, paint)
 
 
-def register_rows(holdings: Sequence[Holding]) -> list[tuple[str, str, int, int]]:
+def register_rows(holdings: Sequence[RegisterHolding]) -> list[tuple[str, str, int, int]]:
     """Registers that are the elements of one shape as one row: ("ymm0 - ymm11", "acc[0][0] - [5][1]", begin, end)."""
-    groups: dict[tuple[str, int], list[Holding]] = {}
+    groups: dict[tuple[str, int], list[RegisterHolding]] = {}
     turns: dict[str, int] = {}  # a register taken again for the same purpose starts another group
     for held in sorted(holdings, key=lambda h: h.begin):
         stem = held.purpose.partition("[")[0]
@@ -104,7 +104,7 @@ def _natural(text: str) -> list[int]:
     return [int(digits) for digits in re.findall(r"\d+", text)]
 
 
-def listing(kernel: Kernel, paint: Painter) -> Iterator[str]:
+def listing(kernel: PlanKernel, paint: Painter) -> Iterator[str]:
     """A line for each instruction; loops are bracketed on the left, sections have a heading."""
     depth = max((loop.depth for loop in kernel.loops), default=-1) + 1
     section = None
@@ -123,7 +123,7 @@ def listing(kernel: Kernel, paint: Painter) -> Iterator[str]:
         ).rstrip()
 
 
-def _bars(instruction: Instruction, loops: Sequence[Loop], depth: int) -> str:
+def _bars(instruction: Instruction, loops: Sequence[CodeLoop], depth: int) -> str:
     bars = [" "] * depth
     for loop in loops:
         if loop.begin <= instruction.offset < loop.end:

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.explain.model import Block, Plane, Run
+from asmdnn.explain.model import OutputBlock, Plane, TileRun
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
 
@@ -39,7 +39,7 @@ def plane_of(plan: Plan, phase: Phase, bounds: npt.NDArray[np.int64]) -> Plane |
     planes = owner.reshape(-1, rows, columns)
     starts = np.flatnonzero(np.r_[True, (planes[1:] != planes[:-1]).any(axis=(1, 2))])
     ends = np.r_[starts[1:], len(planes)]
-    shapes: dict[tuple[Run, ...], int] = {}
+    shapes: dict[tuple[TileRun, ...], int] = {}
     blocks, drawn = [], 0
     for begin, end in zip(starts.tolist(), ends.tolist(), strict=True):
         shape, records = tiles_of(planes[begin])
@@ -50,7 +50,7 @@ def plane_of(plan: Plan, phase: Phase, bounds: npt.NDArray[np.int64]) -> Plane |
         title = block_name(begin, end, tuple(leading), letters)
         kernels = [plan.specs.index(phase.kernels[k]) for k in phase.records[records, 0]]
         threads = np.searchsorted(bounds, records, side="right") - 1
-        blocks.append(Block(title, number, *(tuple(map(int, a)) for a in (records, kernels, threads))))
+        blocks.append(OutputBlock(title, number, *(tuple(map(int, a)) for a in (records, kernels, threads))))
     of = f"{letters[0]} 0 of {desc.dims[0]}" if several else ""
     axes = (letters[-2], letters[-1]) if owner.ndim > 1 else ("", letters)
     return Plane(name, rows, columns, axes, tuple(shapes), tuple(blocks), of)
@@ -77,11 +77,11 @@ def owners(plan: Plan, phase: Phase, name: str) -> Int32:
     return owner
 
 
-def tiles_of(plane: Int32) -> tuple[tuple[Run, ...], npt.NDArray[np.int64]]:
+def tiles_of(plane: Int32) -> tuple[tuple[TileRun, ...], npt.NDArray[np.int64]]:
     """The runs of equal owners, row by row, and the owner of each tile, in order of first appearance."""
     number: dict[int, int] = {}
     runs = tuple(
-        Run(row, begin, end, number.setdefault(owner, len(number)))
+        TileRun(row, begin, end, number.setdefault(owner, len(number)))
         for row, begin, end, owner in _runs(plane)
         if owner >= 0
     )

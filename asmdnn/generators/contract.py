@@ -4,6 +4,7 @@ Plans, the proof, dumps and the corpus know a kernel by this alone.  `Plan.check
 ranges and proves that every access is inside its tensor; the proof and the tests hold the code to them.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -17,6 +18,18 @@ class Range:
     argument: int
     begin_bytes: int
     end_bytes: int
+
+
+def joined(touched: Iterable[Range]) -> tuple[Range, ...]:
+    """The same bytes in the fewest ranges."""
+    found: list[Range] = []
+    for x in sorted(touched):
+        last = found[-1] if found else None
+        if last and last.argument == x.argument and x.begin_bytes <= last.end_bytes:
+            found[-1] = Range(x.argument, last.begin_bytes, max(last.end_bytes, x.end_bytes))
+        else:
+            found.append(x)
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ rax = register("r64", 0)
 STATUS_BITS = 0x3F  # of MXCSR: what happened, not what is to happen
 
 
-class Slots(NamedTuple):
+class ExecutorSlots(NamedTuple):
     """Words of the stack behind the frame and the bases of a round."""
 
     thread: Pointer
@@ -34,7 +34,7 @@ class Slots(NamedTuple):
     mxcsr: Pointer
 
 
-class State(NamedTuple):
+class ExecutorState(NamedTuple):
     """Where the executor keeps what it needs across calls: callee-saved registers, and slots."""
 
     phase: Register
@@ -42,7 +42,7 @@ class State(NamedTuple):
     record: Register
     end: Register
     step: Register
-    slots: Slots
+    slots: ExecutorSlots
 
     def word(self, index: PhaseWord) -> Pointer:
         return mem(self.phase, WORD * index, size=WORD)
@@ -71,13 +71,15 @@ class ExecutorSpec:
         """Not claimed: the context has no fixed size, and what kernels touch is theirs."""
 
     def generate(self, asm: Assembler) -> None:
-        words = 2 * self.arguments + len(Slots._fields)
+        words = 2 * self.arguments + len(ExecutorSlots._fields)
         words += words % 2  # keeps rsp a multiple of 16
-        slots = Slots(*(mem(rsp, WORD * (2 * self.arguments + i), size=WORD) for i in range(len(Slots._fields))))
+        slots = ExecutorSlots(
+            *(mem(rsp, WORD * (2 * self.arguments + i), size=WORD) for i in range(len(ExecutorSlots._fields)))
+        )
         names = ("phase", "kernel table", "record", "end of share", "step")
         kept = [asm.gp.claim(register("r64", n), name) for n, name in zip((3, 5, 12, 13, 14), names, strict=True)]
         phase, table, record, end, step = kept
-        state = State(phase, table, record, end, step, slots)
+        state = ExecutorState(phase, table, record, end, step, slots)
         next_phase, done = asm.new_label("next phase"), asm.new_label("done")
 
         asm.SUB(rsp, WORD * words)
@@ -96,7 +98,7 @@ class ExecutorSpec:
         asm.ADD(rsp, WORD * words)
         asm.ret()
 
-    def run_parts(self, asm: Assembler, state: State) -> None:
+    def run_parts(self, asm: Assembler, state: ExecutorState) -> None:
         """The records of every part that falls to this thread."""
         next_part, next_round, walk, walked, phase_done = map(
             asm.new_label, ("next part", "next round", "walk", "walked", "phase done")
@@ -134,7 +136,7 @@ class ExecutorSpec:
         asm.bind(phase_done)
         asm.SFENCE()
 
-    def take_share(self, asm: Assembler, state: State, part: Register) -> None:
+    def take_share(self, asm: Assembler, state: ExecutorState, part: Register) -> None:
         """Where a part begins and ends."""
         slots, share, value = state.slots, asm.gp.take("share"), asm.gp.take("value")
         asm.MOV(share, part)
@@ -150,7 +152,7 @@ class ExecutorSpec:
         asm.ADD(state.end, of_share(share, ShareWord.LAST_END))
         asm.gp.free(share, value)
 
-    def take_bases(self, asm: Assembler, state: State) -> None:
+    def take_bases(self, asm: Assembler, state: ExecutorState) -> None:
         """The bases of a phase without rounds."""
         value = asm.gp.take("value")
         for i in range(self.arguments):
@@ -158,7 +160,7 @@ class ExecutorSpec:
             asm.MOV(mem(rsp, WORD * (self.arguments + i)), value)
         asm.gp.free(value)
 
-    def start_round(self, asm: Assembler, state: State) -> None:
+    def start_round(self, asm: Assembler, state: ExecutorState) -> None:
         """The bases of a round, and where its records end."""
         slots, last, has_end = state.slots, asm.new_label("last round"), asm.new_label("end of round")
         starts, strides, value = (asm.gp.take(name) for name in ("starts", "part bytes", "value"))
@@ -184,7 +186,7 @@ class ExecutorSpec:
         asm.bind(has_end)
         asm.gp.free(starts, strides, value)
 
-    def walk(self, asm: Assembler, state: State) -> None:
+    def walk(self, asm: Assembler, state: ExecutorState) -> None:
         """All records from the first to the end."""
         next_record, done = asm.new_label("next record"), asm.new_label("share done")
         asm.CMP(state.record, state.end)
@@ -196,7 +198,7 @@ class ExecutorSpec:
         asm.JNZ(next_record)
         asm.bind(done)
 
-    def call_kernel(self, asm: Assembler, state: State) -> None:
+    def call_kernel(self, asm: Assembler, state: ExecutorState) -> None:
         """Offsets plus bases make the frame, at the top of the stack; the record's first word chooses the kernel."""
         value = asm.gp.take("value")
         for i in range(self.arguments):
@@ -218,7 +220,7 @@ def half(slot: Pointer) -> Pointer:
     return mem(rsp, slot.displacement, size=4)
 
 
-def enter(asm: Assembler, state: State) -> None:
+def enter(asm: Assembler, state: ExecutorState) -> None:
     """The context's place, the first phase, this thread's number and the team's size (0 of 1 without OpenMP)."""
     slots, alone = state.slots, asm.new_label("alone")
     phases, functions = asm.gp.take("phases"), state.phase
@@ -241,7 +243,7 @@ def enter(asm: Assembler, state: State) -> None:
     asm.ADD(state.phase, WORD * CONTEXT_WORDS)
 
 
-def switch_mxcsr(asm: Assembler, state: State) -> None:
+def switch_mxcsr(asm: Assembler, state: ExecutorState) -> None:
     """The phase's control word, loaded if it says something else than the one in force."""
     same, wanted, found = asm.new_label("same mode"), asm.gp.take("wanted"), asm.gp.take("in force")
     asm.MOV(wanted, state.word(PhaseWord.MXCSR))
@@ -255,7 +257,7 @@ def switch_mxcsr(asm: Assembler, state: State) -> None:
     asm.gp.free(wanted, found)
 
 
-def go_to_next_round(asm: Assembler, state: State, next_round: Label) -> None:
+def go_to_next_round(asm: Assembler, state: ExecutorState, next_round: Label) -> None:
     """The next round of a share, unless this was its last one."""
     slots, last = state.slots, asm.new_label("was last round")
     share, value = asm.gp.take("share"), asm.gp.take("value")
@@ -272,7 +274,7 @@ def go_to_next_round(asm: Assembler, state: State, next_round: Label) -> None:
     asm.gp.free(share, value)
 
 
-def meet_if_asked(asm: Assembler, state: State) -> None:
+def meet_if_asked(asm: Assembler, state: ExecutorState) -> None:
     """All threads meet, unless the phase does not wait or there is no team."""
     no_wait, context = asm.new_label("no wait"), asm.gp.take("context")
     asm.MOV(context, state.slots.context)

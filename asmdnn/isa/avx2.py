@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from struct import pack
 
 from asmdnn.isa.assembler import Label, Pointer, Register, low32
-from asmdnn.isa.vector import Combine, Tail, Vector, ordered, spread_in_four
+from asmdnn.isa.vector import Combine, TailLanes, Vector, ordered, spread_in_four
 
 
 class Avx2(Vector):
@@ -15,7 +15,7 @@ class Avx2(Vector):
     def zero(self, dst: Register) -> None:
         self.asm.VXORPS(dst, dst, dst)
 
-    def chosen(self, lanes: int) -> Tail:
+    def chosen(self, lanes: int) -> TailLanes:
         return Avx2Tail(self, lanes)
 
     def splat(self, bits: int) -> Pointer:
@@ -77,7 +77,7 @@ class Avx2(Vector):
         self.asm.VPERMILPS(dst, src, spread_in_four(group, part))
 
 
-class Avx2Tail(Tail):
+class Avx2Tail(TailLanes):
     def __init__(self, vector: Avx2, lanes: int) -> None:
         super().__init__(vector, lanes)
         self.mask = vector.registers.take("tail mask")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from struct import pack
 
 from asmdnn.isa.assembler import Label, Pointer, Register, mem
-from asmdnn.isa.vector import Combine, Tail, Vector, ordered, spread_in_four
+from asmdnn.isa.vector import Combine, TailLanes, Vector, ordered, spread_in_four
 
 
 class Avx512(Vector):
@@ -15,7 +15,7 @@ class Avx512(Vector):
     def zero(self, dst: Register) -> None:
         self.asm.VPXORD(dst, dst, dst)
 
-    def chosen(self, lanes: int) -> Tail:
+    def chosen(self, lanes: int) -> TailLanes:
         return Avx512Tail(self, lanes)
 
     def splat(self, bits: int) -> Pointer:
@@ -102,7 +102,7 @@ class Avx512(Vector):
             self.fma(acc[i][0], row[0], copies)
 
 
-class Avx512Tail(Tail):
+class Avx512Tail(TailLanes):
     def __init__(self, vector: Avx512, lanes: int) -> None:
         super().__init__(vector, lanes)
         self.mask = vector.asm.masks.take("tail mask")

@@ -18,7 +18,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.isa.extensions import extension_forms, is_miscoded
 from asmdnn.isa.immediates import says
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
-from asmdnn.isa.operands import VECTOR_KINDS, Register, Rounding
+from asmdnn.isa.operands import VECTOR_KINDS, EmbeddedRounding, Register
 from asmdnn.isa.peachpy_forms import encoders_of, forms_of, is_known
 
 _LOCK: Final = "LOCK_"
@@ -37,7 +37,7 @@ _IMMEDIATE_BOUNDS: Final = sorted(
 )
 
 
-class Choice(NamedTuple):
+class EncoderChoice(NamedTuple):
     """The encoder for one signature.  `trailing` bytes follow the displacement of a pool operand; -1 without one."""
 
     encode: Encode
@@ -52,9 +52,9 @@ class InstructionEncoder:
 
     def __init__(self, mnemonic: str) -> None:
         self.mnemonic = mnemonic
-        self._cache: dict[tuple[int, ...], Choice] = {}
+        self._cache: dict[tuple[int, ...], EncoderChoice] = {}
 
-    def choose(self, operands: Sequence[Any]) -> Choice:
+    def choose(self, operands: Sequence[Any]) -> EncoderChoice:
         """The encoder of these operands.  Raises InvalidArguments when no form or more than one fits."""
         key = tuple([
             -1 - bisect_right(_IMMEDIATE_BOUNDS, operand) if type(operand) is int else operand.signature
@@ -77,7 +77,7 @@ def encoder_of(mnemonic: str) -> InstructionEncoder | None:
 
 def plain_operand(operand: object) -> Operand:
     """The operand itself, or the int that an integer-like one (numpy's) stands for.  Raises InvalidArguments."""
-    if isinstance(operand, Register | Pointer | Rounding):
+    if isinstance(operand, Register | Pointer | EmbeddedRounding):
         return operand
     try:
         return as_int(operand)  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def text_of(mnemonic: str, operands: Sequence[object]) -> str:
     return f"{name} {', '.join(map(str, operands))}".rstrip()
 
 
-def _choose(mnemonic: str, operands: Sequence[Operand]) -> Choice:
+def _choose(mnemonic: str, operands: Sequence[Operand]) -> EncoderChoice:
     _check_constraints(mnemonic, operands)
     _check_size_is_known(mnemonic, operands)
     offered = _candidates(mnemonic, operands)
@@ -107,7 +107,7 @@ def _choose(mnemonic: str, operands: Sequence[Operand]) -> Choice:
     if _needs_distinct_registers(mnemonic):
         encode = _with_distinct_registers(mnemonic, encode)
     touches_upper = any(isinstance(op, Register) and op.kind in ("ymm", "zmm") for op in operands)
-    return Choice(encode, touches_upper, _trailing_bytes(encode, operands))
+    return EncoderChoice(encode, touches_upper, _trailing_bytes(encode, operands))
 
 
 def _candidates(mnemonic: str, operands: Sequence[Operand]) -> list[Encode]:

@@ -11,7 +11,7 @@ from operator import index as as_int
 from typing import Any, Final, NamedTuple, SupportsIndex
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.isa.operands import VECTOR_KINDS, Register, Rounding, mask_number, rsp, signature
+from asmdnn.isa.operands import VECTOR_KINDS, EmbeddedRounding, Register, mask_number, rsp, signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,5 +172,5 @@ def _check_address(
         raise InvalidArguments(f"broadcast {broadcast} with size {size}: size must be 4 or 8, and all fill a vector")
 
 
-Operand = Register | Pointer | Rounding | int
+Operand = Register | Pointer | EmbeddedRounding | int
 Encode = Callable[[Sequence[Any]], bytes]  # operands of one form to the instruction's bytes

@@ -153,7 +153,7 @@ rsp: Final = register("r64", 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Rounding:
+class EmbeddedRounding:
     """Embedded rounding or exception suppression, the last operand but an immediate, e.g. `VADDPS(a, b, c, rz_sae)`."""
 
     name: str
@@ -167,8 +167,8 @@ class Rounding:
         return f"{{{self.name}}}"
 
 
-rn_sae: Final = Rounding("rn-sae", 0)
-rd_sae: Final = Rounding("rd-sae", 1)
-ru_sae: Final = Rounding("ru-sae", 2)
-rz_sae: Final = Rounding("rz-sae", 3)
-sae: Final = Rounding("sae", 0)
+rn_sae: Final = EmbeddedRounding("rn-sae", 0)
+rd_sae: Final = EmbeddedRounding("rd-sae", 1)
+ru_sae: Final = EmbeddedRounding("ru-sae", 2)
+rz_sae: Final = EmbeddedRounding("rz-sae", 3)
+sae: Final = EmbeddedRounding("sae", 0)

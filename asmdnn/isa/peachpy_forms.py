@@ -25,7 +25,7 @@ from asmdnn.errors import Unimplemented
 from asmdnn.forking import importing
 from asmdnn.isa import encoding
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
-from asmdnn.isa.operands import Register, Rounding
+from asmdnn.isa.operands import EmbeddedRounding, Register
 
 PEACHPY_VERSION: Final = "0.2.0"
 
@@ -158,7 +158,7 @@ def _native(operand: Operand) -> Any:
         return _native_register(operand)
     if isinstance(operand, Pointer):
         return _native_memory(operand)
-    if isinstance(operand, Rounding):
+    if isinstance(operand, EmbeddedRounding):
         return vars(_library().operand)[operand.name.replace("-", "_")]
     return operand
 

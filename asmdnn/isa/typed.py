@@ -11,7 +11,7 @@ from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.avx2 import Avx2
 from asmdnn.isa.avx512 import Avx512, Avx512Tail
 from asmdnn.isa.elements import load_bytes, low_part, store_bytes
-from asmdnn.isa.vector import Lanes, Tail, Vector
+from asmdnn.isa.vector import Lanes, TailLanes, Vector
 
 SIZE_BYTES: Final = {"f16": 2, "bf16": 2, "s8": 1, "u8": 1}
 FIRST_TWO_EVEN: Final = 0b1000  # elements 0 and 2, in front
@@ -27,10 +27,10 @@ class Typed(Lanes):
     @property
     def count(self) -> int:
         """Elements."""
-        return self.part.lanes.bit_length() if isinstance(self.part, Tail) else self.v.lanes
+        return self.part.lanes.bit_length() if isinstance(self.part, TailLanes) else self.v.lanes
 
     def load(self, dst: Register, src: Pointer) -> None:
-        if isinstance(self.part, Tail):
+        if isinstance(self.part, TailLanes):
             self.load_tail(dst, src)
             self.widen(dst, low_part(dst, self.size))
         else:

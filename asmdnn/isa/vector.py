@@ -63,11 +63,11 @@ class Vector(Conditions, Lanes):
     def zero(self, dst: Register) -> None:
         raise NotImplementedError
 
-    def tail(self, count: int) -> "Tail":
+    def tail(self, count: int) -> "TailLanes":
         """The first `count` lanes, 0 < count < lanes; `release()` gives back what it occupies."""
         return self.chosen((1 << count) - 1)
 
-    def chosen(self, lanes: int) -> "Tail":
+    def chosen(self, lanes: int) -> "TailLanes":
         """The lanes whose bits are set, some and not all; as a tail."""
         raise NotImplementedError
 
@@ -272,7 +272,7 @@ class Broadcast(Lanes):
         self.vector.broadcast(dst, src)
 
 
-class Tail(Lanes):
+class TailLanes(Lanes):
     """Some lanes, mostly the first few: loads read no other byte and give zero there, stores write no other byte.
 
     lanes: a bit for each.

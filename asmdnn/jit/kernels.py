@@ -17,14 +17,14 @@ from asmdnn.jit.native import ffi
 from asmdnn.jit.store import DiskStore
 
 
-class Spec(Protocol):
+class CachedSpec(Protocol):
     """What a kernel's bytes depend on: a frozen dataclass whose repr is the same text in every process."""
 
     @property
     def name(self) -> str: ...
 
 
-SpecT = TypeVar("SpecT", bound=Spec)
+SpecT = TypeVar("SpecT", bound=CachedSpec)
 
 
 @dataclass(frozen=True)  # without slots, so that it can be referred to weakly

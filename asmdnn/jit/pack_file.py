@@ -30,7 +30,7 @@ _HEADER_BYTES = _PREFIX.size + _DIGEST_BYTES
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PackEntry:
     """A blob: kind "kernel" or "plan", the key it is found by, where it lies behind the manifest, its own checksum.
 
     name: of the kernel, or of the implementation and what it computes.  isa: the level that it was made for.
@@ -50,11 +50,11 @@ class PackFile:
     """What was read: `facts` about the whole (versions, digests, target), the entries, and their blobs."""
 
     facts: Mapping[str, Any]
-    entries: tuple[Entry, ...]
+    entries: tuple[PackEntry, ...]
     blobs: memoryview
     sha256: str
 
-    def blob(self, entry: Entry) -> memoryview:
+    def blob(self, entry: PackEntry) -> memoryview:
         return self.blobs[entry.offset : entry.offset + entry.size_bytes]
 
 
@@ -67,7 +67,7 @@ def image_of(facts: Mapping[str, Any], blobs: Sequence[tuple[str, str, str, str,
             body += bytes(-len(body) % ALIGNMENT_BYTES)
             places[digest] = len(body)
             body += data
-        entries.append(Entry(kind, key, name, isa, places[digest], len(data), digest))
+        entries.append(PackEntry(kind, key, name, isa, places[digest], len(data), digest))
     manifest = json.dumps({"facts": dict(facts), "entries": [asdict(entry) for entry in entries]}).encode()
     manifest += b" " * (-(_HEADER_BYTES + len(manifest)) % ALIGNMENT_BYTES)
     prefix = _PREFIX.pack(MAGIC, FORMAT_VERSION, len(manifest), len(body))
@@ -118,13 +118,13 @@ def read(path: Path) -> PackFile:
     return found
 
 
-def _entry(offset: int, size_bytes: int, **words: str) -> Entry:
+def _entry(offset: int, size_bytes: int, **words: str) -> PackEntry:
     """Raises ValueError or TypeError for an entry that is none."""
     if not all(isinstance(word, str) for word in words.values()):
         raise TypeError(words)
     if type(offset) is not int or type(size_bytes) is not int or min(offset, size_bytes) < 0:
         raise ValueError(offset, size_bytes)
-    return Entry(offset=offset, size_bytes=size_bytes, **words)
+    return PackEntry(offset=offset, size_bytes=size_bytes, **words)
 
 
 def _content(path: Path) -> bytes:

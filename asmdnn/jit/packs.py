@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # most processes load no pack, and need no JSON
-    from asmdnn.jit.pack_file import Entry, PackFile
+    from asmdnn.jit.pack_file import PackEntry, PackFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Pack:
     facts: Mapping[str, Any] = field(repr=False, compare=False)
     sha256: str = field(repr=False)
     _file: "PackFile" = field(repr=False, compare=False)
-    _index: Mapping[tuple[str, str], "Entry"] = field(repr=False, compare=False)
+    _index: Mapping[tuple[str, str], "PackEntry"] = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, path: str, file: "PackFile") -> "Pack":
@@ -33,11 +33,11 @@ class Pack:
         """Of what the file holds, in memory as long as the pack is loaded."""
         return self._file.blobs.nbytes
 
-    def entries(self) -> "tuple[Entry, ...]":
+    def entries(self) -> "tuple[PackEntry, ...]":
         """What is in it, kernels and plans, in the order of the file."""
         return self._file.entries
 
-    def find(self, kind: str, key: str) -> "tuple[Entry, memoryview] | None":
+    def find(self, kind: str, key: str) -> "tuple[PackEntry, memoryview] | None":
         entry = self._index.get((kind, key))
         return (entry, self._file.blob(entry)) if entry else None
 

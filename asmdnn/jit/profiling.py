@@ -133,9 +133,9 @@ def _open(word: str, session: _Session) -> Add:
 def _write_symbols(session: _Session) -> None:
     """gdb reads the whole file at once, so it is written anew, in one step."""
     with importing():
-        from asmdnn.jit.symbol_file import Symbol, symbol_file
+        from asmdnn.jit.symbol_file import KernelSymbol, symbol_file
 
-    replace_file(symbol_path(), symbol_file([Symbol(*symbol) for symbol in session.symbols]), mode=0o600)
+    replace_file(symbol_path(), symbol_file([KernelSymbol(*symbol) for symbol in session.symbols]), mode=0o600)
 
 
 def _ignore(name: str, address: int, code: bytes) -> None:

@@ -38,7 +38,7 @@ _TEMPORARY_FILE = re.compile(r"\.[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
 _warned: dict[str, object] = {}  # directories whose one warning has been given
 
 
-class Entry(NamedTuple):
+class StoreEntry(NamedTuple):
     """A stored kernel or network: name, key, the file's size in bytes, its last use in seconds of the epoch."""
 
     name: str
@@ -120,7 +120,7 @@ class DiskStore:
             if sum(file.size_bytes for file in _stored(fd, _ANY_FILE)) > self.limit_bytes:
                 _prune(fd, self.limit_bytes * 9 // 10)
 
-    def list(self) -> tuple[Entry, ...]:
+    def list(self) -> tuple[StoreEntry, ...]:
         """The intact kernels of the directory, by name."""
         entries = []
         with self._open() as fd:
@@ -128,17 +128,17 @@ class DiskStore:
                 with contextlib.suppress(OSError):  # removed by somebody else since it was listed
                     info = os.stat(file, dir_fd=fd, follow_symlinks=False)
                     if found := _read(fd, match[1]):
-                        entries.append(Entry(found[0], match[1], info.st_size, info.st_mtime))
+                        entries.append(StoreEntry(found[0], match[1], info.st_size, info.st_mtime))
         return tuple(sorted(entries))
 
-    def images(self) -> tuple[Entry, ...]:
+    def images(self) -> tuple[StoreEntry, ...]:
         """The intact networks of the directory, by title."""
         entries = []
         with self._open() as fd:
             for _, match in _matching(fd, _IMAGE_FILE):
                 if found := _read_image(fd, match[1]):
                     title, size = str(found.text.get("title")), len(found.whole)
-                    entries.append(Entry(title, match[1], size, found.last_used))
+                    entries.append(StoreEntry(title, match[1], size, found.last_used))
         return tuple(sorted(entries))
 
     def clear(self) -> int:

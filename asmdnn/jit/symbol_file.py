@@ -21,7 +21,7 @@ _GLOBAL_FUNCTION: Final = 1 << 4 | 2
 _ALIGNMENT_BYTES = 64
 
 
-class Symbol(NamedTuple):
+class KernelSymbol(NamedTuple):
     """A kernel in memory."""
 
     name: str
@@ -41,7 +41,7 @@ class _Section(NamedTuple):
     entry_bytes: int = 0
 
 
-def symbol_file(kernels: Sequence[Symbol]) -> bytes:
+def symbol_file(kernels: Sequence[KernelSymbol]) -> bytes:
     """The bytes of the file; sections of kernels come first, so that section i + 1 is kernel i."""
     texts = [
         _Section(".text", _NOBITS, _ALLOC | _EXECINSTR, kernel.address, b"", len(kernel.code)) for kernel in kernels

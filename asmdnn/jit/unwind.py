@@ -20,7 +20,7 @@ _RET = b"\xc3"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StackMove:
     """An instruction that moves rsp: behind it, CFA - rsp is `cfa`; undo: the bytes that take it back."""
 
     end: int
@@ -29,9 +29,9 @@ class Step:
     undo: bytes = b""
 
 
-def prologue(code: bytes) -> list[Step]:
+def prologue(code: bytes) -> list[StackMove]:
     """The instructions at the start of a kernel that move rsp."""
-    steps: list[Step] = []
+    steps: list[StackMove] = []
     at, cfa = 0, WORD
     while True:
         push = _push_at(code, at)
@@ -40,11 +40,13 @@ def prologue(code: bytes) -> list[Step]:
             if register not in DWARF_NUMBER:
                 return steps
             cfa += WORD
-            steps.append(Step(at + size, cfa, register, code[at : at + size - 1] + bytes((code[at + size - 1] + 8,))))
+            steps.append(
+                StackMove(at + size, cfa, register, code[at : at + size - 1] + bytes((code[at + size - 1] + 8,)))
+            )
         elif code[at : at + 3] in (b"\x48\x83\xec", b"\x48\x81\xec"):  # SUB rsp, imm8 or imm32
             size = 4 if code[at + 1] == 0x83 else 7
             cfa += int.from_bytes(code[at + 3 : at + size], "little", signed=True)
-            steps.append(Step(at + size, cfa, undo=code[at : at + 2] + b"\xc4" + code[at + 3 : at + size]))
+            steps.append(StackMove(at + size, cfa, undo=code[at : at + 2] + b"\xc4" + code[at + 3 : at + size]))
         elif code[at : at + 1] in (b"\x48", b"\x49") and code[at + 1 : at + 2] in (b"\x89", b"\x8b"):
             if code[at + 2 : at + 3] < b"\xc0":  # MOV from or to memory: the body has begun
                 return steps
@@ -100,7 +102,7 @@ def eh_frame(code: bytes, start: int, at: int | None = None) -> bytes:
     return head + _entry(to_cie + place + b"\0" + fde_program(code)) + bytes(4)
 
 
-def _epilogues(code: bytes, steps: list[Step]) -> Iterator[int]:
+def _epilogues(code: bytes, steps: list[StackMove]) -> Iterator[int]:
     """Where the instructions that undo the prologue start, followed by RET."""
     sequence = b"".join(step.undo for step in reversed(steps)) + _RET
     start = code.find(sequence) if steps else -1

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory.formats import words_of
 from asmdnn.memory.layout import checked_blocks, naturals, place_anywhere, place_by_strides, place_by_tag
 from asmdnn.memory.reshaping import reshaped
-from asmdnn.memory.tags import LETTERS, MAX_NDIMS, alias_of, tag_of
+from asmdnn.memory.tags import MAX_NDIMS, alias_of, tag_of
 from asmdnn.memory.views import inverse_permutation, submemory_offset
 from asmdnn.notebook import html_of
 from asmdnn.types import DataType, FormatTag
@@ -40,7 +41,7 @@ class MemoryDesc:
     whole blocks (`padded_dims`); the elements of the padding are zero in every valid memory.
 
     Two descs are equal when dims, dtype and inner blocks are the same and every element has the same place: the stride
-    of a dim with a single block has no say.
+    of a dim with a single block does not matter.
     Raises InvalidArguments.  Model: oneDNN's blocked memory descriptor.
     """
 
@@ -117,13 +118,7 @@ class MemoryDesc:
 
     def __repr__(self) -> str:
         """For example "f32 1x64x56x56 nChw16c"; strides, then blocks, where no tag says it all."""
-        tag = self.tag
-        layout = self.alias or tag
-        if tag is None:
-            blocks = "".join(f"{size}{LETTERS[dim]}" for dim, size in self.inner_blocks)
-            layout = f"strides {'x'.join(map(str, self.strides))}{blocks and ' blocks ' + blocks}"
-        offset = f" offset {self.offset0}" if self.offset0 else ""
-        return f"{self.dtype} {'x'.join(map(str, self.dims))} {layout}{offset}"
+        return words_of(self)
 
     def _repr_html_(self) -> str:
         return html_of(self)

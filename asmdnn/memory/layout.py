@@ -18,7 +18,7 @@ class Placement(NamedTuple):
     """Where the elements of a tensor lie, counted from offset0."""
 
     strides: tuple[int, ...]  # of the outer (block) index of each dim
-    live: tuple[int, ...]  # the same, with 0 for a dim of a single block, whose stride has no say
+    live: tuple[int, ...]  # the same, with 0 for a dim of a single block, whose stride does not matter
     inner_blocks: Blocks
     padded_dims: tuple[int, ...]
     extent: int  # up to the end of the furthest element; a dim of 0 counts as one block

@@ -26,7 +26,8 @@ _WEIGHTS = ("oi", "oiw", "oihw", "oidhw", "goiw", "goihw", "goidhw")
 _SEQUENCES = ("tn", "tnc", "ldnc", "ldio", "ldigo", "ldgo")
 _LOGICAL_ORDERS = {frozenset(names): names for names in _ACTIVATIONS + _WEIGHTS + _SEQUENCES}
 # Readings of a letter tag that a person expects, best first; the others ("ldnc" for "abcd") are understood, not shown.
-_SHOWN = (*_ACTIVATIONS, "oi", "oiw", "oihw", "goiw", "oidhw", "goihw", "goidhw")
+# What has two dims is a matrix: letters.
+_SHOWN = ("ncw", "nchw", "ncdhw", "oiw", "oihw", "goiw", "oidhw", "goihw", "goidhw")
 
 _GRAMMAR = re.compile(r"([A-Za-z]+)((?:-?[0-9]{1,18}[a-z])*)")
 _BLOCK = re.compile(r"(-?[0-9]+)([a-z])")
@@ -75,7 +76,8 @@ def alias_of(tag: str) -> str | None:
 
     Many letter tags have several names ("abcd" is nchw and oihw): an activation's is preferred if it reads n... or
     c...n with n unblocked, then a weight's; "Abcde16a" is depthwise weights, Goihw16g.  Spatial dims of a name are
-    unblocked, adjacent and in order.  A tag does not keep the name it was given as: "tnc" is "abc", shown as ncw.
+    unblocked, adjacent and in order.  Two dims have no name but letters.  A tag does not keep the name it was given as:
+    "tnc" is "abc", shown as ncw; who knows better, names the dims (formats.py).
     """
     if tag == "a":
         return "x"
@@ -83,7 +85,7 @@ def alias_of(tag: str) -> str | None:
     for logical in _SHOWN:
         if len(logical) != ndims:
             continue
-        name = tag.translate(str.maketrans(LETTERS[:ndims] + LETTERS[:ndims].upper(), logical + logical.upper()))
+        name = in_names(tag, logical)
         outer, spatial = name[:ndims], logical.lstrip("ncgoi")
         usual = {
             "oidhw": outer != "Oidhw",
@@ -92,6 +94,12 @@ def alias_of(tag: str) -> str | None:
         if usual and spatial in outer:
             return name
     return None
+
+
+def in_names(tag: str, names: str) -> str:
+    """A letter tag in the letters of `names`, one a dim: "aBcd8b" for "nchw" is "nChw8c"."""
+    letters = LETTERS[: len(names)]
+    return tag.translate(str.maketrans(letters + letters.upper(), names + names.upper()))
 
 
 def dim_names(tag: str) -> str | None:

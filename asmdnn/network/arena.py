@@ -33,7 +33,7 @@ class Life(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class ArenaLayout:
     """Where each buffer lies in the arena, and each weight in the blob of weights, in bytes."""
 
     arena: Mapping[str, int]
@@ -73,7 +73,7 @@ def aligned(size: int, unit: int = ALIGNMENT_BYTES) -> int:
     return -(-size // unit) * unit
 
 
-def layout_of(joined: Joined) -> Layout:
+def layout_of(joined: Joined) -> ArenaLayout:
     """Place all buffers and weights."""
     plan = joined.plan
     lives = lives_of(plan)
@@ -88,7 +88,7 @@ def layout_of(joined: Joined) -> Layout:
     for name in joined.weights:
         weights[name] = end
         end += aligned(plan.tensors[name].size_bytes)
-    return Layout(placed, arena_bytes, lives, weights, end)
+    return ArenaLayout(placed, arena_bytes, lives, weights, end)
 
 
 def best_gap(size: int, taken: list[tuple[int, int]]) -> int:
@@ -102,7 +102,7 @@ def best_gap(size: int, taken: list[tuple[int, int]]) -> int:
     return end if best < 0 else best
 
 
-def placed_plan(joined: Joined, layout: Layout) -> Plan:
+def placed_plan(joined: Joined, layout: ArenaLayout) -> Plan:
     """The plan with all values in one scratch buffer, and all weights in one tensor."""
     plan = joined.plan
     places = {name: View(ARENA, at, plan.scratch_bytes[name]) for name, at in layout.arena.items()}
@@ -117,7 +117,7 @@ def placed_plan(joined: Joined, layout: Layout) -> Plan:
     return replace(plan, phases=phases, tensors=tensors, scratch_bytes=scratch)
 
 
-def check_layout(joined: Joined, layout: Layout, plan: Plan) -> None:
+def check_layout(joined: Joined, layout: ArenaLayout, plan: Plan) -> None:
     """Prove of a placed plan that it is the joined one, that buffers which share memory are never alive together, and
     that all lie inside.  Raises PlanError.
 

@@ -17,7 +17,7 @@ from asmdnn.network.operators.definition import Value
 OPSET = 13  # whose Unsqueeze and Concat stack what rounds hand out
 
 
-class Folding(Protocol):
+class BodyFolding(Protocol):
     """What takes in the nodes of bodies."""
 
     values: dict[str, Value]
@@ -27,7 +27,7 @@ class Folding(Protocol):
     def constant(self, name: str, data: Array) -> str: ...
 
 
-def chosen(folding: Folding, node: Node) -> dict[str, str]:
+def chosen(folding: BodyFolding, node: Node) -> dict[str, str]:
     """The results of the branch that a constant condition chooses."""
     condition = folding.values[node.inputs[0]].data
     if condition is None:
@@ -40,7 +40,7 @@ def chosen(folding: Folding, node: Node) -> dict[str, str]:
     return dict(zip(node.outputs, folding.inlined(body, {}), strict=True))
 
 
-def unrolled(folding: Folding, node: Node) -> dict[str, str]:
+def unrolled(folding: BodyFolding, node: Node) -> dict[str, str]:
     """The results of a loop whose rounds are counted by constants."""
     body, (limit, condition, *carried) = node.get("body"), (*node.inputs, NOTHING, NOTHING)[: max(2, len(node.inputs))]
     handed_out = len(node.outputs) - len(carried)
@@ -64,7 +64,7 @@ def unrolled(folding: Folding, node: Node) -> dict[str, str]:
     return {name: made for name, made in zip(node.outputs, (*carried, *stacks), strict=True) if name != NOTHING}
 
 
-def known(folding: Folding, node: Node, name: str, default: int) -> int:
+def known(folding: BodyFolding, node: Node, name: str, default: int) -> int:
     """A number that rounds are counted by."""
     if name == NOTHING:
         return default
@@ -76,7 +76,7 @@ def known(folding: Folding, node: Node, name: str, default: int) -> int:
     return int(data.ravel()[0])
 
 
-def stacked(folding: Folding, node: Node, values: list[str], number: int) -> str:
+def stacked(folding: BodyFolding, node: Node, values: list[str], number: int) -> str:
     """What all rounds hand out, along a first axis of its own."""
     prefix = f"rounds of {node.outputs[0]} {number}"
     axes = folding.constant(f"{prefix} axes", np.array([0], np.int64))
@@ -87,4 +87,4 @@ def stacked(folding: Folding, node: Node, values: list[str], number: int) -> str
     return prefix
 
 
-BODIES: dict[str, Callable[[Folding, Node], dict[str, str]]] = {"If": chosen, "Loop": unrolled}
+BODIES: dict[str, Callable[[BodyFolding, Node], dict[str, str]]] = {"If": chosen, "Loop": unrolled}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
 from asmdnn.network.operators.mapped import MAP
@@ -102,7 +102,7 @@ class Graph:
         input that is left out.  Raises InvalidArguments.
         """
         if not isinstance(op, str) or op not in operators():
-            raise InvalidArguments(f"{shown(op)} is no operator that is known")
+            raise InvalidArguments(f"{shown(op)} is no operator that is known: {did_you_mean(str(op), operators())}")
         if type(results) is not int or not 1 <= results <= MOST_RESULTS:
             raise InvalidArguments(f"results must be an integer from 1 to {MOST_RESULTS}, not {shown(results)}")
         if not isinstance(name, str):
@@ -132,7 +132,9 @@ class Graph:
         return result
 
     def single(self, op: str, *operands: Any) -> Symbol:
-        """An operator with one result."""
+        """An operator with one result, which leaves no input out."""
+        if any(operand is None for operand in operands):
+            raise InvalidArguments("an operand must be a Symbol, an array or a number, not None")
         result: Symbol = self.apply(op, *operands)
         return result
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from asmdnn.memory import Memory
-from asmdnn.network.arena import Layout, check_layout, layout_of, placed_plan
+from asmdnn.network.arena import ArenaLayout, check_layout, layout_of, placed_plan
 from asmdnn.network.graph import Array
 from asmdnn.network.join import join
 from asmdnn.network.joined import Joined
@@ -33,7 +33,7 @@ class Compiled:
     steps: tuple[Step, ...]
     weights: Mapping[str, Weight]
     joined: Joined
-    layout: Layout
+    layout: ArenaLayout
     plan: Plan
     limits: Mapping[str, tuple[int, int]]
 

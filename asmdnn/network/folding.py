@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, OutOfMemory, Unimplemented, shown
+from asmdnn.errors import LONGEST_VALUE, InvalidArguments, OutOfMemory, Unimplemented, shortened, shown
 from asmdnn.network.bodies import BODIES
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.onnx.tensors import ELEMENTS
@@ -123,17 +123,21 @@ class Folding:
             return
         inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
         try:
+            operator.check_count(len(inputs))
             with np.errstate(all="ignore"):
                 self.compute(node, operator, inputs)
         except (Unimplemented, MemoryError):
             raise
         except Exception as error:  # whatever numpy says to operands that do not fit
             dims = ", ".join("nothing" if v is None else f"{v.dtype.name}{list(v.shape)}" for v in inputs)
-            raise InvalidArguments(f"{node} cannot be computed of {shown(dims)}: {shown(str(error))}") from None
+            reason = " ".join(str(error).split())
+            raise InvalidArguments(
+                f"{node} cannot be computed of {shortened(dims, LONGEST_VALUE)}: {shortened(reason, LONGEST_VALUE)}"
+            ) from None
 
     def pass_on(self, node: Node) -> None:
         """The first input as the first result; of Dropout, a mask that keeps all as the second."""
-        if node.op == "Dropout" and self.is_training(*node.inputs[1:]):
+        if node.op == "Dropout" and self.is_training(*node.inputs[1:3]):
             raise Unimplemented(f"{node} has training_mode true: networks are run, not trained")
         self.rename(node.outputs[0], node.inputs[0])
         for name in node.outputs[1:]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.joined import Joined
-from asmdnn.network.meetings import Work, in_order, unhindered
+from asmdnn.network.meetings import StepWork, in_order, unhindered
 from asmdnn.network.steps import Place, Step, Steps, input_desc, row_major
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View
@@ -43,10 +43,10 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> Joined:
     return Joined(plan, tuple(work.views for work in works), tuple(steps.weights))
 
 
-def work_of(steps: Steps, step: Step, renamed: Mapping[str, str]) -> Work:
+def work_of(steps: Steps, step: Step, renamed: Mapping[str, str]) -> StepWork:
     """The step where its values have got their places."""
     views = {argument: known(steps.located(name), renamed) for argument, name in step.buffers.items()}
-    return Work(step, alone_if_small(step.pd.plan.phases), views)
+    return StepWork(step, alone_if_small(step.pd.plan.phases), views)
 
 
 def deliver(steps: Steps, outputs: Mapping[str, str]) -> dict[str, str]:

@@ -34,7 +34,7 @@ from asmdnn.network.steps import (
     CHANNELS_LAST,
     LAST,
     PLAIN,
-    Choice,
+    FormatChoice,
     Place,
     Steps,
     channels_last,
@@ -90,7 +90,7 @@ class Layouts:
                     found.append(self.lowered(way, group, choice, True))
         self.ways = self.kept(found)
 
-    def lowered(self, way: Way, group: Group, choice: Choice, is_shared: bool) -> Way:
+    def lowered(self, way: Way, group: Group, choice: FormatChoice, is_shared: bool) -> Way:
         """A way with one more group."""
         steps = way.steps.branch() if is_shared else way.steps
         steps.choice, before = choice, len(steps.steps)
@@ -101,12 +101,12 @@ class Layouts:
         changes = way.changes if choice == BY_ITSELF else (*way.changes, (group.label, words))
         return Way(steps, way.cycles + cycles, by_themselves, changes)
 
-    def choices(self, group: Group) -> list[Choice]:
+    def choices(self, group: Group) -> list[FormatChoice]:
         """What else may be told a group than nothing."""
         if group.behind is not None:
             return []
-        copies = [Choice(copies=True)] if self.has_use_of_copy(group) else []
-        return [*map(Choice, self.results(group)), *copies]
+        copies = [FormatChoice(copies=True)] if self.has_use_of_copy(group) else []
+        return [*map(FormatChoice, self.results(group)), *copies]
 
     def results(self, group: Group) -> list[str]:
         """Formats of its result that are worth a try if it does not lie so anyhow."""
@@ -198,7 +198,7 @@ def is_one(node: Node | None, ops: set[str]) -> bool:
     return node is not None and not node.domain and node.op in ops
 
 
-def changes(choice: Choice, steps: Steps, name: str) -> bool:
+def changes(choice: FormatChoice, steps: Steps, name: str) -> bool:
     """Whether anything would be otherwise."""
     desc = steps.places[name][0].desc
     return choice.copies or not (is_row_major(desc) if choice.result == PLAIN else desc == channels_last(desc.dims))

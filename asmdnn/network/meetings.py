@@ -23,7 +23,7 @@ WINDOW = 24  # steps: a block of a network has fewer
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class StepWork:
     """A step, its phases on its own arguments, and what stands for these."""
 
     step: Step
@@ -61,16 +61,16 @@ class Interval:
         self.reads, self.writes, self.written_bytes = list[View](), list[View](), 0
         self.only_alone = True  # one thread has run all so far
 
-    def goes_on(self, work: Work) -> bool:
+    def goes_on(self, work: StepWork) -> bool:
         """Whether the thread that has run all so far begins the step, too."""
         return self.only_alone and work.phases[0].alone
 
-    def takes(self, work: Work) -> bool:
+    def takes(self, work: StepWork) -> bool:
         """Whether a step needs no meeting in front."""
         reads, writes = work.read(work.begins()), work.written()
         return self.goes_on(work) or not (overlap(reads, self.writes) or overlap(writes, self.reads))
 
-    def then(self, work: Work) -> "Interval":
+    def then(self, work: StepWork) -> "Interval":
         """The interval in which the step ends, whether it begins in this one or not."""
         found = self if self.takes(work) else Interval()
         for i, phase in enumerate(work.phases):
@@ -92,9 +92,9 @@ def before(one: View, two: View) -> bool:
     return two.size_bytes is None or one.offset_bytes < two.offset_bytes + two.size_bytes
 
 
-def in_order(works: Sequence[Work], room_bytes: int) -> list[Work]:
+def in_order(works: Sequence[StepWork], room_bytes: int) -> list[StepWork]:
     """The steps as they are to run."""
-    waiting, left, done, interval = needs(works), list(range(len(works))), list[Work](), Interval()
+    waiting, left, done, interval = needs(works), list(range(len(works))), list[StepWork](), Interval()
     while left:
         ready = [i for i in left[:WINDOW] if not waiting[i]]
         room = room_bytes - interval.written_bytes
@@ -108,7 +108,7 @@ def in_order(works: Sequence[Work], room_bytes: int) -> list[Work]:
     return done
 
 
-def needs(works: Sequence[Work]) -> list[set[int]]:
+def needs(works: Sequence[StepWork]) -> list[set[int]]:
     """For each step those before it that write what it reads."""
     writers: dict[str, list[tuple[int, View]]] = {}
     found = list[set[int]]()
@@ -120,7 +120,7 @@ def needs(works: Sequence[Work]) -> list[set[int]]:
     return found
 
 
-def unhindered(works: Sequence[Work]) -> list[Sequence[Phase]]:
+def unhindered(works: Sequence[StepWork]) -> list[Sequence[Phase]]:
     """The phases of each step, the first one `apart` where it needs no meeting."""
     found, interval = list[Sequence[Phase]](), Interval()
     for work in works:

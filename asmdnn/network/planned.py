@@ -14,7 +14,7 @@ from asmdnn.network.graph import NOTHING, Array, Model
 from asmdnn.network.operators.definition import Value, listed
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.report import explanation
-from asmdnn.network.running import Ends, NativePart, Part, Runnable
+from asmdnn.network.running import Ends, NativePart, NetworkPart, Runnable
 from asmdnn.network.segments import Segment, fused, segments_of
 from asmdnn.network.static import StaticGraph
 from asmdnn.primitives.engine import Engine
@@ -75,7 +75,7 @@ def runnable(model: Model, graph: StaticGraph, segments: tuple[Segment | Compile
     )
 
 
-def part_of(graph: StaticGraph, segment: Segment | Compiled, engine: Engine) -> Part:
+def part_of(graph: StaticGraph, segment: Segment | Compiled, engine: Engine) -> NetworkPart:
     if not isinstance(segment, Compiled):
         return NumpyPart(graph.values, segment)
     makes = {name: graph.shape(name) for name in segment.segment.makes}

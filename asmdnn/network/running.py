@@ -14,7 +14,7 @@ from asmdnn.network.graph import Array
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
 from asmdnn.runtime.addresses import address_reader
-from asmdnn.runtime.execution import Call, Program
+from asmdnn.runtime.execution import ExecutablePlan, NativeCall
 
 ARENA, WEIGHTS = "arena", "weights"  # the scratch and the tensor that hold everything
 PAGE_BYTES = 4096
@@ -38,13 +38,13 @@ class Runner:
     """A plan with its kernels loaded, and its weights, u8[weights_bytes].  names: its tensors in the order in which
     `run` is told where they lie."""
 
-    def __init__(self, plan: Plan, weights: Array, program: Program, names: Sequence[str]) -> None:
+    def __init__(self, plan: Plan, weights: Array, program: ExecutablePlan, names: Sequence[str]) -> None:
         self.plan, self.weights, self.program = plan, weights, program
         tensors, position = list(plan.tensors), {name: i for i, name in enumerate(names)}
         self._moving = tuple(
             (slot, position[tensors[i]], offset) for slot, i, offset in program.places if tensors[i] != WEIGHTS
         )
-        self._idle: list[Call] = []  # whose weights are placed
+        self._idle: list[NativeCall] = []  # whose weights are placed
 
     def bind(self, addresses: Mapping[str, int], keep: object) -> Callable[[], None]:
         """A call on tensors at these addresses, one for each input and result."""
@@ -66,7 +66,7 @@ class Runner:
         self._idle.append(call)
 
 
-class Part(Protocol):
+class NetworkPart(Protocol):
     """A piece of a network: it takes values by name, and adds those that it makes."""
 
     def run(self, values: dict[str, Array]) -> None: ...
@@ -144,7 +144,7 @@ class Runnable:
     inputs: Mapping[str, tuple[tuple[int, ...], np.dtype[np.generic]]]
     outputs: Mapping[str, tuple[tuple[int, ...], np.dtype[np.generic]]]
     results: Mapping[str, str | Array]
-    parts: tuple[Part, ...]
+    parts: tuple[NetworkPart, ...]
 
     @property
     def native(self) -> NativePart | None:

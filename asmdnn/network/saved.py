@@ -21,7 +21,7 @@ from asmdnn.isa.levels import ANY_CPU, isa_of
 from asmdnn.jit.digests import digest_of
 from asmdnn.jit.image_file import Image, refusal
 from asmdnn.jit.kernels import Fetched, mapped
-from asmdnn.network.arena import Layout, check_layout, lives_of, placed_plan
+from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.graph import Array
 from asmdnn.network.joined import Joined
 from asmdnn.network.running import WEIGHTS, Ends, NativePart, Runnable, Runner, result_name
@@ -29,7 +29,7 @@ from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
-from asmdnn.runtime.execution import Program
+from asmdnn.runtime.execution import ExecutablePlan
 from asmdnn.types import f32, s32
 from asmdnn.version import __version__
 
@@ -79,7 +79,7 @@ class Saved:
 
     runnable: Runnable
     joined: Joined
-    layout: Layout
+    layout: ArenaLayout
     plan: Plan
     explanation: str
     image: Image
@@ -147,7 +147,7 @@ def read(image: Image, threads: int) -> Saved:
 
 def runner(plan: Plan, weights: Array, threads: int, fetched: list[Fetched], names: Sequence[str]) -> Runner:
     """The kernels in executable memory, the weights where they are; names: the other tensors, in the order of calls."""
-    return Runner(plan, weights, Program(plan, threads, loaded=mapped(fetched)), names)
+    return Runner(plan, weights, ExecutablePlan(plan, threads, loaded=mapped(fetched)), names)
 
 
 def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any) -> Runnable:
@@ -173,7 +173,7 @@ def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any
     return Runnable(text["title"], text["isa"], inputs, outputs, results, (part,))
 
 
-def layout_read(plan: Plan, text: dict[str, Any], weights_bytes: int) -> Layout:
+def layout_read(plan: Plan, text: dict[str, Any], weights_bytes: int) -> ArenaLayout:
     """Where values and weights lie, inside of what there is."""
     arena, arena_bytes, weights = dict(text["arena"]), text["arena_bytes"], dict(text["weights"])
     lives = lives_of(plan)
@@ -183,7 +183,7 @@ def layout_read(plan: Plan, text: dict[str, Any], weights_bytes: int) -> Layout:
         for name, at in places.items():
             fits = type(at) is int and at >= 0 and at % ALIGNMENT_BYTES == 0 and at + plan.buffer_bytes(name) <= room
             require(fits, f"{name} lies outside")
-    return Layout(arena, arena_bytes, lives, weights, weights_bytes)
+    return ArenaLayout(arena, arena_bytes, lives, weights, weights_bytes)
 
 
 def declared(named: Mapping[str, Any]) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Value
@@ -60,7 +61,7 @@ class Step:
         return isinstance(self.pd.desc, Reorder)
 
 
-class Choice(NamedTuple):
+class FormatChoice(NamedTuple):
     """What a step is told about formats.  result: of its result, "" being the one that its primitive likes best, PLAIN
     row-major, LAST with channels last; copies: whether to read the operand in the format that the primitive likes best,
     of which others have use, too, whatever it costs by itself."""
@@ -70,7 +71,7 @@ class Choice(NamedTuple):
 
 
 PLAIN, LAST = "row-major", "channels last"
-BY_ITSELF = Choice()
+BY_ITSELF = FormatChoice()
 
 
 class Steps:
@@ -285,4 +286,4 @@ def any_format(dims: tuple[int, ...]) -> MemoryDesc:
 
 
 def layout_of(desc: MemoryDesc) -> str:
-    return str(desc.alias or desc.tag or desc)
+    return format_of(desc)

@@ -22,7 +22,7 @@ LIMIT_BYTES = 32 << 20
 OBJECTS_BYTES = 4_000  # what Python keeps of an entry and its key, about
 
 
-class Packer:
+class ArgumentPacker:
     """A reorder of one argument into a scratchpad, before the primitive itself."""
 
     __slots__ = ("position", "program", "size_bytes")
@@ -70,7 +70,7 @@ class ArrayCall:
         labels: Sequence[str],
         descs: Sequence[MemoryDesc],
         copied: Sequence[int] = (),
-        packer: Packer | None = None,
+        packer: ArgumentPacker | None = None,
         in_place: Sequence[int] = (),
     ) -> None:
         program = primitive.program
@@ -119,7 +119,7 @@ class ArrayCall:
         call()
         program.give(call)
 
-    def _run_packed(self, packer: Packer, addresses: list[int]) -> None:
+    def _run_packed(self, packer: ArgumentPacker, addresses: list[int]) -> None:
         pad = scratch_pool.take(packer.size_bytes)
         packer.run(addresses[packer.position], pad.address)
         addresses[packer.position] = pad.address

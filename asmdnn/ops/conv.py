@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, Array, as_f32, image_dims, per_axis
-from asmdnn.ops.convolving import Kind, Window, any_format, convolve, description, plain_weights
+from asmdnn.ops.convolving import ConvFunction, ConvWindow, any_format, convolve, description, plain_weights
 from asmdnn.ops.packed import pack
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.descriptor import primitive_desc
@@ -15,8 +15,10 @@ from asmdnn.primitives.engine import Engine, engine_key
 from asmdnn.types import ConvolutionAlgorithm
 
 USUAL_PIXELS = 28  # of an axis of dst that weights are packed for if no shape is given
-CONV1D, CONV2D, CONV3D = (Kind(f"conv{axes}d", axes) for axes in (1, 2, 3))
-TRANSPOSE1D, TRANSPOSE2D, TRANSPOSE3D = (Kind(f"conv_transpose{axes}d", axes, transposed=True) for axes in (1, 2, 3))
+CONV1D, CONV2D, CONV3D = (ConvFunction(f"conv{axes}d", axes) for axes in (1, 2, 3))
+TRANSPOSE1D, TRANSPOSE2D, TRANSPOSE3D = (
+    ConvFunction(f"conv_transpose{axes}d", axes, transposed=True) for axes in (1, 2, 3)
+)
 
 
 def conv1d(
@@ -36,7 +38,7 @@ def conv1d(
 
     padding is one integer, or (left, right).
     """
-    window = Window(stride, padding, dilation, groups)
+    window = ConvWindow(stride, padding, dilation, groups)
     return convolve(CONV1D, (x, w, b), window, post_ops, out, engine)
 
 
@@ -66,7 +68,7 @@ def conv2d(
     numpy's, or anything that speaks DLPack or the array interface; they must be f32, and are copied only if not dense.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
-    window = Window(stride, padding, dilation, groups, algorithm=algorithm)
+    window = ConvWindow(stride, padding, dilation, groups, algorithm=algorithm)
     return convolve(CONV2D, (x, w, b), window, post_ops, out, engine)
 
 
@@ -87,7 +89,7 @@ def conv3d(
 
     padding is one integer, (depth, height, width), or all that comes before and then all that comes behind.
     """
-    window = Window(stride, padding, dilation, groups)
+    window = ConvWindow(stride, padding, dilation, groups)
     return convolve(CONV3D, (x, w, b), window, post_ops, out, engine)
 
 
@@ -106,7 +108,7 @@ def conv_transpose1d(
     engine: Engine | None = None,
 ) -> Array:
     """As conv_transpose2d with one spatial axis: x (n, c, w), w (c, o / groups, kw)."""
-    window = Window(stride, padding, dilation, groups, output_padding)
+    window = ConvWindow(stride, padding, dilation, groups, output_padding)
     return convolve(TRANSPOSE1D, (x, w, b), window, post_ops, out, engine)
 
 
@@ -131,7 +133,7 @@ def conv_transpose2d(
     for sizes that a convolution with strides rounds down: of an axis the result has (size - 1) * stride +
     (kernel - 1) * dilation + 1 - padding on both sides + output_padding pixels.  All else is as in conv2d.
     """
-    window = Window(stride, padding, dilation, groups, output_padding)
+    window = ConvWindow(stride, padding, dilation, groups, output_padding)
     return convolve(TRANSPOSE2D, (x, w, b), window, post_ops, out, engine)
 
 
@@ -150,7 +152,7 @@ def conv_transpose3d(
     engine: Engine | None = None,
 ) -> Array:
     """As conv_transpose2d with three spatial axes: x (n, c, d, h, w), w (c, o / groups, kd, kh, kw)."""
-    window = Window(stride, padding, dilation, groups, output_padding)
+    window = ConvWindow(stride, padding, dilation, groups, output_padding)
     return convolve(TRANSPOSE3D, (x, w, b), window, post_ops, out, engine)
 
 
@@ -173,7 +175,7 @@ def pack_conv_weights(
     Winograd's convolution, which then serves images of all sizes, with windows of stride 1 alone.
     Raises InvalidArguments.
     """
-    window = Window(stride, padding, dilation, groups, algorithm=algorithm)
+    window = ConvWindow(stride, padding, dilation, groups, algorithm=algorithm)
     return packed(w, image, window, transposed=False, engine=engine)
 
 
@@ -188,12 +190,14 @@ def pack_conv_transpose_weights(
     engine: Engine | None = None,
 ) -> Memory:
     """The same of weights (c, o / groups, ...), for conv_transpose1d, 2d and 3d."""
-    return packed(w, image, Window(stride, padding, dilation, groups), transposed=True, engine=engine)
+    return packed(w, image, ConvWindow(stride, padding, dilation, groups), transposed=True, engine=engine)
 
 
-def packed(w: Any, image: Sequence[int] | None, window: Window, transposed: bool, engine: Engine | None) -> Memory:
+def packed(w: Any, image: Sequence[int] | None, window: ConvWindow, transposed: bool, engine: Engine | None) -> Memory:
     plain = w if type(w) is np.ndarray and w.dtype is F32 else as_f32("w", w)
-    kind = Kind("pack_conv_transpose" if transposed else "pack_conv", min(max(plain.ndim - 2, 1), 3), transposed)
+    kind = ConvFunction(
+        "pack_conv_transpose" if transposed else "pack_conv", min(max(plain.ndim - 2, 1), 3), transposed
+    )
     dims = image_dims(image, kind.axes + 2)
     key = (kind, plain.shape, plain.strides, dims, window.plain(kind), engine_key(engine))
     weights = plain_weights(kind, plain.shape, window.groups)
@@ -201,7 +205,7 @@ def packed(w: Any, image: Sequence[int] | None, window: Window, transposed: bool
 
 
 def weights_desc(
-    kind: Kind, plain: MemoryDesc, image: tuple[int, ...] | None, window: Window, engine: Engine | None
+    kind: ConvFunction, plain: MemoryDesc, image: tuple[int, ...] | None, window: ConvWindow, engine: Engine | None
 ) -> MemoryDesc:
     """The format for images of these dims."""
     strides, dilations = (

@@ -9,7 +9,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain, pads, per_axis
-from asmdnn.ops.calls import ArrayCall, Packer, calls
+from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
@@ -25,7 +25,7 @@ find = calls.entries.get
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ConvFunction:
     """An array function: its name, its spatial axes, and whether it is the adjoint."""
 
     name: str
@@ -37,7 +37,7 @@ class Kind:
         return "deconvolution" if self.transposed else "convolution"
 
 
-class Window(NamedTuple):
+class ConvWindow(NamedTuple):
     """stride, dilation (1 is dense), padding and output_padding as callers give them; groups of channels."""
 
     stride: Any
@@ -47,7 +47,7 @@ class Window(NamedTuple):
     output_padding: Any = 0
     algorithm: Any = "direct"
 
-    def plain(self, kind: Kind) -> tuple[Any, ...]:
+    def plain(self, kind: ConvFunction) -> tuple[Any, ...]:
         """As they are given if they are plain integers, which True and 1.0 are not, though equal to one; else tuples.
 
         Raises InvalidArguments.
@@ -71,7 +71,7 @@ class Window(NamedTuple):
 
 
 def convolve(
-    kind: Kind, inputs: tuple[Any, Any, Any], window: Window, post_ops: Any, out: Any, engine: Engine | None
+    kind: ConvFunction, inputs: tuple[Any, Any, Any], window: ConvWindow, post_ops: Any, out: Any, engine: Engine | None
 ) -> Array:
     """The call for x, w and b, looked up by all that it depends on."""
     x, w, b = inputs
@@ -96,7 +96,9 @@ def convolve(
         call = None
     if call is None:
         labels = ("x", "w", "b")[: len(arrays)]
-        request = Request(kind, dict(zip(labels, arrays, strict=True)), w.desc if type(w) is Memory else None, window)
+        request = ConvRequest(
+            kind, dict(zip(labels, arrays, strict=True)), w.desc if type(w) is Memory else None, window
+        )
         call = calls.put(key, prepare(request, target, Attr(chain), engine))
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
@@ -105,16 +107,16 @@ def convolve(
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Request:
+class ConvRequest:
     """Arrays by their labels, and the format of weights that are packed."""
 
-    kind: Kind
+    kind: ConvFunction
     arrays: dict[str, AnyArray]
     packed: MemoryDesc | None
-    window: Window
+    window: ConvWindow
 
 
-def prepare(request: Request, out: Array | None, attr: Attr, engine: Engine | None) -> ArrayCall:
+def prepare(request: ConvRequest, out: Array | None, attr: Attr, engine: Engine | None) -> ArrayCall:
     """The call for arrays of these shapes and strides.  Raises InvalidArguments, Unimplemented."""
     kind, arrays, packed = request.kind, request.arrays, request.packed
     for name, array in arrays.items():
@@ -130,7 +132,7 @@ def prepare(request: Request, out: Array | None, attr: Attr, engine: Engine | No
     packer = None
     if plain is not None and wanted.is_any:
         weights = primitive.pd.plan.tensors["weights"]
-        packer = Packer(Primitive(primitive_desc(Reorder(plain, weights), engine=engine)), 1)
+        packer = ArgumentPacker(Primitive(primitive_desc(Reorder(plain, weights), engine=engine)), 1)
     data = attr.data()
     tensors = [desc.src, packed or plain, *[bias] * ("b" in arrays)]
     return ArrayCall(
@@ -148,7 +150,7 @@ def any_format(desc: MemoryDesc | None) -> MemoryDesc:
     return MemoryDesc(desc.dims, f32, "any")
 
 
-def plain_weights(kind: Kind, shape: tuple[int, ...], groups: int) -> MemoryDesc:
+def plain_weights(kind: ConvFunction, shape: tuple[int, ...], groups: int) -> MemoryDesc:
     """Dense weights as a primitive describes them: (o, c / groups, ...), of an adjoint (c, o / groups, ...)."""
     if len(shape) != kind.axes + 2:
         raise InvalidArguments(f"w has dims {shape}, {kind.axes + 2} are needed")
@@ -166,7 +168,7 @@ def plain_weights(kind: Kind, shape: tuple[int, ...], groups: int) -> MemoryDesc
 
 
 def description(
-    kind: Kind, image: tuple[int, ...], weights: MemoryDesc, bias: MemoryDesc | None, window: Window
+    kind: ConvFunction, image: tuple[int, ...], weights: MemoryDesc, bias: MemoryDesc | None, window: ConvWindow
 ) -> Convolution:
     """The convolution of dense images.  Raises InvalidArguments."""
     axes, groups = kind.axes, weights.dims[0] if weights.ndims == kind.axes + 3 else 1
@@ -183,6 +185,10 @@ def description(
     if kind.transposed:
         more = per_axis("output_padding", window.output_padding, axes, 0)
         high = tuple(h - m for h, m in zip(high, more, strict=True))
+        if any(h <= -s for h, s in zip(high, strides, strict=True)):
+            raise InvalidArguments(
+                f"output_padding is {shown(window.output_padding)}, it must be below the stride, {words(strides)}"
+            )
         cut = [before + behind for before, behind in zip(low, high, strict=True)]
         sizes = [(i - 1) * s + e - c for i, s, e, c in zip(image[2:], strides, extents, cut, strict=True)]
     else:

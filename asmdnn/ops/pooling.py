@@ -40,7 +40,7 @@ def max_pool(
     Returns a new array, or `out`; with return_indices also an int64 array: the number of each maximum's element in its
     plane, of the first one where several are equal.  Raises InvalidArguments.
     """
-    sizes = Window(x, kernel, stride, padding, dilation, ceil_mode)
+    sizes = PoolWindow(x, kernel, stride, padding, dilation, ceil_mode)
 
     def describe(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None) -> PoolingForward:
         return sizes.describe("max", src, dst, indices)
@@ -64,7 +64,7 @@ def avg_pool(
 
     Arguments as those of max_pool; count_include_pad: padding counts as zeros.  Raises InvalidArguments.
     """
-    sizes = Window(x, kernel, stride, padding, 1, ceil_mode)
+    sizes = PoolWindow(x, kernel, stride, padding, 1, ceil_mode)
     alg: PoolingAlgorithm = (
         "avg_include_padding" if flag("count_include_pad", count_include_pad) else "avg_exclude_padding"
     )
@@ -100,7 +100,7 @@ def adaptive_avg_pool(
     return result
 
 
-class Window:
+class PoolWindow:
     """Arguments of a pooling, checked as far as the result's size needs it."""
 
     def __init__(

@@ -106,10 +106,11 @@ def dims_of(x: Array, axis: int, k: int) -> tuple[int, ...]:
 
 
 def one(name: str, value: int) -> tuple[int]:
-    numbers = integers(name, value)
-    if len(numbers) != 1:
-        raise InvalidArguments(f"{name} must be an integer, not {shown(value)}")
-    return numbers
+    try:
+        (number,) = integers(name, value)
+    except ValueError:  # several, or none that is an integer
+        raise InvalidArguments(f"{name} must be an integer, not {shown(value)}") from None
+    return (number,)
 
 
 def best(

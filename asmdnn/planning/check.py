@@ -3,8 +3,7 @@
 1. Well formed: records are what the executor reads, and name kernels that exist.
 2. In bounds: every byte that a record reads or writes lies inside the view that the argument points into, and every
    view inside its buffer.
-3. Disjoint: no two records of a phase write the same element, and none reads what another one writes.  Records of one
-   group may, in their order.
+3. Disjoint: no two records of a phase write one element, none reads what another writes; those of a group may in order.
 4. Complete: every element of an output tensor, zero padding included, is written, and of a scratch buffer every
    element that is read, before it is.  Phases may each write a part; an element is written again only after all have
    been, or of scratch, by a phase behind a barrier: it may have gaps, such as between rows that would share sets of L1.
@@ -27,7 +26,7 @@ from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.phases import waits
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls, Extent, Footprints, element_sizes, in_chunks
-from asmdnn.planning.written import Bools, Flat, Folded, Written, counted
+from asmdnn.planning.written import Bools, FlatCoverage, Folded, Written, counted
 
 __all__ = ["PlanError", "check_plan"]
 
@@ -179,7 +178,7 @@ class Proof:
             self.wholes[name] = np.zeros(elements, np.bool_)
             first, times = counted([runs])
             self.wholes[name][first : first + len(times)] = times > 0
-        return Flat.of(name, self.wholes[name])
+        return FlatCoverage.of(name, self.wholes[name])
 
     def elements(self, name: str) -> int:
         return -(-self.plan.buffer_bytes(name) // self.element_bytes(name))

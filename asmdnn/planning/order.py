@@ -10,7 +10,7 @@ from asmdnn.planning.tuning import PhaseTuning
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class TileOrder:
     """panels_at_once: weight panels used for a chunk of tiles before the next one; chunks: parts of all tiles."""
 
     panels_at_once: int
@@ -19,7 +19,7 @@ class Order:
 
 def choose_order(
     src_bytes: int, panel_bytes: int, panels: int, tiles: int, l2_bytes: int, tuning: PhaseTuning
-) -> Order:
+) -> TileOrder:
     """The order that reads least from behind L2, of which a working set may fill half; of equals the smallest chunks.
 
     All tiles of a chunk are computed for the panels of a group, then the next chunk; after the last chunk comes the
@@ -35,7 +35,7 @@ def choose_order(
             traffic = order_traffic(src_bytes, panel_bytes, panels, (group, chunks), budget, tuning)
             if traffic <= least:
                 best, least = (group, chunks), traffic
-    return Order(*best)
+    return TileOrder(*best)
 
 
 def order_traffic(

@@ -15,7 +15,7 @@ from asmdnn.planning.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepRecords:
     """Records of one kind of kernels: int64[n, 1 + arguments] with offsets into `views`, and what each costs."""
 
     kernels: tuple[KernelSpec, ...]
@@ -24,7 +24,7 @@ class Step:
     views: tuple[View, ...]
 
 
-def step_of(plan: Plan, places: Mapping[str, str]) -> Step:
+def step_of(plan: Plan, places: Mapping[str, str]) -> StepRecords:
     """All records of a plan in order; `places` says what its buffers are."""
     phases = [phase.written_out() for phase in plan.phases]
     kernels = tuple(dict.fromkeys(spec for phase in phases for spec in phase.kernels))
@@ -34,10 +34,10 @@ def step_of(plan: Plan, places: Mapping[str, str]) -> Step:
         numbered[:, 0] = np.array([kernels.index(spec) for spec in phase.kernels])[numbered[:, 0]]
         records.append(numbered)
     views = tuple(View(places[view.buffer]) if view != NOTHING else NOTHING for view in phases[0].arguments)
-    return Step(kernels, np.concatenate(records), np.concatenate([phase.cycles for phase in phases]), views)
+    return StepRecords(kernels, np.concatenate(records), np.concatenate([phase.cycles for phase in phases]), views)
 
 
-def group_of(steps: Sequence[Step]) -> Phase:
+def group_of(steps: Sequence[StepRecords]) -> Phase:
     """One group of the records of all steps in order."""
     views = tuple(view for step in steps for view in step.views)
     kernels: dict[KernelSpec, int] = {}

@@ -38,7 +38,7 @@ class Written(Protocol):
 
 
 @dataclass(eq=False)
-class Flat:
+class FlatCoverage:
     """Element by element.  whole: which elements belong to the buffer; left: how many of them are not in `done`."""
 
     name: str
@@ -47,7 +47,7 @@ class Flat:
     left: int
 
     @classmethod
-    def of(cls, name: str, whole: Bools) -> "Flat":
+    def of(cls, name: str, whole: Bools) -> "FlatCoverage":
         return cls(name, whole, np.zeros_like(whole), int(whole.sum()))
 
     def add(self, runs: Sequence[Runs], again: bool, where: str) -> None:

@@ -1,10 +1,12 @@
 """Primitive descriptors: a description that an implementation has taken, which only plans."""
 
+from functools import partial
 from typing import Any
 
 from asmdnn import verbose
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import words_of
 from asmdnn.notebook import html_of
 from asmdnn.planning.phase import said_of
 from asmdnn.planning.plan import Plan
@@ -108,13 +110,18 @@ class PrimitiveDesc:
         """Bytes of the plan, which equal requests share: records, their costs, constants; code comes to this."""
         return self.plan.nbytes
 
+    def formats(self) -> dict[str, str]:
+        """The tensors of the plan as they are printed, in the letters of what they are: "f32 64x3x7x7 oihw"."""
+        letters = partial(kind_of(self.desc).letters, self.desc)
+        return {name: words_of(tensor, letters(name, tensor)) for name, tensor in self.plan.tensors.items()}
+
     def explain(self) -> str:
         """What was chosen and why: refusals, formats, kernels, and the schedule in numbers."""
         plan = self.plan
         lines = [f"{plan.implementation}  ({self.desc})", *(f"  refused  {refusal}" for refusal in self.refusals)]
         lines += [f"  tuned    {self.choice}"] if self.choice else []
         width = max(8, *map(len, plan.tensors))
-        lines += [f"  {name:{width}} {desc}" for name, desc in plan.tensors.items()]
+        lines += [f"  {name:{width}} {words}" for name, words in self.formats().items()]
         lines += [f"  scratch  {name} {size} bytes" for name, size in plan.scratch_bytes.items()]
         for i, phase in enumerate(plan.phases):
             lines.append(f"  phase {i}  {phase.count} records, {phase.total_cycles} cycles expected{said_of(phase)}")

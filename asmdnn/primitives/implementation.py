@@ -53,7 +53,7 @@ def implementation(
     return of
 
 
-class Planned:
+class PlannedAnswer:
     """What the implementation list answered, or a measurement chose."""
 
     __slots__ = ("choice", "kept_bytes", "plan", "refusals", "used")
@@ -63,7 +63,7 @@ class Planned:
         self.kept_bytes: int = plan.nbytes + OBJECTS_BYTES
 
 
-plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], Planned] = Cache(PLANS_LIMIT_BYTES, "plans")
+plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], PlannedAnswer] = Cache(PLANS_LIMIT_BYTES, "plans")
 
 
 def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:
@@ -84,7 +84,7 @@ def plan_with_denormals(plan: Plan, attr: Attr) -> Plan:
     return plan if attr.denormals is None else replace(plan, phases=flushing(plan.phases, attr.denormals == "flush"))
 
 
-def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> Planned:
+def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> PlannedAnswer:
     """The plan that was stored for this request, else the first plan and the refusals before it; Unimplemented with
     every reason if there is none.
 
@@ -94,17 +94,17 @@ def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engi
     return plans.get(key) or plans.put(key, _find_plan(*key))
 
 
-def _find_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> Planned:
+def _find_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> PlannedAnswer:
     """As first_plan; a plan of a loaded pack comes before one that was tuned, and that before all planners."""
     if packs.loaded() and (stored := packs.find_plan(plan_keys(planners, desc, attr, engine))):
-        return Planned(*_unpacked(*stored))
+        return PlannedAnswer(*_unpacked(*stored))
     if has_any() and (found := tuned.find(plan_key(planners, desc, attr, engine.isa, engine.machine), engine)):
         plan, choice = found
-        return Planned(plan, (), choice)
+        return PlannedAnswer(plan, (), choice)
     refusals: list[Refusal] = []
     for answer in try_all(planners, desc, attr, engine):
         if isinstance(answer, Plan):
-            return Planned(answer, tuple(refusals))
+            return PlannedAnswer(answer, tuple(refusals))
         refusals.append(answer)
     raise Unimplemented(f"no implementation takes {desc}: {reasons_of(refusals)}")
 

@@ -34,6 +34,14 @@ class Words:
     bias_mask: int | None = None
 
 
+Letters = Callable[[Any, str, MemoryDesc], str]
+
+
+def no_letters(*_: object) -> str:
+    """Formats print as the alias tells."""
+    return ""
+
+
 Candidates = Callable[[Any, Attr, Engine], Iterator[tuple[str, Plan]]]
 Guard = Callable[[Any, Mapping[str, Memory]], None]
 
@@ -43,7 +51,8 @@ class Kind:
     """description: the class; planners: its implementations, best first; words: of a description, for verbose lines.
     candidates: all plans that planners choose from, and what is special about each; for measurements.
     transformed: the tensors whose format may be one that transforms elements.  guard: of a description and the
-    memories of a call, before each: raises InvalidArguments for data that are refused, such as indices out of range."""
+    memories of a call, before each: raises InvalidArguments for data that are refused, such as indices out of range.
+    letters: of a description, a tensor's name and desc, what its dims are called where its format is printed."""
 
     description: type[Any]
     planners: tuple[Planner[Any], ...]
@@ -51,6 +60,7 @@ class Kind:
     transformed: tuple[str, ...] = ()
     candidates: Candidates | None = None
     guard: Guard | None = None
+    letters: Letters = no_letters
 
 
 def asked(desc: Description) -> dict[str, MemoryDesc]:

@@ -17,7 +17,7 @@ from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.primitives.engine import Stream
 from asmdnn.primitives.registry import kind_of
 from asmdnn.primitives.reports import call_report, report_creation
-from asmdnn.runtime.execution import Program, ReportedProgram, program_of
+from asmdnn.runtime.execution import ExecutablePlan, ReportedProgram, program_of
 
 
 class Primitive:
@@ -105,7 +105,7 @@ class Primitive:
         return run if self._guard is None else guarded(run, partial(self._guard, self.pd.desc, memories))
 
     @property
-    def program(self) -> Program | ReportedProgram:
+    def program(self) -> ExecutablePlan | ReportedProgram:
         """What runs: for calls on addresses that the caller has checked."""
         return ReportedProgram(self._program, self._report) if self._report else self._program
 

@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from operator import and_, or_, xor
 from typing import Final
 
-from asmdnn.proof.values import JUNK, NUMBER, Value, add, join, multiply, number, subtract
+from asmdnn.proof.values import JUNK, NUMBER, AbstractValue, add, join, multiply, number, subtract
 
 SMALLEST_PAGE: Final = 4096
 
-Function = Callable[[Sequence[Value]], Value]
+Function = Callable[[Sequence[AbstractValue]], AbstractValue]
 
 
 def _bitwise(operation: Callable[[int, int], int]) -> Function:
-    def compute(values: Sequence[Value]) -> Value:
+    def compute(values: Sequence[AbstractValue]) -> AbstractValue:
         a, b = values[:2]
         if a.base is None and b.base is None:
             return NUMBER if a.offset is None or b.offset is None else number(operation(a.offset, b.offset))
@@ -28,7 +28,7 @@ def _bitwise(operation: Callable[[int, int], int]) -> Function:
 
 
 def _shift(operation: Callable[[int, int], int]) -> Function:
-    def compute(values: Sequence[Value]) -> Value:
+    def compute(values: Sequence[AbstractValue]) -> AbstractValue:
         a, b = values[:2] if len(values) > 1 else (values[0], number(1))
         if a.base is not None or b.base is not None:
             return JUNK
@@ -37,7 +37,7 @@ def _shift(operation: Callable[[int, int], int]) -> Function:
     return compute
 
 
-def _imul(values: Sequence[Value]) -> Value:
+def _imul(values: Sequence[AbstractValue]) -> AbstractValue:
     return multiply(*values[-2:]) if len(values) > 1 else NUMBER
 
 

@@ -5,13 +5,13 @@ MXCSR only before it returns: the executor sets it for the kernels that it calls
 
 from typing import Final
 
-from asmdnn.proof.kernel import Step
-from asmdnn.proof.machine import Machine, State
+from asmdnn.proof.kernel import PlacedInstruction
+from asmdnn.proof.machine import Interpreter, State
 
 LEAVING: Final = ("return", "indirect call")
 
 
-def check(machine: Machine, step: Step, state: State) -> None:
+def check(machine: Interpreter, step: PlacedInstruction, state: State) -> None:
     """Raise BrokenRule where a kernel returns or calls with something left undone."""
     if step.fact.flow not in LEAVING:
         return

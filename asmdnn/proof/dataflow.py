@@ -5,13 +5,13 @@ Joining values only ever loses knowledge, and there is little to lose (an offset
 
 from collections.abc import Iterator
 
-from asmdnn.proof.kernel import Kernel, Step, followers
-from asmdnn.proof.machine import Machine, State
+from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
+from asmdnn.proof.machine import Interpreter, State
 
 
-def states(kernel: Kernel) -> Iterator[tuple[Step, State]]:
+def states(kernel: Kernel) -> Iterator[tuple[PlacedInstruction, State]]:
     """Every reachable instruction with the state before it, which is only valid until the next one is asked for."""
-    machine, blocks = Machine(kernel), blocks_of(kernel)
+    machine, blocks = Interpreter(kernel), blocks_of(kernel)
     before: dict[int, State] = {0: State()}
     waiting = [0]
     while waiting:
@@ -31,7 +31,7 @@ def states(kernel: Kernel) -> Iterator[tuple[Step, State]]:
             machine.apply(state, step)
 
 
-def blocks_of(kernel: Kernel) -> dict[int, list[Step]]:
+def blocks_of(kernel: Kernel) -> dict[int, list[PlacedInstruction]]:
     """Instructions that run one behind the other, by the offset of the first.  The control flow must be proved."""
     starts, waiting = {0}, [0]
     while waiting:  # where jumps go to, and what stands behind one

@@ -23,7 +23,7 @@ _MASKED_MOVES: Final = ("vmovup", "vmovap", "vmovdq", "vmaskmov", "vpmaskmov")
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class DecodedOperand:
     """kind: "gp" (number, bits), "vector" or "mask" (number), "number" (its value), "memory", "other"."""
 
     kind: str
@@ -69,7 +69,7 @@ class Fact:
     features: frozenset[str]
     flow: str
     target: int
-    operands: tuple[Operand, ...]
+    operands: tuple[DecodedOperand, ...]
     accesses: tuple[Access, ...]
     gp_written: tuple[int, ...]
     gp_read: tuple[int, ...]
@@ -188,25 +188,27 @@ def _flow(ins: Any) -> str:
     }.get(ins.flow_control, "trap")  # fmt: skip
 
 
-def _operand(ins: Any, index: int) -> Operand:
+def _operand(ins: Any, index: int) -> DecodedOperand:
     iced = _decoder()
     kind, ext = ins.op_kind(index), iced.RegisterExt
     if kind == iced.OpKind.REGISTER:
         register = ins.op_register(index)
         if ext.is_gpr(register):
             high = _tables()[2][register] in ("ah", "bh", "ch", "dh")
-            return Operand("other") if high else Operand("gp", ext.number(register), 8 * ext.size(register))
+            return (
+                DecodedOperand("other") if high else DecodedOperand("gp", ext.number(register), 8 * ext.size(register))
+            )
         if ext.is_vector_register(register):
-            return Operand("vector", ext.number(register), 8 * ext.size(register))
-        return Operand("mask" if ext.is_k(register) else "other", ext.number(register))
+            return DecodedOperand("vector", ext.number(register), 8 * ext.size(register))
+        return DecodedOperand("mask" if ext.is_k(register) else "other", ext.number(register))
     if kind == iced.OpKind.MEMORY:
-        return Operand("memory", bits=8 * iced.MemorySizeExt.size(ins.memory_size))
+        return DecodedOperand("memory", bits=8 * iced.MemorySizeExt.size(ins.memory_size))
     if iced.OpKind.IMMEDIATE8 <= kind <= iced.OpKind.IMMEDIATE32TO64:
-        return Operand("number", _signed(ins.immediate(index)))
-    return Operand("other")
+        return DecodedOperand("number", _signed(ins.immediate(index)))
+    return DecodedOperand("other")
 
 
-def _values_read(operands: tuple[Operand, ...], mnemonic: str) -> tuple[int, ...]:
+def _values_read(operands: tuple[DecodedOperand, ...], mnemonic: str) -> tuple[int, ...]:
     """Registers whose value flows into the result; a plain destination's does not."""
     skip = 1 if mnemonic in ("mov", "movzx", "movsx", "movsxd", "lea") else 0
     return tuple(operand.number for operand in operands[skip:] if operand.kind == "gp")

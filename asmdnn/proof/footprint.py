@@ -11,8 +11,8 @@ from typing import Final
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.proof import tap_lists
 from asmdnn.proof.decoder import Access
-from asmdnn.proof.kernel import Kernel, Step
-from asmdnn.proof.values import Base, Value
+from asmdnn.proof.kernel import Kernel, PlacedInstruction
+from asmdnn.proof.values import AbstractValue, Base
 from asmdnn.proof.walk import RULE, Walker, WalkState
 
 KNOWN: Final = ("argument", "moved", "indexed")
@@ -49,7 +49,7 @@ class Judge(Walker):
                 self._allowed[Base("moved", argument, group), False] = found
         self._approved: set[tuple[Base, int, int, bool]] = set()
 
-    def touch(self, state: WalkState, step: Step, access: Access, where: Value) -> None:
+    def touch(self, state: WalkState, step: PlacedInstruction, access: Access, where: AbstractValue) -> None:
         base = where.base
         if base is None or base.kind in ("frame", "code"):
             return  # the rule "provenance" is about these
@@ -69,9 +69,9 @@ class Judge(Walker):
             return
         for is_write in (False, True):
             if access.writes if is_write else access.reads:
-                self._check(state, step, access, Value(base, where.offset), is_write)
+                self._check(state, step, access, AbstractValue(base, where.offset), is_write)
 
-    def _check_rows(self, step: Step, access: Access, where: Value) -> None:
+    def _check_rows(self, step: PlacedInstruction, access: Access, where: AbstractValue) -> None:
         """A read of a row whose number is data, bounded by a comparison: of each row that it may be."""
         base, at = where
         assert base is not None
@@ -89,7 +89,9 @@ class Judge(Walker):
                     self._complain(f"it reads {what} if an index is {row}, which the footprint does not say", step)
             self._approved.add(key)
 
-    def _check(self, state: WalkState, step: Step, access: Access, where: Value, is_write: bool) -> None:
+    def _check(
+        self, state: WalkState, step: PlacedInstruction, access: Access, where: AbstractValue, is_write: bool
+    ) -> None:
         assert where.base is not None
         allowed = self._allowed.get((where.base, is_write))
         verb = "stores" if is_write else "reads"
@@ -114,7 +116,7 @@ class Judge(Walker):
             if is_write and (chosen is not None or access.mask is None):
                 state.written.add((where.base.number, begin, end))
 
-    def leave(self, state: WalkState, step: Step) -> None:
+    def leave(self, state: WalkState, step: PlacedInstruction) -> None:
         """All that the footprint says is written has been."""
         done = by_argument(Range(*touched) for touched in state.written)
         for (base, is_write), claimed in self._allowed.items():
@@ -123,7 +125,7 @@ class Judge(Walker):
                     if base.number not in done or not contains(done[base.number], begin, end):
                         self._complain(f"bytes [{begin}, {end}) of argument {base.number} are not all written", step)
 
-    def _complain(self, reason: str, step: Step) -> None:
+    def _complain(self, reason: str, step: PlacedInstruction) -> None:
         if reason:
             raise self.kernel.broken(RULE, reason, step)
 

@@ -54,7 +54,7 @@ class BrokenRule(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PlacedInstruction:
     """An instruction at its place."""
 
     offset: int
@@ -78,7 +78,7 @@ class Kernel:
     name: str
     contract: Contract
     code: Code
-    steps: Mapping[int, Step] = field(init=False)
+    steps: Mapping[int, PlacedInstruction] = field(init=False)
     code_bytes: int = field(init=False)  # of instructions; behind them fill and constants
     pool_start: int = field(init=False)
 
@@ -90,7 +90,7 @@ class Kernel:
         object.__setattr__(self, "pool_start", end + -end % POOL_ALIGNMENT_BYTES)
         object.__setattr__(self, "steps", dict(self._decode(end)))
 
-    def _decode(self, end: int) -> "list[tuple[int, Step]]":
+    def _decode(self, end: int) -> "list[tuple[int, PlacedInstruction]]":
         """One instruction behind the other, from the first byte on."""
         assert self.code.listing is not None
         lines = {line.offset: line for line in self.code.listing}
@@ -100,16 +100,18 @@ class Kernel:
             if fact is None:
                 break
             line = lines.get(here) or Line(here, self.code.data[here : here + fact.length], fact.text, "", "")
-            found.append((here, Step(here, fact, line)))
+            found.append((here, PlacedInstruction(here, fact, line)))
             here += fact.length
         return found
 
-    def broken(self, rule: str, reason: str, step: Step | Line | None = None) -> BrokenRule:
+    def broken(self, rule: str, reason: str, step: PlacedInstruction | Line | None = None) -> BrokenRule:
         """The exception to raise."""
-        return BrokenRule(Violation(self.name, rule, reason, step.line if isinstance(step, Step) else step))
+        return BrokenRule(
+            Violation(self.name, rule, reason, step.line if isinstance(step, PlacedInstruction) else step)
+        )
 
 
-def followers(step: Step) -> tuple[int, ...]:
+def followers(step: PlacedInstruction) -> tuple[int, ...]:
     """Offsets where execution can go on after an instruction, calls having returned."""
     if step.fact.flow == "jump":
         return (step.target,)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from asmdnn.proof.decoder import Fact
-from asmdnn.proof.kernel import Kernel, Step
+from asmdnn.proof.kernel import Kernel, PlacedInstruction
 
 RULE: Final = "listing"
 
@@ -42,7 +42,7 @@ def same_number(decoded: str, wanted: str, fact: Fact) -> bool:
     return is_number and head == wanted_head and (int(last) - int(wanted_last)) % (1 << fact.operands[0].bits) == 0
 
 
-def decoded_text(kernel: Kernel, step: Step) -> str:
+def decoded_text(kernel: Kernel, step: PlacedInstruction) -> str:
     """The decoder's text in the notation of listings: jump targets from the start, constants from the pool's start."""
     fact = step.fact
     if fact.flow in ("jump", "branch"):

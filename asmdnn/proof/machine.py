@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from asmdnn.proof.arithmetic import ARITHMETIC, SHIFTS
-from asmdnn.proof.decoder import NO_REGISTER, RSP, Access, Fact, Operand
-from asmdnn.proof.kernel import Kernel, Step
+from asmdnn.proof.decoder import NO_REGISTER, RSP, Access, DecodedOperand, Fact
+from asmdnn.proof.kernel import Kernel, PlacedInstruction
 from asmdnn.proof.values import (
     ANY_POINTER,
     CODE,
     JUNK,
     NUMBER,
     STACK,
+    AbstractValue,
     Base,
-    Value,
     add,
     at_entry,
     below,
@@ -25,10 +25,12 @@ from asmdnn.proof.values import (
 WORD_BYTES: Final = 8
 CALLER_SAVED: Final = (0, 1, 2, 6, 7, 8, 9, 10, 11)
 RAX: Final = 0
-MXCSR: Final = Value(Base("mxcsr"), 0)  # what is in a stack slot that MXCSR was saved to before anybody changed it
+MXCSR: Final = AbstractValue(
+    Base("mxcsr"), 0
+)  # what is in a stack slot that MXCSR was saved to before anybody changed it
 # What the flags tell of: the "difference" of two values, the "unsigned" difference of two of less than 64 bits, or a
 # "result" (and nothing).
-Compare = tuple[str, Value, Value]
+Compare = tuple[str, AbstractValue, AbstractValue]
 
 
 class State:
@@ -41,7 +43,7 @@ class State:
 
     def __init__(self) -> None:
         self.registers = [at_entry(register) for register in range(16)]
-        self.slots: dict[int, Value] = {}  # by offset from STACK, each of 8 bytes
+        self.slots: dict[int, AbstractValue] = {}  # by offset from STACK, each of 8 bytes
         self.compare: Compare | None = None
         self.compared = NO_REGISTER
         self.upper = False  # a ymm or zmm register was used since VZEROUPPER
@@ -74,13 +76,13 @@ class State:
         return self.registers, self.slots, self.compare, self.compared, abi
 
 
-class Machine:
+class Interpreter:
     """Interprets the instructions of one kernel on States."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
 
-    def apply(self, state: State, step: Step) -> None:
+    def apply(self, state: State, step: PlacedInstruction) -> None:
         """Execute one instruction."""
         fact = step.fact
         if fact.uses_upper:
@@ -96,30 +98,30 @@ class Machine:
         if state.compared in fact.gp_written or (fact.changes_flags and fact.mnemonic != "cmp"):
             state.compared = NO_REGISTER
 
-    def address(self, state: State, step: Step, access: Access) -> Value:
+    def address(self, state: State, step: PlacedInstruction, access: Access) -> AbstractValue:
         """Where an access goes."""
         if access.in_code:
-            return Value(CODE, step.offset + access.displacement)
+            return AbstractValue(CODE, step.offset + access.displacement)
         found = number(access.displacement)
         if access.base != NO_REGISTER:
             found = add(state.registers[access.base], found)
         if access.index != NO_REGISTER:
             found = add(found, multiply(state.registers[access.index], number(access.scale)))
-        return Value(found.base, None) if access.scattered else found
+        return AbstractValue(found.base, None) if access.scattered else found
 
-    def load(self, state: State, where: Value, size_bytes: int) -> Value:
+    def load(self, state: State, where: AbstractValue, size_bytes: int) -> AbstractValue:
         """What a load gives: a pointer from the frame, what a stack slot holds, or some number."""
         if where.base is None or size_bytes != WORD_BYTES:
             return NUMBER
         if where.base.kind == "frame":
             if where.offset is None or where.offset % WORD_BYTES:
-                return Value(Base("argument", ANY_POINTER), None)
-            return Value(Base("argument", where.offset // WORD_BYTES), 0)
+                return AbstractValue(Base("argument", ANY_POINTER), None)
+            return AbstractValue(Base("argument", where.offset // WORD_BYTES), 0)
         if where.base == STACK:
             return JUNK if where.offset is None else state.slots.get(where.offset, JUNK)
         return NUMBER
 
-    def store(self, state: State, where: Value, size_bytes: int, value: Value | None) -> None:
+    def store(self, state: State, where: AbstractValue, size_bytes: int, value: AbstractValue | None) -> None:
         """Remember a word on the stack, forget what is overwritten."""
         if where.base != STACK:
             return
@@ -131,7 +133,7 @@ class Machine:
         if value is not None:
             state.slots[where.offset] = value
 
-    def result(self, state: State, fact: Fact, step: Step) -> Value:
+    def result(self, state: State, fact: Fact, step: PlacedInstruction) -> AbstractValue:
         """What the first operand becomes; notes what the flags tell then."""
         values = [self.read(state, step, operand) for operand in fact.operands]
         known = ARITHMETIC.get(fact.mnemonic)
@@ -152,7 +154,7 @@ class Machine:
             state.compared = fact.operands[0].number if fact.mnemonic == "cmp" and is_word(fact) else NO_REGISTER
         return value
 
-    def read(self, state: State, step: Step, operand: Operand) -> Value:
+    def read(self, state: State, step: PlacedInstruction, operand: DecodedOperand) -> AbstractValue:
         if operand.kind == "gp":
             return narrowed(state.registers[operand.number], operand.bits)
         if operand.kind == "number":
@@ -162,7 +164,7 @@ class Machine:
             return self.load(state, self.address(state, step, access), access.size_bytes)
         return NUMBER
 
-    def write(self, state: State, step: Step, value: Value) -> None:
+    def write(self, state: State, step: PlacedInstruction, value: AbstractValue) -> None:
         """`value` goes to the first operand; of whatever else changes, nothing is known."""
         fact = step.fact
         first = fact.operands[0] if fact.operands else None
@@ -179,7 +181,7 @@ class Machine:
                 state.registers[register] = JUNK if state.registers[register].base else NUMBER
 
 
-def narrowed(value: Value, bits: int) -> Value:
+def narrowed(value: AbstractValue, bits: int) -> AbstractValue:
     """The low bits as an unsigned number; those of a pointer are worth nothing."""
     if bits == 64:
         return value
@@ -188,7 +190,7 @@ def narrowed(value: Value, bits: int) -> Value:
     return NUMBER if value.offset is None else number(value.offset & (1 << bits) - 1)
 
 
-def compared(fact: Fact, values: Sequence[Value], result: Value) -> Compare | None:
+def compared(fact: Fact, values: Sequence[AbstractValue], result: AbstractValue) -> Compare | None:
     """What the flags tell after one of the instructions that ARITHMETIC knows."""
     bits = fact.operands[0].bits
     if fact.mnemonic in ("sub", "cmp"):
@@ -204,7 +206,7 @@ def is_word(fact: Fact) -> bool:
     return fact.operands[0].kind == "gp" and fact.operands[0].bits == 64
 
 
-def bounded(state: State, fact: Fact, values: Sequence[Value]) -> Value | None:
+def bounded(state: State, fact: Fact, values: Sequence[AbstractValue]) -> AbstractValue | None:
     """What CMOVAE makes of a number that was just compared with a bound, where it is not below: a smaller one."""
     _, _, bound = state.compare or ("", NUMBER, NUMBER)
     known = bound.base is None and bound.offset is not None and bound.offset > 0 and values[1].base is None
@@ -215,13 +217,13 @@ def bounded(state: State, fact: Fact, values: Sequence[Value]) -> Value | None:
     return below(bound.offset) if other is not None and 0 <= other < bound.offset else None
 
 
-def _push(machine: Machine, state: State, step: Step) -> None:
+def _push(machine: Interpreter, state: State, step: PlacedInstruction) -> None:
     value = machine.read(state, step, step.fact.operands[0])
     state.registers[RSP] = add(state.registers[RSP], number(-WORD_BYTES))
     machine.store(state, state.registers[RSP], WORD_BYTES, value)
 
 
-def _pop(machine: Machine, state: State, step: Step) -> None:
+def _pop(machine: Interpreter, state: State, step: PlacedInstruction) -> None:
     value = machine.load(state, state.registers[RSP], WORD_BYTES)
     state.registers[RSP] = add(state.registers[RSP], number(WORD_BYTES))
     target = step.fact.operands[0]
@@ -229,7 +231,7 @@ def _pop(machine: Machine, state: State, step: Step) -> None:
         state.registers[target.number] = value if target.bits == 64 else JUNK
 
 
-def _call(machine: Machine, state: State, step: Step) -> None:
+def _call(machine: Interpreter, state: State, step: PlacedInstruction) -> None:
     """The callee keeps what the ABI says, and everything above its return address."""
     top = state.registers[RSP].offset
     state.slots = {at: value for at, value in state.slots.items() if top is not None and at >= top}
@@ -239,22 +241,22 @@ def _call(machine: Machine, state: State, step: Step) -> None:
     state.compare = None
 
 
-def _ldmxcsr(machine: Machine, state: State, step: Step) -> None:
+def _ldmxcsr(machine: Interpreter, state: State, step: PlacedInstruction) -> None:
     where = machine.address(state, step, step.fact.accesses[0])
     saved = state.slots.get(where.offset) if where.base == STACK and where.offset is not None else None
     state.mxcsr = saved != MXCSR
 
 
-def _stmxcsr(machine: Machine, state: State, step: Step) -> None:
+def _stmxcsr(machine: Interpreter, state: State, step: PlacedInstruction) -> None:
     where = machine.address(state, step, step.fact.accesses[0])
     machine.store(state, where, 4, None if state.mxcsr else MXCSR)
 
 
-def _set(field: str, value: bool) -> "Callable[[Machine, State, Step], None]":
+def _set(field: str, value: bool) -> "Callable[[Interpreter, State, PlacedInstruction], None]":
     return lambda machine, state, step: setattr(state, field, value)
 
 
-SPECIAL: Final[dict[str, Callable[[Machine, State, Step], None]]] = {
+SPECIAL: Final[dict[str, Callable[[Interpreter, State, PlacedInstruction], None]]] = {
     "push": _push, "pop": _pop, "call": _call,
     "ldmxcsr": _ldmxcsr, "vldmxcsr": _ldmxcsr, "stmxcsr": _stmxcsr, "vstmxcsr": _stmxcsr,
     "fxrstor": _set("mxcsr", True), "fxrstor64": _set("mxcsr", True), "xrstor": _set("mxcsr", True),

@@ -3,7 +3,7 @@
 from asmdnn.proof import control_flow, cpu_state, features, footprint, listing, provenance, saved_registers
 from asmdnn.proof.dataflow import states
 from asmdnn.proof.kernel import Kernel
-from asmdnn.proof.machine import Machine
+from asmdnn.proof.machine import Interpreter
 
 
 def prove(kernel: Kernel) -> int:
@@ -11,7 +11,7 @@ def prove(kernel: Kernel) -> int:
     listing.check(kernel)
     features.check(kernel)
     control_flow.check(kernel)
-    machine = Machine(kernel)
+    machine = Interpreter(kernel)
     for step, state in states(kernel):
         if not step.fact.inert:
             saved_registers.check(machine, step, state)

@@ -6,15 +6,15 @@ What the stack may be used for is the rule "stack"; how far from a pointer an ac
 from typing import Final
 
 from asmdnn.proof.decoder import Access
-from asmdnn.proof.kernel import Step
-from asmdnn.proof.machine import WORD_BYTES, Machine, State
-from asmdnn.proof.values import Value
+from asmdnn.proof.kernel import PlacedInstruction
+from asmdnn.proof.machine import WORD_BYTES, Interpreter, State
+from asmdnn.proof.values import AbstractValue
 
 RULE: Final = "provenance"
 IMPLICIT: Final = ("push", "pop", "ret", "call")  # the stack, by rsp, which the rule "stack" follows
 
 
-def check(machine: Machine, step: Step, state: State) -> None:
+def check(machine: Interpreter, step: PlacedInstruction, state: State) -> None:
     """Raise BrokenRule for an access through anything else, or a store into the frame or the code."""
     fact = step.fact
     if fact.is_string:
@@ -28,7 +28,7 @@ def check(machine: Machine, step: Step, state: State) -> None:
                 raise machine.kernel.broken(RULE, reason, step)
 
 
-def offence(machine: Machine, access: Access, where: Value) -> str:
+def offence(machine: Interpreter, access: Access, where: AbstractValue) -> str:
     """What is wrong with the address, or ""."""
     if access.oddity:
         return f"the address {access.oddity}"
@@ -48,7 +48,7 @@ def offence(machine: Machine, access: Access, where: Value) -> str:
     return "the address mixes pointers, or is of unknown origin"
 
 
-def code_offence(machine: Machine, access: Access, where: Value) -> str:
+def code_offence(machine: Interpreter, access: Access, where: AbstractValue) -> str:
     kernel = machine.kernel
     if access.writes:
         return "it stores into its own code"
@@ -58,7 +58,7 @@ def code_offence(machine: Machine, access: Access, where: Value) -> str:
     return ""
 
 
-def frame_offence(arguments: int | None, access: Access, where: Value) -> str:
+def frame_offence(arguments: int | None, access: Access, where: AbstractValue) -> str:
     if access.writes:
         return "it stores into the frame"
     if arguments is None:

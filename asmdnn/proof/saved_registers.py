@@ -3,9 +3,9 @@
 from typing import Final
 
 from asmdnn.proof.decoder import RSP
-from asmdnn.proof.kernel import Kernel, Step
-from asmdnn.proof.machine import Machine, State
-from asmdnn.proof.values import STACK, Value, at_entry
+from asmdnn.proof.kernel import Kernel, PlacedInstruction
+from asmdnn.proof.machine import Interpreter, State
+from asmdnn.proof.values import STACK, AbstractValue, at_entry
 
 RULE, STACK_RULE = "callee-saved", "stack"
 RED_ZONE_BYTES: Final = 128
@@ -14,7 +14,7 @@ RETURN_ADDRESS_BYTES: Final = 8  # on the stack at the call, where rsp was a mul
 SAVED: Final = {3: "rbx", 5: "rbp", 12: "r12", 13: "r13", 14: "r14", 15: "r15"}
 
 
-def check(machine: Machine, step: Step, state: State) -> None:
+def check(machine: Interpreter, step: PlacedInstruction, state: State) -> None:
     """Raise BrokenRule if this instruction, run in this state, breaks one of the rules."""
     kernel, top = machine.kernel, state.registers[RSP]
     if top.base != STACK or top.offset is None:
@@ -30,7 +30,7 @@ def check(machine: Machine, step: Step, state: State) -> None:
             check_access(kernel, step, where, access.size_bytes, top.offset)
 
 
-def check_return(kernel: Kernel, step: Step, state: State, top: Value) -> None:
+def check_return(kernel: Kernel, step: PlacedInstruction, state: State, top: AbstractValue) -> None:
     if top.offset != 0:
         raise kernel.broken(STACK_RULE, f"rsp is {top.offset:+} bytes from where it was at the call", step)
     for register, name in SAVED.items():
@@ -38,7 +38,7 @@ def check_return(kernel: Kernel, step: Step, state: State, top: Value) -> None:
             raise kernel.broken(RULE, f"{name} is not what it was at the call", step)
 
 
-def check_access(kernel: Kernel, step: Step, where: Value, size_bytes: int, top: int) -> None:
+def check_access(kernel: Kernel, step: PlacedInstruction, where: AbstractValue, size_bytes: int, top: int) -> None:
     """Between the red zone's end and the return address."""
     if where.offset is None:
         raise kernel.broken(STACK_RULE, "it touches an unknown place of the stack", step)

@@ -10,27 +10,27 @@ from typing import Final
 
 from asmdnn.generators.contract import TapList
 from asmdnn.proof.machine import WORD_BYTES, State
-from asmdnn.proof.values import NUMBER, Base, Value, number
+from asmdnn.proof.values import NUMBER, AbstractValue, Base, number
 
 COUNTS: Final = ("count", "left")  # of a whole group, possibly 0; of what is left, at least 1 + offset
 
 
-def first_position(taps: TapList) -> Value:
+def first_position(taps: TapList) -> AbstractValue:
     """The pointer to the list."""
-    return Value(Base("start", taps.argument, 0), 0)
+    return AbstractValue(Base("start", taps.argument, 0), 0)
 
 
-def load(taps: TapList, where: Value) -> Value:
+def load(taps: TapList, where: AbstractValue) -> AbstractValue:
     """The word at a position that `offence` allows."""
     assert where.base is not None
     if where.offset is None:
         return NUMBER
     if where.base.kind == "start":
-        return Value(Base("count", group=where.base.group), 0)
-    return Value(Base("tap", where.offset // WORD_BYTES, where.base.group), 0)
+        return AbstractValue(Base("count", group=where.base.group), 0)
+    return AbstractValue(Base("tap", where.offset // WORD_BYTES, where.base.group), 0)
 
 
-def offence(taps: TapList, where: Value, size_bytes: int) -> str:
+def offence(taps: TapList, where: AbstractValue, size_bytes: int) -> str:
     """Why a read of the list is wrong, or ""."""
     assert where.base is not None
     group, words = where.base.group, 1 if where.base.kind == "start" else len(taps.targets)
@@ -50,23 +50,23 @@ def moved_offence(taps: TapList, base: Base) -> str:
     return ""
 
 
-def assume(taps: TapList, state: State, tested: Value, is_zero: bool) -> None:
+def assume(taps: TapList, state: State, tested: AbstractValue, is_zero: bool) -> None:
     """A branch has told whether a count is zero: positions and counts of its group become what they now are."""
     assert tested.base is not None
     group, kind = tested.base.group, tested.base.kind
     passed = WORD_BYTES * (1 if kind == "count" else len(taps.targets))
     here = "start" if kind == "count" else "tuple"
 
-    def known(value: Value) -> Value:
+    def known(value: AbstractValue) -> AbstractValue:
         base, offset = value
         if base is None or base.group != group or offset is None:
             return value
         if base.kind == here:
             goal = Base("start", taps.argument, group + 1) if is_zero else Base("tuple", taps.argument, group)
-            return Value(goal, offset - passed)
+            return AbstractValue(goal, offset - passed)
         if base == tested.base:  # `tested` is what was compared with zero
             rest = offset - (tested.offset or 0)
-            return number(rest) if is_zero else Value(Base("left", group=group), rest)
+            return number(rest) if is_zero else AbstractValue(Base("left", group=group), rest)
         return value
 
     state.registers = [known(value) for value in state.registers]

@@ -27,7 +27,7 @@ class Base(NamedTuple):
     word: int = -1
 
 
-class Value(NamedTuple):
+class AbstractValue(NamedTuple):
     base: Base | None
     offset: int | None
 
@@ -35,13 +35,13 @@ class Value(NamedTuple):
 FRAME: Final = Base("frame")
 STACK: Final = Base("stack")  # counts from rsp at the call, where the return address is
 CODE: Final = Base("code")
-JUNK: Final = Value(Base("junk"), None)
-NUMBER: Final = Value(None, None)
+JUNK: Final = AbstractValue(Base("junk"), None)
+NUMBER: Final = AbstractValue(None, None)
 ANY_POINTER: Final = -1  # the number of a pointer from an unknown word of the frame
 
 
-def number(value: int) -> Value:
-    return Value(None, signed(value))
+def number(value: int) -> AbstractValue:
+    return AbstractValue(None, signed(value))
 
 
 def signed(value: int, bits: int = WORD_BITS) -> int:
@@ -50,32 +50,32 @@ def signed(value: int, bits: int = WORD_BITS) -> int:
     return value - (value >> bits - 1 << bits)
 
 
-def at_entry(register: int) -> Value:
+def at_entry(register: int) -> AbstractValue:
     """What a register holds when a kernel is called."""
     if register == RSP:
-        return Value(STACK, 0)
-    return Value(FRAME, 0) if register == 7 else Value(Base("entry", register), 0)
+        return AbstractValue(STACK, 0)
+    return AbstractValue(FRAME, 0) if register == 7 else AbstractValue(Base("entry", register), 0)
 
 
-def join(a: Value, b: Value) -> Value:
+def join(a: AbstractValue, b: AbstractValue) -> AbstractValue:
     """What holds for both."""
     if a == b:
         return a
     if a.base == b.base:
-        return Value(a.base, None)
+        return AbstractValue(a.base, None)
     if a.base and b.base and a.base.kind == b.base.kind == "argument":
-        return Value(Base("argument", ANY_POINTER), None)
+        return AbstractValue(Base("argument", ANY_POINTER), None)
     return JUNK
 
 
-def add(a: Value, b: Value) -> Value:
+def add(a: AbstractValue, b: AbstractValue) -> AbstractValue:
     if a.base is not None and b.base is not None:
         return moved(a, b)
     offset = None if a.offset is None or b.offset is None else signed(a.offset + b.offset)
-    return Value(a.base or b.base, offset)
+    return AbstractValue(a.base or b.base, offset)
 
 
-def moved(a: Value, b: Value) -> Value:
+def moved(a: AbstractValue, b: AbstractValue) -> AbstractValue:
     """An argument plus an offset from a tap list (Base "tap") or a bounded number ("below"), in either order; JUNK for
     all other sums."""
     if b.base is not None and b.base.kind == "argument":
@@ -84,33 +84,33 @@ def moved(a: Value, b: Value) -> Value:
     if a.base.kind != "argument" or a.offset is None or b.offset is None:
         return JUNK
     if b.base.kind == "below":
-        return Value(Base("indexed", a.base.number, b.base.number, b.base.word), a.offset + b.offset)
+        return AbstractValue(Base("indexed", a.base.number, b.base.number, b.base.word), a.offset + b.offset)
     if b.base.kind == "tap":
-        return Value(Base("moved", a.base.number, b.base.group, b.base.number), a.offset + b.offset)
+        return AbstractValue(Base("moved", a.base.number, b.base.group, b.base.number), a.offset + b.offset)
     return JUNK
 
 
-def below(bound: int) -> Value:
+def below(bound: int) -> AbstractValue:
     """A number from 0 to bound - 1."""
-    return Value(Base("below", bound, word=1), 0)
+    return AbstractValue(Base("below", bound, word=1), 0)
 
 
-def subtract(a: Value, b: Value) -> Value:
+def subtract(a: AbstractValue, b: AbstractValue) -> AbstractValue:
     if b.base is None:
         offset = None if a.offset is None or b.offset is None else signed(a.offset - b.offset)
-        return Value(a.base, offset)
+        return AbstractValue(a.base, offset)
     if a.base == b.base and a.base is not None and a.base.kind != "junk":
         return NUMBER if a.offset is None or b.offset is None else number(a.offset - b.offset)
     return JUNK
 
 
-def multiply(a: Value, b: Value) -> Value:
+def multiply(a: AbstractValue, b: AbstractValue) -> AbstractValue:
     for one, other in ((a, b), (b, a)):
-        if one == Value(None, 1):
+        if one == AbstractValue(None, 1):
             return other
         if one.base is not None and one.base.kind == "below" and other.base is None and (other.offset or 0) > 0:
             assert one.offset is not None and other.offset is not None
-            return Value(one.base._replace(word=one.base.word * other.offset), one.offset * other.offset)
+            return AbstractValue(one.base._replace(word=one.base.word * other.offset), one.offset * other.offset)
     if a.base is not None or b.base is not None:
         return JUNK
     return NUMBER if a.offset is None or b.offset is None else number(a.offset * b.offset)

@@ -12,9 +12,9 @@ from asmdnn.generators.contract import TapList
 from asmdnn.proof import tap_lists
 from asmdnn.proof.dataflow import blocks_of
 from asmdnn.proof.decoder import Access, Fact
-from asmdnn.proof.kernel import Kernel, Step
-from asmdnn.proof.machine import Machine, State
-from asmdnn.proof.values import NUMBER, STACK, Base, Value, subtract
+from asmdnn.proof.kernel import Kernel, PlacedInstruction
+from asmdnn.proof.machine import Interpreter, State
+from asmdnn.proof.values import NUMBER, STACK, AbstractValue, Base, subtract
 
 RULE: Final = "footprint"
 MOST_STEPS: Final = 5_000_000
@@ -48,7 +48,7 @@ class WalkState(State):
         return super().join(other) or before != (self.masks, self.vectors, self.written)
 
 
-class Walker(Machine):
+class Walker(Interpreter):
     """Walks one kernel whose control flow and provenance are proved.  `touch` and `leave` judge; see footprint.py."""
 
     def __init__(self, kernel: Kernel, taps: TapList | None) -> None:
@@ -66,11 +66,11 @@ class Walker(Machine):
         self._order: list[int] = []
         self._steps = 0
 
-    def touch(self, state: WalkState, step: Step, access: Access, where: Value) -> None:
+    def touch(self, state: WalkState, step: PlacedInstruction, access: Access, where: AbstractValue) -> None:
         """Called for every access to anything but the stack."""
         raise NotImplementedError
 
-    def leave(self, state: WalkState, step: Step) -> None:
+    def leave(self, state: WalkState, step: PlacedInstruction) -> None:
         """Called at every RET."""
         raise NotImplementedError
 
@@ -122,7 +122,7 @@ class Walker(Machine):
                 self._arrive(here, state)
                 return
 
-    def _both(self, state: WalkState, branch: Step) -> Iterator[tuple[int, WalkState]]:
+    def _both(self, state: WalkState, branch: PlacedInstruction) -> Iterator[tuple[int, WalkState]]:
         """Where a branch on data leads, and what is known there."""
         tested, mnemonic = tested_value(state), branch.fact.mnemonic
         of_taps = tested is not None and tested.base is not None and tested.base.kind in tap_lists.COUNTS
@@ -133,7 +133,7 @@ class Walker(Machine):
                 tap_lists.assume(self.taps, other, tested, is_zero=taken == (mnemonic == "je"))
             yield target, other
 
-    def execute(self, state: WalkState, step: Step) -> None:
+    def execute(self, state: WalkState, step: PlacedInstruction) -> None:
         fact = step.fact
         for access in fact.accesses:
             if access.reads or access.writes:
@@ -144,7 +144,7 @@ class Walker(Machine):
             self.apply(state, step)
         self._follow_masks(state, step, fact)
 
-    def _follow_masks(self, state: WalkState, step: Step, fact: Fact) -> None:
+    def _follow_masks(self, state: WalkState, step: PlacedInstruction, fact: Fact) -> None:
         for mask in fact.masks_written:
             source = self.read(state, step, fact.operands[1]) if fact.mnemonic.startswith("kmov") else NUMBER
             state.masks.pop(mask, None)
@@ -156,7 +156,7 @@ class Walker(Machine):
             if constant:
                 state.vectors[vector] = constant
 
-    def _constant(self, state: WalkState, step: Step, fact: Fact) -> bytes:
+    def _constant(self, state: WalkState, step: PlacedInstruction, fact: Fact) -> bytes:
         """What a plain load from the constants gives."""
         plain = fact.mnemonic.startswith(("vmovu", "vmova", "vmovdq")) and len(fact.accesses) == 1
         if not plain or not fact.accesses[0].in_code or not fact.accesses[0].reads or fact.accesses[0].mask:
@@ -164,15 +164,15 @@ class Walker(Machine):
         at = step.offset + fact.accesses[0].displacement
         return self.kernel.code.data[at : at + fact.accesses[0].size_bytes]
 
-    def load(self, state: State, where: Value, size_bytes: int) -> Value:
+    def load(self, state: State, where: AbstractValue, size_bytes: int) -> AbstractValue:
         if self.taps and where.base is not None and where.base.kind in ("start", "tuple"):
             return tap_lists.load(self.taps, where)
         found = super().load(state, where, size_bytes)
-        is_list = self.taps is not None and found == Value(Base("argument", self.taps.argument), 0)
+        is_list = self.taps is not None and found == AbstractValue(Base("argument", self.taps.argument), 0)
         return tap_lists.first_position(self.taps) if self.taps is not None and is_list else found
 
 
-def tested_value(state: State) -> Value | None:
+def tested_value(state: State) -> AbstractValue | None:
     """What the flags say is zero or not."""
     if state.compare is None:
         return None

@@ -57,7 +57,7 @@ def executor_spec(plan: Plan) -> ExecutorSpec:
     return ExecutorSpec(plan.arguments)
 
 
-class Program:
+class ExecutablePlan:
     """A plan that can run on this machine, for up to `threads` threads; `program_of` keeps those used lately.
 
     pooled: calls take scratchpads from the process's pool; else each is told where its scratch lies.  loaded: kernels
@@ -96,23 +96,23 @@ class Program:
         self.places: tuple[Place, ...] = tuple(
             (slot, i, offset) for i, name in enumerate(plan.tensors) for slot, offset in self.slots(name)
         )
-        self._idle: list[Call] = []
+        self._idle: list[NativeCall] = []
         code = 0 if self.counts.is_known else sum(kernel.size for kernel in self._kernels)
         self.kept_bytes: int = plan.nbytes + self._tables.nbytes + code + OBJECTS_BYTES
         _live.add(self)
 
-    def prepare(self, report: Callable[[float], None] | None = None) -> "Call":
+    def prepare(self, report: Callable[[float], None] | None = None) -> "NativeCall":
         """A call of one's own, without tensors yet; `report` is told the ms of every run."""
-        return ReportedCall(self, report) if report else Call(self)
+        return ReportedCall(self, report) if report else NativeCall(self)
 
-    def take(self) -> "Call":
+    def take(self) -> "NativeCall":
         """A call to run and to give back; equal primitives share them."""
         try:
             return self._idle.pop()  # atomic: another thread may take the last one
         except IndexError:
-            return Call(self)
+            return NativeCall(self)
 
-    def give(self, call: "Call") -> None:
+    def give(self, call: "NativeCall") -> None:
         self._idle.append(call)
 
     def context_words(self) -> list[int]:
@@ -139,33 +139,33 @@ class Program:
         )
 
 
-_live: "weakref.WeakSet[Program]" = weakref.WeakSet()
-programs: Cache[tuple[Plan, int, bool], Program] = Cache(PROGRAMS_LIMIT_BYTES, "programs")
+_live: "weakref.WeakSet[ExecutablePlan]" = weakref.WeakSet()
+programs: Cache[tuple[Plan, int, bool], ExecutablePlan] = Cache(PROGRAMS_LIMIT_BYTES, "programs")
 
 
-def program_of(plan: Plan, threads: int, pooled: bool = True) -> tuple[Program, CacheCounts]:
+def program_of(plan: Plan, threads: int, pooled: bool = True) -> tuple[ExecutablePlan, CacheCounts]:
     """The program of a plan, made once as long as it is used, and where its kernels come from this time."""
     key = plan, threads, pooled
     program = programs.get(key)
     if program is not None:
         return program, program.again
-    made = Program(plan, threads, pooled)
+    made = ExecutablePlan(plan, threads, pooled)
     return programs.put(key, made), made.counts
 
 
-def live_programs() -> list[Program]:
+def live_programs() -> list[ExecutablePlan]:
     """All that exist, kept by the cache or by primitives."""
     return list(_live)
 
 
-class Call:
+class NativeCall:
     """One native call of a program: `call()` runs it on the buffers bound last.  Not for two threads at once."""
 
     __slots__ = (
         "_context", "_entry", "_keep", "_parallel", "_program", "_scratch_address", "_scratch_bytes", "_words",
     )  # fmt: skip
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: ExecutablePlan) -> None:
         plan = program.plan
         self._program, self._entry, self._parallel = program, program.entry, None
         self._context = ffi.new("int64_t[]", program.context_words())
@@ -223,24 +223,24 @@ class ReportedProgram:
 
     __slots__ = ("_program", "_report", "places", "sizes")
 
-    def __init__(self, program: Program, report: Callable[[float], None]) -> None:
+    def __init__(self, program: ExecutablePlan, report: Callable[[float], None]) -> None:
         self._program, self._report = program, report
         self.places, self.sizes = program.places, program.sizes
 
-    def take(self) -> "Call":
+    def take(self) -> "NativeCall":
         """A call to run and to give back."""
         return self._program.prepare(self._report)
 
-    def give(self, call: "Call") -> None:
+    def give(self, call: "NativeCall") -> None:
         """Nothing is kept: whoever listens has time."""
 
 
-class ReportedCall(Call):
+class ReportedCall(NativeCall):
     """A call that tells its milliseconds: a class of its own, so that silent calls do not even ask."""
 
     __slots__ = ("_report",)
 
-    def __init__(self, program: Program, report: Callable[[float], None]) -> None:
+    def __init__(self, program: ExecutablePlan, report: Callable[[float], None]) -> None:
         super().__init__(program)
         self._report = report
 

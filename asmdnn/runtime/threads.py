@@ -41,7 +41,6 @@ class OpenMP:
     path: str
     parallel: Any
     get_max_threads: Any
-    parallel_address: int
     thread_num_address: int
     num_threads_address: int
     barrier_address: int
@@ -124,7 +123,6 @@ def _load(name: str) -> OpenMP:
         path=_file_at(address(parallel)) or name,
         parallel=parallel,
         get_max_threads=function(library, "int (*)(void)", "omp_get_max_threads"),
-        parallel_address=address(parallel),
         thread_num_address=address(function(library, "int (*)(void)", "omp_get_thread_num")),
         num_threads_address=address(function(library, "int (*)(void)", "omp_get_num_threads")),
         barrier_address=address(function(library, "void (*)(void)", "GOMP_barrier")),

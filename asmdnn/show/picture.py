@@ -22,7 +22,7 @@ INK, FAINT, PADDING, GAP = "#1f2430", "#77809a", "#padding", "#gap"  # the last 
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Bar:
     """A rectangle; `fill` is a colour, PADDING or GAP."""
 
     x: float
@@ -33,7 +33,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Caption:
     """A line of text whose baseline starts, is centred, or ends at (x, y); code is monospaced."""
 
     x: float
@@ -52,12 +52,12 @@ class Scene:
 
     width: float = 0.0
     height: float = 0.0
-    shapes: list[Box | Words] = field(default_factory=list)
+    shapes: list[Bar | Caption] = field(default_factory=list)
 
-    def add(self, *shapes: Box | Words) -> None:
+    def add(self, *shapes: Bar | Caption) -> None:
         self.shapes += shapes
         for shape in shapes:
-            if isinstance(shape, Box):
+            if isinstance(shape, Bar):
                 right, bottom = shape.x + shape.width, shape.y + shape.height
             else:
                 length = len(shape.text) * shape.size * 0.6
@@ -96,8 +96,8 @@ def colour_of(page: Page, index: Index | None) -> str:
 
 def _heading(scene: Scene, page: Page) -> float:
     first, formula, *others = summary_of(page)
-    scene.add(Words(MARGIN, 38, first, size=20, bold=True), Words(MARGIN, 62, formula, size=14))
-    scene.add(*(Words(MARGIN, 84 + 18 * i, line, size=13, colour=FAINT, code=False) for i, line in enumerate(others)))
+    scene.add(Caption(MARGIN, 38, first, size=20, bold=True), Caption(MARGIN, 62, formula, size=14))
+    scene.add(*(Caption(MARGIN, 84 + 18 * i, line, size=13, colour=FAINT, code=False) for i, line in enumerate(others)))
     return 84 + 18 * len(others) + 6
 
 
@@ -110,14 +110,14 @@ def _strip(scene: Scene, page: Page, y: float) -> float:
     start = 0
     for end in range(1, count + 1):
         if end == count or fills[end] != fills[start]:
-            scene.add(Box(MARGIN + start * width, y + 16, (end - start) * width, 22, fills[start]))
+            scene.add(Bar(MARGIN + start * width, y + 16, (end - start) * width, 22, fills[start]))
             start = end
     step = max(8, count // 6 // 8 * 8)
     for i in range(0, count, step):
-        scene.add(Words(MARGIN + i * width, y + 51, f"{first + i}", size=10, colour=FAINT))
+        scene.add(Caption(MARGIN + i * width, y + 51, f"{first + i}", size=10, colour=FAINT))
     which = "the whole storage" if first + count == total else f"{count} of {total} elements of the storage"
     dim = page.names[coloured_dim(page)]
-    scene.add(Words(MARGIN, y + 10, f"{which}, as it lies in memory; colours are {dim}", size=12, code=False))
+    scene.add(Caption(MARGIN, y + 10, f"{which}, as it lies in memory; colours are {dim}", size=12, code=False))
     return y + 76
 
 
@@ -138,7 +138,7 @@ def _panels(scene: Scene, page: Page, y: float) -> float:
         x = MARGIN + slot % in_line * width
         y = bottom if slot % in_line == 0 else y
         if panel is None:
-            scene.add(Words(x + width / 2, y + 60, "...", "middle", size=20, colour=FAINT))
+            scene.add(Caption(x + width / 2, y + 60, "...", "middle", size=20, colour=FAINT))
         else:
             bottom = max(bottom, _panel(scene, page, panel, (x, y), cell))
     return bottom
@@ -155,28 +155,28 @@ def _panel(scene: Scene, page: Page, panel: Panel, corner: tuple[float, float], 
     x, y = corner
     left, y = x + OFFSET_WIDTH, y + 14
     if title := title_of(page, panel):
-        scene.add(Words(left, y, title, size=TITLE_SIZE, bold=True))
+        scene.add(Caption(left, y, title, size=TITLE_SIZE, bold=True))
         y += 16
     for number, row in enumerate(panel.rows):
         if row is None:
-            scene.add(Words(left + 4, y + 14, "...", size=14, colour=FAINT))
+            scene.add(Caption(left + 4, y + 14, "...", size=14, colour=FAINT))
             y += CELL_HEIGHT
             continue
         if number == 0:
             heads = [0 if index is None else page.desc.offset(index) - row.offset for index in row.indices]
             texts = ["" if index is None else f"+{head}" for index, head in zip(row.indices, heads, strict=True)]
-            scene.add(*(Words(left + (i + 0.5) * cell, y, text, "middle", 10, FAINT) for i, text in enumerate(texts)))
+            scene.add(*(Caption(left + (i + 0.5) * cell, y, text, "middle", 10, FAINT) for i, text in enumerate(texts)))
             y += 5
-        scene.add(Words(left - 6, y + 14, f"{row.offset}", "end", 10.5, FAINT))
+        scene.add(Caption(left - 6, y + 14, f"{row.offset}", "end", 10.5, FAINT))
         for i, index in enumerate(row.indices):
             if index is not None:
-                scene.add(Box(left + i * cell, y, cell, CELL_HEIGHT, colour_of(page, index)))
+                scene.add(Bar(left + i * cell, y, cell, CELL_HEIGHT, colour_of(page, index)))
             colour = FAINT if index is None or page.is_padding(index) else INK
-            scene.add(Words(left + (i + 0.5) * cell, y + 14, _label(page, index), "middle", colour=colour))
+            scene.add(Caption(left + (i + 0.5) * cell, y + 14, _label(page, index), "middle", colour=colour))
         if row.gap:
             at = left + len(row.indices) * cell + 4
-            scene.add(Box(at, y, GAP_WIDTH, CELL_HEIGHT, GAP))
-            scene.add(Words(at + GAP_WIDTH / 2, y + 14, f"{row.gap}", "middle", 9, FAINT))
+            scene.add(Bar(at, y, GAP_WIDTH, CELL_HEIGHT, GAP))
+            scene.add(Caption(at + GAP_WIDTH / 2, y + 14, f"{row.gap}", "middle", 9, FAINT))
         y += CELL_HEIGHT
     return y + 22
 
@@ -184,12 +184,12 @@ def _panel(scene: Scene, page: Page, panel: Panel, corner: tuple[float, float], 
 def _legend(scene: Scene, page: Page, y: float) -> None:
     index, offset = ",".join(page.names), "the number left of a row, plus that over the column"
     line = f"A cell is an element, with its index {index} in it. Its offset is {offset}."
-    scene.add(Words(MARGIN, y, line, size=12, code=False))
+    scene.add(Caption(MARGIN, y, line, size=12, code=False))
     if page.desc.has_padding:
-        scene.add(Box(MARGIN, y + 12, 26, 16, PADDING), Words(MARGIN + 13, y + 24, "0", "middle", colour=FAINT))
-        scene.add(Words(MARGIN + 34, y + 24, "padding: allocated, always zero, no element", size=12, code=False))
+        scene.add(Bar(MARGIN, y + 12, 26, 16, PADDING), Caption(MARGIN + 13, y + 24, "0", "middle", colour=FAINT))
+        scene.add(Caption(MARGIN + 34, y + 24, "padding: allocated, always zero, no element", size=12, code=False))
         y += 22
-    if any(shape.fill == GAP for shape in scene.shapes if isinstance(shape, Box)):
-        scene.add(Box(MARGIN, y + 12, 26, 16, GAP))
+    if any(shape.fill == GAP for shape in scene.shapes if isinstance(shape, Bar)):
+        scene.add(Bar(MARGIN, y + 12, 26, 16, GAP))
         text = "skipped: storage that belongs to no element of this tensor, and how many elements of it"
-        scene.add(Words(MARGIN + 34, y + 24, text, size=12, code=False))
+        scene.add(Caption(MARGIN + 34, y + 24, text, size=12, code=False))

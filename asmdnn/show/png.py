@@ -2,7 +2,7 @@
 
 from asmdnn.errors import Unimplemented
 from asmdnn.forking import importing
-from asmdnn.show.picture import GAP, PADDING, Box, Scene
+from asmdnn.show.picture import GAP, PADDING, Bar, Scene
 
 DOTS_PER_INCH = 96  # a pixel of the scene is a pixel of the file
 POINTS_PER_PIXEL = 72 / DOTS_PER_INCH
@@ -21,7 +21,7 @@ def write_png(scene: Scene, path: str) -> None:
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(0, scene.width), ylim=(scene.height, 0))
     axes.set_axis_off()
     for shape in scene.shapes:
-        if isinstance(shape, Box):
+        if isinstance(shape, Bar):
             fill, hatch = _HATCHED.get(shape.fill, (shape.fill, None))
             edge = "white" if hatch is None else "#b9bfcc"
             corner = (shape.x, shape.y)

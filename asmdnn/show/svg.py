@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
-from asmdnn.show.picture import FAINT, GAP, INK, PADDING, Box, Scene, Words
+from asmdnn.show.picture import FAINT, GAP, INK, PADDING, Bar, Caption, Scene
 
 _HEAD = f"""<defs>
 <pattern id="padding" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
@@ -28,16 +28,16 @@ def svg_of(scene: Scene) -> str:
 
 def _shapes(scene: Scene) -> Iterator[str]:
     for shape in scene.shapes:
-        yield _box(shape) if isinstance(shape, Box) else _words(shape)
+        yield _box(shape) if isinstance(shape, Bar) else _words(shape)
 
 
-def _box(box: Box) -> str:
+def _box(box: Bar) -> str:
     fill = f"url({box.fill})" if box.fill in (PADDING, GAP) else box.fill
     place = f'x="{_short(box.x)}" y="{_short(box.y)}" width="{_short(box.width)}" height="{_short(box.height)}"'
     return f'<rect class="b" {place} fill="{fill}"/>'
 
 
-def _words(words: Words) -> str:
+def _words(words: Caption) -> str:
     style = f'font-size="{words.size:g}"'
     if words.anchor != "start":
         style += f' text-anchor="{words.anchor}"'

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.show.captions import summary_of
-from asmdnn.show.walk import Limits, Page, Panel, Row, page_of
+from asmdnn.show.walk import ElementRow, Limits, Page, Panel, page_of
 
 LIMITS = Limits(columns=20, rows=24, panels=6)
 PADDING = "-"
@@ -40,7 +40,7 @@ def _lines(page: Page, panel: Panel, fixed: list[int], width: int) -> Iterator[s
         yield f"{row.offset:>8} {common} |{_cells(page, row, width)}"
 
 
-def _cells(page: Page, row: Row, width: int) -> str:
+def _cells(page: Page, row: ElementRow, width: int) -> str:
     texts = (
         LEFT_OUT if index is None else PADDING if page.is_padding(index) else str(index[page.column.dim])
         for index in row.indices

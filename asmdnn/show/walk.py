@@ -7,7 +7,7 @@ along a row; the next few number the rows of a panel; the rest number the panels
 from dataclasses import dataclass
 from math import prod
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.tags import LETTERS, dim_names
 from asmdnn.memory.views import levels_of
@@ -16,7 +16,7 @@ Index = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class Digit:
     """A digit of the address; an index of its dim is the sum of value * weight over the dim's digits."""
 
     dim: int
@@ -27,7 +27,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ElementRow:
     """Elements one after the other: the offset of the first, and their indices; None where some are left out.
 
     `gap` counts the elements of the storage, between this row and the next, that are no elements of the tensor.
@@ -42,7 +42,7 @@ class Row:
 class Panel:
     """Consecutive rows; None where some are left out."""
 
-    rows: tuple[Row | None, ...]
+    rows: tuple[ElementRow | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class Page:
 
     desc: MemoryDesc
     names: str
-    column: Axis
-    row_axes: tuple[Axis, ...]
-    panel_axes: tuple[Axis, ...]
+    column: Digit
+    row_axes: tuple[Digit, ...]
+    panel_axes: tuple[Digit, ...]
     panels: tuple[Panel | None, ...]
 
     @property
@@ -76,11 +76,13 @@ class Page:
 
 def page_of(desc: MemoryDesc, limits: Limits, names: str | None = None) -> Page:
     """The page of `desc`, within `limits`.  Raises InvalidArguments for `any` and for a tensor without elements."""
+    if not isinstance(desc, MemoryDesc):
+        raise InvalidArguments(f"desc must be a MemoryDesc, not {type(desc).__name__}")
     if desc.is_any or not desc.nelems():
         raise InvalidArguments(f"desc {desc} has nothing to show: it has no {'layout' if desc.is_any else 'elements'}")
     axes = _axes(desc)
-    if names is not None and (len(names) != desc.ndims or not names.isalpha()):
-        raise InvalidArguments(f"names {names!r} must have a letter for each of the {desc.ndims} dims")
+    if names is not None and not (isinstance(names, str) and len(names) == desc.ndims and names.isalpha()):
+        raise InvalidArguments(f"names {shown(names)} must have a letter for each of the {desc.ndims} dims")
     *others, column = axes
     cut = _first_row_axis(others, {dim for dim, _ in desc.inner_blocks}, limits)
     panel_axes, row_axes = tuple(others[:cut]), tuple(others[cut:])
@@ -92,18 +94,18 @@ def page_of(desc: MemoryDesc, limits: Limits, names: str | None = None) -> Page:
     return Page(desc, names, column, row_axes, panel_axes, panels)
 
 
-def _axes(desc: MemoryDesc) -> list[Axis]:
+def _axes(desc: MemoryDesc) -> list[Digit]:
     axes = []
     for dim, levels in enumerate(levels_of(desc)):
         weight = desc.padded_dims[dim]
         for level in levels:
             weight //= level.size
-            axes.append(Axis(dim, level.size, weight, level.stride, level.inner))
+            axes.append(Digit(dim, level.size, weight, level.stride, level.inner))
     axes = [axis for axis in axes if axis.size > 1] or axes[-1:]
     return sorted(axes, key=lambda axis: (-axis.stride, axis.inner))
 
 
-def _first_row_axis(axes: list[Axis], blocked: set[int], limits: Limits) -> int:
+def _first_row_axis(axes: list[Digit], blocked: set[int], limits: Limits) -> int:
     """Where the row axes begin: at the inner blocks, or else with as many dims as fit, one at least.
 
     The number of a block does not run within a panel, so that pages show the storage block by block.
@@ -117,10 +119,10 @@ def _first_row_axis(axes: list[Axis], blocked: set[int], limits: Limits) -> int:
     return cut
 
 
-def _panel(desc: MemoryDesc, axes: list[Axis], cut: int, number: int, limits: Limits) -> Panel:
+def _panel(desc: MemoryDesc, axes: list[Digit], cut: int, number: int, limits: Limits) -> Panel:
     outer = _digits(number, axes[:cut])
     row_axes, column = axes[cut:-1], axes[-1]
-    rows: list[Row | None] = []
+    rows: list[ElementRow | None] = []
     for row in _chosen(prod(axis.size for axis in row_axes), limits.rows):
         if row is None:
             rows.append(None)
@@ -129,11 +131,11 @@ def _panel(desc: MemoryDesc, axes: list[Axis], cut: int, number: int, limits: Li
         offset = desc.offset0 + sum(digit * axis.stride for digit, axis in zip(digits, axes, strict=False))
         columns = _chosen(column.size, limits.columns)
         indices = tuple(None if c is None else _index(desc, axes, (*digits, c)) for c in columns)
-        rows.append(Row(offset, indices, _gap(axes, digits)))
+        rows.append(ElementRow(offset, indices, _gap(axes, digits)))
     return Panel(tuple(rows))
 
 
-def _gap(axes: list[Axis], digits: Index) -> int:
+def _gap(axes: list[Digit], digits: Index) -> int:
     """Elements between the end of a row and the next one, 0 after the last; strides in the row itself leave no gap."""
     column = axes[-1]
     end = max(1, column.size * column.stride)
@@ -156,7 +158,7 @@ def element_at(page: Page, offset: int) -> Index | None:
     return None if rest else tuple(index)
 
 
-def _digits(number: int, axes: list[Axis]) -> Index:
+def _digits(number: int, axes: list[Digit]) -> Index:
     digits: list[int] = []
     for axis in reversed(axes):
         number, digit = divmod(number, axis.size)
@@ -164,7 +166,7 @@ def _digits(number: int, axes: list[Axis]) -> Index:
     return tuple(digits)
 
 
-def _index(desc: MemoryDesc, axes: list[Axis], digits: Index) -> Index:
+def _index(desc: MemoryDesc, axes: list[Digit], digits: Index) -> Index:
     index = [0] * desc.ndims
     for digit, axis in zip(digits, axes, strict=True):
         index[axis.dim] += digit * axis.weight

@@ -6,16 +6,29 @@ from xml.etree import ElementTree
 
 import pytest
 
-from asmdnn.analyze.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axes, Dot, Line, Text, axes_of, chart_of
+from asmdnn.analyze.chart import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Axes,
+    Marker,
+    Polyline,
+    Text,
+    axes_of,
+    chart_of,
+)
 from asmdnn.analyze.draw import svg_of
 from asmdnn.analyze.json_form import json_of
-from asmdnn.analyze.model import Analysis, Bound, KernelAnalysis, Measured, Part, Point
+from asmdnn.analyze.model import Analysis, Bound, KernelAnalysis, KernelPart, Measured, Point
 from asmdnn.analyze.text import BEATEN, percent_of_peak, text_of
 from asmdnn.errors import InvalidArguments
 from asmdnn.runtime.rates import Rates
 
 RATES = Rates("a CPU", "avx2", 2.0, 64.0, 128.0, 64.0, 32.0, 8.0)
-PART = Part("loop", 0, 10.0, 5, {"fma": 4, "branch": 1}, 64, 96, 32, Bound(2.0, "P0", 2.5))
+PART = KernelPart("loop", 0, 10.0, 5, {"fma": 4, "branch": 1}, 64, 96, 32, Bound(2.0, "P0", 2.5))
 KERNEL = KernelAnalysis(0, "kernel", 3, (PART,), 20.0, Measured(25.0, 40.0))
 
 
@@ -38,7 +51,7 @@ def test_a_kernel() -> None:
     assert KERNEL.flops == 640
     assert (KERNEL.bound_cycles(simulated=False), KERNEL.bound_cycles(simulated=True)) == (20.0, 25.0)
     assert percent_of_peak(KERNEL, RATES) == pytest.approx(100 * 640 / 40 * 2.0 / 64.0)
-    unknown = KernelAnalysis(0, "kernel", 3, (Part("loop", 0, None, 1, {}, 2, 0, 0, None),), 20.0, None)
+    unknown = KernelAnalysis(0, "kernel", 3, (KernelPart("loop", 0, None, 1, {}, 2, 0, 0, None),), 20.0, None)
     assert (unknown.flops, unknown.bound_cycles(False), percent_of_peak(unknown, RATES)) == (None, None, None)
 
 
@@ -51,7 +64,7 @@ def test_places() -> None:
 
 def test_the_point_stands_where_it_must() -> None:
     point = Point(4000.0, 1000, 1e-7)
-    dots = [shape for shape in chart_of(analysis()) if isinstance(shape, Dot)]
+    dots = [shape for shape in chart_of(analysis()) if isinstance(shape, Marker)]
     (filled,) = (dot for dot in dots if dot.filled)
     axes = axes_of(RATES, point)
     assert (filled.x, filled.y) == axes.place(4.0, 40.0)
@@ -60,7 +73,7 @@ def test_the_point_stands_where_it_must() -> None:
 
 def test_roofs_end_at_the_peak() -> None:
     axes = axes_of(RATES, Point(4000.0, 1000, 1e-7))
-    lines = [shape for shape in chart_of(analysis()) if isinstance(shape, Line) and shape.width == 1.8]
+    lines = [shape for shape in chart_of(analysis()) if isinstance(shape, Polyline) and shape.width == 1.8]
     assert [line.points[1] for line in lines] == [axes.place(64 / gbs, 64) for _, gbs in RATES.roofs]
 
 
@@ -69,7 +82,7 @@ def test_roofs_end_at_the_peak() -> None:
 )
 def test_everything_is_on_the_sheet(point: Point) -> None:
     for shape in chart_of(analysis(point)):
-        places = shape.points if isinstance(shape, Line) else ((shape.x, shape.y),)
+        places = shape.points if isinstance(shape, Polyline) else ((shape.x, shape.y),)
         for x, y in places:
             assert 0 <= x <= WIDTH and 0 <= y <= HEIGHT, shape
     root = ElementTree.fromstring(svg_of(chart_of(analysis(point))))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asmdnn.bench.axis import Axis
+from asmdnn.bench.axis import ProblemAxis
 from asmdnn.bench.problems import ConvProblem, parse_problem
 from asmdnn.bench.words import LARGEST_NUMBER
 from asmdnn.errors import InvalidArguments
@@ -13,7 +13,7 @@ from asmdnn.errors import InvalidArguments
 def test_every_key_is_read() -> None:
     text = 'g2mb3ic4id9ih10iw11oc6od5oh4ow3kd2kh3kw4sd2sh2sw3pd1ph0pw1dd0dh1dw0n"every one"'
     problem = parse_problem(text)
-    axes = (Axis(9, 5, 2, 2, 1, 0), Axis(10, 4, 3, 2, 0, 1), Axis(11, 3, 4, 3, 1, 0))
+    axes = (ProblemAxis(9, 5, 2, 2, 1, 0), ProblemAxis(10, 4, 3, 2, 0, 1), ProblemAxis(11, 3, 4, 3, 1, 0))
     assert problem == ConvProblem(3, 2, 4, 6, axes, "every one")
     assert problem.src_dims == (3, 4, 9, 10, 11)
     assert problem.weights_dims == (2, 3, 2, 2, 3, 4)
@@ -96,13 +96,13 @@ def test_mistakes(text: str, says: str) -> None:
     assert len(message) < 500
 
 
-def brute_force_taps(axis: Axis) -> int:
+def brute_force_taps(axis: ProblemAxis) -> int:
     reads = [o * axis.s - axis.p + k * (axis.d + 1) for o in range(axis.o) for k in range(axis.k)]
     return sum(0 <= read < axis.i for read in reads)
 
 
 @st.composite
-def axes(draw: st.DrawFn) -> Axis:
+def axes(draw: st.DrawFn) -> ProblemAxis:
     k, s, d = draw(st.integers(1, 7)), draw(st.integers(1, 4)), draw(st.integers(0, 3))
     extent = (k - 1) * (d + 1) + 1
     p, after = draw(st.integers(0, extent)), draw(st.integers(0, extent))
@@ -110,8 +110,8 @@ def axes(draw: st.DrawFn) -> Axis:
     i = max(1, (o - 1) * s + extent - p - after + (unread if after == 0 else 0))
     needed = (o - 1) * s - i + extent - p
     if not -s < needed <= max(extent, p):  # the padding alone holds the whole input
-        return Axis(extent, 1, k, s, 0, d)
-    return Axis(i, o, k, s, p, d)
+        return ProblemAxis(extent, 1, k, s, 0, d)
+    return ProblemAxis(i, o, k, s, p, d)
 
 
 @st.composite
@@ -129,7 +129,7 @@ def test_printing_and_parsing_round_trip(problem: ConvProblem) -> None:
 
 
 @given(axes())
-def test_taps_inside_counts_products_with_real_elements(axis: Axis) -> None:
+def test_taps_inside_counts_products_with_real_elements(axis: ProblemAxis) -> None:
     assert axis.taps_inside() == brute_force_taps(axis)
 
 

@@ -10,7 +10,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.bench.recurrent.bounded import Bounded
 from asmdnn.bench.recurrent.cells import CELLS
-from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, Run
+from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, ReferenceRun
 from asmdnn.bench.recurrent.values import Function
 
 Floats = npt.NDArray[Any]
@@ -41,7 +41,7 @@ def arrays_of(
     return {name: random.uniform(-1, 1, size) for name, size in dims.items()}
 
 
-def diffs_of(run: Run) -> Arrays:
+def diffs_of(run: ReferenceRun) -> Arrays:
     random = np.random.default_rng(4)
     return {f"diff_{name}": random.uniform(-1, 1, x.value.shape) for name, x in run.results.items()}
 
@@ -68,14 +68,14 @@ def channels_of(net: Net, more: dict[str, Any]) -> int:
 @pytest.mark.parametrize(("net", "more"), list(nets()))
 def test_gradients_are_finite_differences(net: Net, more: dict[str, Any], lengths: Any) -> None:
     arrays = arrays_of(net, (3, 2, channels_of(net, more), 3), **more)
-    run = Run(net, arrays, lengths)
+    run = ReferenceRun(net, arrays, lengths)
     diffs = diffs_of(run)
     gradients = run.gradients(diffs)
     assert gradients.keys() == {f"diff_{name}" for name in arrays}
     random = np.random.default_rng(5)
     for name, array in arrays.items():
         way = random.standard_normal(array.shape)
-        ends = (Run(net, arrays | {name: array + sign * STEP * way}, lengths).results for sign in (1, -1))
+        ends = (ReferenceRun(net, arrays | {name: array + sign * STEP * way}, lengths).results for sign in (1, -1))
         plus, minus = (sum((diffs[f"diff_{n}"] * x.value).sum() for n, x in end.items()) for end in ends)
         assert (gradients[f"diff_{name}"].value * way).sum() == pytest.approx((plus - minus) / (2 * STEP), abs=1e-7)
 
@@ -84,10 +84,10 @@ def test_gradients_are_finite_differences(net: Net, more: dict[str, Any], length
 def test_lengths_are_one_sequence_at_a_time(net: Net, more: dict[str, Any]) -> None:
     arrays = arrays_of(net, (4, 3, channels_of(net, more), 3), **more)
     lengths = np.array([2, 4, 1])
-    together = Run(net, arrays, lengths).results
+    together = ReferenceRun(net, arrays, lengths).results
     for n, steps in enumerate(lengths):
         one = {name: x[:, :, n : n + 1] if name.startswith("src_iter") else x for name, x in arrays.items()}
-        alone = Run(net, one | {"src_layer": arrays["src_layer"][:steps, n : n + 1]}).results
+        alone = ReferenceRun(net, one | {"src_layer": arrays["src_layer"][:steps, n : n + 1]}).results
         assert np.allclose(together["dst_layer"].value[:steps, n], alone["dst_layer"].value[:, 0], 0, 1e-14)
         assert not together["dst_layer"].value[steps:, n].any()
         for state in together.keys() - {"dst_layer"}:
@@ -114,7 +114,7 @@ def test_torch_computes_the_same(alg: str, projection: int, layers: int, bidirec
     runs, src = [], x.detach().numpy()
     for layer in range(layers):
         weights = dnn.recurrent.from_torch(NAMES[alg], state, layer)
-        runs.append(Run(Net(alg, direction), {"src_layer": src, **weights}))
+        runs.append(ReferenceRun(Net(alg, direction), {"src_layer": src, **weights}))
         src = runs[-1].results["dst_layer"].value
     assert np.abs(src - out.detach().numpy()).max() < 1e-6  # the weights are rounded to f32
     gradient = diff.numpy()
@@ -151,7 +151,7 @@ def test_f32_stays_within_the_bounds() -> None:
     net = Net("VANILLA_LSTM")
     arrays = {name: x.astype(np.float32) for name, x in arrays_of(net, (20, 4, 16, 16)).items()}
     arrays["weights_iter"] /= 16
-    answer = Run(net, arrays).results["dst_layer"]
+    answer = ReferenceRun(net, arrays).results["dst_layer"]
     error = np.abs(f32_lstm(arrays) - answer.value)
     assert (error <= answer.bound).all()
     assert answer.bound.max() < 1e-4

@@ -6,7 +6,7 @@ import pytest
 
 from asmdnn.bench.drivers import driver_of
 from asmdnn.bench.report import Record
-from asmdnn.bench.table import COLUMNS, WHOLE, Layout
+from asmdnn.bench.table import COLUMNS, WHOLE, TableLayout
 
 RECORD = Record("mb1ic3ih8oc4oh6kh3ph0", "net:conv", 2, "--conv mb1ic3ih8oc4oh6kh3ph0", "conv", "net:conv")
 TIMED = replace(RECORD, status="passed", ok=True, us=100.0, peer="onednn", peer_us=200.0, speedup=2.0, impl="direct")
@@ -16,7 +16,7 @@ LONG = replace(TIMED, title="n" * 99)
 
 @pytest.mark.parametrize("width", [WHOLE, 132, 100, 80, 60, 40])
 def test_rows_line_up_with_the_header_and_fit(width: int) -> None:
-    layout = Layout.of(width)
+    layout = TableLayout.of(width)
     lines = [layout.row(record) for record in (TIMED, LONG, COPIED)]
     lines += [layout.header(driver_of(name)) for name in ("conv", "shuffle")]
     assert len({line.rindex("  ") for line in lines}) == 1
@@ -25,7 +25,7 @@ def test_rows_line_up_with_the_header_and_fit(width: int) -> None:
 
 
 def test_the_whole_table() -> None:
-    layout = Layout.of(WHOLE)
+    layout = TableLayout.of(WHOLE)
     assert layout.columns == COLUMNS
     assert " 12.2     90 " in layout.row(COPIED)
     assert layout.row(TIMED).startswith("net:conv ")
@@ -42,12 +42,12 @@ def test_the_whole_table() -> None:
     ],
 )
 def test_a_narrow_terminal_keeps_what_counts(width: int, titles: list[str]) -> None:
-    assert [column.title for column in Layout.of(width).columns] == titles
+    assert [column.title for column in TableLayout.of(width).columns] == titles
 
 
 @pytest.mark.parametrize("width", [WHOLE, 80])
 def test_a_failure_says_how_to_repeat_it(width: int) -> None:
-    text = Layout.of(width).row(replace(RECORD, status="failed", ok=False, reason="wrong"))
+    text = TableLayout.of(width).row(replace(RECORD, status="failed", ok=False, reason="wrong"))
     assert text.splitlines()[-1].strip() == f"asmdnn bench {RECORD.args}"
     assert ("failed: wrong" in text) == (width == WHOLE)
     assert "wrong" in text

@@ -84,7 +84,9 @@ def test_a_problem_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert manifest(tmp_path)["problems"][1]["refused"].startswith("--alg=wino: is for 3x3 kernels")
 
 
-@pytest.mark.parametrize("isa", ["avx512_core", *(pytest.param(isa, marks=pytest.mark.slow) for isa in ("", "avx2"))])
+@pytest.mark.parametrize(
+    "isa", ["avx512_core_bf16", *(pytest.param(isa, marks=pytest.mark.slow) for isa in ("", "avx2", "avx512_core"))]
+)
 def test_the_corpus(isa: str, tmp_path: Path) -> None:
     words = ["dump", "--all-specs", "--format=bin", f"--output={tmp_path}", *[f"--isa={isa}"] * bool(isa)]
     assert main(words) == 0

@@ -32,7 +32,7 @@ def test_make_list_load(capsys: pytest.CaptureFixture[str]) -> None:
     assert {entry.isa for entry in pack.entries()} == {"avx512_core", "avx2", "x86_64"}
     kinds = [entry.name for entry in pack.entries() if entry.kind == "plan"]
     assert sum("convolution forward" in name for name in kinds) == 4, "two levels, two propagation kinds"
-    assert any("reorder of f32 16x8x3x3 nchw" in name for name in kinds)
+    assert any("reorder of f32 16x8x3x3 oihw" in name for name in kinds)
 
 
 def test_sets_and_files(capsys: pytest.CaptureFixture[str]) -> None:

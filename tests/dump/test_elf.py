@@ -11,7 +11,7 @@ from asmdnn.corpus.families import corpus
 from asmdnn.dump.elf import relocatable
 from asmdnn.dump.files import FORMATS, entry, write_kernel
 from asmdnn.dump.header import header
-from asmdnn.dump.kernel import Kernel, listed
+from asmdnn.dump.kernel import DumpedKernel, listed
 from asmdnn.generators.contract import Spec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.move.conversion import Conversion
@@ -39,7 +39,7 @@ class Odd:
         asm.ret()
 
 
-def objects(spec: Spec, folder: Path) -> tuple[Kernel, Path]:
+def objects(spec: Spec, folder: Path) -> tuple[DumpedKernel, Path]:
     kernel = listed(spec)
     path = folder / "kernel.o"
     path.write_bytes(relocatable(kernel))

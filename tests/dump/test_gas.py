@@ -9,7 +9,7 @@ import pytest
 
 from asmdnn.corpus.families import corpus
 from asmdnn.dump.gas import assembly
-from asmdnn.dump.kernel import Kernel, listed
+from asmdnn.dump.kernel import DumpedKernel, listed
 from asmdnn.dump.spelling import jump, spelling
 from asmdnn.isa.assembler import Assembler, mem, register
 from asmdnn.isa.encoder import encoder_of, text_of
@@ -24,7 +24,7 @@ def _gas() -> None:
     need("as")
 
 
-def differing(kernels: list[Kernel], folder: Path) -> list[str]:
+def differing(kernels: list[DumpedKernel], folder: Path) -> list[str]:
     return [kernel.name for kernel in kernels if reassembled(assembly(kernel), folder) != kernel.data]
 
 

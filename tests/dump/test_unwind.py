@@ -8,7 +8,7 @@ import pytest
 from asmdnn.dump.elf import relocatable
 from asmdnn.dump.gas import assembly
 from asmdnn.dump.header import header
-from asmdnn.dump.kernel import Kernel, listed
+from asmdnn.dump.kernel import DumpedKernel, listed
 from asmdnn.dump.unwind import Frame, rows
 from asmdnn.errors import Unimplemented
 from asmdnn.generators.executor import ExecutorSpec
@@ -63,14 +63,14 @@ def dwarf_rows(readelf: str) -> list[tuple[int, str, dict[str, str]]]:
     return found
 
 
-def written(kernel: Kernel, folder: Path) -> Path:
+def written(kernel: DumpedKernel, folder: Path) -> Path:
     path = folder / "kernel.o"
     path.write_bytes(relocatable(kernel))
     (folder / "kernel.h").write_text(header(kernel))
     return path
 
 
-def expected(kernel: Kernel) -> list[tuple[int, str, dict[str, str]]]:
+def expected(kernel: DumpedKernel) -> list[tuple[int, str, dict[str, str]]]:
     """What an unwinder has to know, by interpreting the listing from its start to its end with a stack of its own.
 
     Behind a return, the state is that of the first return's beginning: EarlyReturn jumps there from its prologue.
@@ -149,7 +149,7 @@ int main(void) {
 """
 
 
-def built(source: str, kernel: Kernel, folder: Path, *options: str) -> Path:
+def built(source: str, kernel: DumpedKernel, folder: Path, *options: str) -> Path:
     written(kernel, folder)
     (folder / "main.c").write_text(source)
     output("gcc", "-O1", "-rdynamic", *options, "main.c", "kernel.o", "-o", "main", cwd=folder)

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from asmdnn.explain.model import Phase
+from asmdnn.explain.model import DrawnPhase
 from asmdnn.explain.tiles import owners
 from tests.explain.problems import ISAS, descriptor, explained
 
@@ -19,7 +19,7 @@ PROBLEMS = (
 )
 
 
-def drawn(phase: Phase) -> np.ndarray:
+def drawn(phase: DrawnPhase) -> np.ndarray:
     """int64[blocks, rows, columns]: the record of every place, as the runs say; each place at most once."""
     plane = phase.plane
     assert plane is not None
@@ -88,7 +88,7 @@ def test_dispatch() -> None:
     assert (other.name, other.verdict) == ("reorder+direct:avx2", "accepted")
     refused, taken, *others = explained("--stag=nchw --dtag=nchw mb1ic64ih14oc24oh14kh3ph1").implementations
     assert (refused.name, refused.verdict, taken.verdict) == ("direct:avx2", "refused", "chosen")
-    assert refused.reason == "src abcd has its 64 channels apart, more than 16"
+    assert refused.reason == "src nchw has its 64 channels apart, more than 16"
     assert {other.verdict for other in others} == {"refused"}
 
 

@@ -13,7 +13,7 @@ from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context, Phase
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.runtime.context import PhaseTables
-from asmdnn.runtime.execution import Program, generate
+from asmdnn.runtime.execution import ExecutablePlan, generate
 from tests.emulator import Machine, Region
 from tests.primitives.conv_case import ConvCase, case_of, proven
 from tests.primitives.conv_reference import expected, make_data
@@ -67,7 +67,7 @@ class Team:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_every_team_computes_the_same(isa: str, case: ConvCase) -> None:
     pd, data = proven.__wrapped__(case, isa), make_data(case, integers=True)
-    program = Program(pd.plan, threads=1)
+    program = ExecutablePlan(pd.plan, threads=1)
     blob, (executor, *kernels) = blob_of([generate(s) for s in (ExecutorSpec(program.arguments), *pd.plan.specs)])
     assert executor == CODE
     for size in (0, 1, PARTS - 1, PARTS + 1):
@@ -80,7 +80,7 @@ def test_every_team_computes_the_same(isa: str, case: ConvCase) -> None:
 
 
 def emulated_context(
-    program: Program, kernels: Mapping[KernelSpec, int], base: dict[str, int], words: Words, with_team: bool
+    program: ExecutablePlan, kernels: Mapping[KernelSpec, int], base: dict[str, int], words: Words, with_team: bool
 ) -> int:
     """The program's context with all pointers into emulated memory; its address."""
     context = program.context_words()

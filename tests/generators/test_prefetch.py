@@ -28,7 +28,7 @@ def test_lines_ahead(spec: ConvTileSpec) -> None:
     assert text.count(f"add {register}, {LINE_BYTES * spec.ahead_lines}") == len(spec.groups)
 
 
-APART = tuple(spec for spec in kernel_specs() if isinstance(spec, MatmulTileSpec) and spec.ahead_bytes)
+APART = tuple(spec for spec in kernel_specs() if isinstance(spec, MatmulTileSpec) and spec.tile.ahead_bytes)
 
 
 @by_name(APART)
@@ -38,9 +38,9 @@ def test_lines_ahead_of_rows_apart(spec: MatmulTileSpec) -> None:
     text = [line.text for line in listing]
     found = [match for match in map(PREFETCH.fullmatch, text) if match]
     (register,) = {match[1] for match in found}
-    lines = [spec.ahead_bytes * i for i in range(spec.ahead_lines)]
+    lines = [spec.tile.ahead_bytes * i for i in range(spec.tile.ahead_lines)]
     assert sorted(int(match[2] or 0) for match in found) == sorted(2 * lines)  # in the loop, and of the steps behind it
-    assert text.count(f"add {register}, {spec.ahead_bytes * spec.ahead_lines}") == 1
+    assert text.count(f"add {register}, {spec.tile.ahead_bytes * spec.tile.ahead_lines}") == 1
 
 
 STREAMING = tuple(spec for spec in kernel_specs() if isinstance(spec, ElementwiseSpec) and spec.streaming)

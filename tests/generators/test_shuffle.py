@@ -10,7 +10,7 @@ from asmdnn.generators.move.rows import RowsSpec, cover
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_body import Part, Tile, merged
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
-from asmdnn.generators.move.shuffle_network import ZERO, Gather, Unpack, best, dword_steps, gather_cost
+from asmdnn.generators.move.shuffle_network import ZERO, GatherUnits, Unpack, best, dword_steps, gather_cost
 from asmdnn.isa.assembler import Assembler
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
@@ -121,7 +121,7 @@ def test_interleaves_of_powers_of_two_are_unpacked() -> None:
             assert isinstance(network, Unpack)
             assert network.cost == levels * 2**levels
     assert best(interleave(8, 1), 1).cost == 3 * 8
-    assert isinstance(best(interleave(3, 1), 1), Gather)
+    assert isinstance(best(interleave(3, 1), 1), GatherUnits)
     assert best(interleave(6, 1), 1).cost == 6 + 6 * gather_cost(interleave(3, 1)[0], 1, 16)
 
 

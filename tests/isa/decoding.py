@@ -7,7 +7,7 @@ import iced_x86
 from iced_x86 import Decoder, Formatter, FormatterSyntax, Instruction, MemorySizeExt, MemorySizeOptions, OpKind
 
 from asmdnn.isa.memory_operand import Operand, Pointer, mem
-from asmdnn.isa.operands import Register, Rounding, register
+from asmdnn.isa.operands import EmbeddedRounding, Register, register
 
 REGISTERS = {name: value for name, value in vars(iced_x86.Register).items() if name[0].isupper()}
 MNEMONICS = {value: name for name, value in vars(iced_x86.Mnemonic).items() if name[0].isupper()}
@@ -70,7 +70,7 @@ def disagreement(mnemonic: str, operands: Sequence[Operand], code: bytes) -> str
 
 
 def _listed_by_decoder(mnemonic: str, operands: Sequence[Operand], count: int) -> list[Operand]:
-    explicit = [operand for operand in operands if not isinstance(operand, Rounding)]
+    explicit = [operand for operand in operands if not isinstance(operand, EmbeddedRounding)]
     if explicit and explicit[-1] is register("xmm", 0) and count < len(explicit):
         return explicit[:-1]  # a fixed operand
     if "MASKMOV" in mnemonic and count > len(explicit):
@@ -123,7 +123,7 @@ def _modifiers_disagree(instruction: Instruction, operands: Sequence[Operand]) -
     number, zeroing = masks[0] if masks else (0, False)
     if instruction.op_mask != (REGISTERS[f"K{number}"] if number else 0) or instruction.zeroing_masking != zeroing:
         return "mask"
-    rounding = next((op.name for op in operands if isinstance(op, Rounding)), None)
+    rounding = next((op.name for op in operands if isinstance(op, EmbeddedRounding)), None)
     if instruction.rounding_control != ROUNDING.get(rounding or "", 0):
         return "rounding"
     if instruction.suppress_all_exceptions != (rounding == "sae") and rounding not in ROUNDING:

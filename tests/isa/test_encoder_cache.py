@@ -16,7 +16,7 @@ from peachpy.x86_64 import registers as peachpy_registers
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.encoder import encoder_of
 from asmdnn.isa.memory_operand import Operand, Pointer, mem
-from asmdnn.isa.operands import Register, Rounding, register
+from asmdnn.isa.operands import EmbeddedRounding, Register, register
 from tests.isa.decoding import disagreement
 from tests.isa.forms import documented_forms, random_operands
 
@@ -37,7 +37,7 @@ KINDS = {
 
 def peachpy_value(operand: Operand) -> Any:
     """The operand as a user of PeachPy writes it."""
-    if isinstance(operand, Rounding):
+    if isinstance(operand, EmbeddedRounding):
         return {vars(peachpy.x86_64)[operand.name.replace("-", "_")]}
     if isinstance(operand, int):
         return operand

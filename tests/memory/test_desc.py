@@ -163,7 +163,7 @@ def test_tag_is_found_again_among_dims_of_one(dims: tuple[int, ...], tag: str) -
         (MemoryDesc((2, 3, 4, 5), f32, "acbd"), "f32 2x3x4x5 acbd"),
         (MemoryDesc((2, 3), f32, "any"), "f32 2x3 any"),
         (MemoryDesc((2, 3), f32, strides=(8, 1)), "f32 2x3 strides 8x1"),
-        (MemoryDesc((2, 3), f32, "nc", offset0=7), "f32 2x3 nc offset 7"),
+        (MemoryDesc((2, 3), f32, "nc", offset0=7), "f32 2x3 ab offset 7"),
     ],
 )
 def test_text(desc: MemoryDesc, text: str) -> None:

@@ -14,7 +14,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.join import deliver
 from asmdnn.network.layouts import Layouts, Way
 from asmdnn.network.lowering.table import lower
-from asmdnn.network.steps import BY_ITSELF, LAST, PLAIN, Choice, Place, Steps, layout_of
+from asmdnn.network.steps import BY_ITSELF, LAST, PLAIN, FormatChoice, Place, Steps, layout_of
 from tests.network import wire
 from tests.network.nets import random, reference, residual_graph
 
@@ -89,15 +89,15 @@ def reorders(segment: Compiled) -> int:
     return sum(step.is_reorder for step in segment.steps)
 
 
-def sequences(groups: tuple[Group, ...]) -> Iterator[tuple[Choice, ...]]:
+def sequences(groups: tuple[Group, ...]) -> Iterator[tuple[FormatChoice, ...]]:
     """All that groups may be told."""
-    choices = [Choice(result, copies) for result in ("", PLAIN, LAST) for copies in (False, True)]
+    choices = [FormatChoice(result, copies) for result in ("", PLAIN, LAST) for copies in (False, True)]
     free = [group.main is not None and group.main.op == "Conv" for group in groups]
     assert sum(free) <= FREEDOM
     return product(*(choices if one else [BY_ITSELF] for one in free))
 
 
-def cost(segment: Compiled, engine: dnn.Engine, told: tuple[Choice, ...]) -> int:
+def cost(segment: Compiled, engine: dnn.Engine, told: tuple[FormatChoice, ...]) -> int:
     """Cycles of all steps, a large number where a primitive cannot do what it is told."""
     steps = Steps(segment.graph, engine)
     try:

@@ -18,7 +18,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.rounds import in_loops
 from asmdnn.planning.splitting import cut_evenly
 from asmdnn.planning.tuning import DEFAULT
-from asmdnn.runtime.execution import Program
+from asmdnn.runtime.execution import ExecutablePlan
 from tests.support.plans import emulate_plan
 
 ROW = 64  # bytes that a record copies
@@ -44,7 +44,7 @@ def rows() -> np.ndarray:
 
 def result(plan: Plan, parts: int) -> np.ndarray:
     """What dst holds behind a call in so many parts, some of them on one thread."""
-    program = Program(replace(plan, phases=tuple(replace(p, cycles=p.cycles * 100) for p in plan.phases)), parts)
+    program = ExecutablePlan(replace(plan, phases=tuple(replace(p, cycles=p.cycles * 100) for p in plan.phases)), parts)
     memories = {"src": dnn.Memory(DESC), "dst": dnn.Memory(DESC)}
     memories["src"].array[...] = rows().ravel().reshape(memories["src"].array.shape)
     call = program.prepare()

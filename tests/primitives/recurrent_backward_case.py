@@ -7,7 +7,7 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.recurrent.bounded import Bounded
-from asmdnn.bench.recurrent.reference import Net, Run
+from asmdnn.bench.recurrent.reference import Net, ReferenceRun
 from asmdnn.bench.recurrent.values import Function
 from tests.primitives.recurrent_case import AVX2, NAMES, Arrays, compute, data_of, f32
 
@@ -47,7 +47,7 @@ def gradients(desc: Any, data: Arrays, lengths: Any = None) -> dict[str, Bounded
     net = Net(NAMES[forward.NAME], desc.direction.rpartition("_")[2], Function(activation, getattr(desc, "alpha", 0.0)))
     sources = {name: x for name, x in data.items() if name in forward.tensors() or name == "bias"}
     diffs = {name: x for name, x in data.items() if name in desc.tensors() and name.startswith("diff_dst")}
-    found = Run(net, sources, lengths).gradients(diffs)
+    found = ReferenceRun(net, sources, lengths).gradients(diffs)
     return {name: x for name, x in found.items() if name in desc.tensors()}
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.bench.recurrent.bounded import Bounded
-from asmdnn.bench.recurrent.reference import Net, Run
+from asmdnn.bench.recurrent.reference import Net, ReferenceRun
 from asmdnn.bench.recurrent.values import Function
 from asmdnn.primitives.recurrent.description import RecurrentForward, VanillaRNNForward
 
@@ -80,7 +80,7 @@ def answer(desc: RecurrentForward, data: Arrays) -> dict[str, Bounded]:
     function = Function(desc.activation, desc.alpha) if isinstance(desc, VanillaRNNForward) else Function("tanh")
     direction = desc.direction.rpartition("_")[2]
     lengths = np.array(desc.lengths) if desc.lengths else None
-    run = Run(Net(NAMES[desc.NAME], direction, function), data, lengths)
+    run = ReferenceRun(Net(NAMES[desc.NAME], direction, function), data, lengths)
     return {name: x for name, x in run.results.items() if name in desc.tensors()}
 
 

@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import asmdnn as dnn
-from asmdnn.bench.axis import Axis
+from asmdnn.bench.axis import ProblemAxis
 from asmdnn.bench.problems import ConvProblem
 from tests.primitives.conv_case import ConvCase, proven
 from tests.primitives.conv_run import check_results
@@ -18,14 +18,14 @@ MOST = {1: (7, 40), 2: (5, 12), 3: (3, 5)}  # kernel positions, and input pixels
 
 
 @st.composite
-def axes(draw: st.DrawFn, largest_kernel: int, more: int) -> Axis:
+def axes(draw: st.DrawFn, largest_kernel: int, more: int) -> ProblemAxis:
     """Mostly padded as is usual, sometimes with pixels that no tap reaches."""
     kernel, stride, dilation = draw(st.integers(1, largest_kernel)), draw(st.integers(1, 3)), draw(st.integers(0, 2))
     extent = (kernel - 1) * (dilation + 1) + 1
     before, after = (draw(st.one_of(st.integers(0, extent), st.integers(0, extent + 5))) for _ in range(2))
     least = max(1, extent - before - after)
     size = draw(st.integers(least, least + more))
-    return Axis(size, (size + before + after - extent) // stride + 1, kernel, stride, before, dilation)
+    return ProblemAxis(size, (size + before + after - extent) // stride + 1, kernel, stride, before, dilation)
 
 
 def cases_of(rank: int) -> st.SearchStrategy[ConvCase]:

@@ -8,7 +8,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit.native import ffi
-from asmdnn.runtime.execution import Call, Program
+from asmdnn.runtime.execution import ExecutablePlan, NativeCall
 from tests.abi.trampoline import MXCSR, MXCSR_CONTROL, call_with_known_registers
 from tests.support.native import Kernel
 
@@ -77,11 +77,11 @@ def test_maps_and_copies(isa: str, denormals: str | None) -> None:
     assert (copied["dst"].array == TINY).all()
 
 
-def bound(denormals: str) -> Call:
+def bound(denormals: str) -> NativeCall:
     desc = dnn.MemoryDesc((4, 4), dnn.f32, "ab")
     plan = dnn.primitive_desc(dnn.MatMul(desc, desc, desc), dnn.Attr(denormals=denormals)).plan
     memories = {name: filled(desc, 1.0) for name in plan.tensors}
-    call = Program(plan, threads=1).prepare()
+    call = ExecutablePlan(plan, threads=1).prepare()
     call.bind([memory.address for memory in memories.values()], keep=memories)
     return call
 

@@ -9,10 +9,8 @@ import asmdnn as dnn
 from asmdnn.bench.problems import parse_problem
 from tests.primitives.conv_case import MACHINE, ConvCase, case_of
 from tests.primitives.conv_reference import expected, make_data, tolerance
-from tests.primitives.conv_run import check_results, memories_of
-from tests.primitives.guarded import guarded_memory, in_child
+from tests.primitives.conv_run import check_emulated, check_guarded, check_results, check_threads, memories_of
 from tests.primitives.tensors import assert_within, read
-from tests.support.plans import emulate_plan
 
 # problem, src, dst, bias, post-ops, weights: and what is around the kernels
 CASES = [
@@ -51,35 +49,20 @@ def test_values(isa: str, line: str, around: str) -> None:
 )
 def test_avx512_emulated(line: str) -> None:
     case = case_of(line)
-    pd, data = planned(case, "avx512_core"), make_data(case, False)
-    memories = memories_of(pd, data)
-    emulate_plan(pd.plan, memories)
-    assert_within(read(memories["dst"]), expected(case, data), tolerance(case, data))
+    check_emulated(planned(case, "avx512_core"), case)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_make_no_difference(isa: str, threads: int) -> None:
     case = case_of(CASES[0][0])
-    results = []
-    for count in (1, threads):
-        pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine("cpu", isa=isa, **ENGINE | {"threads": count}))
-        memories = memories_of(pd, make_data(case, False))
-        dnn.Primitive(pd).execute(**memories)
-        results.append(read(memories["dst"]))
-    np.testing.assert_array_equal(*results)
+    engines = (dnn.Engine("cpu", isa=isa, **ENGINE | {"threads": count}) for count in (1, threads))
+    check_threads((dnn.primitive_desc(case.desc(), case.attr(), engine) for engine in engines), case)
 
 
 @pytest.mark.parametrize("at_end", [False, True], ids=["start", "end"])
 @pytest.mark.parametrize("line", [CASES[0][0], CASES[2][0]])
 def test_between_guard_pages(isa: str, line: str, at_end: bool) -> None:
-    pd = planned(case_of(line), isa)
-    memories, buffers = {}, []
-    for name, desc in pd.plan.tensors.items():
-        memories[name], buffer = guarded_memory(desc, at_end)
-        memories[name].array[:] = 1
-        buffers.append(buffer)
-    primitive = dnn.Primitive(pd)
-    assert not in_child(lambda: primitive.execute(**memories))
+    check_guarded(planned(case_of(line), isa), at_end)
 
 
 @pytest.mark.parametrize(

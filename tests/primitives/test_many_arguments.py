@@ -10,7 +10,7 @@ import asmdnn as dnn
 from asmdnn.corpus.families import executors
 from asmdnn.planning.phase import NOTHING
 from asmdnn.planning.phases import of_one_width
-from asmdnn.runtime.execution import Program
+from asmdnn.runtime.execution import ExecutablePlan
 from tests.generators.executors import COUNTS
 from tests.primitives.conv_case import case_of, proven
 from tests.primitives.conv_reference import expected, make_data
@@ -92,7 +92,7 @@ def test_a_plan_widened(isa: str, arguments: int) -> None:
     memories = memories_of(pd, data)
     wide = replace(pd.plan.phases[0], arguments=(NOTHING,) * arguments)
     plan = replace(pd.plan, phases=of_one_width([*pd.plan.phases, wide])[:-1])
-    call = Program(plan, threads=2).prepare()
+    call = ExecutablePlan(plan, threads=2).prepare()
     call.bind([memories[name].address for name in plan.tensors], keep=memories)
     call()
     assert_within(read(memories["dst"]), expected(case, data), 0.0)

@@ -166,6 +166,7 @@ def test_bad_input() -> None:
     for call, says in (
         (lambda: dnn.ops.topk(x, 41), "k is 41, x has 40 elements along axis -1"),
         (lambda: dnn.ops.topk(x, 0), "k is 0"),
+        (lambda: dnn.ops.topk(x, "a"), "k must be an integer, not 'a'"),  # type: ignore[arg-type]
         (lambda: dnn.ops.argmax(x, 2), "axis is 2, x has 2 dims"),
         (lambda: dnn.ops.argmax(np.zeros((2, 0), np.float32)), "k is 1, x has 0 elements"),
     ):

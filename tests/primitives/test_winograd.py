@@ -9,7 +9,7 @@ import asmdnn as dnn
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.primitives.convolution.winograd import plan
-from asmdnn.primitives.convolution.winograd.cut import Cut
+from asmdnn.primitives.convolution.winograd.cut import WinogradCut
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.winograd_case import Case, memories_of, panels_of, planned
 from tests.support import functions
@@ -17,7 +17,7 @@ from tests.support.plans import emulate_plan
 
 SMALL = Case(2, 19, 21, (9, 6))
 CUTS = [
-    Cut(m, vectors, block, panels)
+    WinogradCut(m, vectors, block, panels)
     for m in (2, 4)
     for vectors in (1, 2, 3)
     for block, panels in ((0, 0), (5, 1), (7, 0))
@@ -33,7 +33,7 @@ def name_of(value: object) -> str:
     return str(value).replace(" ", "")
 
 
-def with_all_panels(case: Case, isa: str, cut: Cut) -> Cut:
+def with_all_panels(case: Case, isa: str, cut: WinogradCut) -> WinogradCut:
     return cut if cut.panels else replace(cut, panels=panels_of(case, isa, cut.vectors))
 
 
@@ -50,20 +50,20 @@ def check(pd: dnn.PrimitiveDesc, case: Case, m: int, emulated: bool = False) -> 
 
 
 @pytest.mark.parametrize("cut", CUTS, ids=name_of)
-def test_cuts(isa: str, cut: Cut) -> None:
+def test_cuts(isa: str, cut: WinogradCut) -> None:
     cut = with_all_panels(SMALL, isa, cut)
     check(planned(SMALL, isa, cut, threads=2), SMALL, cut.m)
 
 
 @pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize("cut", [Cut(2, 1, 0, 2), Cut(4, 2, 3, 1)], ids=name_of)
-def test_cuts_emulated(cut: Cut) -> None:
+@pytest.mark.parametrize("cut", [WinogradCut(2, 1, 0, 2), WinogradCut(4, 2, 3, 1)], ids=name_of)
+def test_cuts_emulated(cut: WinogradCut) -> None:
     case = Case(1, 3, 21, (5, 6), tags=("acdb", "any"))
     check(planned(case, "avx512_core", cut), case, cut.m, emulated=True)
 
 
 @pytest.mark.parametrize("cut", CUTS, ids=name_of)
-def test_plans_of_the_other_level(cut: Cut) -> None:
+def test_plans_of_the_other_level(cut: WinogradCut) -> None:
     case = Case(2, 19, 37, (9, 6), tags=("acdb", "aBcd16b"))
     pd = planned(case, "avx512_core", with_all_panels(case, "avx512_core", cut))
     decoded, _ = decode_plan(encode_plan(pd.plan))
@@ -73,7 +73,7 @@ def test_plans_of_the_other_level(cut: Cut) -> None:
 @pytest.mark.parametrize("case", EDGES, ids=name_of)
 @pytest.mark.parametrize("m", [2, 4])
 def test_edges(isa: str, case: Case, m: int) -> None:
-    check(planned(case, isa, Cut(m, 1, 4, 1)), case, m)
+    check(planned(case, isa, WinogradCut(m, 1, 4, 1)), case, m)
 
 
 @pytest.mark.parametrize("tags", LAYOUTS, ids=name_of)
@@ -100,8 +100,8 @@ def test_plain_weights_are_transformed_in_front(isa: str, tag: str) -> None:
 
 
 @pytest.mark.parametrize("tag", ["any", "acdb"])
-@pytest.mark.parametrize("cut", [Cut(2, 2, 0, 0), Cut(4, 1, 5, 1)], ids=name_of)
-def test_post_ops(isa: str, tag: str, cut: Cut) -> None:
+@pytest.mark.parametrize("cut", [WinogradCut(2, 2, 0, 0), WinogradCut(4, 1, 5, 1)], ids=name_of)
+def test_post_ops(isa: str, tag: str, cut: WinogradCut) -> None:
     """Of every kind, with tensors of every broadcast, some of which have to be copied."""
     case = replace(SMALL, tags=(tag, tag))
     arrays, oc, cols = case.arrays(), case.oc, case.dst_dims[3]
@@ -132,7 +132,7 @@ def test_scales(isa: str) -> None:
         "src_scales": np.float32([0.5]),
         "weights_scales": np.linspace(1, 2, 21, dtype=np.float32),
     }
-    pd = planned(SMALL, isa, Cut(4, 1, 6, 1), dnn.Attr(scales={"src": 0, "weights": 1}))
+    pd = planned(SMALL, isa, WinogradCut(4, 1, 6, 1), dnn.Attr(scales={"src": 0, "weights": 1}))
     memories = {name: dnn.Memory.from_numpy(arrays[name], desc) for name, desc in pd.plan.tensors.items()}
     dnn.Primitive(pd).execute(**memories)
     bias = arrays["bias"].astype(np.float64)[:, None, None]
@@ -143,7 +143,7 @@ def test_scales(isa: str) -> None:
 def test_many_images_are_rounds(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case(7, 9, 11, (13, 10))
     monkeypatch.setattr(plan, "images_of_rounds", lambda *_: (2, 3))
-    pd = planned(case, isa, Cut(4, 1, 4, 2), threads=2)
+    pd = planned(case, isa, WinogradCut(4, 1, 4, 2), threads=2)
     assert [phase.rounds for phase in pd.plan.phases] == [3, 1]
     check(pd, case, 4)
 
@@ -153,7 +153,7 @@ def test_threads_agree_in_every_bit(isa: str, block: int) -> None:
     case = Case(2, 40, 48, (23, 17))
     results = []
     for threads in (1, 2, 3, 5):
-        memories = memories_of(pd := planned(case, isa, Cut(4, 2, block, 3), threads=threads), case.arrays())
+        memories = memories_of(pd := planned(case, isa, WinogradCut(4, 2, block, 3), threads=threads), case.arrays())
         dnn.Primitive(pd).execute(**memories)
         results.append(memories["dst"].array.view(np.uint32))
     assert all(np.array_equal(results[0], other) for other in results)
@@ -163,7 +163,7 @@ def test_threads_agree_in_every_bit(isa: str, block: int) -> None:
 @pytest.mark.parametrize("case", [SMALL, Case(1, 8, 24, (4, 60), (0, 1, 2, 0))], ids=name_of)
 def test_nothing_outside_of_tensors_is_touched(isa: str, case: Case, tags: tuple[str, str]) -> None:
     case = replace(case, tags=tags)
-    pd = planned(case, isa, Cut(4, 1, 4, 1))
+    pd = planned(case, isa, WinogradCut(4, 1, 4, 1))
     primitive, arrays = dnn.Primitive(pd), case.arrays()
 
     def run(at_end: bool) -> None:
@@ -190,7 +190,7 @@ def test_errors_are_those_of_direct_convolution_times_a_few(
     arrays = case.arrays()
     errors = []
     for pd in (
-        planned(case, isa, Cut(m, 1, 6, 1)),
+        planned(case, isa, WinogradCut(m, 1, 6, 1)),
         dnn.primitive_desc(case.desc("direct"), engine=dnn.Engine(isa=isa)),
     ):
         memories = memories_of(pd, arrays)
@@ -203,7 +203,7 @@ def test_errors_are_those_of_direct_convolution_times_a_few(
 def test_special_values_spread_over_their_tiles(isa: str) -> None:
     """An infinity of src makes NaN of results that direct convolution computes; further away nothing changes."""
     case = Case(1, 8, 8, (16, 16))
-    pd, arrays = planned(case, isa, Cut(4, 1, 6, 1)), case.arrays()
+    pd, arrays = planned(case, isa, WinogradCut(4, 1, 6, 1)), case.arrays()
     arrays["src"][0, 3, 5, 6] = np.inf
     memories = memories_of(pd, arrays)
     dnn.Primitive(pd).execute(**memories)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.primitives.convolution.winograd.cut import Cut
+from asmdnn.primitives.convolution.winograd.cut import WinogradCut
 from asmdnn.primitives.convolution.winograd.plan import prepared, with_cut
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from tests.generators.references.winograd import matrices
@@ -94,7 +94,7 @@ class Case:
         return bound
 
 
-def planned(case: Case, isa: str, cut: Cut, attr: dnn.Attr | None = None, threads: int = 1) -> PrimitiveDesc:
+def planned(case: Case, isa: str, cut: WinogradCut, attr: dnn.Attr | None = None, threads: int = 1) -> PrimitiveDesc:
     """The plan of a case with that cut, proven."""
     desc, attr, engine = case.desc(), attr or dnn.Attr(), dnn.Engine(isa=isa, threads=threads, machine="zen3")
     resolved, geometry = prepared(desc, engine)

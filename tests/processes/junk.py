@@ -144,16 +144,16 @@ def failures(call: Callable[..., Any], valid: Callable[[], Arguments]) -> Iterat
 
 def descriptions() -> dict[str, Call]:
     """What describes primitives."""
+    return {**sums_of_products(), **moves(), **maps()}
+
+
+def sums_of_products() -> dict[str, Call]:
+    """Convolutions and products."""
     conv: Arguments = {
         "src": desc(1, 2, 5, 5), "weights": desc(3, 2, 3, 3), "dst": desc(1, 3, 5, 5), "bias": desc(3),
         "strides": (1, 1), "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1),
         "prop_kind": dnn.PropKind.forward_inference, "algorithm": dnn.Algorithm.convolution_direct,
     }  # fmt: skip
-    pool: Arguments = {
-        "alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 3, 3), "kernel": (3, 3), "strides": (2, 2),
-        "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1), "indices": desc(1, 2, 3, 3, dtype=dnn.s32),
-    }  # fmt: skip
-    eltwise: Arguments = {"alg": "relu", "alpha": 0.5, "beta": 0.0}
     ip = {"src": desc(2, 3), "weights": desc(4, 3), "dst": desc(2, 4), "bias": desc(4)}
     return {
         "ConvolutionForward": (dnn.ConvolutionForward, lambda: conv),
@@ -173,12 +173,13 @@ def descriptions() -> dict[str, Call]:
             dnn.InnerProductBackwardWeights,
             lambda: {"src": desc(2, 3), "diff_weights": desc(4, 3), "diff_dst": desc(2, 4), "diff_bias": desc(4)},
         ),
+    }  # fmt: skip
+
+
+def moves() -> dict[str, Call]:
+    """What moves elements, whole or resampled."""
+    return {
         "Reorder": (dnn.Reorder, lambda: {"src": desc(2, 3), "dst": desc(2, 3, dtype=dnn.s8), "compensation": 1}),
-        "PoolingForward": (dnn.PoolingForward, lambda: pool),
-        "AdaptivePooling": (
-            dnn.AdaptivePooling,
-            lambda: {"alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 2, 2), "indices": None},
-        ),
         "Concat": (dnn.Concat, lambda: {"srcs": (desc(2, 3), desc(2, 4)), "dst": desc(2, 7), "axis": 1}),
         "Dropout": (
             dnn.Dropout,
@@ -204,6 +205,22 @@ def descriptions() -> dict[str, Call]:
             dnn.Shuffle,
             lambda: {"src": desc(2, 6), "dst": desc(2, 6), "axis": 1, "group_size": 3,
                      "prop_kind": dnn.PropKind.forward_training},
+        ),
+    }  # fmt: skip
+
+
+def maps() -> dict[str, Call]:
+    """Functions of elements and of windows."""
+    pool: Arguments = {
+        "alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 3, 3), "kernel": (3, 3), "strides": (2, 2),
+        "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1), "indices": desc(1, 2, 3, 3, dtype=dnn.s32),
+    }  # fmt: skip
+    eltwise: Arguments = {"alg": "relu", "alpha": 0.5, "beta": 0.0}
+    return {
+        "PoolingForward": (dnn.PoolingForward, lambda: pool),
+        "AdaptivePooling": (
+            dnn.AdaptivePooling,
+            lambda: {"alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 2, 2), "indices": None},
         ),
         "BinaryForward": (
             dnn.BinaryForward,
@@ -304,20 +321,26 @@ def primitives(directory: Path) -> dict[str, Call]:
 
 def functions() -> dict[str, Call]:
     """Functions of arrays."""
-    packed_size = dnn.gemm_pack_get_size("B", 2, 4, 3, ENGINE)
-    conv = {"x": array(1, 2, 5, 5), "w": array(3, 2, 3, 3), "b": array(3), "stride": 1, "padding": (1, 1),
-            "dilation": 1, "post_ops": [], "out": array(1, 3, 5, 5), "engine": ENGINE}  # fmt: skip
-    transposed = {**conv, "w": array(2, 3, 3, 3)}
-    product = {"a": array(2, 3), "b": array(3, 4), "bias": array(1, 4), "post_ops": [], "out": array(2, 4)}
+    return {**windows(), **array_moves(), **array_products(), **gemms()}
+
+
+def windows() -> dict[str, Call]:
+    """Poolings."""
     pooled = {"x": array(1, 2, 5, 5), "kernel": 2, "stride": 2, "padding": 0, "ceil_mode": False, "post_ops": [],
               "out": array(1, 2, 2, 2), "engine": ENGINE}  # fmt: skip
     adaptive = {"x": array(1, 2, 5, 5), "size": 2, "post_ops": [], "out": array(1, 2, 2, 2), "engine": ENGINE}
-    summed = {"scales": (1.0, 2.0), "post_ops": [], "out": array(2, 3), "engine": ENGINE}
     return {
         "ops.max_pool": (dnn.ops.max_pool, lambda: {**pooled, "dilation": 1, "return_indices": False}),
         "ops.avg_pool": (dnn.ops.avg_pool, lambda: {**pooled, "count_include_pad": True}),
         "ops.adaptive_max_pool": (dnn.ops.adaptive_max_pool, lambda: {**adaptive, "return_indices": False}),
         "ops.adaptive_avg_pool": (dnn.ops.adaptive_avg_pool, lambda: adaptive),
+    }  # fmt: skip
+
+
+def array_moves() -> dict[str, Call]:
+    """What takes arrays apart and puts them together."""
+    summed = {"scales": (1.0, 2.0), "post_ops": [], "out": array(2, 3), "engine": ENGINE}
+    return {
         "ops.concat": (
             dnn.ops.concat,
             lambda: {"arrays": [array(2, 3), array(2, 3)], "axis": 1, "out": array(2, 6), "engine": ENGINE},
@@ -354,6 +377,16 @@ def functions() -> dict[str, Call]:
             lambda: {"x": array(1, 2, 3, 4), "factor": 2, "mode": "linear", "coordinates": "half_pixel",
                      "rounding": "floor", "out": array(1, 2, 6, 8), "engine": ENGINE},
         ),
+    }  # fmt: skip
+
+
+def array_products() -> dict[str, Call]:
+    """Convolutions and products."""
+    conv = {"x": array(1, 2, 5, 5), "w": array(3, 2, 3, 3), "b": array(3), "stride": 1, "padding": (1, 1),
+            "dilation": 1, "post_ops": [], "out": array(1, 3, 5, 5), "engine": ENGINE}  # fmt: skip
+    transposed = {**conv, "w": array(2, 3, 3, 3)}
+    product = {"a": array(2, 3), "b": array(3, 4), "bias": array(1, 4), "post_ops": [], "out": array(2, 4)}
+    return {
         "ops.conv2d": (dnn.ops.conv2d, lambda: {**conv, "groups": 1, "algorithm": "auto"}),
         "ops.conv_transpose2d": (dnn.ops.conv_transpose2d, lambda: {**transposed, "groups": 1, "output_padding": 0}),
         "ops.matmul": (dnn.ops.matmul, lambda: {**product, "engine": ENGINE}),
@@ -363,6 +396,13 @@ def functions() -> dict[str, Call]:
             lambda: {"w": array(3, 2, 3, 3), "image": (1, 2, 5, 5), "stride": 1, "padding": 1, "dilation": 1,
                      "groups": 1, "algorithm": "auto", "engine": ENGINE},
         ),
+    }  # fmt: skip
+
+
+def gemms() -> dict[str, Call]:
+    """The BLAS."""
+    packed_size = dnn.gemm_pack_get_size("B", 2, 4, 3, ENGINE)
+    return {
         "sgemm": (
             dnn.sgemm,
             lambda: {"transa": "N", "transb": "N", "alpha": 1.0, "a": array(2, 3), "b": array(3, 4), "beta": 0.5,

@@ -9,11 +9,11 @@ from asmdnn.isa.assembler import Assembler, low32, mem
 from asmdnn.isa.levels import AVX2
 from asmdnn.proof.kernel import Contract, Kernel
 from asmdnn.proof.machine import State
-from asmdnn.proof.values import JUNK, NUMBER, Base, Value, add, join, multiply, number, subtract
+from asmdnn.proof.values import JUNK, NUMBER, AbstractValue, Base, add, join, multiply, number, subtract
 from asmdnn.proof.walk import Walker, WalkState, decide
 from tests.support.native import Kernel as Native
 
-ARGUMENT = Value(Base("argument", 1), 8)
+ARGUMENT = AbstractValue(Base("argument", 1), 8)
 
 
 def decided(kind: str, a: int, b: int, mnemonic: str) -> bool | None:
@@ -46,14 +46,14 @@ def test_what_depends_on_data_is_open() -> None:
 
 
 def test_values() -> None:
-    assert add(ARGUMENT, number(-8)) == Value(Base("argument", 1), 0)
-    assert add(ARGUMENT, NUMBER) == Value(Base("argument", 1), None)
+    assert add(ARGUMENT, number(-8)) == AbstractValue(Base("argument", 1), 0)
+    assert add(ARGUMENT, NUMBER) == AbstractValue(Base("argument", 1), None)
     assert add(ARGUMENT, ARGUMENT) == JUNK and subtract(number(1), ARGUMENT) == JUNK
-    assert subtract(ARGUMENT, Value(Base("argument", 1), 3)) == number(5)
+    assert subtract(ARGUMENT, AbstractValue(Base("argument", 1), 3)) == number(5)
     assert multiply(ARGUMENT, number(1)) == ARGUMENT and multiply(ARGUMENT, number(2)) == JUNK
     assert add(JUNK, number(1)) == JUNK and multiply(JUNK, number(3)) == JUNK
     assert join(ARGUMENT, number(0)) == JUNK and join(number(1), number(2)) == NUMBER
-    assert join(ARGUMENT, Value(Base("argument", 2), 8)) == Value(Base("argument", -1), None)
+    assert join(ARGUMENT, AbstractValue(Base("argument", 2), 8)) == AbstractValue(Base("argument", -1), None)
     assert add(number((1 << 63) - 1), number(1)) == number(-(1 << 63))
 
 

@@ -122,6 +122,8 @@ def test_dims_of_one_and_names() -> None:
         (MemoryDesc((2, 0), f32, "ab"), None, "nothing to show: it has no elements"),
         (MemoryDesc((2, 3), f32, "ab"), "nchw", "names 'nchw' must have a letter for each of the 2 dims"),
         (MemoryDesc((2, 3), f32, "ab"), "n,", "names 'n,' must have a letter"),
+        (MemoryDesc((2, 3), f32, "ab"), 2, "names 2 must have a letter"),
+        ((2, 3), None, "desc must be a MemoryDesc, not tuple"),
     ],
 )
 def test_nothing_to_show(desc: MemoryDesc, names: str | None, message: str) -> None:

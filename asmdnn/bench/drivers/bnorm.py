@@ -1,14 +1,19 @@
 """`--bnorm`: batch normalization."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import asmdnn as dnn
-from asmdnn.bench.attributes import options
-from asmdnn.bench.channel_norms import PROP_KINDS, ChannelNormSettings, ChannelNormWork, NormProblem, parse
+from asmdnn.bench.channel_norms import (
+    PROP_KINDS,
+    ChannelNormSettings,
+    ChannelNormWork,
+    NormProblem,
+    completed,
+    options_of,
+    parse,
+)
 from asmdnn.bench.driver import AnyCase, Case, Driver, PeerSide
-from asmdnn.bench.norms import FLAG_BITS, flags
-from asmdnn.bench.words import Option, boolean, data_type, direction, number, tag
+from asmdnn.bench.norms import FLAG_BITS
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.primitives.normalization.channel_description import Fusion
 
@@ -75,23 +80,10 @@ def _title(case: BnormCase) -> str:
     return f"{settings.dir} {settings.flags} {settings.tag} {'x'.join(map(str, case.problem.dims))}"
 
 
-def completed(settings: ChannelNormSettings, problem: NormProblem) -> tuple[ChannelNormSettings, NormProblem]:
-    dims = (settings.mb or problem.dims[0], *problem.dims[1:])
-    return replace(settings, mb=0), replace(problem, dims=dims)
-
-
 DRIVER = Driver(
     "bnorm",
     ChannelNormSettings(),
-    {
-        "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True),
-        "dt": Option("dt", data_type("f32"), "data type: f32", True),
-        "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
-        "flags": Option("flags", flags("GCHRA"), "G statistics given, C scale, H shift, R relu, A add and relu", True),
-        **options("relu, linear:2:1, add:f32:per_oc, sum:0.5"),
-        "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
-        "mb": Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True),
-    },
+    options_of("GCHRA", "G statistics given, C scale, H shift, R relu, A add and relu"),
     parse,
     BnormWork,
     example="--mode=CP --dir=FWD_I --flags=GCH --tag=axb --threads=1 --peer=onednn mb1ic64ih56",

@@ -10,7 +10,7 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import chains
-from asmdnn.bench.attributes import ScaledSettings, Scales, scaled_options, scales_of
+from asmdnn.bench.attributes import ScaleWords, WeightsSettings, scaled_options, scales_of
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, Work
 from asmdnn.bench.judge import Answer
@@ -19,13 +19,13 @@ from asmdnn.bench.post_ops import dims_behind
 from asmdnn.bench.problems import FLOAT_BYTES, ConvProblem, parse_problem
 from asmdnn.bench.reference import ConvData, make_data, numpy_answer, rounding_tolerance
 from asmdnn.bench.words import (
+    IMAGES,
     Option,
     Strides,
     bias_type,
     configuration,
     data_types,
     direction,
-    number,
     one_of,
     show_strides,
     strides,
@@ -50,15 +50,7 @@ ALGORITHMS = {
 
 
 @dataclass(frozen=True, slots=True)
-class ConvSettings(ScaledSettings):
-    """mb 0: the problem's own."""
-
-    dir: str = "FWD_B"
-    dt: str = "f32"
-    stag: str = "any"
-    wtag: str = "any"
-    dtag: str = "any"
-    mb: int = 0
+class ConvSettings(WeightsSettings):
     alg: str = "direct"
     bia_dt: str = "undef"
     strides: Strides = ()
@@ -73,7 +65,7 @@ ConvCase = Case[ConvSettings, ConvProblem]
 
 
 @dataclass(frozen=True, slots=True)
-class Layouts:
+class ConvLayouts:
     """The memory descriptors of a case, as asked for: `any` is still any."""
 
     src: dnn.MemoryDesc
@@ -82,12 +74,12 @@ class Layouts:
     dst: dnn.MemoryDesc
 
 
-def layouts(case: ConvCase) -> Layouts:
+def layouts(case: ConvCase) -> ConvLayouts:
     """Raises InvalidArguments for a tag that does not exist or does not fit."""
     problem, settings = case.problem, case.settings
     bias = dnn.MemoryDesc((problem.oc,), dnn.f32, "a") if settings.has_bias else None
     src, weights, dst = settings.strides or ((), (), ())
-    return Layouts(
+    return ConvLayouts(
         desc_of(problem.src_dims, "f32", settings.stag, src),
         desc_of(problem.weights_dims, "f32", settings.wtag, weights),
         bias,
@@ -95,7 +87,7 @@ def layouts(case: ConvCase) -> Layouts:
     )
 
 
-def of_groups(problem: ConvProblem, scales: Scales) -> Scales:
+def of_groups(problem: ConvProblem, scales: ScaleWords) -> ScaleWords:
     """With a mask that counts the weights' dim of groups, if they have one: output channels are two dims then."""
     mask = scales.masks.get("weights", 0)
     if problem.groups == 1 or not mask:
@@ -229,7 +221,7 @@ OPTIONS = {
     "wtag": Option("wtag", tag, "layout of weights: any (default), oihw, hwio, abx, xba, ...", True),
     "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
     **scaled_options(),
-    "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
+    "mb": IMAGES,
     "alg": Option("alg", _alg, "direct (default), wino, or auto: the one that is expected to be faster", True),
     "peer-dw": Option("peer_dw", one_of("two", "fused"),
                       "a depthwise post-op of the peer: two primitives (default), or fused, its own", True),

@@ -10,7 +10,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.values import poison, random_values
-from asmdnn.bench.words import Option, Settings, boolean, number, tag
+from asmdnn.bench.words import INPLACE, LAYOUT, Option, Settings, boolean, number
 from asmdnn.memory.tags import MAX_NDIMS
 
 LARGEST_VALUE = 16  # sums of so many as f32 counts are exact
@@ -72,11 +72,11 @@ DRIVER = Driver(
     "cumsum",
     CumsumSettings(),
     {
-        "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
+        "tag": LAYOUT,
         "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis (1)", True),
         "exclusive": Option("exclusive", boolean, "true: without the element itself; false (default)", True),
         "reverse": Option("reverse", boolean, "true: up to the end; false (default): from the beginning", True),
-        "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
+        "inplace": INPLACE,
     },
     dims_problem(1),
     CumsumWork,

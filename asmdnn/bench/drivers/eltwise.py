@@ -17,7 +17,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import ELTWISE
 from asmdnn.bench.quantization import real
 from asmdnn.bench.values import decoded, poison
-from asmdnn.bench.words import Option, boolean, data_type, direction, number, one_of, tag
+from asmdnn.bench.words import FIRST_DIM, LAYOUT, Option, boolean, data_type, direction, one_of
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, FORWARD_ALGS, USE_DST
 from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm
@@ -170,13 +170,13 @@ DRIVER = Driver(
     {
         "dir": Option("dir", direction(*FORWARD), "FWD_D training (default), FWD_I inference, BWD_D backward", True),
         "dt": Option("dt", data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8", True),
-        "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
+        "tag": LAYOUT,
         "alg": Option("alg", _alg, "relu (default), tanh, ..., and tanh_dst, ... backward from the result", True),
         "alpha": Option("alpha", real, "the function's alpha (0)", True, lambda number: f"{number:.9g}"),
         "beta": Option("beta", real, "the function's beta (0)", True, lambda number: f"{number:.9g}"),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": Option("inplace", boolean, "true: the result replaces src, or diff_dst; false (default)", True),
-        "mb": Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True),
+        "mb": FIRST_DIM,
     },
     dims_problem(1),
     _work,

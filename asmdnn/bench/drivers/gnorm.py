@@ -1,12 +1,16 @@
 """`--gnorm`: group normalization, and of as many groups as channels instance normalization."""
 
 import asmdnn as dnn
-from asmdnn.bench.attributes import options
-from asmdnn.bench.channel_norms import PROP_KINDS, ChannelNormSettings, ChannelNormWork, NormProblem, parse
+from asmdnn.bench.channel_norms import (
+    PROP_KINDS,
+    ChannelNormSettings,
+    ChannelNormWork,
+    NormProblem,
+    completed,
+    options_of,
+    parse,
+)
 from asmdnn.bench.driver import Case, Driver
-from asmdnn.bench.drivers.bnorm import completed
-from asmdnn.bench.norms import flags
-from asmdnn.bench.words import Option, boolean, data_type, direction, number, tag
 
 GnormCase = Case[ChannelNormSettings, NormProblem]
 
@@ -36,15 +40,7 @@ def _title(case: GnormCase) -> str:
 DRIVER = Driver(
     "gnorm",
     ChannelNormSettings(),
-    {
-        "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True),
-        "dt": Option("dt", data_type("f32"), "data type: f32", True),
-        "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
-        "flags": Option("flags", flags("GCHR"), "G statistics are given, C scale, H shift, R relu behind", True),
-        **options("relu, linear:2:1, add:f32:per_oc, sum:0.5"),
-        "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
-        "mb": Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True),
-    },
+    options_of("GCHR", "G statistics are given, C scale, H shift, R relu behind"),
     parse,
     GnormWork,
     example="--mode=CP --dir=FWD_I --flags=CH --tag=axb --threads=1 g32mb1ic320ih32",

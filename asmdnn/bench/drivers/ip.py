@@ -7,14 +7,14 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import chains
-from asmdnn.bench.attributes import ScaledSettings, scaled_options, scales_of
+from asmdnn.bench.attributes import WeightsSettings, scaled_options, scales_of
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.ip_problem import IpProblem, ip_problem
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problems import FLOAT_BYTES
 from asmdnn.bench.products import Filler, answer_of, product, scaled_product
-from asmdnn.bench.words import Option, bias_type, configuration, data_types, direction, number, tag
+from asmdnn.bench.words import IMAGES, Option, bias_type, configuration, data_types, direction, tag
 from asmdnn.primitives.products.inner_product import InnerProduct
 
 if TYPE_CHECKING:
@@ -28,15 +28,7 @@ WRITTEN = {"BWD_D": ("src",), "BWD_W": ("weights",), "BWD_WB": ("weights", "bias
 
 
 @dataclass(frozen=True, slots=True)
-class IpSettings(ScaledSettings):
-    """mb 0: the problem's own."""
-
-    dir: str = "FWD_B"
-    dt: str = "f32"
-    stag: str = "any"
-    wtag: str = "any"
-    dtag: str = "any"
-    mb: int = 0
+class IpSettings(WeightsSettings):
     bia_dt: str = "undef"
 
     @property
@@ -169,7 +161,7 @@ DRIVER = Driver(
         "wtag": Option("wtag", tag, "layout of weights or diff_weights: any (default), ab, ba, ...", True),
         "dtag": Option("dtag", tag, "layout of dst or diff_dst: any (default), ab, ba", True),
         **scaled_options(),
-        "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
+        "mb": IMAGES,
     },
     ip_problem,
     IpWork,

@@ -14,7 +14,7 @@ from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.norms import FLAG_BITS, Doubles, flags, normalized_error
 from asmdnn.bench.values import joined, poison
-from asmdnn.bench.words import Option, boolean, data_type, direction, number, tag
+from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction, tag
 from asmdnn.errors import Unimplemented
 
 if TYPE_CHECKING:
@@ -159,8 +159,8 @@ DRIVER = Driver(
         "stat_tag": Option("stat_tag", tag, "layout of mean and variance: abx (default), axb, ...", True),
         "flags": Option("flags", flags("GCHM"), "G statistics are given, C scale, H shift, M without mean (RMS)", True),
         **options("linear:2:1, add:f32:per_oc"),
-        "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
-        "mb": Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True),
+        "inplace": INPLACE,
+        "mb": FIRST_DIM,
     },
     dims_problem(1),
     LnormWork,

@@ -14,7 +14,7 @@ from asmdnn.bench.image_problem import image_words, quoted, read_image
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import count_in
 from asmdnn.bench.values import poison
-from asmdnn.bench.words import Option, Settings, data_type, direction, number, one_of, tag
+from asmdnn.bench.words import IMAGES, LAYOUT, Option, Settings, data_type, direction, one_of
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -146,9 +146,9 @@ DRIVER = Driver(
     {
         "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training, with a workspace (default), FWD_I", True),
         "dt": Option("dt", data_type("f32"), "data type: f32", True),
-        "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
+        "tag": LAYOUT,
         "alg": Option("alg", one_of(*ALGS), "ACROSS channels (default), WITHIN each", True),
-        "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
+        "mb": IMAGES,
     },
     parse,
     LrnWork,

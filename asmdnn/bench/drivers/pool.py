@@ -16,7 +16,7 @@ from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData,
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.pool_problem import PoolProblem, parse_problem
 from asmdnn.bench.values import decoded, poison, random_values
-from asmdnn.bench.words import Option, data_type, direction, number, one_of, tag
+from asmdnn.bench.words import IMAGES, LAYOUT, Option, data_type, direction, one_of
 from asmdnn.types import PoolingAlgorithm
 
 if TYPE_CHECKING:
@@ -194,10 +194,10 @@ DRIVER = Driver(
         "dir": Option("dir", direction(*DIRECTIONS), "FWD_I inference (default), FWD_D training: with indices", True),
         "dt": Option("dt", data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8", True),
         "cfg": Option("dt", data_type(), "the same in older words", True, describes=False),
-        "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
+        "tag": LAYOUT,
         "alg": Option("alg", _alg, "max (default), avg_np without padding, avg_p with it", True),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
-        "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
+        "mb": IMAGES,
     },
     parse_problem,
     PoolWork,

@@ -13,7 +13,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.values import decoded, poison
-from asmdnn.bench.words import Option, boolean, data_type, direction, tag
+from asmdnn.bench.words import INPLACE, Option, data_type, direction, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ DRIVER = Driver(
         "sdt": Option("sdt", _types, "data types of src, which is dst's, and weights: f32 (default), u8:f32", True),
         "stag": Option("stag", _tags, "layouts: abx (default), axb, aBx16b, ..., or of src and weights, axb:abx", True),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
-        "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
+        "inplace": INPLACE,
     },
     dims_problem(2),
     PreluWork,

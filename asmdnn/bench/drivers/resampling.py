@@ -16,7 +16,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
 from asmdnn.bench.values import decoded, poison
-from asmdnn.bench.words import Option, data_type, direction, number, one_of, tag
+from asmdnn.bench.words import IMAGES, LAYOUT, Option, data_type, direction, one_of
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.primitives.resampling.description import ALGORITHMS, ResamplingAlgorithm
 
@@ -181,11 +181,11 @@ DRIVER = Driver(
         "dt": Option("dt", data_type(), "both data types, in older words", True, describes=False),
         "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
         "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
-        "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
+        "tag": LAYOUT,
         "alg": Option("alg", _alg,
                       "nearest (default), linear, cubic", True),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
-        "mb": Option("mb", number(0), "images, instead of each problem's own (0, the default)", True),
+        "mb": IMAGES,
     },
     parse_problem,
     ResamplingWork,

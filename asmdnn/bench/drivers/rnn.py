@@ -12,9 +12,9 @@ from asmdnn.bench.problems import FLOAT_BYTES
 from asmdnn.bench.recurrent import backward
 from asmdnn.bench.recurrent.bounded import FUNCTION_ERROR, UNIT_ROUNDOFF
 from asmdnn.bench.recurrent.cells import CELLS
-from asmdnn.bench.recurrent.data import LSTM, Dims, Sizes, filled
+from asmdnn.bench.recurrent.data import LSTM, ArgumentSizes, Dims, filled
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
-from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, Run
+from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM, Net, ReferenceRun
 from asmdnn.bench.recurrent.values import Function
 from asmdnn.bench.values import joined, poison
 from asmdnn.bench.words import Option, Settings, boolean, configuration, direction, number, one_of
@@ -69,7 +69,7 @@ class RnnWork(Work[TensorData]):
     def __init__(self, case: RnnCase) -> None:
         self.case, self.settings, p = case, case.settings, case.problem
         settings = self.settings
-        self.sizes = Sizes(settings.alg, settings.direction, p, settings.peephole, settings.projection)
+        self.sizes = ArgumentSizes(settings.alg, settings.direction, p, settings.peephole, settings.projection)
         self.sources, self.results = self.sizes.sources(), self.sizes.results()
         self.descs = {name: self._desc(name, dims) for name, dims in (self.sources | self.results).items()}
         self.is_backward = settings.dir == "BWD_DW"
@@ -110,7 +110,9 @@ class RnnWork(Work[TensorData]):
     def answer(self, data: TensorData) -> Answer:
         settings = self.settings
         function = Function(settings.activation.lower())
-        run = Run(Net(settings.alg, settings.direction, function), {name: data.arrays[name] for name in self.sources})
+        run = ReferenceRun(
+            Net(settings.alg, settings.direction, function), {name: data.arrays[name] for name in self.sources}
+        )
         results = run.results
         if self.is_backward:
             results = run.gradients({f"diff_{name}": data.arrays[f"diff_{name}"] for name in self.results})

@@ -12,7 +12,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.values import decoded, poison, random_values
-from asmdnn.bench.words import Option, Settings, data_type, direction, number, tag
+from asmdnn.bench.words import LAYOUT, Option, Settings, data_type, direction, number
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.types import DATA_TYPES
 
@@ -111,7 +111,7 @@ DRIVER = Driver(
         "dir": Option("dir", direction(*PROP_KINDS),
                       "FWD_D training (default), FWD_I inference, BWD_D backward", True),
         "dt": Option("dt", data_type(), f"data type: {', '.join(DATA_TYPES)}", True),
-        "tag": Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
+        "tag": LAYOUT,
         "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis to shuffle (1)", True),
         "group": Option("group", number(1), "oneDNN's group_size (1), which divides the axis", True),
     },

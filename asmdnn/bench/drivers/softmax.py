@@ -13,7 +13,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.values import decoded, poison
-from asmdnn.bench.words import Option, boolean, data_type, direction, number, one_of, tag
+from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction, number, one_of, tag
 from asmdnn.memory.tags import MAX_NDIMS
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ DRIVER = Driver(
         "alg": Option("alg", _alg, "SOFTMAX (default), LOGSOFTMAX", True),
         "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis that sums to 1 (1)", True),
         **options("linear:2:1, add:f32:per_oc"),
-        "inplace": Option("inplace", boolean, "true: the result replaces src; false (default)", True),
-        "mb": Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True),
+        "inplace": INPLACE,
+        "mb": FIRST_DIM,
     },
     dims_problem(1),
     SoftmaxWork,

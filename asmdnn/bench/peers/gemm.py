@@ -59,7 +59,7 @@ class MklGemm(PlainGemm):
     ) -> None:
         super().__init__(sizes, trans)
         mkl, (self.alpha, beta) = load_mkl(), scales
-        self._lib, self._threads, self._packed = mkl.lib, threads, packed
+        self._lib, self._threads = mkl.lib, threads
         self.implementation = "cblas_sgemm" + "_compute" * bool(packed)
         rooms = {x: mkl.lib.cblas_sgemm_pack_get_size(IDENTIFIERS[x], *sizes) for x in packed}
         self._rooms = {x: dense((1, -(-size // 4))) for x, size in rooms.items()}

@@ -6,7 +6,7 @@ from typing import Any
 import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
-from asmdnn.bench.recurrent.data import Words
+from asmdnn.bench.recurrent.data import LayerWords
 from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT, RIGHT2LEFT, SUM
 from asmdnn.errors import Unimplemented
 
@@ -32,7 +32,7 @@ FUNCTIONS = {"VANILLA_RNN": "vanilla_rnn", "VANILLA_LSTM": "lstm", "VANILLA_GRU"
 
 
 def onednn_rnn(
-    words: Words, descs: Mapping[str, dnn.MemoryDesc], results: tuple[str, ...], isa: str, threads: int
+    words: LayerWords, descs: Mapping[str, dnn.MemoryDesc], results: tuple[str, ...], isa: str, threads: int
 ) -> OnednnPrimitive:
     """A forward pass, with the workspace that training needs.  Raises Unimplemented for layers that read both ways."""
     layers, directions = descs["weights_layer"].dims[:2]
@@ -47,7 +47,7 @@ class OnednnRnnBackward:
     """A PeerSide: the backward pass, whose `write` runs the training pass that leaves the workspace."""
 
     def __init__(
-        self, words: Words, descs: Mapping[str, dnn.MemoryDesc], results: tuple[str, ...], isa: str, threads: int
+        self, words: LayerWords, descs: Mapping[str, dnn.MemoryDesc], results: tuple[str, ...], isa: str, threads: int
     ) -> None:
         self._forward = forward = onednn_rnn(words, descs, ("dst_layer",), isa, threads)
         tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in descs.items()}
@@ -80,7 +80,7 @@ def _gradient(name: str, desc: dnn.MemoryDesc) -> dnn.MemoryDesc:
     return desc if desc.is_any else dnn.MemoryDesc(desc.dims, dnn.f32, "abcde"[: desc.ndims])
 
 
-def _forward(words: Words) -> Callable[[OnednnPrimitive], Any]:
+def _forward(words: LayerWords) -> Callable[[OnednnPrimitive], Any]:
     kind = FORWARD[words.dir if words.dir in FORWARD else TRAINING]
 
     def create(peer: OnednnPrimitive) -> Any:
@@ -89,7 +89,7 @@ def _forward(words: Words) -> Callable[[OnednnPrimitive], Any]:
     return create
 
 
-def _backward(words: Words, forward: OnednnPrimitive) -> Callable[[OnednnPrimitive], Any]:
+def _backward(words: LayerWords, forward: OnednnPrimitive) -> Callable[[OnednnPrimitive], Any]:
     def create(peer: OnednnPrimitive) -> Any:
         given = _given(peer, words) + _given(peer, words, DIFF)
         return _describe(peer, words, "backward", BACKWARD, given, OVERWRITE, (forward.desc,))
@@ -97,13 +97,13 @@ def _backward(words: Words, forward: OnednnPrimitive) -> Callable[[OnednnPrimiti
     return create
 
 
-def _given(peer: OnednnPrimitive, words: Words, prefix: str = "") -> list[Any]:
+def _given(peer: OnednnPrimitive, words: LayerWords, prefix: str = "") -> list[Any]:
     order = LSTM_ORDER if words.alg == "VANILLA_LSTM" else ORDER
     return [peer.descs.get(prefix + name, peer.null) for name in order]
 
 
 def _describe(
-    peer: OnednnPrimitive, words: Words, way: str, kind: int, given: list[Any], flags: int, hint: tuple[Any, ...]
+    peer: OnednnPrimitive, words: LayerWords, way: str, kind: int, given: list[Any], flags: int, hint: tuple[Any, ...]
 ) -> Any:
     function = getattr(peer.lib, f"dnnl_{FUNCTIONS[words.alg]}_{way}_primitive_desc_create")
     direction = DIRECTIONS[words.direction]

@@ -9,7 +9,7 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn import environment
 from asmdnn.bench.driver import Array, Data
-from asmdnn.bench.recurrent.data import Sizes, Words
+from asmdnn.bench.recurrent.data import ArgumentSizes, LayerWords
 from asmdnn.bench.recurrent.reference import CONCAT, LEFT2RIGHT
 from asmdnn.bench.values import joined
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
@@ -51,7 +51,7 @@ def load_torch() -> Any:
 class TorchRnn:
     """A PeerSide: a module in evaluation, without gradients.  Raises Unimplemented for what torch.nn does not have."""
 
-    def __init__(self, words: Words, sizes: Sizes, threads: int) -> None:
+    def __init__(self, words: LayerWords, sizes: ArgumentSizes, threads: int) -> None:
         self._torch = torch = load_torch()
         self._sizes, self._cell, self._threads = sizes, _cell(words, sizes), threads
         p = sizes.problem
@@ -95,7 +95,7 @@ class TorchRnn:
         """Nothing to free."""
 
 
-def _cell(words: Words, sizes: Sizes) -> str:
+def _cell(words: LayerWords, sizes: ArgumentSizes) -> str:
     if words.alg not in CELLS:
         raise Unimplemented(f"torch: a GRU is linear before reset, --alg={words.alg} is not")
     if words.dir != "FWD_I":

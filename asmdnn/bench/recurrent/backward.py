@@ -6,7 +6,7 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.driver import Array, TensorData
-from asmdnn.bench.recurrent.data import Sizes
+from asmdnn.bench.recurrent.data import ArgumentSizes
 from asmdnn.bench.values import poison
 from asmdnn.types import f32
 
@@ -26,7 +26,7 @@ def description(alg: str, descs: dict[str, dnn.MemoryDesc], words: dict[str, Any
     return DESCRIPTIONS[alg](**read, **{f"diff_{name}": plain[name] for name in descs}, **words)
 
 
-def data(sizes: Sizes, forward: Any, arrays: dict[str, Array], engine: dnn.Engine) -> TensorData:
+def data(sizes: ArgumentSizes, forward: Any, arrays: dict[str, Array], engine: dnn.Engine) -> TensorData:
     """What the training pass leaves, computed by this library, random gradients of the results, and NaN."""
     pd = dnn.primitive_desc(forward, engine=engine)
     given = {name: arrays.get(name) for name in pd.plan.tensors}

@@ -19,22 +19,22 @@ from functools import reduce
 from operator import add
 
 from asmdnn.bench.recurrent.bounded import Bounded, stacked
-from asmdnn.bench.recurrent.values import Function, Gradients, Step, Weights
+from asmdnn.bench.recurrent.values import Function, StepGradients, StepValues, Weights
 
-Forward = Callable[[Bounded, Bounded, Bounded | None, Weights, Function], Step]
-Backward = Callable[[Step, Bounded, Bounded | None, Weights, Function], Gradients]
+Forward = Callable[[Bounded, Bounded, Bounded | None, Weights, Function], StepValues]
+Backward = Callable[[StepValues, Bounded, Bounded | None, Weights, Function], StepGradients]
 
 
-def rnn(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> Step:
+def rnn(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> StepValues:
     result = function.of(x @ w.layer[:, 0] + h @ w.iter[:, 0] + w.bias[0])
-    return Step(x, h, None, result, None, (result,), result)
+    return StepValues(x, h, None, result, None, (result,), result)
 
 
-def rnn_gradients(step: Step, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> Gradients:
+def rnn_gradients(step: StepValues, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> StepGradients:
     return spread(step, [dh * function.gradient(step.h)], w)
 
 
-def lstm(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> Step:
+def lstm(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> StepValues:
     assert c is not None
     i, f, g, o = (x @ w.layer[:, gate] + h @ w.iter[:, gate] + w.bias[gate] for gate in range(4))
     if w.peephole is not None:
@@ -44,10 +44,10 @@ def lstm(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Functi
     o = (o if w.peephole is None else o + w.peephole[2] * cell).logistic()
     hidden = o * cell.tanh()
     result = hidden if w.projection is None else hidden @ w.projection
-    return Step(x, h, c, result, cell, (i, f, g, o), hidden)
+    return StepValues(x, h, c, result, cell, (i, f, g, o), hidden)
 
 
-def lstm_gradients(step: Step, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> Gradients:
+def lstm_gradients(step: StepValues, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> StepGradients:
     assert dc is not None and step.c is not None and step.c0 is not None
     i, f, g, o = step.gates
     projection = None
@@ -66,16 +66,16 @@ def lstm_gradients(step: Step, dh: Bounded, dc: Bounded | None, w: Weights, func
         peephole = stacked([(d_i * step.c0).sum_rows(), (d_f * step.c0).sum_rows(), (d_o * step.c).sum_rows()])
     found = spread(step, [d_i, d_f, d_g, d_o], w)
     weights = Weights(found.weights.layer, found.weights.iter, found.weights.bias, peephole, projection)
-    return Gradients(found.x, found.h, dc0, weights)
+    return StepGradients(found.x, found.h, dc0, weights)
 
 
-def gru(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> Step:
+def gru(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> StepValues:
     u, r = ((x @ w.layer[:, gate] + h @ w.iter[:, gate] + w.bias[gate]).logistic() for gate in range(2))
     o = (x @ w.layer[:, 2] + (r * h) @ w.iter[:, 2] + w.bias[2]).tanh()
-    return Step(x, h, None, u * h + (1.0 - u) * o, None, (u, r, o), o)
+    return StepValues(x, h, None, u * h + (1.0 - u) * o, None, (u, r, o), o)
 
 
-def gru_gradients(step: Step, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> Gradients:
+def gru_gradients(step: StepValues, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> StepGradients:
     u, r, o = step.gates
     d_u, d_o = dh * (step.h0 - o) * u * (1.0 - u), dh * (1.0 - u) * (1.0 - o * o)
     d_reset = d_o @ w.iter[:, 2].T  # of r * h
@@ -83,26 +83,30 @@ def gru_gradients(step: Step, dh: Bounded, dc: Bounded | None, w: Weights, funct
     found = spread(step, [d_u, d_r, d_o], w)
     dh0 = dh * u + d_reset * r + d_u @ w.iter[:, 0].T + d_r @ w.iter[:, 1].T
     d_iter = stacked([step.h0.T @ d_u, step.h0.T @ d_r, (r * step.h0).T @ d_o], 1)
-    return Gradients(found.x, dh0, None, Weights(found.weights.layer, d_iter, found.weights.bias))
+    return StepGradients(found.x, dh0, None, Weights(found.weights.layer, d_iter, found.weights.bias))
 
 
-def lbr_gru(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> Step:
+def lbr_gru(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> StepValues:
     u, r = ((x @ w.layer[:, gate] + h @ w.iter[:, gate] + w.bias[gate]).logistic() for gate in range(2))
     hidden = h @ w.iter[:, 2] + w.bias[3]
     o = (x @ w.layer[:, 2] + w.bias[2] + r * hidden).tanh()
-    return Step(x, h, None, u * h + (1.0 - u) * o, None, (u, r, o), hidden)
+    return StepValues(x, h, None, u * h + (1.0 - u) * o, None, (u, r, o), hidden)
 
 
-def lbr_gru_gradients(step: Step, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> Gradients:
+def lbr_gru_gradients(
+    step: StepValues, dh: Bounded, dc: Bounded | None, w: Weights, function: Function
+) -> StepGradients:
     u, r, o = step.gates
     d_u, d_o = dh * (step.h0 - o) * u * (1.0 - u), dh * (1.0 - u) * (1.0 - o * o)
     d_r, d_hidden = d_o * step.hidden * r * (1.0 - r), d_o * r
     found = spread(step, [d_u, d_r, d_o], w, [d_u, d_r, d_hidden])
     d_bias = stacked([gate.sum_rows() for gate in (d_u, d_r, d_o, d_hidden)])
-    return Gradients(found.x, found.h + dh * u, None, Weights(found.weights.layer, found.weights.iter, d_bias))
+    return StepGradients(found.x, found.h + dh * u, None, Weights(found.weights.layer, found.weights.iter, d_bias))
 
 
-def spread(step: Step, gates: Sequence[Bounded], w: Weights, iterated: Sequence[Bounded] | None = None) -> Gradients:
+def spread(
+    step: StepValues, gates: Sequence[Bounded], w: Weights, iterated: Sequence[Bounded] | None = None
+) -> StepGradients:
     """Gradients of the gates' sums to all that they are sums of; `iterated`: those of h U, if they differ."""
     iterated = gates if iterated is None else iterated
     layer = stacked([step.x.T @ gate for gate in gates], 1)
@@ -110,11 +114,11 @@ def spread(step: Step, gates: Sequence[Bounded], w: Weights, iterated: Sequence[
     bias = stacked([gate.sum_rows() for gate in gates])
     dx = reduce(add, (gate @ w.layer[:, number].T for number, gate in enumerate(gates)))
     dh = reduce(add, (gate @ w.iter[:, number].T for number, gate in enumerate(iterated)))
-    return Gradients(dx, dh, None, Weights(layer, recurrent, bias))
+    return StepGradients(dx, dh, None, Weights(layer, recurrent, bias))
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ReferenceCell:
     """gates, biases: how many it has."""
 
     forward: Forward
@@ -124,8 +128,8 @@ class Cell:
 
 
 CELLS = {
-    "VANILLA_RNN": Cell(rnn, rnn_gradients, 1, 1),
-    "VANILLA_LSTM": Cell(lstm, lstm_gradients, 4, 4),
-    "VANILLA_GRU": Cell(gru, gru_gradients, 3, 3),
-    "LBR_GRU": Cell(lbr_gru, lbr_gru_gradients, 3, 4),
+    "VANILLA_RNN": ReferenceCell(rnn, rnn_gradients, 1, 1),
+    "VANILLA_LSTM": ReferenceCell(lstm, lstm_gradients, 4, 4),
+    "VANILLA_GRU": ReferenceCell(gru, gru_gradients, 3, 3),
+    "LBR_GRU": ReferenceCell(lbr_gru, lbr_gru_gradients, 3, 4),
 }

@@ -18,7 +18,7 @@ FIRST_GRADIENTS = ("src_layer", "weights_layer", "weights_iter", "src_iter", "bi
 LATER_GRADIENTS = ("diff_src_iter_c", "diff_weights_peephole", "diff_weights_projection")
 
 
-class Words(Protocol):
+class LayerWords(Protocol):
     """What says which layer: settings of the driver."""
 
     @property
@@ -32,7 +32,7 @@ class Words(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class ArgumentSizes:
     """Of all arguments of a problem, by name; formats are those of logical order."""
 
     alg: str

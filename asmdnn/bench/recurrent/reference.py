@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from asmdnn.bench.recurrent.bounded import Bounded, Floats, concatenated, stacked, zeros
 from asmdnn.bench.recurrent.cells import CELLS
-from asmdnn.bench.recurrent.values import Function, Step, Weights, added, no_gradients
+from asmdnn.bench.recurrent.values import Function, StepValues, Weights, added, no_gradients
 
 Arrays = Mapping[str, npt.NDArray[np.float32] | Floats]
 Lengths = npt.NDArray[np.int64]
@@ -69,7 +69,7 @@ class Pass:
         steps = len(src.value)
         self.order = range(steps - 1, -1, -1) if reverse else range(steps)
         self.live = None if lengths is None else (np.arange(steps)[:, None] < lengths)[:, :, None]
-        self.steps: dict[int, Step] = {}
+        self.steps: dict[int, StepValues] = {}
         cell, (h, c), outputs = CELLS[net.alg], state, {}
         for t in self.order:
             step = self.steps[t] = cell.forward(src[t], h, c, weights, net.function)
@@ -96,7 +96,7 @@ class Pass:
         return stacked([found[t] for t in range(len(found))]), h, c, total
 
 
-class Run:
+class ReferenceRun:
     """All layers in all directions.  results: dst_layer, dst_iter and, of an LSTM, dst_iter_c."""
 
     def __init__(self, net: Net, arrays: Arrays, lengths: Lengths | None = None) -> None:

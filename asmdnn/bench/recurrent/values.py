@@ -36,7 +36,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepValues:
     """What a step was given, and what it computed: h and c, and by name whatever its gradients need."""
 
     x: Bounded
@@ -49,7 +49,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Gradients:
+class StepGradients:
     """Of a step: what goes on to x, h and c, and what is added to those of the weights."""
 
     x: Bounded

@@ -6,7 +6,7 @@ from html import escape
 
 from asmdnn.explain.classes import CLASSES
 from asmdnn.explain.html.registers import register_map
-from asmdnn.explain.model import Explanation, Instruction, Kernel, Loop
+from asmdnn.explain.model import CodeLoop, Explanation, Instruction, PlanKernel
 
 _ROLE_LENGTH = 44  # what does not fit is in the tooltip
 _WORD_LENGTH = 12  # bytes shown; longer encodings (EVEX with displacement) go on in the tooltip
@@ -33,7 +33,7 @@ def kernel_section(explanation: Explanation, number: int) -> Iterator[str]:
     yield "</div></article>"
 
 
-def _spec(kernel: Kernel) -> str:
+def _spec(kernel: PlanKernel) -> str:
     """One field a line."""
     depth, out = 0, []
     for i, character in enumerate(kernel.spec):
@@ -46,7 +46,7 @@ def _spec(kernel: Kernel) -> str:
     return escape("".join(out))
 
 
-def _mix(kernel: Kernel) -> str:
+def _mix(kernel: PlanKernel) -> str:
     counts = Counter(instruction.kind for instruction in kernel.instructions)
     bars = "".join(
         f'<span class="k-{kind}" style="flex:{counts[kind]}" title="{counts[kind]} {kind}"></span>'
@@ -80,7 +80,7 @@ def _listing(explanation: Explanation, number: int) -> Iterator[str]:
 
 
 def _row(
-    kernel: Kernel,
+    kernel: PlanKernel,
     number: int,
     index: int,
     instruction: Instruction,
@@ -110,7 +110,7 @@ def _text(number: int, instruction: Instruction, index_of: dict[int, int]) -> st
     return f"<code><b>{mnemonic}</b> {shown}</code>"
 
 
-def _about(loop: Loop, kernel: Kernel) -> str:
+def _about(loop: CodeLoop, kernel: PlanKernel) -> str:
     inside = [i for i in kernel.instructions if loop.begin <= i.offset < loop.end]
     counts = Counter(i.kind for i in inside)
     most = ", ".join(f"{count} {kind}" for kind, count in counts.most_common(3))
@@ -118,7 +118,7 @@ def _about(loop: Loop, kernel: Kernel) -> str:
 
 
 def _gutter(
-    loops: tuple[Loop, ...], instruction: Instruction, depth: int, opens: bool = False, closes: bool = False
+    loops: tuple[CodeLoop, ...], instruction: Instruction, depth: int, opens: bool = False, closes: bool = False
 ) -> str:
     """A bar for every loop around; it begins at the label's row, and ends at the jump's."""
     bars = []

@@ -3,12 +3,10 @@
 from html import escape
 
 from asmdnn.explain.html.colours import hues
-from asmdnn.explain.model import Kernel
-
-ROW_PIXELS = 13
+from asmdnn.explain.model import PlanKernel
 
 
-def register_map(kernel: Kernel) -> str:
+def register_map(kernel: PlanKernel) -> str:
     """x is the number of the instruction, so that every instruction is as wide as any other."""
     index = {instruction.offset: i for i, instruction in enumerate(kernel.instructions)}
     index[kernel.code_bytes] = total = len(kernel.instructions)
@@ -37,7 +35,7 @@ def register_map(kernel: Kernel) -> str:
     )
 
 
-def _ticks(kernel: Kernel, names: list[str], total: int) -> str:
+def _ticks(kernel: PlanKernel, names: list[str], total: int) -> str:
     """Where each register is named, as one path."""
     row = {name: i for i, name in enumerate(names)}
     marks = [

@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 
 from asmdnn.explain.html.colours import hue
-from asmdnn.explain.model import Explanation, Phase, Plane
+from asmdnn.explain.model import DrawnPhase, Explanation, Plane
 
 SIDE_PIXELS = 460.0
 LARGEST_CELL, MARGIN = 34.0, 26.0
@@ -30,7 +30,7 @@ def _lead(explanation: Explanation) -> str:
     return f"{records:,} kernel calls in {phases}, {cycles:,} cycles expected, on {threads}."
 
 
-def _phase(explanation: Explanation, number: int, phase: Phase) -> Iterator[str]:
+def _phase(explanation: Explanation, number: int, phase: DrawnPhase) -> Iterator[str]:
     of = f"{phase.records:,} records; {phase.start}"
     opened = " open" if number < OPEN_PHASES else ""
     yield f'<details class="phase"{opened}><summary>Phase {number} <small>{of}</small></summary>'

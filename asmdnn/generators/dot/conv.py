@@ -25,15 +25,21 @@ multiplication", 2008); the batch of taps is the batch-reduce of Georganas et al
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
-from asmdnn.generators.dot.conv_shape import AHEAD, BIAS, DST, SRC, TAPS, WEIGHTS, ConvTile, TapGroup
-from asmdnn.generators.dot.ending import TileEnding
+from asmdnn.generators.contract import Footprint, Range, TapList
+from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup
+from asmdnn.generators.dot.ending import TileEnding, operand_ranges
 from asmdnn.generators.dot.matmul_shape import Bias
 from asmdnn.generators.dot.start import load_bias, start_tile
+from asmdnn.generators.dot.typed import text_of
+from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
+from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, mem
-from asmdnn.isa.dot import GROUP_BYTES, Dot, dot_of
+from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_of
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import vector_of
+from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.types import DataType, f32
 
 LINE_BYTES = 64
 ONE_ROW = Bias(0, True)  # of a channel for all pixels
@@ -41,8 +47,78 @@ BROADCASTS = 4  # registers that take turns holding a broadcast source element
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ConvTileSpec(ConvTile):
-    """The code of a tile."""
+class ConvTileSpec:
+    """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so.
+
+    src_channel_bytes and weights_row_bytes are the distances of groups of input channels, single ones in f32 only.
+    """
+
+    isa: str
+    vectors: int  # of output channels
+    channels: int  # real ones among them, the others are zero padding; bias has no more
+    src_pixel_bytes: tuple[int, ...]
+    src_channel_bytes: int
+    weights_row_bytes: int
+    dst_pixel_bytes: int
+    dst_vector_bytes: int
+    whole_vectors: bool  # dst has room, zero padding, for all lanes
+    groups: tuple[TapGroup, ...]
+    bias: bool = False
+    accumulate: bool = False  # start from dst, not from zero or bias
+    post_ops: tuple[PostOp, ...] = ()
+    ahead_lines: int = 0  # cache lines to prefetch for every tap
+    types: Types = F32
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    @property
+    def dst_type(self) -> DataType:
+        """Post-ops take f32, and leave it."""
+        return f32 if self.post_ops else self.types.sums
+
+    @property
+    def name(self) -> str:
+        """Block, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
+        words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
+        words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
+        words += ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
+        return f"conv_{self.types}_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return (*ARGUMENTS, *names_of_operands(self.post_ops))
+
+    def footprint(self) -> Footprint:
+        """The bytes that a call touches."""
+        lanes = lanes_of(self.isa)
+        stored = self.vectors * lanes if self.whole_vectors else self.channels
+        pixels = range(len(self.src_pixel_bytes))
+        starts = [
+            (j, p * self.dst_pixel_bytes + j * self.dst_vector_bytes) for j in range(self.vectors) for p in pixels
+        ]
+        dst = tuple(
+            Range(DST, begin, begin + self.dst_type.size_bytes * min(lanes, stored - j * lanes)) for j, begin in starts
+        )
+        operands = operands_read(self.post_ops)
+        reads_dst = self.accumulate or OLD_DST in operands
+        bias = Range(BIAS, 0, self.types.sums.size_bytes * self.channels)
+        taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
+        tensors = (operand for operand in operands if operand is not OLD_DST)
+        others = tuple(r for x in tensors for r in operand_ranges(x, len(pixels), self.channels, lanes))
+        return Footprint((bias,) * self.bias + dst * reads_dst + others, dst, taps)
+
+    def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
+        """What one tap of a group reads, from its source pixel and its weights row."""
+        sizes = self.types.groups_of(group.channels)
+        places = [(c * self.src_channel_bytes, size) for c, size in enumerate(sizes)]
+        if self.src_channel_bytes == GROUP_BYTES:  # a pixel's channels are one range
+            places = [(0, sum(sizes))]
+        src = [(self.src_pixel_bytes[p] + at, size) for p in group.pixels for at, size in places]
+        rows = [c * self.weights_row_bytes for c in range(len(sizes))]
+        row_bytes = GROUP_BYTES * lanes * self.vectors
+        return (*(Range(SRC, b, b + size) for b, size in src), *(Range(WEIGHTS, b, b + row_bytes) for b in rows))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 6 arguments and one for each operand of post-ops."""
@@ -55,7 +131,7 @@ class ConvTileSpec(ConvTile):
         asm.ret()
 
 
-def start_accumulators(spec: ConvTile, v: Vector, acc: list[list[Any]]) -> None:
+def start_accumulators(spec: ConvTileSpec, v: Vector, acc: list[list[Any]]) -> None:
     """acc[p][j] = dst[p, j], bias vector j, or zero."""
 
     def load_dst() -> None:
@@ -73,7 +149,7 @@ def start_accumulators(spec: ConvTile, v: Vector, acc: list[list[Any]]) -> None:
 Visit = Callable[[int, int, Pointer, Lanes, Lanes], None]
 
 
-def walk_dst(spec: ConvTile, v: Vector, visit: Visit) -> None:
+def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit) -> None:
     """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, vector of channels by vector."""
     asm = v.asm
     dst = asm.gp.take("dst")
@@ -99,7 +175,7 @@ class TapCode:
     what the multiplies just before it still read.
     """
 
-    def __init__(self, spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
+    def __init__(self, spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
         self.spec, self.dot, self.acc = spec, dot, acc
         registers, gp = dot.v.registers, dot.asm.gp
         self.row = registers.take("row", spec.vectors)
@@ -156,7 +232,7 @@ class TapCode:
             asm.ADD(self.ahead, spec.ahead_lines * LINE_BYTES)
 
 
-def finish_tile(spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
+def finish_tile(spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
     """Post-ops and stores."""
     dot.asm.role("finish")
     ending = TileEnding(dot.v, spec.post_ops)

@@ -7,6 +7,7 @@ have no fence here: lines of dst are filled by several tiles.  The executor has 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from asmdnn.generators.contract import Range
 from asmdnn.generators.functions.chain import apply_composed, operands_of
 from asmdnn.generators.functions.pointers import OperandPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -82,3 +83,14 @@ class TileEnding:
     def release(self) -> None:
         """Give the registers back."""
         self.v.registers.free(*self.spare)
+
+
+def operand_ranges(operand: Operand, rows: int, columns: int, lanes: int) -> tuple[Range, ...]:
+    """What the end of a tile reads of an operand, of vectors of real columns."""
+    found: dict[Range, None] = {}
+    for j, first in enumerate(range(0, columns, lanes)):
+        width = f32.size_bytes * (1 if operand.element else min(lanes, columns - first))
+        for r in range(rows):
+            begin = r * operand.row_bytes + j * operand.vector_bytes
+            found[Range(operand.argument, begin, begin + width)] = None
+    return tuple(found)

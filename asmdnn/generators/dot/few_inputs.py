@@ -18,16 +18,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.grouped import GroupedRowsSpec, RowsCode
-from asmdnn.generators.dot.grouped_shape import SRC
-from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.generators.dot.grouped import emit_rows
+from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows
+from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.vector import Lanes, Vector
 
 MOST_HELD = 5  # positions of a kernel row: the weights of all are in registers
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FewInputsSpec(GroupedRowsSpec):
-    """The code of the rows; `group` is the number of inputs, and `src_whole` says nothing."""
+class FewInputsSpec(GroupedRows):
+    """Rows whose lanes share their inputs; `group` is the number of inputs, and `src_whole` says nothing."""
 
     family: ClassVar[str] = "few_inputs"
 
@@ -46,9 +47,13 @@ class FewInputsSpec(GroupedRowsSpec):
         elements = sorted(at + input_bytes for at in places for input_bytes in self.input_bytes)
         return [Range(SRC, at, at + 4) for at in elements]
 
-    def load_source(self, code: RowsCode, source: Register, at: Pointer, part: int) -> None:
-        """Input `part` for all lanes."""
-        code.v.broadcast(source, at.shifted(self.input_bytes[part]).sized(4))
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 *frame), of 4 arguments and one for each operand of post-ops."""
+        emit_rows(self, asm)
 
-    def is_operand(self, code: RowsCode) -> bool:
+    def load_source(self, v: Vector, loads: Lanes, source: Register, at: Pointer, part: int) -> None:
+        """The input, once for all."""
+        v.broadcast(source, at.shifted(self.input_bytes[part]).sized(4))
+
+    def is_operand(self, loads_whole: bool) -> bool:
         return False

@@ -26,50 +26,79 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import product
+from typing import ClassVar
 
+from asmdnn.generators.contract import Range
 from asmdnn.generators.dot.ending import TileEnding
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, BIAS, Band, GroupedRows, Segment, Uses
+from asmdnn.generators.dot.grouped_shape import (
+    ARGUMENTS,
+    BIAS,
+    HELD,
+    MOST_HELD,
+    SRC,
+    Band,
+    GroupedRows,
+    Segment,
+    Uses,
+)
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.vector import Lanes
-from asmdnn.isa.vectors import vector_of
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vectors import lanes_of, vector_of
 
 SOURCES = 3  # registers that take turns holding a source vector
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GroupedRowsSpec(GroupedRows):
-    """The code of the rows."""
+    """Rows whose lanes find their inputs in the lanes of their group."""
+
+    family: ClassVar[str] = "grouped"
+
+    @property
+    def held(self) -> int:
+        return self.kernel if self.kernel <= MOST_HELD else HELD
+
+    @property
+    def src_vector_bytes(self) -> int:
+        return 4 * lanes_of(self.isa)
+
+    def src_ranges(self, places: set[int]) -> list[Range]:
+        """Whole vectors, or the real channels."""
+        return [Range(SRC, at, at + self.width_bytes(self.src_whole)) for at in sorted(places)]
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 4 arguments and one for each operand of post-ops."""
-        with ExitStack() as parts:
-            RowsCode(self, asm, parts).emit()
-        asm.ret()
+        emit_rows(self, asm)
 
-    def load_source(self, code: "RowsCode", source: Register, at: Pointer, part: int) -> None:
-        """Input `part` of their groups for all lanes."""
-        group, v = self.group, code.v
-        if group == v.lanes:
+    def load_source(self, v: Vector, loads: Lanes, source: Register, at: Pointer, part: int) -> None:
+        """Input `part` of their groups."""
+        if self.group == v.lanes:
             v.broadcast(source, at.shifted(4 * part).sized(4))
-        elif group > 1 and code.loads is v:
-            v.spread(source, at, group, part)
+        elif self.group > 1 and loads is v:
+            v.spread(source, at, self.group, part)
         else:
-            code.loads.load(source, at)
-            if group > 1:
-                v.spread(source, source, group, part)
+            loads.load(source, at)
+            if self.group > 1:
+                v.spread(source, source, self.group, part)
 
-    def is_operand(self, code: "RowsCode") -> bool:
-        """Whether a source vector in memory can be the operand of a multiply."""
-        return self.group == 1 and code.loads is code.v
+    def is_operand(self, loads_whole: bool) -> bool:
+        return self.group == 1 and loads_whole
+
+
+def emit_rows(spec: GroupedRows, asm: Assembler) -> None:
+    """The kernel of rows."""
+    with ExitStack() as parts:
+        RowsCode(spec, asm, parts).emit()
+    asm.ret()
 
 
 class RowsCode:
     """The emission: pointers to the next window, to its pixel of dst, and to what goes with its channels."""
 
-    def __init__(self, spec: GroupedRowsSpec, asm: Assembler, parts: ExitStack) -> None:
+    def __init__(self, spec: GroupedRows, asm: Assembler, parts: ExitStack) -> None:
         self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
         whole = spec.channels == self.v.lanes
         self.real: Lanes = self.v if whole else parts.enter_context(self.v.parts(1, spec.channels))[0]
@@ -231,8 +260,8 @@ class RowsCode:
             at = src.shifted(column * spec.src_pixel_bytes)
             asm.call_it(at, f"src[{column}]")
             source: Register | Pointer = at
-            if len(pairs) > 1 or not spec.is_operand(self):
+            if len(pairs) > 1 or not spec.is_operand(self.loads is v):
                 source = sources[number % len(sources)]
-                spec.load_source(self, source, at, part)
+                spec.load_source(v, self.loads, source, at, part)
             for pixel, k in pairs:
                 v.fma(acc[pixel], factors[k], source)

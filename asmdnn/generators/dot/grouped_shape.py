@@ -1,13 +1,15 @@
-"""The shape of rows of a grouped convolution: what their code depends on, its name, and the bytes that it touches."""
+"""What kernels of rows have in common: what their code depends on, its name, and the bytes that it touches."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import ClassVar
 from zlib import crc32
 
-from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range, joined
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of
 
 SRC, WEIGHTS, BIAS, DST = range(4)
@@ -45,12 +47,13 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GroupedRows:
-    """Everything that the bytes depend on; sizes in bytes where they say so.
+    """Everything that the bytes of rows depend on, of a grouped convolution (grouped.py) or of one with few inputs
+    (few_inputs.py), which say how a lane finds its inputs; sizes in bytes where they say so.
 
     A group has `group` input channels and as many output channels, `group` being a power of two up to the lanes.
     """
 
-    family: ClassVar[str] = "grouped"
+    family: ClassVar[str]
 
     isa: str
     vectors: int  # of channels
@@ -89,12 +92,28 @@ class GroupedRows:
     @property
     def src_vector_bytes(self) -> int:
         """From what a vector of channels reads of a pixel to what the next one does."""
-        return 4 * lanes_of(self.isa)
+        raise NotImplementedError
 
     @property
     def held(self) -> int:
         """Positions of a kernel row whose weights are in registers at a time."""
-        return self.kernel if self.kernel <= MOST_HELD else HELD
+        raise NotImplementedError
+
+    def src_ranges(self, places: set[int]) -> list[Range]:
+        """What is read of the pixels that begin there, in order."""
+        raise NotImplementedError
+
+    def load_source(self, v: Vector, loads: Lanes, source: Register, at: Pointer, part: int) -> None:
+        """Load input `part` for all lanes of the vector at `at`, of which `loads` may be read."""
+        raise NotImplementedError
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel."""
+        raise NotImplementedError
+
+    def is_operand(self, loads_whole: bool) -> bool:
+        """Whether a source vector in memory can be the operand of a multiply; loads_whole: all lanes may be read."""
+        raise NotImplementedError
 
     @property
     def width(self) -> int:
@@ -135,21 +154,17 @@ class GroupedRows:
         columns = sorted(self.columns()) if self.planes else []
         pixels = [(y, x) for y in range(self.rows) for x in range(self.width)]
         dst = [y * self.dst_row_bytes + x * self.dst_pixel_bytes for y, x in pixels]
-        writes = tuple(merged([Range(DST, at, at + dst_width) for at in sorted(dst)]))
+        writes = joined(Range(DST, at, at + dst_width) for at in dst)
         operands = operands_read(self.post_ops)
         bias = [Range(BIAS, 0, 4 * (self.channels + (self.vectors - 1) * lanes))] * self.bias
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes)]
         old = list(writes) * (OLD_DST in operands)
         src = self.src_ranges(self.places(columns))
-        return Footprint((*merged(src), *self.weights_ranges(columns, lanes), *bias, *others, *old), writes)
+        return Footprint((*joined(src), *self.weights_ranges(columns, lanes), *bias, *others, *old), writes)
 
     def width_bytes(self, is_whole: bool) -> int:
         """Of a pixel in a tensor that has room, zero padding, for whole vectors of channels, or that has not."""
         return 4 * ((self.vectors - 1) * lanes_of(self.isa) + (lanes_of(self.isa) if is_whole else self.channels))
-
-    def src_ranges(self, places: set[int]) -> list[Range]:
-        """What is read of the pixels that begin there, in order."""
-        return [Range(SRC, at, at + self.width_bytes(self.src_whole)) for at in sorted(places)]
 
     def columns(self) -> set[int]:
         """Of a row of src, the pixels that are read, counted from the image's first."""
@@ -170,10 +185,10 @@ class GroupedRows:
         planes = [plane * self.src_plane_bytes for plane in range(self.planes)]
         return {plane + row + column * self.src_pixel_bytes for plane in planes for row in rows for column in columns}
 
-    def weights_ranges(self, columns: list[int], lanes: int) -> list[Range]:
+    def weights_ranges(self, columns: list[int], lanes: int) -> tuple[Range, ...]:
         """Kernel rows that no band reaches, and positions that no pixel uses, are not read; whole rows are."""
         if not columns:
-            return []
+            return ()
         rows = {k for band in self.bands for k in range(band.first, band.first + band.count)}
         starts = [
             v * self.weights_vector_bytes + i * self.weights_input_bytes + k * self.weights_row_bytes + plane
@@ -182,7 +197,7 @@ class GroupedRows:
             for i in range(self.group)
             for k in rows
         ]
-        return merged([Range(WEIGHTS, at, at + 4 * lanes * self.kernel) for at in sorted(starts)])
+        return joined(Range(WEIGHTS, at, at + 4 * lanes * self.kernel) for at in starts)
 
     def operand_ranges(self, operand: Operand, lanes: int) -> Iterator[Range]:
         """What post-ops read of a tensor, whose pixels are a row after the other at one distance."""
@@ -191,15 +206,4 @@ class GroupedRows:
             for j in range(self.vectors):
                 begin = pixel * operand.row_bytes + j * operand.vector_bytes
                 found.add((begin, begin + 4 * (1 if operand.element else self.channels)))
-        yield from merged([Range(operand.argument, *place) for place in sorted(found)])
-
-
-def merged(ranges: list[Range]) -> list[Range]:
-    """Sorted ranges of one argument, those that touch or overlap as one."""
-    found: list[Range] = []
-    for r in ranges:
-        if found and r.begin_bytes <= found[-1].end_bytes:
-            found[-1] = Range(r.argument, found[-1].begin_bytes, max(r.end_bytes, found[-1].end_bytes))
-        else:
-            found.append(r)
-    return found
+        yield from joined(Range(operand.argument, *place) for place in found)

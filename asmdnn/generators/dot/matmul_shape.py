@@ -1,16 +1,16 @@
-"""What a matrix tile is: the fields that its code depends on, its name, and the bytes that it touches.
+"""What a matrix tile is: all that its code depends on, and the bytes that it touches.
 
 The arguments and the formula are in matmul.py, which has the code.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.typed import text_of
-from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
-from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.dot.ending import operand_ranges
+from asmdnn.generators.dot.operands import src_spans
+from asmdnn.generators.functions.chain import operands_read
+from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import DataType, f32
@@ -43,7 +43,7 @@ class Items:
 ONE = Items(1, 0, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class MatmulTile:
     """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so.
 
@@ -73,9 +73,6 @@ class MatmulTile:
     items: Items = ONE
     types: Types = F32
 
-    def __repr__(self) -> str:
-        return text_of(self)
-
     @property
     def steps(self) -> int:
         """Groups of k, the last of which need not be whole."""
@@ -99,20 +96,6 @@ class MatmulTile:
     def vectors(self) -> int:
         return self.panel_vectors if self.packs else -(-self.columns // lanes_of(self.isa))
 
-    @property
-    def name(self) -> str:
-        """Block, depth, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
-        words = [f"{self.rows}x{self.columns}x{self.depth}"] + [f"i{self.items.count}"] * (self.items.count > 1)
-        words += ["bias"] * bool(self.bias) + ["acc"] * self.accumulate
-        words += ["alpha"] * self.scaled + ["beta"] * self.beta + words_of(self.post_ops)
-        words += ["pack"] * self.packs + ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
-        return f"matmul_{self.types}_{'_'.join(words)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """The words of the frame."""
-        return (*ARGUMENTS, *names_of_operands(self.post_ops))
-
     def reads_dst(self) -> bool:
         return self.accumulate or self.beta or OLD_DST in operands_read(self.post_ops)
 
@@ -129,9 +112,10 @@ class MatmulTile:
             reads += self._ranges(BIAS)
         if self.scaled:
             reads.append(Range(SCALE, 0, (2 if self.beta else 1) * f32.size_bytes))
-        for operand in operands_read(self.post_ops):
-            reads += [] if operand is OLD_DST else self._operand_ranges(operand)
-        packed = Range(PACKED, 0, self.steps * self.vectors * GROUP_BYTES * lanes_of(self.isa))
+        lanes = lanes_of(self.isa)
+        for operand in operands_read(self.post_ops):  # with one a call is one item
+            reads += [] if operand is OLD_DST else operand_ranges(operand, self.rows, self.columns, lanes)
+        packed = Range(PACKED, 0, self.steps * self.vectors * GROUP_BYTES * lanes)
         return Footprint((*reads, *dst * self.reads_dst()), (*dst, *[packed] * self.packs))
 
     def _ranges(self, argument: int) -> Iterator[Range]:
@@ -149,13 +133,7 @@ class MatmulTile:
 
     def _src_spans(self) -> Iterator[tuple[int, int]]:
         groups = self.types.groups_of(self.depth)
-        if self.depth and self.src_depth_bytes == GROUP_BYTES:
-            yield from ((r * self.src_row_bytes, sum(groups)) for r in range(self.rows))
-        elif self.src_row_bytes == GROUP_BYTES == self.last_group_bytes:
-            yield from ((k * self.src_depth_bytes, GROUP_BYTES * self.rows) for k in range(self.steps))
-        else:
-            for r in range(self.rows):
-                yield from ((r * self.src_row_bytes + k * self.src_depth_bytes, x) for k, x in enumerate(groups))
+        return src_spans(self.rows, self.src_row_bytes, self.src_depth_bytes, groups)
 
     def _weights_spans(self) -> Iterator[tuple[int, int]]:
         vector_bytes = GROUP_BYTES * lanes_of(self.isa)
@@ -173,16 +151,6 @@ class MatmulTile:
         width = self.types.sums.size_bytes * (self.columns if self.bias.columns else 1)
         rows = self.rows if self.bias.row_bytes else 1
         yield from ((r * self.bias.row_bytes, width) for r in range(rows))
-
-    def _operand_ranges(self, operand: Operand) -> Iterator[Range]:
-        """What post-ops read of a tensor; with an operand a call is one item."""
-        lanes = lanes_of(self.isa)
-        for r in range(self.rows):
-            for j in range(self.vectors if self.columns > 0 else 0):
-                width = f32.size_bytes * (1 if operand.element else min(lanes, self.columns - j * lanes))
-                begin = r * operand.row_bytes + j * operand.vector_bytes
-                if width > 0:
-                    yield Range(operand.argument, begin, begin + width)
 
     def _dst_spans(self) -> Iterator[tuple[int, int]]:
         width = self.dst_type.size_bytes * self.columns

@@ -1,9 +1,31 @@
-"""The frame of products that read two matrices, write one, and need nothing else."""
+"""What products have in common: src's footprint, and the frame of those that read two matrices, write one, and need
+nothing else."""
 
+from collections.abc import Iterator, Sequence
+
+from asmdnn.generators.contract import Range
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.dot import GROUP_BYTES
 
 OPERANDS = ("src", "weights", "dst")
 SRC, WEIGHTS, DST = range(len(OPERANDS))
+
+
+def src_spans(rows: int, row_bytes: int, depth_bytes: int, groups: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """(begin, size) of what is read of src: groups of k of these sizes, depth_bytes apart, in rows row_bytes apart; in
+    one piece where they are dense along a row, or across rows."""
+    if groups and depth_bytes == GROUP_BYTES:
+        yield from ((r * row_bytes, sum(groups)) for r in range(rows))
+    elif groups and row_bytes == GROUP_BYTES == groups[-1]:
+        yield from ((k * depth_bytes, GROUP_BYTES * rows) for k in range(len(groups)))
+    else:
+        yield from ((r * row_bytes + k * depth_bytes, size) for r in range(rows) for k, size in enumerate(groups))
+
+
+def src_of_f32(rows: int, row_bytes: int, depth_bytes: int, depth: int) -> list[Range]:
+    """The same of single elements, as ranges."""
+    spans = src_spans(rows, row_bytes, depth_bytes, (GROUP_BYTES,) * depth)
+    return [Range(SRC, begin, begin + size) for begin, size in spans]
 
 
 def load_operands(asm: Assembler) -> tuple[Register, Register, Register]:

@@ -22,6 +22,7 @@ from zlib import crc32
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, Bias
+from asmdnn.generators.dot.operands import src_of_f32
 from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.vector import Lanes, Vector
@@ -67,23 +68,13 @@ class OuterSpec:
 
     def footprint(self) -> Footprint:
         width, bias = 4 * self.columns, self.bias
-        reads = [*self._src(), *self._weights()]
+        src = src_of_f32(self.rows, self.src_row_bytes, self.src_depth_bytes, self.depth)
+        reads = [*src, *self._weights()]
         if bias:
             size, rows = width if bias.columns else 4, self.rows if bias.row_bytes else 1
             reads += [Range(BIAS, r * bias.row_bytes, r * bias.row_bytes + size) for r in range(rows)]
         dst = tuple(Range(DST, r * self.dst_row_bytes, r * self.dst_row_bytes + width) for r in range(self.rows))
         return Footprint(tuple(reads), dst)
-
-    def _src(self) -> Iterator[Range]:
-        steps = [k * self.src_depth_bytes for k in range(self.depth)]
-        if self.src_row_bytes == 4:
-            yield from (Range(SRC, at, at + 4 * self.rows) for at in steps)
-            return
-        for first in (r * self.src_row_bytes for r in range(self.rows)):
-            if self.src_depth_bytes == 4:
-                yield Range(SRC, first, first + 4 * self.depth)
-            else:
-                yield from (Range(SRC, first + at, first + at + 4) for at in steps)
 
     def _weights(self) -> Iterator[Range]:
         panel = self.panel_vectors * lanes_of(self.isa)
@@ -98,7 +89,7 @@ class OuterSpec:
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         v = vector_of(self.isa, asm)
-        rows = Rows(self, asm, v)
+        rows = OuterCode(self, asm, v)
         if self.streaming:
             scratch = asm.gp.take("alignment")
             with if_aligned(asm, rows.pointers[DST], v.bytes, scratch):
@@ -110,7 +101,7 @@ class OuterSpec:
         asm.ret()
 
 
-class Rows:
+class OuterCode:
     """The code for all rows; pointers stay in registers."""
 
     def __init__(self, spec: OuterSpec, asm: Assembler, v: Vector) -> None:

@@ -13,13 +13,12 @@ weight that is loaded meets all rows of src; a tile that takes all rows of a few
 every step.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, load_operands
+from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, src_of_f32
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
@@ -52,21 +51,14 @@ class SkinnySpec:
         return OPERANDS
 
     def footprint(self) -> Footprint:
+        src = src_of_f32(self.rows, self.src_row_bytes, self.src_depth_bytes, self.depth)
         dst = (r * self.dst_row_bytes for r in range(self.rows))
         weights = (k * self.weights_row_bytes for k in range(self.depth))
         return Footprint(
-            (*self._src(), *(Range(WEIGHTS, at, at + 4 * self.columns) for at in weights)),
+            (*src, *(Range(WEIGHTS, at, at + 4 * self.columns) for at in weights)),
             tuple(Range(DST, at, at + 4 * self.columns) for at in dst),
             rereads=self.depth > STEPS,
         )
-
-    def _src(self) -> Iterator[Range]:
-        for first in (r * self.src_row_bytes for r in range(self.rows)):
-            if self.src_depth_bytes == 4:
-                yield Range(SRC, first, first + 4 * self.depth)
-            else:
-                places = (first + k * self.src_depth_bytes for k in range(self.depth))
-                yield from (Range(SRC, at, at + 4) for at in places)
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""

@@ -1,7 +1,4 @@
-"""A Program as instructions: one pass over its steps, on the registers that values.py finds.
-
-A program can be applied to several vectors in turn, step by step.
-"""
+"""A Program as instructions, of several vectors in turn: one pass over its steps, on registers that values.py finds."""
 
 from collections.abc import Container, Sequence
 

@@ -32,7 +32,7 @@ class Result:
     chain: tuple[PostOp, ...]
 
 
-class Map(Protocol):
+class MapFields(Protocol):
     """What the code is of; see ElementwiseSpec."""
 
     @property
@@ -67,7 +67,7 @@ class MapCode:
     That counts bytes where all elements have 4, else elements.
     """
 
-    def __init__(self, spec: Map, v: Vector) -> None:
+    def __init__(self, spec: MapFields, v: Vector) -> None:
         asm = v.asm
         self.spec, self.v, self.slots = spec, v, Slots(v)
         self.operands_read = operands_of(spec.together)

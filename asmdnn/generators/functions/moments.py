@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint
-from asmdnn.generators.functions.moments_code import M2, MEAN, SHORT, DownRows, LongRows, ShortRows
+from asmdnn.generators.functions.moments_code import M2, MEAN, SHORT, MomentsDown, MomentsOfLongRows, ShortRows
 from asmdnn.generators.functions.row_code import SRC
 from asmdnn.generators.functions.rows import F32_BYTES, rows_touched
 from asmdnn.isa.assembler import Assembler
@@ -56,9 +56,9 @@ class MomentsSpec:
         """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         if self.along == "lanes":
-            DownRows(self, v).emit()
+            MomentsDown(self, v).emit()
         elif self.elements <= SHORT * v.lanes and self.dst_row_bytes == F32_BYTES:
             ShortRows(self, v).all_rows()
         else:
-            LongRows(self, v).all_rows()
+            MomentsOfLongRows(self, v).all_rows()
         asm.ret()

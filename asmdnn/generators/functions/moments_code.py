@@ -16,7 +16,7 @@ SHORT = 8  # vectors of such a row, which need no loop
 CHAINS = 4  # sums of a vector of lanes: a multiply-add waits four cycles for the one before
 
 
-class Chunks(Protocol):
+class MomentsFields(Protocol):
     """What the code is of; see MomentsSpec."""
 
     @property
@@ -31,12 +31,11 @@ class Chunks(Protocol):
     def divides(self) -> bool: ...
 
 
-class LongRows(Rows):
+class MomentsOfLongRows(Rows):
     """A row at a time; where other kernels have dst, there is the mean."""
 
-    def __init__(self, spec: Chunks, v: Vector) -> None:
-        row_bytes = (spec.src_row_bytes, spec.dst_row_bytes)
-        super().__init__(v, spec.rows, 1, row_bytes, {M2: spec.dst_row_bytes})
+    def __init__(self, spec: MomentsFields, v: Vector) -> None:
+        super().__init__(v, spec.rows, 1, (spec.src_row_bytes, spec.dst_row_bytes), {M2: spec.dst_row_bytes})
         self.spec, self.walk = spec, Walk(v, spec.elements)
 
     def some(self, rows: int) -> None:
@@ -67,7 +66,7 @@ class LongRows(Rows):
 class ShortRows(Rows):
     """TOGETHER rows of few vectors at a time: their sums become lanes of one vector, and so their results."""
 
-    def __init__(self, spec: Chunks, v: Vector) -> None:
+    def __init__(self, spec: MomentsFields, v: Vector) -> None:
         row_bytes = (spec.src_row_bytes, spec.dst_row_bytes)
         super().__init__(v, spec.rows, TOGETHER, row_bytes, {M2: spec.dst_row_bytes})
         self.spec, self.parts = spec, Walk(v, spec.elements).parts
@@ -112,10 +111,10 @@ class ShortRows(Rows):
         return numbers[0]
 
 
-class DownRows(Computation):
+class MomentsDown(Computation):
     """Some vectors at a time, down all rows; where they are few, several rows at a time, each in sums of its own."""
 
-    def __init__(self, spec: Chunks, v: Vector) -> None:
+    def __init__(self, spec: MomentsFields, v: Vector) -> None:
         super().__init__(v)
         self.spec, self.walk, self.left = spec, Walk(v, spec.elements), v.asm.gp.take("rows left")
         self.free = v.registers.available - 2  # but two for d

@@ -74,9 +74,9 @@ class ReduceSpec:
         """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         if self.along == "rows":
-            AlongRows(self, v).all_rows()
+            ReduceAlong(self, v).all_rows()
         else:
-            DownRows(self, v).emit()
+            ReduceDown(self, v).emit()
         asm.ret()
 
 
@@ -86,7 +86,7 @@ def combine_of(op: str, v: Vector) -> Combine:
     return combine
 
 
-class AlongRows(Rows):
+class ReduceAlong(Rows):
     """A row at a time, in AT_ONCE accumulators."""
 
     def __init__(self, spec: ReduceSpec, v: Vector) -> None:
@@ -124,7 +124,7 @@ class AlongRows(Rows):
         v.registers.free(*values)
 
 
-class DownRows(Computation):
+class ReduceDown(Computation):
     """Some vectors at a time, down all rows."""
 
     def __init__(self, spec: ReduceSpec, v: Vector) -> None:

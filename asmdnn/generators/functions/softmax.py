@@ -18,7 +18,7 @@ and stored; the products.  Sums are in an order that depends on the number of el
 from dataclasses import dataclass
 
 from asmdnn.generators.contract import Footprint
-from asmdnn.generators.functions.softmax_code import HeldRows, LongRows, rows_held
+from asmdnn.generators.functions.softmax_code import HeldRows, SoftmaxOfLongRows, rows_held
 from asmdnn.generators.functions.softmax_shape import SoftmaxShape
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vectors import vector_of
@@ -46,6 +46,6 @@ class SoftmaxSpec(SoftmaxShape):
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
-        code = HeldRows(self, v) if self.held else LongRows(self, v, self.prefetches)
+        code = HeldRows(self, v) if self.held else SoftmaxOfLongRows(self, v, self.prefetches)
         code.all_rows()
         asm.ret()

@@ -154,7 +154,7 @@ def by_row(x: Sequence[Register], rows: int) -> list[Sequence[Register]]:
     return [x[r * count : (r + 1) * count] for r in range(rows)]
 
 
-class LongRows(Rows):
+class SoftmaxOfLongRows(Rows):
     """One row at a time, in three walks."""
 
     def __init__(self, spec: SoftmaxShape, v: Vector, prefetches: bool) -> None:

@@ -80,13 +80,13 @@ class TopKSpec:
         """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         if self.along == "rows":
-            AlongRows(self, v).all_rows()
+            TopKAlong(self, v).all_rows()
         else:
-            DownRows(self, v).emit()
+            TopKDown(self, v).emit()
         asm.ret()
 
 
-class AlongRows(Rows):
+class TopKAlong(Rows):
     """A row at a time: lists of all lanes, which become one."""
 
     def __init__(self, spec: TopKSpec, v: Vector) -> None:
@@ -201,7 +201,7 @@ class AlongRows(Rows):
         v.registers.free(most)
 
 
-class DownRows:
+class TopKDown:
     """Some vectors at a time, down all rows; lists on the stack have room for one."""
 
     def __init__(self, spec: TopKSpec, v: Vector) -> None:

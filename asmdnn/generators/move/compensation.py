@@ -20,7 +20,7 @@ from itertools import product
 from typing import Any
 
 from asmdnn.generators.contract import Footprint, Range, TapList
-from asmdnn.generators.move.pieces import Place, load_elements, store_elements
+from asmdnn.generators.move.pieces import StridedPlace, load_elements, store_elements
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import dense_of
 from asmdnn.isa.vector import Vector
@@ -129,7 +129,7 @@ class CompensationSpec:
         for r in range(self.repeats):
             for i, total in enumerate(sums):
                 adder.asm.role(f"repeat {r}, outputs from {i * LANES} on")
-                place = Place(tap, self.at(r, i * LANES), self.src_step)
+                place = StridedPlace(tap, self.at(r, i * LANES), self.src_step)
                 adder.add_lanes(total, place, min(LANES, self.outputs - i * LANES), self.dense)
 
     def add_rows(self, adder: "Adder", tap: Any, sums: list[Any]) -> None:
@@ -141,13 +141,13 @@ class CompensationSpec:
             with asm.loop(left, "vectors"):
                 for vector, o in product(range(self.vectors_a_turn), outputs):
                     asm.role(f"output {o}, vector {vector} of a turn")
-                    adder.add_bytes(sums[o], Place(tap, self.at(0, o) + vector * VECTOR_BYTES, 1), VECTOR_BYTES)
+                    adder.add_bytes(sums[o], StridedPlace(tap, self.at(0, o) + vector * VECTOR_BYTES, 1), VECTOR_BYTES)
                 asm.ADD(tap, self.vectors_a_turn * VECTOR_BYTES)
             asm.gp.free(left)
         rest = self.dense - self.looped_vectors * VECTOR_BYTES
         for r, o, at in product(range(self.repeats), outputs, range(0, rest, VECTOR_BYTES)):
             asm.role(f"repeat {r}, output {o}")
-            adder.add_bytes(sums[o], Place(tap, self.at(r, o) + at, 1), min(VECTOR_BYTES, rest - at))
+            adder.add_bytes(sums[o], StridedPlace(tap, self.at(r, o) + at, 1), min(VECTOR_BYTES, rest - at))
 
     def store(self, adder: "Adder", sums: list[Any]) -> None:
         """-128 times the sums."""
@@ -159,7 +159,7 @@ class CompensationSpec:
             asm.VPSLLD(total, total, SHIFT_BITS)
             asm.VPXOR(x, x, x)
             asm.VPSUBD(x, x, total)
-            place = Place(dst, i * LANES * self.dst_step, self.dst_step)
+            place = StridedPlace(dst, i * LANES * self.dst_step, self.dst_step)
             store_elements(adder.dense, place, x, min(LANES, self.outputs - i * LANES), S32_BYTES)
 
 
@@ -174,14 +174,14 @@ class Adder:
                 register, self.asm.const(one * (VECTOR_BYTES // len(one)), VECTOR_BYTES, size=VECTOR_BYTES)
             )
 
-    def loaded(self, place: Place, count: int, size: int) -> Any:
+    def loaded(self, place: StridedPlace, count: int, size: int) -> Any:
         """`count` dense elements where an instruction can take them from memory, else in x with zeros behind them."""
         if count * size in (VECTOR_BYTES // 2, VECTOR_BYTES) and place.step == size:
             return place.at(0, count * size)
         load_elements(self.dense, self.x, place, count, size)
         return self.x.xmm if count * size <= VECTOR_BYTES // 2 else self.x
 
-    def add_lanes(self, total: Any, place: Place, count: int, dense: int) -> None:
+    def add_lanes(self, total: Any, place: StridedPlace, count: int, dense: int) -> None:
         """`count` <= 8 groups of `dense` bytes, a lane each."""
         asm, x = self.asm, self.x
         if dense == 1:
@@ -195,7 +195,7 @@ class Adder:
             return
         asm.VPADDD(total, total, x)
 
-    def add_bytes(self, total: Any, place: Place, count: int) -> None:
+    def add_bytes(self, total: Any, place: StridedPlace, count: int) -> None:
         """`count` <= 32 dense bytes, four a lane."""
         asm, source = self.asm, self.loaded(replace(place, step=1), count, 1)
         x, ones, words = self.x, self.bytes_of_one, self.words_of_one

@@ -16,7 +16,7 @@ from struct import pack
 from typing import Any
 
 from asmdnn.exact import exact
-from asmdnn.generators.move.pieces import Place, load_elements, store_elements
+from asmdnn.generators.move.pieces import StridedPlace, load_elements, store_elements
 from asmdnn.isa.assembler import mem
 from asmdnn.isa.dense import QUARTER_BYTES, dense_of
 from asmdnn.isa.elements import BF16_SHIFT, WIDENED, low_part, widen
@@ -122,7 +122,7 @@ class Converter:
         self.load_zero_point(self.spare[0], argument)
         return self.spare[0]
 
-    def load(self, x: Any, place: Place, count: int, kind: str) -> None:
+    def load(self, x: Any, place: StridedPlace, count: int, kind: str) -> None:
         """`count` elements of type `kind` as f32, those of plain bits as they are; the other lanes are undefined."""
         asm, size = self.asm, SIZE_BYTES[kind]
         source: Any = low_part(x, size)
@@ -133,7 +133,7 @@ class Converter:
             load_elements(self.dense, x, place, count, size)
         widen(asm, x, source, kind)
 
-    def apply(self, x: Any, scales: Place | None, dst: Place, count: int) -> None:
+    def apply(self, x: Any, scales: StridedPlace | None, dst: StridedPlace, count: int) -> None:
         """The formula without its rounding.  scales.step is 0 for one scale for all lanes."""
         asm, conversion, y = self.asm, self.conversion, self.spare[1]
         if conversion.src_zero_point:
@@ -155,7 +155,7 @@ class Converter:
         if conversion.dst_zero_point:
             asm.VADDPS(x, x, self.zero_point(Argument.DST_ZERO_POINT))
 
-    def multiply_sum(self, y: Any, factors: Place, count: int) -> None:
+    def multiply_sum(self, y: Any, factors: StridedPlace, count: int) -> None:
         """y times its factors."""
         factor = self.spare[2]
         if factors.step == 0:
@@ -164,7 +164,7 @@ class Converter:
             self.load(factor, factors, count, "f32")
         self.asm.VMULPS(y, y, factor)
 
-    def store(self, place: Place, x: Any, count: int) -> None:
+    def store(self, place: StridedPlace, x: Any, count: int) -> None:
         """`count` lanes in the type of dst; x is overwritten."""
         kind = self.conversion.dst
         if kind in LARGEST:
@@ -177,7 +177,7 @@ class Converter:
         self.dense.spare = self.spare[0]
         store_elements(self.dense, place, x, count, SIZE_BYTES[kind])
 
-    def store_bytes(self, place: Place, xs: list[Any], largest: Any, order: Any) -> None:
+    def store_bytes(self, place: StridedPlace, xs: list[Any], largest: Any, order: Any) -> None:
         """Four registers as one of dense s8 or u8; `largest` is LARGEST in all lanes, `order` from `packed_order`."""
         asm, (words, octets) = self.asm, self.packs(self.conversion.dst)
         for x in xs:

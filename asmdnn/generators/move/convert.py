@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.move.conversion import PACKED, Argument, Converter
-from asmdnn.generators.move.convert_block import Block
-from asmdnn.generators.move.pieces import Place
+from asmdnn.generators.move.convert_block import ConvertBlock
+from asmdnn.generators.move.pieces import StridedPlace
 from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vectors import lanes_of, vector_of
@@ -19,7 +19,7 @@ UNROLLED = 8  # vectors of a row
 
 
 @dataclass(frozen=True, slots=True)
-class ConvertSpec(Block):
+class ConvertSpec(ConvertBlock):
     """dst[r, c] = src[r, c]; columns are walked a vector at a time, dense or not.
 
     streaming: vectors go past the caches if dst is aligned to them; it must be dense, of 4-byte elements, and its
@@ -41,7 +41,7 @@ class ConvertSpec(Block):
         left = asm.gp.take("rows left")
         pointers = self.pointers(asm)
         converter = Converter(v, self.conversion, spare, kept)
-        packer = Packer(converter, registers) if self.packs else None
+        packer = BytePacker(converter, registers) if self.packs else None
         if self.streaming:
             with if_aligned(asm, pointers[Argument.DST], v.bytes, left):
                 converter.dense.streaming = True
@@ -77,7 +77,7 @@ class ConvertSpec(Block):
         x: Any,
         pointers: dict[Argument, Any],
         left: Any,
-        packer: "Packer | None" = None,
+        packer: "BytePacker | None" = None,
     ) -> None:
         run = UNROLLED * self.lanes
         looped = self.columns // run if self.columns > 2 * run else 0
@@ -109,14 +109,14 @@ class ConvertSpec(Block):
         pointers: dict[Argument, Any],
         r: int,
         columns: int,
-        packer: "Packer | None",
+        packer: "BytePacker | None",
     ) -> None:
         """`columns` elements of the r-th row behind the pointers."""
         lanes, at_once = self.lanes, PACKED * self.lanes
         packed = columns // at_once * at_once if packer else 0
         for c in range(0, columns, lanes):
             count = min(lanes, columns - c)
-            places = {a: Place(p, self.at(a, r, c), self.steps(a)[1]) for a, p in pointers.items()}
+            places = {a: StridedPlace(p, self.at(a, r, c), self.steps(a)[1]) for a, p in pointers.items()}
             converter.asm.role(f"row {r}, columns {c}-{c + count - 1}")
             starts_line = self.at(Argument.DST, r, c) % LINE_BYTES == 0
             if self.dst_is_long and starts_line and not converter.dense.streaming:
@@ -128,10 +128,10 @@ class ConvertSpec(Block):
                 converter.store(places[Argument.DST], x, count)
             elif packer and y is packer.data[-1]:
                 first = c + lanes - at_once
-                packer.store(Place(pointers[Argument.DST], self.at(Argument.DST, r, first), 1))
+                packer.store(StridedPlace(pointers[Argument.DST], self.at(Argument.DST, r, first), 1))
 
 
-class Packer:
+class BytePacker:
     """Registers for conversions of four vectors to s8 or u8 at a time, which take half the instructions."""
 
     def __init__(self, converter: Converter, registers: Any) -> None:
@@ -142,5 +142,5 @@ class Packer:
         converter.load_largest(self.largest, converter.conversion.dst)
         v.load(self.order, v.asm.const(order, v.bytes, size=v.bytes))
 
-    def store(self, place: Place) -> None:
+    def store(self, place: StridedPlace) -> None:
         self.converter.store_bytes(place, self.data, self.largest, self.order)

@@ -12,7 +12,7 @@ The formula is that of conversion.py.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.conversion import Argument, Conversion
@@ -33,7 +33,7 @@ def ranges(argument: int, rows: int, columns: int, steps: Steps, size: int) -> t
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ConvertBlock:
     """What both kernels have: `rows` x `columns` elements, and how far apart they lie in every argument."""
 
     isa: str
@@ -96,10 +96,33 @@ class Block:
         return row * row_bytes + column * column_bytes
 
 
+class BlockCode(Protocol):
+    """Emits blocks of a kernel relative to its pointers."""
+
+    pointers: dict[Argument, Any]
+
+    def block(self, rows: int, columns: int) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
-class TransposedBlock(Block):
+class TransposedBlock(ConvertBlock):
     """A block whose rows are the columns of dst: dst[c, r] = src[r, c]."""
 
     def writes(self) -> tuple[Range, ...]:
         row, column = self.dst_steps
         return ranges(Argument.DST, self.columns, self.rows, (column, row), self.conversion.sizes[1])
+
+    def emit_blocks(self, asm: Assembler, body: BlockCode, by_rows: bool, step: int) -> None:
+        """A loop over `step` rows, or columns, at a time, and the rest."""
+        blocks, rest = divmod(self.rows if by_rows else self.columns, step)
+        left = asm.gp.take("blocks left")
+        if blocks:
+            asm.MOV(left, blocks)
+            with asm.loop(left, "blocks"):
+                body.block(*((step, self.columns) if by_rows else (self.rows, step)))
+                for argument, pointer in body.pointers.items():
+                    if distance := step * self.steps(argument)[0 if by_rows else 1]:
+                        asm.ADD(pointer, distance)
+        if rest:
+            body.block(*((rest, self.columns) if by_rows else (self.rows, rest)))
+        asm.ret()

@@ -13,7 +13,7 @@ from typing import Any
 
 from asmdnn.generators.move.conversion import LARGEST, Argument, Conversion, Converter
 from asmdnn.generators.move.convert_block import TransposedBlock
-from asmdnn.generators.move.pieces import Place
+from asmdnn.generators.move.pieces import StridedPlace
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.elements import extract, pieces, store_bytes
@@ -42,24 +42,12 @@ class ConvertNarrowSpec(TransposedBlock):
         return QUARTER_BYTES // self.conversion.sizes[1]
 
     def generate(self, asm: Assembler) -> None:
-        body = Body(self, asm)
+        body = NarrowCode(self, asm)
         by_rows = self.rows > self.columns
-        step, extent = (self.most_rows, self.rows) if by_rows else (body.lanes, self.columns)
-        blocks, rest = divmod(extent, step)
-        left = asm.gp.take("blocks left")
-        if blocks:
-            asm.MOV(left, blocks)
-            with asm.loop(left, "blocks"):
-                body.block(*((step, self.columns) if by_rows else (self.rows, step)))
-                for argument, pointer in body.pointers.items():
-                    if distance := step * self.steps(argument)[0 if by_rows else 1]:
-                        asm.ADD(pointer, distance)
-        if rest:
-            body.block(*((rest, self.columns) if by_rows else (self.rows, rest)))
-        asm.ret()
+        self.emit_blocks(asm, body, by_rows, self.most_rows if by_rows else body.lanes)
 
 
-class Body:
+class NarrowCode:
     """Emits blocks of the kernel relative to its pointers."""
 
     def __init__(self, spec: ConvertNarrowSpec, asm: Assembler) -> None:
@@ -94,7 +82,7 @@ class Body:
         self.asm.role("transpose")
         whole = self.interleaved(groups)
         for quarter in range(-(-columns // 4)):
-            at = Place(self.pointers[Argument.DST], self.spec.at(Argument.DST, r, c + 4 * quarter), 1)
+            at = StridedPlace(self.pointers[Argument.DST], self.spec.at(Argument.DST, r, c + 4 * quarter), 1)
             self.asm.role(f"columns {c + 4 * quarter}-{c + min(columns, 4 * quarter + 4) - 1}")
             self.store(whole, quarter, at, rows * self.spec.conversion.sizes[1], min(4, columns - 4 * quarter))
 
@@ -117,7 +105,7 @@ class Body:
     def narrowed(self, x: Any, r: int, c: int, columns: int) -> None:
         """x = a row by the formula, as dwords that packs narrow; a minimum loads itself what is not computed with."""
         conversion, spec = self.spec.conversion, self.spec
-        places = {a: Place(p, spec.at(a, r, c), spec.steps(a)[1]) for a, p in self.pointers.items()}
+        places = {a: StridedPlace(p, spec.at(a, r, c), spec.steps(a)[1]) for a, p in self.pointers.items()}
         source: Any = x
         plain = conversion == Conversion("f32", conversion.dst)
         if plain and conversion.dst in LARGEST and columns == self.lanes:
@@ -147,7 +135,7 @@ class Body:
             asm.VPUNPCKHQDQ(self.groups[2 * i + 1], a, b)
         return list(self.groups)
 
-    def store(self, whole: list[Any], quarter: int, place: Place, size: int, columns: int) -> None:
+    def store(self, whole: list[Any], quarter: int, place: StridedPlace, size: int, columns: int) -> None:
         """Of one quarter up to four columns of `size` bytes."""
         together = 4 // len(whole)  # columns in a register's quarter
         part, step = QUARTER_BYTES // together, self.spec.dst_steps[1]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.move.conversion import LANES, Argument, Converter
-from asmdnn.generators.move.convert_block import Block, TransposedBlock
-from asmdnn.generators.move.pieces import Place
+from asmdnn.generators.move.convert_block import ConvertBlock, TransposedBlock
+from asmdnn.generators.move.pieces import StridedPlace
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.elements import HALF_BYTES, load_bytes, store_bytes
 from asmdnn.isa.vectors import vector_of
@@ -27,7 +27,7 @@ Pointers = dict[Argument, Any]
 
 
 def loop_over_pixels(
-    block: Block, asm: Assembler, pointers: Pointers, pixels: int, axis: int, emit: Callable[[int, int], None]
+    block: ConvertBlock, asm: Assembler, pointers: Pointers, pixels: int, axis: int, emit: Callable[[int, int], None]
 ) -> None:
     """emit(first, count) for all pixels, 8 at a time; `first` counts from where the pointers are, along `axis`."""
     looped, rest = divmod(pixels, UNROLLED * LANES)
@@ -65,7 +65,7 @@ class ConvertInterleaveSpec(TransposedBlock):
         def emit(first: int, count: int) -> None:
             for r, x in enumerate(planes):
                 asm.role(f"plane {r}, pixels {first}-{first + count - 1}")
-                places = {a: Place(p, self.at(a, r, first), self.steps(a)[1]) for a, p in pointers.items()}
+                places = {a: StridedPlace(p, self.at(a, r, first), self.steps(a)[1]) for a, p in pointers.items()}
                 converter.load(x, places[Argument.SRC], count, self.conversion.src)
                 converter.apply(x, places.get(Argument.SCALES), places[Argument.DST], count)
                 asm.VMINPS(x, largest, x)  # x where it is NaN
@@ -78,12 +78,12 @@ class ConvertInterleaveSpec(TransposedBlock):
                 words(planes[2], planes[2], last)
             octets(x, x, planes[2] if self.rows > 2 else x)
             asm.VPSHUFB(x, x, order)
-            self.store(asm, Place(pointers[Argument.DST], self.at(Argument.DST, 0, first), 1), x, count)
+            self.store(asm, StridedPlace(pointers[Argument.DST], self.at(Argument.DST, 0, first), 1), x, count)
 
         loop_over_pixels(self, asm, pointers, self.columns, 1, emit)
         asm.ret()
 
-    def store(self, asm: Assembler, place: Place, x: Any, count: int) -> None:
+    def store(self, asm: Assembler, place: StridedPlace, x: Any, count: int) -> None:
         """`count` pixels, of which each half of x has 4."""
         half, size = HALF_PIXELS * self.rows, count * self.rows
         if size == VECTOR_BYTES:
@@ -127,10 +127,12 @@ class ConvertDeinterleaveSpec(TransposedBlock):
 
         def emit(first: int, count: int) -> None:
             asm.role(f"pixels {first}-{first + count - 1}")
-            self.load(asm, pixels, Place(pointers[Argument.SRC], self.at(Argument.SRC, first, 0), 1), spare[0], count)
+            self.load(
+                asm, pixels, StridedPlace(pointers[Argument.SRC], self.at(Argument.SRC, first, 0), 1), spare[0], count
+            )
             for c, order in enumerate(orders):
                 asm.role(f"plane {c}, pixels {first}-{first + count - 1}")
-                places = {a: Place(p, self.at(a, first, c), self.steps(a)[0]) for a, p in pointers.items()}
+                places = {a: StridedPlace(p, self.at(a, first, c), self.steps(a)[0]) for a, p in pointers.items()}
                 asm.VPSHUFB(x, pixels, order)
                 if self.conversion.src == "s8":
                     asm.VPSRAD(x, x, 24)
@@ -141,7 +143,7 @@ class ConvertDeinterleaveSpec(TransposedBlock):
         loop_over_pixels(self, asm, pointers, self.rows, 0, emit)
         asm.ret()
 
-    def load(self, asm: Assembler, x: Any, place: Place, spare: Any, count: int) -> None:
+    def load(self, asm: Assembler, x: Any, place: StridedPlace, spare: Any, count: int) -> None:
         """`count` pixels: from the first one on in the lower half, and from byte `upper` on in the upper one."""
         size = count * self.columns
         if size == VECTOR_BYTES:

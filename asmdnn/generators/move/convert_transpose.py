@@ -19,7 +19,7 @@ from typing import Any
 
 from asmdnn.generators.move.conversion import Argument, Converter
 from asmdnn.generators.move.convert_block import TransposedBlock
-from asmdnn.generators.move.pieces import Place
+from asmdnn.generators.move.pieces import StridedPlace
 from asmdnn.generators.move.transpose import LINE_BYTES
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.dense import QUARTER_BYTES
@@ -59,23 +59,11 @@ class ConvertTransposeSpec(TransposedBlock):
 
     def generate(self, asm: Assembler) -> None:
         by_rows = self.rows > self.columns
-        body = Body(self, asm, by_rows)
-        step, extent = (body.most_rows, self.rows) if by_rows else (body.most_columns, self.columns)
-        blocks, rest = divmod(extent, step)
-        left = asm.gp.take("blocks left")
-        if blocks:
-            asm.MOV(left, blocks)
-            with asm.loop(left, "blocks"):
-                body.block(*((step, self.columns) if by_rows else (self.rows, step)))
-                for argument, pointer in body.pointers.items():
-                    if distance := step * self.steps(argument)[0 if by_rows else 1]:
-                        asm.ADD(pointer, distance)
-        if rest:
-            body.block(*((rest, self.columns) if by_rows else (self.rows, rest)))
-        asm.ret()
+        body = ConvertTransposeCode(self, asm, by_rows)
+        self.emit_blocks(asm, body, by_rows, body.most_rows if by_rows else body.most_columns)
 
 
-class Body:
+class ConvertTransposeCode:
     """Emits blocks of the kernel relative to its pointers."""
 
     def __init__(self, spec: ConvertTransposeSpec, asm: Assembler, by_rows: bool) -> None:
@@ -128,9 +116,9 @@ class Body:
         self.converter.apply(x, scales, dst, rows)
         self.converter.store(dst, x, rows)
 
-    def place(self, argument: Argument, row: int, column: int) -> Place:
+    def place(self, argument: Argument, row: int, column: int) -> StridedPlace:
         """The elements from (row, column) on, along rows."""
-        return Place(self.pointers[argument], self.spec.at(argument, row, column), self.spec.steps(argument)[0])
+        return StridedPlace(self.pointers[argument], self.spec.at(argument, row, column), self.spec.steps(argument)[0])
 
     def load(self, xs: list[Any], r: int, rows: int, c: int, columns: int) -> None:
         """16 bytes, or `columns`, of each row; the lanes of rows that are not there are zero."""
@@ -141,7 +129,7 @@ class Body:
                 dense.zero(x)
             for quarter, row in enumerate(range(i, rows, ROWS)):
                 self.asm.role(f"row {r + row}, columns {c}-{c + columns - 1}")
-                source = Place(self.pointers[Argument.SRC], self.spec.at(Argument.SRC, r + row, c), self.size)
+                source = StridedPlace(self.pointers[Argument.SRC], self.spec.at(Argument.SRC, r + row, c), self.size)
                 dense.load(x, source.at(0, 1), columns * self.size, quarter)
 
     def transposed(self, values: list[Any]) -> list[Any]:

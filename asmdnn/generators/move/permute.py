@@ -95,7 +95,7 @@ class PermuteSpec:
 
     def generate(self, asm: Assembler) -> None:
         src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "pixels left"))
-        body = Body(self, asm, src, dst)
+        body = PermuteCode(self, asm, src, dst)
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
         body.load_controls()
@@ -107,7 +107,7 @@ class PermuteSpec:
         self.all_pixels(body, left, body.v.store)
         asm.ret()
 
-    def all_pixels(self, body: "Body", left: Any, store: Any) -> None:
+    def all_pixels(self, body: "PermuteCode", left: Any, store: Any) -> None:
         """Some pixels in each iteration, and the rest."""
         together = min(self.pixels, -(-TOGETHER // self.operations))
         groups, rest = divmod(self.pixels, together)
@@ -122,7 +122,7 @@ class PermuteSpec:
             body.pixel(pixel, store)
 
 
-class Body:
+class PermuteCode:
     """Emits the units of a pixel."""
 
     def __init__(self, spec: PermuteSpec, asm: Assembler, src: Any, dst: Any) -> None:

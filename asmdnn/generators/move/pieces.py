@@ -9,7 +9,7 @@ from asmdnn.isa.elements import extract, insert, load_bytes, store_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StridedPlace:
     """Elements in memory: from base + index + offset bytes on, `step` bytes apart."""
 
     base: Register
@@ -21,11 +21,11 @@ class Place:
         """Memory operand of `size` bytes, that far behind the first element."""
         return mem(self.base, self.offset + offset_bytes, index=self.index, size=size)
 
-    def from_element(self, number: int) -> "Place":
-        return Place(self.base, self.offset + number * self.step, self.step, self.index)
+    def from_element(self, number: int) -> "StridedPlace":
+        return StridedPlace(self.base, self.offset + number * self.step, self.step, self.index)
 
 
-def load_elements(dense: Dense, x: Register, place: Place, count: int, size: int) -> None:
+def load_elements(dense: Dense, x: Register, place: StridedPlace, count: int, size: int) -> None:
     """`count` elements of `size` bytes into the low end of a vector; what is behind them is undefined.  The spare
     register of `dense` is overwritten."""
     if place.step == size:
@@ -39,7 +39,7 @@ def load_elements(dense: Dense, x: Register, place: Place, count: int, size: int
             dense.insert(x, part, quarter)
 
 
-def load_part(asm: Assembler, x: Register, place: Place, count: int, size: int) -> None:
+def load_part(asm: Assembler, x: Register, place: StridedPlace, count: int, size: int) -> None:
     if place.step == size:
         load_bytes(asm, x, place.at(0, size), count * size)
         return
@@ -48,7 +48,7 @@ def load_part(asm: Assembler, x: Register, place: Place, count: int, size: int) 
         insert(asm, x, place.at(lane * place.step, size), size, lane)
 
 
-def store_elements(dense: Dense, place: Place, x: Register, count: int, size: int) -> None:
+def store_elements(dense: Dense, place: StridedPlace, x: Register, count: int, size: int) -> None:
     """The first `count` elements of a vector; the spare register of `dense` is overwritten."""
     if place.step == size:
         dense.store_run(place.at(0, size), x, count * size)
@@ -61,7 +61,7 @@ def store_elements(dense: Dense, place: Place, x: Register, count: int, size: in
         store_part(dense.asm, place.from_element(first), part.xmm, min(fit, count - first), size)
 
 
-def store_part(asm: Assembler, place: Place, x: Register, count: int, size: int) -> None:
+def store_part(asm: Assembler, place: StridedPlace, x: Register, count: int, size: int) -> None:
     if place.step == size:
         store_bytes(asm, place.at(0, size), x, count * size)
         return

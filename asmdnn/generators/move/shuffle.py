@@ -15,7 +15,7 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.move.shuffle_body import Body, Part, if_aligned, merged
+from asmdnn.generators.move.shuffle_body import Part, ShuffleCode, if_aligned, merged
 from asmdnn.generators.move.shuffle_network import best
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES
@@ -91,7 +91,7 @@ class ShuffleSpec:
         src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "pixel groups left"))
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
-        body = Body(asm, self.isa, self.element_bytes, self.unit_bytes, self.pixel_bytes)
+        body = ShuffleCode(asm, self.isa, self.element_bytes, self.unit_bytes, self.pixel_bytes)
         if self.streaming:
             alignment = self.vector_bytes if self.pixel_bytes == self.unit_bytes else self.unit_bytes
             with if_aligned(asm, dst, alignment, left):
@@ -103,7 +103,7 @@ class ShuffleSpec:
         self.all_pixels(asm, body, src, dst, left)
         asm.ret()
 
-    def all_pixels(self, asm: Assembler, body: Body, src: Any, dst: Any, left: Any) -> None:
+    def all_pixels(self, asm: Assembler, body: ShuffleCode, src: Any, dst: Any, left: Any) -> None:
         """Groups that fill vectors, then smaller ones."""
         group = self.pixels_together
         rest = self.pixels

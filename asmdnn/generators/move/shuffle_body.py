@@ -7,7 +7,7 @@ from typing import Any
 
 from asmdnn.generators.move.shuffle_network import (
     ZERO,
-    Gather,
+    GatherUnits,
     Lanes,
     Network,
     best,
@@ -44,7 +44,7 @@ class Part:
     dst_step: int = 0
 
 
-class Body:
+class ShuffleCode:
     """Emits the tiles for a group of pixels; vector registers hold a unit of each."""
 
     def __init__(self, asm: Assembler, isa: str, element_bytes: int, unit_bytes: int, pixel_bytes: int) -> None:
@@ -78,7 +78,7 @@ class Body:
         self.window_at = [(src[0], src[1] + at) for at in tile.windows]
         self.group = group
         network = best(tile.lanes, self.element_bytes, self.unit_bytes)
-        if isinstance(network, Gather):
+        if isinstance(network, GatherUnits):
             for at, lanes in zip(tile.dst, tile.lanes, strict=True):
                 x = self.gather(lanes)
                 self.store(dst[0], dst[1] + at, x)
@@ -93,7 +93,7 @@ class Body:
 
     def build(self, network: Network) -> list[Any]:
         """A register for each unit of the network."""
-        if isinstance(network, Gather):
+        if isinstance(network, GatherUnits):
             return [self.gather(lanes) for lanes in network.units]
         evens, odds = self.build(network.evens), self.build(network.odds)
         low, high = {

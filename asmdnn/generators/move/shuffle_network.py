@@ -27,7 +27,7 @@ MOST_UNPACKED = 12  # units that are all in registers at the end; the 4 others b
 
 
 @dataclass(frozen=True, slots=True)
-class Gather:
+class GatherUnits:
     """Each unit from its windows."""
 
     units: tuple[Lanes, ...]
@@ -44,13 +44,13 @@ class Unpack:
     cost: int
 
 
-Network = Gather | Unpack
+Network = GatherUnits | Unpack
 
 
 @lru_cache(maxsize=4096)
 def best(units: tuple[Lanes, ...], element_bytes: int, unit_bytes: int = QUARTER_BYTES) -> Network:
     """The network of the fewest instructions for `units`; many units, and small ones, can only be gathered."""
-    found: Network = Gather(units, sum(gather_cost(lanes, element_bytes, unit_bytes) for lanes in units))
+    found: Network = GatherUnits(units, sum(gather_cost(lanes, element_bytes, unit_bytes) for lanes in units))
     if unit_bytes != QUARTER_BYTES or len(units) > MOST_UNPACKED:
         return found
     distance = 1

@@ -14,7 +14,7 @@ from typing import Any
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.shuffle_body import if_aligned
-from asmdnn.generators.move.transpose_tiles import MOVED_BYTES, Tiles, quarters_of
+from asmdnn.generators.move.transpose_tiles import MOVED_BYTES, TransposeCode, quarters_of
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.vectors import lanes_of
@@ -99,7 +99,7 @@ class TransposeSpec:
         src, dst, left = (asm.gp.take(name) for name in ("src", "dst", "blocks left"))
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
-        tiles = Tiles(asm, self, src, dst)
+        tiles = TransposeCode(asm, self, src, dst)
         if self.streaming:
             with if_aligned(asm, dst, tiles.vector.bytes, left):
                 tiles.dense.streaming = True
@@ -111,7 +111,7 @@ class TransposeSpec:
         self.all_blocks(asm, tiles, src, dst, left)
         asm.ret()
 
-    def all_blocks(self, asm: Assembler, tiles: Tiles, src: Any, dst: Any, left: Any) -> None:
+    def all_blocks(self, asm: Assembler, tiles: TransposeCode, src: Any, dst: Any, left: Any) -> None:
         """A loop over whole blocks along the longer side, and the rest."""
         by_rows = self.columns <= self.across
         extent = self.rows if by_rows else self.columns

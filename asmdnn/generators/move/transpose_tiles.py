@@ -21,7 +21,7 @@ MOVED_BYTES = 2 * QUARTER_BYTES
 SPILL = mem(rsp, -MOVED_BYTES, size=MOVED_BYTES)  # in the red zone: a transpose calls nothing
 
 
-class Shape(Protocol):
+class TransposeFields(Protocol):
     """What is read here of a TransposeSpec."""
 
     @property
@@ -40,10 +40,10 @@ class Shape(Protocol):
     def stored_rows(self) -> int: ...
 
 
-class Tiles:
+class TransposeCode:
     """Emits tiles of a transpose relative to the pointers `src` and `dst`."""
 
-    def __init__(self, asm: Assembler, spec: Shape, src: Any, dst: Any) -> None:
+    def __init__(self, asm: Assembler, spec: TransposeFields, src: Any, dst: Any) -> None:
         self.asm, self.spec, self.src, self.dst = asm, spec, src, dst
         self.unit = spec.unit_bytes
         self.size = QUARTER_BYTES // self.unit  # N
@@ -71,7 +71,7 @@ class Tiles:
         for c in range(0, columns, wide):
             for r in range(0, stored, high):
                 real = max(0, min(high, rows - r))
-                tile = Tile(self, r, min(high, stored - r), real, c, min(wide, columns - c))
+                tile = TransposeTile(self, r, min(high, stored - r), real, c, min(wide, columns - c))
                 tile.emit(last and r + high >= rows, last and c + wide >= columns)
 
     def moves(self, rows: int, columns: int) -> None:
@@ -91,7 +91,7 @@ class Tiles:
                 store(mem(self.dst, c * spec.dst_row_bytes + r * self.unit, size=MOVED_BYTES), x)
 
 
-def quarters_of(spec: Shape, vector_bytes: int) -> tuple[int, int]:
+def quarters_of(spec: TransposeFields, vector_bytes: int) -> tuple[int, int]:
     """How many quarters of a register lie stacked, and how many stacks side by side."""
     quarters, stacked = vector_bytes // QUARTER_BYTES, 1
     while stacked < quarters and stacked * QUARTER_BYTES < spec.stored_rows * spec.unit_bytes:
@@ -99,10 +99,10 @@ def quarters_of(spec: Shape, vector_bytes: int) -> tuple[int, int]:
     return stacked, quarters // stacked
 
 
-class Tile:
+class TransposeTile:
     """`rows` x `columns` units from row r, column c on, of which `real` rows are src's and the others zero."""
 
-    def __init__(self, tiles: Tiles, r: int, rows: int, real: int, c: int, columns: int) -> None:
+    def __init__(self, tiles: TransposeCode, r: int, rows: int, real: int, c: int, columns: int) -> None:
         self.tiles, self.asm, self.spec, self.dense = tiles, tiles.asm, tiles.spec, tiles.dense
         self.r, self.rows, self.real, self.c, self.columns = r, rows, real, c, columns
         self.free: list[Any] = []

@@ -119,7 +119,7 @@ class PoolRowsSpec:
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[2])."""
         v = vector_of(self.isa, asm)
-        code = RowsCode(self, v)
+        code = PoolRowsCode(self, v)
         code.surround()
         if self.streaming:
             rest = asm.gp.take("bytes past a vector")
@@ -132,7 +132,7 @@ class PoolRowsSpec:
         asm.ret()
 
 
-class RowsCode:
+class PoolRowsCode:
     """The emission of a kernel: pointers into src, dst and the buffer on the stack."""
 
     def __init__(self, spec: PoolRowsSpec, v: Vector) -> None:

@@ -51,7 +51,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CellForm:
     """What a cell's code is made from.
 
     starts: what the accumulator of each gate starts from, None: zero.  inputs: the program's, behind the gates.
@@ -78,7 +78,7 @@ class Form:
         return frozenset(place for place in (*self.starts, *self.inputs) if place)
 
 
-class Writing:
+class CellWriting:
     """A cell as it is written down: its inputs are asked for by name."""
 
     def __init__(self, starts: tuple[Place | None, ...]) -> None:
@@ -92,9 +92,9 @@ class Writing:
         self.inputs.append((name, part))
         return self.build.inputs[len(self.starts) + len(self.inputs) - 1]
 
-    def form(self) -> Form:
+    def form(self) -> CellForm:
         program = self.build.finish(*self.results.values())
-        return Form(self.starts, tuple(self.inputs), tuple(self.results), program)
+        return CellForm(self.starts, tuple(self.inputs), tuple(self.results), program)
 
     def of_sigmoid(self, x: Value) -> Value:
         """1 / s(x)."""
@@ -121,8 +121,8 @@ def denominator(build: Builder, x: Value, scale: float, most: float) -> Value:
     return build.op("iadd", power, build.op("shl", integer, immediate=23)) + 1.0
 
 
-def vanilla(cell: Cell) -> Form:
-    w = Writing((("gates", 0),))
+def vanilla(cell: Cell) -> CellForm:
+    w = CellWriting((("gates", 0),))
     (x,) = w.gates
     functions = {
         "relu": lambda: simple.relu(w.build, x, cell.alpha),
@@ -133,8 +133,8 @@ def vanilla(cell: Cell) -> Form:
     return w.form()
 
 
-def lstm(cell: Cell) -> Form:
-    w = Writing(tuple(("gates", part) for part in range(4)))
+def lstm(cell: Cell) -> CellForm:
+    w = CellWriting(tuple(("gates", part) for part in range(4)))
     i, f, g, o = w.gates
     c = w.read("state") if cell.has_state else None
     if cell.peephole and c is not None:
@@ -159,8 +159,8 @@ def lstm(cell: Cell) -> Form:
     return w.form()
 
 
-def gru_gates(cell: Cell) -> Form:
-    w = Writing((("gates", 0), ("gates", 1)))
+def gru_gates(cell: Cell) -> CellForm:
+    w = CellWriting((("gates", 0), ("gates", 1)))
     du, dr = (w.of_sigmoid(x) for x in w.gates)
     h = w.read("state")
     u = 1.0 / du
@@ -172,8 +172,8 @@ def gru_gates(cell: Cell) -> Form:
     return w.form()
 
 
-def gru_candidate(cell: Cell) -> Form:
-    w = Writing((("gates", 2),))
+def gru_candidate(cell: Cell) -> CellForm:
+    w = CellWriting((("gates", 2),))
     h, u = w.read("state"), w.read("update")
     c = w.tanh(w.gates[0])
     w.results["dst", 0] = w.build.fma(u, h - c, c)
@@ -182,8 +182,8 @@ def gru_candidate(cell: Cell) -> Form:
     return w.form()
 
 
-def gru_first(cell: Cell) -> Form:
-    w = Writing(tuple(("gates", part) for part in ((0, 1, 2) if cell.keeps else (0, 2))))
+def gru_first(cell: Cell) -> CellForm:
+    w = CellWriting(tuple(("gates", part) for part in ((0, 1, 2) if cell.keeps else (0, 2))))
     du, c = w.of_sigmoid(w.gates[0]), w.tanh(w.gates[-1])
     w.results["dst", 0] = c - c / du
     if cell.keeps:
@@ -192,8 +192,8 @@ def gru_first(cell: Cell) -> Form:
     return w.form()
 
 
-def lbr_gru(cell: Cell) -> Form:
-    w = Writing((("gates", 0), ("gates", 1), ("bias", 0) if cell.has_bias else None))
+def lbr_gru(cell: Cell) -> CellForm:
+    w = CellWriting((("gates", 0), ("gates", 1), ("bias", 0) if cell.has_bias else None))
     du, dr = w.of_sigmoid(w.gates[0]), w.of_sigmoid(w.gates[1])
     x = w.read("gates", 2)
     if cell.keeps:
@@ -206,8 +206,8 @@ def lbr_gru(cell: Cell) -> Form:
     return w.form()
 
 
-def projection(cell: Cell) -> Form:
-    w = Writing((None,))
+def projection(cell: Cell) -> CellForm:
+    w = CellWriting((None,))
     w.results["dst", 0] = w.gates[0]
     return w.form()
 
@@ -216,6 +216,6 @@ FORMS = {form.__name__: form for form in (vanilla, lstm, gru_gates, gru_candidat
 
 
 @lru_cache
-def form_of(cell: Cell) -> Form:
+def form_of(cell: Cell) -> CellForm:
     """What the code of a cell is made from."""
     return FORMS[cell.algorithm](cell)

@@ -63,7 +63,7 @@ class GradientForm:
         return (0, *range(reads, reads + len(self.results)), *range(1, reads))
 
 
-class Writing:
+class GradientWriting:
     """A gradient as it is written down: its inputs are asked for by name."""
 
     def __init__(self, cell: CellGradient) -> None:
@@ -95,7 +95,7 @@ class Writing:
         return d * self.build.fnma(y, y, 1.0)
 
 
-def vanilla(w: Writing) -> None:
+def vanilla(w: GradientWriting) -> None:
     d, h = w.total(), w.read("h")
     functions = {
         "relu": lambda: gradients.relu(w.build, d, h, w.cell.alpha, 0.0),
@@ -105,15 +105,15 @@ def vanilla(w: Writing) -> None:
     w.results["sums", 0] = functions[w.cell.activation]()
 
 
-def lstm(w: Writing) -> None:
+def lstm(w: GradientWriting) -> None:
     lstm_of(w, w.total())
 
 
-def lstm_projected(w: Writing) -> None:
+def lstm_projected(w: GradientWriting) -> None:
     lstm_of(w, w.read("of_hidden"))
 
 
-def lstm_of(w: Writing, d: Value) -> None:
+def lstm_of(w: GradientWriting, d: Value) -> None:
     i, f, g, o = w.gates(4)
     squashed, before = exponential.tanh(w.build, w.read("c")), w.read("c_before")
     d_o = w.through_logistic(d * squashed, o)
@@ -128,36 +128,36 @@ def lstm_of(w: Writing, d: Value) -> None:
     w.results["earlier_c", 0] = earlier
 
 
-def total(w: Writing) -> None:
+def total(w: GradientWriting) -> None:
     w.results["total", 0] = w.total()
 
 
-def peepholes(w: Writing) -> None:
+def peepholes(w: GradientWriting) -> None:
     before = w.read("c_before")
     w.results["peepholes", 0] = w.read("sums", 0) * before
     w.results["peepholes", 1] = w.read("sums", 1) * before
     w.results["peepholes", 2] = w.read("sums", 3) * w.read("c")
 
 
-def gru_sums(w: Writing) -> tuple[Value, Value]:
+def gru_sums(w: GradientWriting) -> tuple[Value, Value]:
     """The gradients of the sums of u and c~."""
     d, u, c, before = w.total(), w.read("gates", 0), w.read("gates", 2), w.read("before")
     return w.through_logistic(d * (before - c), u), w.through_tanh(w.build.fnma(d, u, d), c)
 
 
-def gru(w: Writing) -> None:
+def gru(w: GradientWriting) -> None:
     w.results["sums", 0], w.results["sums", 2] = gru_sums(w)
     w.results["reset", 0] = w.read("gates", 1) * w.read("before")
 
 
-def gru_reset(w: Writing) -> None:
+def gru_reset(w: GradientWriting) -> None:
     u, r = w.gates(2)
     of_reset = w.read("reset_diff")
     w.results["sums", 1] = w.through_logistic(of_reset * w.read("before"), r)
     w.results["direct", 0] = w.build.fma(u, w.total(), r * of_reset)
 
 
-def lbr_gru(w: Writing) -> None:
+def lbr_gru(w: GradientWriting) -> None:
     d_u, d_c = gru_sums(w)
     u, r = w.gates(2)
     d_r = w.through_logistic(d_c * w.read("gates", 3), r)
@@ -166,7 +166,7 @@ def lbr_gru(w: Writing) -> None:
     w.results["direct", 0] = u * w.total()
 
 
-GRADIENTS: dict[str, Callable[[Writing], None]] = {
+GRADIENTS: dict[str, Callable[[GradientWriting], None]] = {
     written.__name__: written for written in (vanilla, lstm, lstm_projected, total, peepholes, gru, gru_reset, lbr_gru)
 }
 
@@ -174,7 +174,7 @@ GRADIENTS: dict[str, Callable[[Writing], None]] = {
 @lru_cache
 def gradient_form(cell: CellGradient) -> GradientForm:
     """What the kernel of a cell's gradient is made from."""
-    writing = Writing(cell)
+    writing = GradientWriting(cell)
     GRADIENTS[cell.algorithm](writing)
     return writing.form()
 

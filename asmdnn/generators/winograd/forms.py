@@ -24,7 +24,7 @@ Step = tuple[str, Terms]  # the value that becomes it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class ResultGroup:
     """Results number `results` of a 1-D transform, which are y0, y1.
 
     d0, d1, .. are what is transformed; s is one more value.  A step reads its own target in its first term at most.
@@ -35,17 +35,17 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Form:
+class Transforms:
     """The transforms of F(m x m, 3 x 3): of a tile of the source (B^T), of weights (G), of products (A^T).
 
     alone: the last one with each result for itself, which takes more operations and half the registers.
     """
 
     m: int
-    source: tuple[Group, ...]
-    weights: tuple[Group, ...]
-    products: tuple[Group, ...]
-    alone: tuple[Group, ...]
+    source: tuple[ResultGroup, ...]
+    weights: tuple[ResultGroup, ...]
+    products: tuple[ResultGroup, ...]
+    alone: tuple[ResultGroup, ...]
 
     @property
     def size(self) -> int:
@@ -61,76 +61,76 @@ class Form:
 A: Final = sqrt(0.5)  # F(4, 3)'s points are 0, A, -A, B, -B and infinity; A^2 = 1/2, B^2 = 2, A * B = 1
 B: Final = sqrt(2.0)
 
-F2: Final = Form(
+F2: Final = Transforms(
     2,
     source=(
-        Group((0,), (("y0", ((1, "d0"), (-1, "d2"))),)),
-        Group((1, 2), (("y0", ((1, "d1"), (1, "d2"))), ("y1", ((1, "d2"), (-1, "d1"))))),
-        Group((3,), (("y0", ((1, "d1"), (-1, "d3"))),)),
+        ResultGroup((0,), (("y0", ((1, "d0"), (-1, "d2"))),)),
+        ResultGroup((1, 2), (("y0", ((1, "d1"), (1, "d2"))), ("y1", ((1, "d2"), (-1, "d1"))))),
+        ResultGroup((3,), (("y0", ((1, "d1"), (-1, "d3"))),)),
     ),
     weights=(
-        Group((0,), (("y0", ((1, "d0"),)),)),
-        Group((1, 2), (
+        ResultGroup((0,), (("y0", ((1, "d0"),)),)),
+        ResultGroup((1, 2), (
             ("y0", ((0.5, "d0"), (0.5, "d2"))), ("s", ((0.5, "d1"),)),
             ("y1", ((1, "y0"), (-1, "s"))), ("y0", ((1, "y0"), (1, "s"))),
         )),
-        Group((3,), (("y0", ((1, "d2"),)),)),
+        ResultGroup((3,), (("y0", ((1, "d2"),)),)),
     ),
     products=(
-        Group((0, 1), (
+        ResultGroup((0, 1), (
             ("y0", ((1, "d1"), (1, "d2"), (1, "d0"))), ("y1", ((1, "d1"), (-1, "d2"), (-1, "d3"))),
         )),
     ),
     alone=(
-        Group((0,), (("y0", ((1, "d1"), (1, "d2"), (1, "d0"))),)),
-        Group((1,), (("y0", ((1, "d1"), (-1, "d2"), (-1, "d3"))),)),
+        ResultGroup((0,), (("y0", ((1, "d1"), (1, "d2"), (1, "d0"))),)),
+        ResultGroup((1,), (("y0", ((1, "d1"), (-1, "d2"), (-1, "d3"))),)),
     ),
 )  # fmt: skip
 
-F4: Final = Form(
+F4: Final = Transforms(
     4,
     source=(
-        Group((0,), (("y0", ((1, "d4"), (1, "d0"), (-2.5, "d2"))),)),
-        Group((1, 2), (
+        ResultGroup((0,), (("y0", ((1, "d4"), (1, "d0"), (-2.5, "d2"))),)),
+        ResultGroup((1, 2), (
             ("y1", ((1, "d4"), (-2, "d2"))), ("s", ((A, "d3"), (-2 * A, "d1"))),
             ("y0", ((1, "y1"), (1, "s"))), ("y1", ((1, "y1"), (-1, "s"))),
         )),
-        Group((3, 4), (
+        ResultGroup((3, 4), (
             ("y1", ((1, "d4"), (-0.5, "d2"))), ("s", ((B, "d3"), (-0.5 * B, "d1"))),
             ("y0", ((1, "y1"), (1, "s"))), ("y1", ((1, "y1"), (-1, "s"))),
         )),
-        Group((5,), (("y0", ((1, "d5"), (1, "d1"), (-2.5, "d3"))),)),
+        ResultGroup((5,), (("y0", ((1, "d5"), (1, "d1"), (-2.5, "d3"))),)),
     ),
     weights=(
-        Group((0,), (("y0", ((1, "d0"),)),)),
-        Group((1, 2), (
+        ResultGroup((0,), (("y0", ((1, "d0"),)),)),
+        ResultGroup((1, 2), (
             ("y0", ((-2 / 3, "d0"), (-1 / 3, "d2"))), ("s", ((-2 / 3 * A, "d1"),)),
             ("y1", ((1, "y0"), (-1, "s"))), ("y0", ((1, "y0"), (1, "s"))),
         )),
-        Group((3, 4), (
+        ResultGroup((3, 4), (
             ("y0", ((1 / 6, "d0"), (1 / 3, "d2"))), ("s", ((1 / 6 * B, "d1"),)),
             ("y1", ((1, "y0"), (-1, "s"))), ("y0", ((1, "y0"), (1, "s"))),
         )),
-        Group((5,), (("y0", ((1, "d2"),)),)),
+        ResultGroup((5,), (("y0", ((1, "d2"),)),)),
     ),
     products=(
-        Group((0, 2), (
+        ResultGroup((0, 2), (
             ("y1", ((1, "d1"), (1, "d2"))), ("s", ((1, "d3"), (1, "d4"))),
             ("y0", ((1, "y1"), (1, "d0"), (1, "s"))), ("y1", ((0.5, "y1"), (2, "s"))),
         )),
-        Group((1, 3), (
+        ResultGroup((1, 3), (
             ("y0", ((1, "d1"), (-1, "d2"))), ("s", ((1, "d3"), (-1, "d4"))), ("y0", ((A, "y0"),)),
             ("y1", ((1, "d5"), (0.5, "y0"), (2 * B, "s"))), ("y0", ((1, "y0"), (B, "s"))),
         )),
     ),
     alone=(
-        Group((0,), (("y0", ((1, "d0"), (1, "d1"), (1, "d2"))), ("s", ((1, "d3"), (1, "d4"))),
+        ResultGroup((0,), (("y0", ((1, "d0"), (1, "d1"), (1, "d2"))), ("s", ((1, "d3"), (1, "d4"))),
                      ("y0", ((1, "y0"), (1, "s"))))),
-        Group((2,), (("y0", ((1, "d1"), (1, "d2"))), ("s", ((1, "d3"), (1, "d4"))),
+        ResultGroup((2,), (("y0", ((1, "d1"), (1, "d2"))), ("s", ((1, "d3"), (1, "d4"))),
                      ("y0", ((0.5, "y0"), (2, "s"))))),
-        Group((1,), (("y0", ((1, "d1"), (-1, "d2"))), ("s", ((1, "d3"), (-1, "d4"))),
+        ResultGroup((1,), (("y0", ((1, "d1"), (-1, "d2"))), ("s", ((1, "d3"), (-1, "d4"))),
                      ("y0", ((A, "y0"), (B, "s"))))),
-        Group((3,), (("y0", ((1, "d1"), (-1, "d2"))), ("s", ((1, "d3"), (-1, "d4"))),
+        ResultGroup((3,), (("y0", ((1, "d1"), (-1, "d2"))), ("s", ((1, "d3"), (-1, "d4"))),
                      ("y0", ((A / 2, "y0"), (2 * B, "s"))), ("y0", ((1, "y0"), (1, "d5"))))),
     ),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from struct import pack, unpack
 
-from asmdnn.generators.winograd.forms import Group, Terms
+from asmdnn.generators.winograd.forms import ResultGroup, Terms
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
 
@@ -20,7 +20,7 @@ class Linear:
     def __init__(self, v: Vector, part: Lanes, constants: Mapping[float, Register], copy: Register | None) -> None:
         self.v, self.part, self.constants, self.copy = v, part, constants, copy
 
-    def group(self, group: Group, given: Sequence[Value], results: Sequence[Register], spare: Register) -> None:
+    def group(self, group: ResultGroup, given: Sequence[Value], results: Sequence[Register], spare: Register) -> None:
         """results[k] = result k of the group on the values `given`."""
         values: dict[str, Value] = {f"d{i}": value for i, value in enumerate(given)}
         targets = {"s": spare, **{f"y{k}": register for k, register in enumerate(results)}}
@@ -89,7 +89,7 @@ class Linear:
         return self.v.splat(unpack("<I", pack("<f", factor))[0])
 
 
-def take_constants(v: Vector, group: Group) -> dict[float, Register]:
+def take_constants(v: Vector, group: ResultGroup) -> dict[float, Register]:
     """Registers with the coefficients that multiply what is transformed where that is read from memory."""
     first = {terms[0] for _, terms in group.steps}
     others = {(abs(factor), name) for _, terms in group.steps for factor, name in terms[1:]}

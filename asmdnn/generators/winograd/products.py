@@ -23,7 +23,7 @@ from asmdnn.generators.dot.ending import TileEnding
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.winograd.arguments import ARGUMENTS, BIAS, DST, PRODUCTS
-from asmdnn.generators.winograd.forms import FORMS, Form, Group
+from asmdnn.generators.winograd.forms import FORMS, ResultGroup, Transforms
 from asmdnn.generators.winograd.linear import Linear
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
@@ -49,7 +49,7 @@ class ProductsTransformSpec:
     post_ops: tuple[PostOp, ...] = ()
 
     @property
-    def form(self) -> Form:
+    def form(self) -> Transforms:
         return FORMS[self.m]
 
     @property
@@ -157,7 +157,7 @@ class ProductsCode:
             for at in range(y * spec.row_bytes + first, y * spec.row_bytes + 2 * first, step):
                 self.asm.PREFETCHT0(mem(self.pointers[DST], at))
 
-    def down(self, group: Group, spare: Register) -> list[list[Register]]:
+    def down(self, group: ResultGroup, spare: Register) -> list[list[Register]]:
         """The group's rows of A^T M, a register for each of n columns."""
         v, spec = self.v, self.spec
         n = spec.form.size

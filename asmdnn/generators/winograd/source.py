@@ -18,7 +18,7 @@ from zlib import crc32
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.winograd.arguments import ARGUMENTS, SOURCE, SRC
-from asmdnn.generators.winograd.forms import FORMS, Form, Group
+from asmdnn.generators.winograd.forms import FORMS, ResultGroup, Transforms
 from asmdnn.generators.winograd.linear import Linear, take_constants
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
@@ -40,7 +40,7 @@ class SourceTransformSpec:
     frequency_bytes: int
 
     @property
-    def form(self) -> Form:
+    def form(self) -> Transforms:
         return FORMS[self.m]
 
     @property
@@ -120,7 +120,7 @@ class SourceCode:
             for at in (*range(first, end, step), end - 1):
                 self.v.asm.PREFETCHT1(mem(self.src, i * spec.row_bytes + at))
 
-    def down(self, group: Group, part: Lanes, spare: Register) -> list[list[Register]]:
+    def down(self, group: ResultGroup, part: Lanes, spare: Register) -> list[list[Register]]:
         """The group's rows of B^T d, a register for each of n columns."""
         v, n = self.v, self.spec.form.size
         rows: list[list[Register]] = v.registers.take("B^T d", len(group.results), n)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.winograd.forms import FORMS, Form
+from asmdnn.generators.winograd.forms import FORMS, Transforms
 from asmdnn.generators.winograd.linear import Linear, take_constants
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
@@ -33,7 +33,7 @@ class WeightsTransformSpec:
     frequency_bytes: int
 
     @property
-    def form(self) -> Form:
+    def form(self) -> Transforms:
         return FORMS[self.m]
 
     @property

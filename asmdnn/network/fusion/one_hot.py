@@ -23,7 +23,7 @@ MOVES = ("Reshape", "Squeeze", "Unsqueeze", "Expand", "Identity")
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TableRows:
     """A value whose last axis is a row of a table: f64[n + 1, m], chosen by an input of integers."""
 
     indices: str
@@ -33,7 +33,7 @@ class Rows:
 def looked_up(graph: StaticGraph) -> StaticGraph:
     """The graph with look-ups."""
     makers = {name: node for node in graph.nodes for name in node.outputs if name != NOTHING}
-    values, nodes, known = dict(graph.values), list[Node](), dict[str, Rows]()
+    values, nodes, known = dict(graph.values), list[Node](), dict[str, TableRows]()
     for node in graph.nodes:
         rows = rows_of_product(graph, node, makers) or rows_of_map(graph, node, known)
         if rows is None:
@@ -46,7 +46,7 @@ def looked_up(graph: StaticGraph) -> StaticGraph:
     return StaticGraph(graph.inputs, graph.outputs, needed(nodes, graph.outputs.values()), values)
 
 
-def rows_of_product(graph: StaticGraph, node: Node, makers: dict[str, Node]) -> Rows | None:
+def rows_of_product(graph: StaticGraph, node: Node, makers: dict[str, Node]) -> TableRows | None:
     """If a node multiplies indices, spelt as rows with a single one, by constants."""
     weights = graph.values[node.inputs[1]].data if node.op == "MatMul" and not node.domain else None
     cast = makers.get(node.inputs[0]) if weights is not None and weights.ndim == 2 else None
@@ -61,7 +61,7 @@ def rows_of_product(graph: StaticGraph, node: Node, makers: dict[str, Node]) -> 
             continue
         indices = input_of(graph, name, makers)
         if indices and (*graph.shape(indices), len(weights)) == shape:
-            return Rows(indices, np.concatenate((weights, np.zeros_like(weights[:1]))).astype(np.float64))
+            return TableRows(indices, np.concatenate((weights, np.zeros_like(weights[:1]))).astype(np.float64))
     return None
 
 
@@ -75,7 +75,7 @@ def input_of(graph: StaticGraph, name: str, makers: dict[str, Node]) -> str:
     return name if graph.values[name].dtype.kind == "i" else NOTHING
 
 
-def rows_of_map(graph: StaticGraph, node: Node, known: dict[str, Rows]) -> Rows | None:
+def rows_of_map(graph: StaticGraph, node: Node, known: dict[str, TableRows]) -> TableRows | None:
     """If a node is a function of rows of one table, and of constants that are the same for each."""
     rows = [known[name] for name in node.inputs if name in known]
     if not rows or len({one.indices for one in rows}) > 1 or not is_map(graph, node):
@@ -97,4 +97,4 @@ def rows_of_map(graph: StaticGraph, node: Node, known: dict[str, Rows]) -> Rows 
     assert operator is not None, "a map is known"
     with np.errstate(all="ignore"):
         (table,) = listed(operator.evaluate(node, *operands))
-    return Rows(rows[0].indices, table) if table.shape == rows[0].table.shape else None
+    return TableRows(rows[0].indices, table) if table.shape == rows[0].table.shape else None

@@ -24,7 +24,7 @@ def read_model(source: str | PathLike[str] | bytes) -> Model:
     operator set that is not known, or model-local functions.
     """
     if isinstance(source, bytes | bytearray | memoryview):
-        return Reader("the model", None).model(memoryview(source).cast("B"))
+        return FileReader("the model", None).model(memoryview(source).cast("B"))
     try:
         path = Path(source)
         size = path.stat().st_size
@@ -35,10 +35,10 @@ def read_model(source: str | PathLike[str] | bytes) -> Model:
         raise InvalidArguments(f"{shown(str(source))} cannot be read: {error.strerror}") from None
     except (TypeError, ValueError):
         raise InvalidArguments(f"path must be that of an ONNX file, or its bytes, not {shown(source)}") from None
-    return Reader(shown(str(path)), path.parent).model(memoryview(data))
+    return FileReader(shown(str(path)), path.parent).model(memoryview(data))
 
 
-class Reader:
+class FileReader:
     """Reads one file; `folder` is where its tensors' other files are, if there is one."""
 
     def __init__(self, name: str, folder: Path | None) -> None:

@@ -6,7 +6,9 @@ arrays alike, so that a verification can compute in double precision.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
+from functools import cache
+from inspect import Parameter, signature
+from math import inf, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,12 +46,28 @@ class Operator:
     infer: Infer | None = None
     needs: tuple[int, ...] = ()
 
+    def check_count(self, inputs: int) -> None:
+        """Raises ValueError for a number of inputs that the definition does not take."""
+        least, most = counts_of(self.evaluate)
+        if not least <= inputs <= most:
+            wanted = f"{least}" if least == most else f"{least} or more" if most == inf else f"{least} to {most}"
+            raise ValueError(f"it has {inputs} inputs, and takes {wanted}")
+
     def types(self, node: Node, *values: Value | None) -> list[Type]:
         """Dims and types of the results.  Raises whatever wrong operands lead to."""
         if self.infer is not None:
             return self.infer(node, *values)
         results = self.evaluate(node, *(zeros_like(value) for value in values))
         return [(result.shape, result.dtype) for result in listed(results)]
+
+
+@cache
+def counts_of(evaluate: Callable[..., Results]) -> tuple[int, float]:
+    """How many inputs a definition takes at least, and at most."""
+    _, *inputs = signature(evaluate).parameters.values()  # the node is first
+    is_open = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in inputs)
+    needed = [p for p in inputs if p.kind is not Parameter.VAR_POSITIONAL and p.default is Parameter.empty]
+    return len(needed), inf if is_open else len(inputs)
 
 
 def zeros_like(value: Value | None) -> Array | None:

@@ -8,7 +8,7 @@ Sizes = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowSizes:
     """For each spatial axis: the kernel's size, its step, the step between its positions, and the padding."""
 
     kernel: Sizes
@@ -34,7 +34,7 @@ class Window:
         return self.kernel, self.strides, self.dilations, self.before, self.behind
 
 
-def window_of(node: Node, sizes: Sizes, kernel: Sizes) -> Window:
+def window_of(node: Node, sizes: Sizes, kernel: Sizes) -> WindowSizes:
     """What the attributes say about inputs of these sizes.  Raises ValueError."""
     axes = len(sizes)
     strides, dilations = (tuple(node.get(name, (1,) * axes)) for name in ("strides", "dilations"))
@@ -47,7 +47,7 @@ def window_of(node: Node, sizes: Sizes, kernel: Sizes) -> Window:
         pads = same_pads(sizes, kernel, strides, dilations, mode == "SAME_UPPER")
     elif mode == "VALID":
         pads = (0,) * 2 * axes
-    return Window(tuple(kernel), strides, dilations, pads[:axes], pads[axes:])
+    return WindowSizes(tuple(kernel), strides, dilations, pads[:axes], pads[axes:])
 
 
 def same_pads(sizes: Sizes, kernel: Sizes, strides: Sizes, dilations: Sizes, upper: bool) -> Sizes:

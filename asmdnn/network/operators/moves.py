@@ -6,7 +6,6 @@ import numpy as np
 
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import (
-    AXES_MOVED,
     Operator,
     Shape,
     Type,
@@ -171,10 +170,6 @@ def space_to_depth(node: Node, x: Array) -> Array:
     b, (n, c, h, w) = node.get("blocksize"), x.shape
     order = (0, 3, 5, 1, 2, 4) if node.get("mode", "DCR") == "DCR" else (0, 1, 3, 5, 2, 4)
     return x.reshape(n, c, h // b, b, w // b, b).transpose(order).reshape(n, c * b**2, h // b, w // b)
-
-
-def axes_input(node: Node) -> tuple[int, ...]:
-    return (1,) if node.opset >= AXES_MOVED else ()
 
 
 OPERATORS = {

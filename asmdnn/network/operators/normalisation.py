@@ -52,6 +52,11 @@ def rms_norm(node: Node, x: Array, scale: Array) -> Array:
     return np.asarray(x / size * scale, x.dtype)
 
 
+def rms_norm_types(node: Node, x: Value, scale: Value) -> list[Type]:
+    normal(node.get("axis", -1), len(x.shape))
+    return [(x.shape, x.dtype)]
+
+
 def instance_norm(node: Node, x: Array, scale: Array, shift: Array) -> Array:
     result, _, _ = centred(x, tuple(range(2, x.ndim)), node.get("epsilon", 1e-5))
     return np.asarray(result * along_channels(scale, x.ndim) + along_channels(shift, x.ndim), x.dtype)
@@ -86,6 +91,11 @@ def softmax_axes(node: Node, ndim: int) -> tuple[int, ...]:
     return tuple(range(normal(node.get("axis", 1), ndim), ndim))
 
 
+def softmax_types(node: Node, x: Value) -> list[Type]:
+    softmax_axes(node, len(x.shape))
+    return [(x.shape, x.dtype)]
+
+
 def softmax(node: Node, x: Array) -> Array:
     axes = softmax_axes(node, x.ndim)
     e = np.exp(x - x.max(axes, keepdims=True))
@@ -108,12 +118,12 @@ def hardmax(node: Node, x: Array) -> Array:
 OPERATORS = {
     "BatchNormalization": Operator(batch_norm, batch_norm_types),
     "LayerNormalization": Operator(layer_norm, layer_norm_types),
-    "RMSNormalization": Operator(rms_norm, same_as_first),
+    "RMSNormalization": Operator(rms_norm, rms_norm_types),
     "InstanceNormalization": Operator(instance_norm, same_as_first),
     "GroupNormalization": Operator(group_norm, same_as_first),
     "LpNormalization": Operator(lp_norm, same_as_first),
     "MeanVarianceNormalization": Operator(mean_variance, same_as_first),
-    "Softmax": Operator(softmax, same_as_first),
-    "LogSoftmax": Operator(log_softmax, same_as_first),
-    "Hardmax": Operator(hardmax, same_as_first),
+    "Softmax": Operator(softmax, softmax_types),
+    "LogSoftmax": Operator(log_softmax, softmax_types),
+    "Hardmax": Operator(hardmax, softmax_types),
 }

@@ -7,7 +7,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value
-from asmdnn.network.operators.geometry import Sizes, Window, window_of
+from asmdnn.network.operators.geometry import Sizes, WindowSizes, window_of
 
 
 def matmul_types(node: Node, a: Value, b: Value) -> list[Type]:
@@ -35,7 +35,7 @@ def gemm_types(node: Node, a: Value, b: Value, *_: Value | None) -> list[Type]:
     return [((m, n), a.dtype)]
 
 
-def padded(x: Array, window: Window, value: float = 0.0) -> Array:
+def padded(x: Array, window: WindowSizes, value: float = 0.0) -> Array:
     """x with the window's padding around its spatial axes; negative padding cuts off."""
     kept = [slice(None), slice(None)]
     for n, before, behind in zip(x.shape[2:], window.before, window.behind, strict=True):
@@ -44,7 +44,7 @@ def padded(x: Array, window: Window, value: float = 0.0) -> Array:
     return np.pad(x[tuple(kept)], [(0, 0), (0, 0), *around], constant_values=value)
 
 
-def windows(x: Array, window: Window) -> Array:
+def windows(x: Array, window: WindowSizes) -> Array:
     """[n, c, outputs.., kernel..]: a view of what each position covers, of padded x."""
     axes = tuple(range(2, x.ndim))
     spans = [(k - 1) * d + 1 for k, d in zip(window.kernel, window.dilations, strict=True)]
@@ -72,9 +72,11 @@ def conv_types(node: Node, x: Value, w: Value, *_: Value | None) -> list[Type]:
     return [((x.shape[0], w.shape[0], *outputs), x.dtype)]
 
 
-def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[Window, Sizes]:
+def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[WindowSizes, Sizes]:
     """The window of the convolution that this one undoes, and the sizes of the result."""
     axes = len(sizes)
+    if not axes:
+        raise ValueError("a convolution has dims behind batch and channels")
     strides, dilations = (tuple(node.get(name, (1,) * axes)) for name in ("strides", "dilations"))
     more = tuple(node.get("output_padding", (0,) * axes))
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
@@ -89,7 +91,7 @@ def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[Window, 
         outputs = tuple(wanted[-axes:])
     else:
         outputs = tuple(w - pads[i] - pads[i + axes] for i, w in enumerate(whole))
-    return Window(tuple(kernel), strides, dilations, pads[:axes], pads[axes:]), outputs
+    return WindowSizes(tuple(kernel), strides, dilations, pads[:axes], pads[axes:]), outputs
 
 
 def conv_transpose(node: Node, x: Array, w: Array, bias: Array | None = None) -> Array:

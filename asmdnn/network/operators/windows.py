@@ -8,13 +8,15 @@ import numpy as np
 
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
-from asmdnn.network.operators.geometry import Window, window_of
+from asmdnn.network.operators.geometry import WindowSizes, window_of
 from asmdnn.network.operators.products import padded, windows
 from asmdnn.network.operators.resizing import resize, resize_types
 
 
-def pooling(node: Node, sizes: tuple[int, ...]) -> tuple[Window, tuple[int, ...]]:
+def pooling(node: Node, sizes: tuple[int, ...]) -> tuple[WindowSizes, tuple[int, ...]]:
     """The window, with padding behind so that it fits the outputs, and these."""
+    if not sizes:
+        raise ValueError("a pooling has dims behind batch and channels")
     window = window_of(node, sizes, node.get("kernel_shape", ()))
     outputs = window.outputs(sizes, bool(node.get("ceil_mode", 0)))
     behind = tuple(

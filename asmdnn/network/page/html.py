@@ -7,7 +7,7 @@ from pathlib import Path
 from asmdnn.explain.html.page import style
 from asmdnn.network.compiled import Compiled
 from asmdnn.network.meetings import barriers
-from asmdnn.network.page.model import PhaseRow, Row, rows_of
+from asmdnn.network.page.model import PhaseRow, PrimitiveRow, rows_of
 from asmdnn.network.page.picture import arena_picture, in_units
 from asmdnn.network.planned import Planned
 from asmdnn.network.report import listing
@@ -82,7 +82,7 @@ def native_section(number: int, segment: Compiled, seconds: Sequence[float]) -> 
     yield "</section>"
 
 
-def table(rows: Sequence[Row]) -> Iterator[str]:
+def table(rows: Sequence[PrimitiveRow]) -> Iterator[str]:
     """A row for each primitive, with its phases and kernels folded in."""
     is_measured = all(row.seconds is not None for row in rows)
     measured = '<th class="n">µs' if is_measured else ""
@@ -102,7 +102,7 @@ def table(rows: Sequence[Row]) -> Iterator[str]:
     yield "</tbody></table>"
 
 
-def inner(row: Row) -> Iterator[str]:
+def inner(row: PrimitiveRow) -> Iterator[str]:
     """What a row folds in: nodes, phases, kernels."""
     nodes = ", ".join(map(escape, row.nodes)) or "a reorder between formats"
     yield f'<p class="inner">{nodes}</p>'

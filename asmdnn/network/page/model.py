@@ -23,7 +23,7 @@ class PhaseRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PrimitiveRow:
     """A primitive.  nodes: the operators that it computes; seconds: of a call, None if it was not measured."""
 
     number: int
@@ -40,7 +40,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class ArenaBox:
     """A value in the arena: bytes [offset, offset + size) at times first to last, phases being counted as they
     happen; step: the primitive that touches it first."""
 
@@ -52,7 +52,7 @@ class Box:
     step: int
 
 
-def rows_of(segment: Compiled, seconds: Sequence[float]) -> list[Row]:
+def rows_of(segment: Compiled, seconds: Sequence[float]) -> list[PrimitiveRow]:
     """The primitives of a native segment; seconds: of each, or none."""
     meets = waits(segment.plan.phases)
     starts = accumulate((len(step.pd.plan.phases) for step in segment.steps), initial=0)
@@ -64,7 +64,7 @@ def rows_of(segment: Compiled, seconds: Sequence[float]) -> list[Row]:
 
 def row_of(
     number: int, step: Step, phases: Sequence[Phase], meets: Sequence[bool], start: int, seconds: float | None
-) -> Row:
+) -> PrimitiveRow:
     plan = step.pd.plan
     dst = plan.tensors[plan.outputs[0]]
     written = sum(plan.tensors[name].size_bytes for name in plan.outputs)
@@ -74,7 +74,7 @@ def row_of(
     result = f"{'x'.join(map(str, dst.dims))} {layout_of(dst)}"
     nodes = tuple(map(str, step.nodes))
     cycles, name = plan.cycles, plan.implementation
-    return Row(number, step.label, nodes, name, result, read, written, cycles, own, seconds, step.is_reorder)
+    return PrimitiveRow(number, step.label, nodes, name, result, read, written, cycles, own, seconds, step.is_reorder)
 
 
 def phase_row(number: int, phase: Phase, meets: bool) -> PhaseRow:
@@ -83,7 +83,7 @@ def phase_row(number: int, phase: Phase, meets: bool) -> PhaseRow:
     return PhaseRow(number, how, phase.count, phase.total_cycles, kernels)
 
 
-def boxes_of(segment: Compiled) -> list[Box]:
+def boxes_of(segment: Compiled) -> list[ArenaBox]:
     """All values of the arena, the lowest first."""
     layout, plan = segment.layout, segment.joined.plan
     starts = list(accumulate((len(step.pd.plan.phases) for step in segment.steps), initial=0))
@@ -94,7 +94,7 @@ def boxes_of(segment: Compiled) -> list[Box]:
                 toucher.setdefault(view.buffer, step)
     return sorted(
         (
-            Box(name, offset, plan.scratch_bytes[name], *layout.lives[name], toucher[name])
+            ArenaBox(name, offset, plan.scratch_bytes[name], *layout.lives[name], toucher[name])
             for name, offset in layout.arena.items()
         ),
         key=lambda box: (box.offset, box.first),

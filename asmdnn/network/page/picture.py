@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from asmdnn.network.compiled import Compiled
-from asmdnn.network.page.model import Box, boxes_of, moments_of
+from asmdnn.network.page.model import ArenaBox, boxes_of, moments_of
 
 WIDTH, HEIGHT, LEFT, BELOW = 1400.0, 460.0, 76.0, 30.0
 MOST_TICKS = 36
@@ -39,7 +39,7 @@ def axes(size: int, moments: Sequence[int], across: float, up: float) -> Iterato
         yield f'<text class="axis" x="{LEFT + (moments[step]) * across:.1f}" y="{HEIGHT - 12:g}">{step}</text>'
 
 
-def drawn(box: Box, size: int, across: float, up: float) -> str:
+def drawn(box: ArenaBox, size: int, across: float, up: float) -> str:
     """A box with its words, which show when the pointer is on it."""
     words = f"{box.name}: {in_units(box.size)} at byte {box.offset:,}, times {box.first} to {box.last}"
     x, width = LEFT + box.first * across, (box.last - box.first + 1) * across

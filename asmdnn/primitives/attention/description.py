@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import matrices, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind, finite
 from asmdnn.primitives.normalization.affine import check_tensor
 from asmdnn.types import PropKind
@@ -58,6 +59,15 @@ class AttentionForward:
             raise InvalidArguments(f"causal attention of {rows} rows needs as many keys, not {keys}")
         object.__setattr__(self, "scale", finite("AttentionForward.scale", self.scale) or d**-0.5)
 
+    def letters(self, _: str, tensor: MemoryDesc) -> str:
+        """What the dims of a tensor are called where its format is printed."""
+        return matrices(tensor.ndims)
+
     def __str__(self) -> str:
-        more = [f"mask {self.mask}"] * (self.mask is not None) + ["causal"] * bool(self.causal)
-        return f"attention of {self.query}, {self.key}, {self.value} to {self.dst}" + "".join(f", {m}" for m in more)
+        query, key, value, dst, *mask = (
+            words_of(desc, matrices(NDIMS))
+            for desc in (self.query, self.key, self.value, self.dst, self.mask)
+            if desc is not None
+        )
+        more = [*(f"mask {words}" for words in mask), *["causal"] * bool(self.causal)]
+        return f"attention of {query}, {key}, {value} to {dst}" + "".join(f", {m}" for m in more)

@@ -20,7 +20,7 @@ from asmdnn.planning.phase import Int64, Phase, Repeat, View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import apart
-from asmdnn.planning.steps import Step, group_of, step_of
+from asmdnn.planning.steps import StepRecords, group_of, step_of
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.elementwise.schedule import check_tensors
@@ -63,7 +63,7 @@ def is_read(name: str, tensor: MemoryDesc) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class RowBlock:
     """`rows` rows of a head from `begin` on, and how many keys they see."""
 
     begin: int
@@ -99,14 +99,14 @@ class AttentionPlan:
             self.assembly.add(apart([phase]) if i else [phase])
         return self.assembly.plan(name, self.tensors, ("dst",))
 
-    def blocks(self) -> list[tuple[Block, int]]:
+    def blocks(self) -> list[tuple[RowBlock, int]]:
         """Blocks that differ, and how often each comes: causal ones have no use for keys behind their own rows."""
         if self.desc.causal:
             begins = range(0, self.rows, self.block)
-            return [(Block(begin, min(self.block, self.rows - begin), self.seen(begin)), 1) for begin in begins]
+            return [(RowBlock(begin, min(self.block, self.rows - begin), self.seen(begin)), 1) for begin in begins]
         count, rest = divmod(self.rows, self.block)
-        last = [(Block(count * self.block, rest, self.keys), 1)] if rest else []
-        return [(Block(0, self.block, self.keys), count), *last]
+        last = [(RowBlock(count * self.block, rest, self.keys), 1)] if rest else []
+        return [(RowBlock(0, self.block, self.keys), count), *last]
 
     def seen(self, begin: int) -> int:
         """Keys that the block which begins there sees, and some more, to whole panels."""
@@ -115,18 +115,18 @@ class AttentionPlan:
 
     def packed(self) -> dict[str, MemoryDesc]:
         """The formats that the products of a whole block read fastest."""
-        whole = Block(0, self.block, self.keys)
+        whole = RowBlock(0, self.block, self.keys)
         free = (MemoryDesc(dims, f32, "any") for dims in ((self.depth, self.keys), (self.keys, self.width)))
         products = (self.scores(whole, next(free)), self.results(whole, next(free)))
         return {name: x.tensors["weights"] for name, x in zip((KEYS, VALUES), products, strict=True)}
 
-    def scores(self, block: Block, weights: MemoryDesc) -> Plan:
+    def scores(self, block: RowBlock, weights: MemoryDesc) -> Plan:
         """query key^T."""
         src = MemoryDesc((block.rows, self.depth), f32, strides=(self.tensors["query"].strides[2], 1))
         dst = MemoryDesc((block.rows, block.keys), f32, strides=(self.score_row, 1))
         return self.tiles(MatMul(src, part_of(weights, (self.depth, block.keys)), dst))
 
-    def results(self, block: Block, weights: MemoryDesc) -> Plan:
+    def results(self, block: RowBlock, weights: MemoryDesc) -> Plan:
         """scores value."""
         src = MemoryDesc((block.rows, block.keys), f32, strides=(self.score_row, 1))
         dst = MemoryDesc((block.rows, self.width), f32, strides=(self.tensors["dst"].strides[2], 1))
@@ -161,7 +161,7 @@ class AttentionPlan:
         width = self.last_begin + self.keys
         return F32_BYTES * (width + width % 2)
 
-    def phase(self, block: Block, blocks: int, packed: Mapping[str, MemoryDesc]) -> Phase:
+    def phase(self, block: RowBlock, blocks: int, packed: Mapping[str, MemoryDesc]) -> Phase:
         """So many blocks of all heads, from the first one on: one group of records again and again."""
         scores, results = self.scores(block, packed[KEYS]), self.results(block, packed[VALUES])
         steps = (
@@ -177,7 +177,7 @@ class AttentionPlan:
         repeats = tuple(self.repeats(views, block.rows, blocks))
         return replace(group, records=together, repeats=repeats, flushes=scores.phases[0].flushes)
 
-    def softmax_step(self, block: Block) -> Step:
+    def softmax_step(self, block: RowBlock) -> StepRecords:
         """The rows of scores in place, in some records."""
         operands = [name for name in ("mask", FUTURE) if name in self.tensors or name in self.assembly.constants]
         moves = {name: self.operand_rows(name) for name in operands}
@@ -198,7 +198,7 @@ class AttentionPlan:
             records.append([specs.setdefault(spec, len(specs)), first * row_bytes, first * row_bytes, *offsets])
             cycles.append(softmax_cost(spec, self.engine.tuning.softmax))
         views = tuple(View(name) for name in (SCORES, SCORES, *operands))
-        return Step(tuple(specs), np.array(records, np.int64), np.array(cycles, np.int64), views)
+        return StepRecords(tuple(specs), np.array(records, np.int64), np.array(cycles, np.int64), views)
 
     def operand_rows(self, name: str) -> int:
         """Bytes from a row of a mask to the next one."""

@@ -109,7 +109,7 @@ def bits_of(value: float, dtype: DataType) -> Int64:
     return np.frombuffer(data + bytes(8 - len(data)), np.int64).copy()
 
 
-class Piece(NamedTuple):
+class PadPiece(NamedTuple):
     """`size` elements of dst along a dim from `first` on: those of src from `origin` on, or that one again and again;
     or, mirrored, that one and those before it; or the constant."""
 
@@ -144,12 +144,12 @@ def plan(desc: Pad, attr: Attr, engine: Engine) -> Plan:
     return between_reorders(whole, {"src": desc.src, "dst": desc.dst}, engine.tuning, isa=assembly.isa)
 
 
-def replaced(piece: Piece) -> Piece:
+def replaced(piece: PadPiece) -> PadPiece:
     """Of a mirrored piece the first element, which is copied as others are."""
     return piece._replace(size=1, kind="repeated") if piece.kind == "mirrored" else piece
 
 
-def moves_of(src: MemoryDesc, dst: MemoryDesc, pieces: Sequence[Piece]) -> Int64:
+def moves_of(src: MemoryDesc, dst: MemoryDesc, pieces: Sequence[PadPiece]) -> Int64:
     """int64[n, 2]: how many bytes further in src and dst every element of mirrored pieces lies than the first one."""
     found, size = np.zeros((1, 2), np.int64), src.dtype.size_bytes
     for dim, piece in enumerate(pieces):
@@ -182,19 +182,19 @@ def plain(desc: MemoryDesc) -> MemoryDesc:
     return row_major(desc.dims, desc) if desc.inner_blocks else desc
 
 
-def pieces_of(desc: Pad, dim: int) -> list[Piece]:
+def pieces_of(desc: Pad, dim: int) -> list[PadPiece]:
     """What dst is along a dim."""
     size, start, behind = desc.src.dims[dim], desc.before[dim], desc.behind[dim]
-    found = [Piece(start, size, 0, "body")]
+    found = [PadPiece(start, size, 0, "body")]
     for first, count, edge in ((0, start, 0), (start + size, behind, size - 1)):
         if desc.mode == REFLECT and count:
-            found.append(Piece(first, count, 2 * edge - (first - start), "mirrored"))
+            found.append(PadPiece(first, count, 2 * edge - (first - start), "mirrored"))
         elif count:
-            found.append(Piece(first, count, edge, "constant" if desc.mode == CONSTANT else "repeated"))
+            found.append(PadPiece(first, count, edge, "constant" if desc.mode == CONSTANT else "repeated"))
     return found
 
 
-def source_of(desc: Pad, src: MemoryDesc, pieces: Sequence[Piece]) -> tuple[MemoryDesc, str]:
+def source_of(desc: Pad, src: MemoryDesc, pieces: Sequence[PadPiece]) -> tuple[MemoryDesc, str]:
     """What a part of dst is copied from, with its dims, and the buffer of it."""
     dims = [piece.size for piece in pieces]
     if any(piece.kind == "constant" for piece in pieces):

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.convolution.words import MAX_SIZE, algorithm_of, sizes_of
 from asmdnn.types import Algorithm, ConvolutionAlgorithm, PropKind
@@ -65,6 +66,12 @@ class ConvolutionDesc:
         """Positions along each axis."""
         return self.weights.dims[2 + self.has_groups :]
 
+    def letters(self, name: str, tensor: MemoryDesc) -> str:
+        """What the dims of a tensor are called where its format is printed."""
+        if name == "weights":
+            return weights(tensor.ndims, self.has_groups)
+        return activations(tensor.ndims) if name in ("src", "dst") else ""
+
     def tensors(self) -> dict[str, MemoryDesc]:
         """The descriptors by argument name; without "bias" if there is none."""
         every = {"src": self.src, "weights": self.weights, "bias": self.bias, "dst": self.dst}
@@ -76,7 +83,9 @@ class ConvolutionDesc:
         return replace(self, **every)  # type: ignore[arg-type]  # by name, of the right types
 
     def __str__(self) -> str:
-        tensors = ", ".join(f"{name} {desc}" for name, desc in self.tensors().items())
+        tensors = ", ".join(
+            f"{name} {words_of(desc, self.letters(name, desc))}" for name, desc in self.tensors().items()
+        )
         window = f"strides {self.strides}, dilations {self.dilations}, padding {self.padding_l} {self.padding_r}"
         return f"{self._word()} forward of {tensors}, {window}"
 

@@ -9,6 +9,7 @@ from asmdnn.generators.dot.conv_shape import ARGUMENTS, BLOCKS
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
@@ -19,6 +20,7 @@ from asmdnn.primitives.convolution.description import ConvolutionDesc, Convoluti
 from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.joining import joined
 from asmdnn.primitives.convolution.operands import readable, tile_operands
+from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.schedule import schedule_tiles
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import choose_tiling
@@ -69,8 +71,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     tilings = [first, *(choose_tiling(g, engine.isa, (first.vectors,), engine.tuning) for g in geometries[1:])]
     width = first.vectors * lanes
     weights = panels_desc(resolved.weights, width, resolved.has_groups)
-    if not desc.weights.is_any and desc.weights != weights:
-        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    check_weights(desc, weights)
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved))
     others = chain.operands(resolved.dst)
     for operand, tensor in others.items():
@@ -135,11 +136,13 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, eng
         raise Refused("bias must be dense")
     into = channels_of_group(desc, "src")
     if src.channel_bytes != 4 and into > planar:
-        raise Refused(f"src {desc.src.tag} has its {into} channels apart, more than {planar}")
+        raise Refused(f"src {format_of(desc.src)} has its {into} channels apart, more than {planar}")
     if dst.channel_bytes != 4 and desc.dst.dims[1] > 1:
-        raise Refused(f"dst {desc.dst.tag} has its channels apart, a vector of channels cannot be stored")
+        raise Refused(f"dst {format_of(desc.dst)} has its channels apart, a vector of channels cannot be stored")
     if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in BLOCKS[isa]):
-        raise Refused(f"dst {desc.dst.tag} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}")
+        raise Refused(
+            f"dst {format_of(desc.dst)} has blocks of {dst.block} channels, {isa} stores multiples of {lanes}"
+        )
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
     if desc.groups > 1:
@@ -151,7 +154,7 @@ def check_blocks(name: str, desc: MemoryDesc, channels: int, lanes: int) -> None
     """Raise Refused unless the channels of every group are whole blocks, or whole vectors in a block."""
     block = desc.blocks[1]
     if block > 1 and ((channels % block and block % channels) or channels % lanes or desc.dims[1] % block):
-        raise Refused(f"{name} {desc.tag} has blocks of {block} channels, groups have {channels}")
+        raise Refused(f"{name} {format_of(desc)} has blocks of {block} channels, groups have {channels}")
 
 
 def channels_of_group(desc: ConvolutionDesc, name: str) -> int:

@@ -12,6 +12,7 @@ from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import format_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
@@ -22,6 +23,7 @@ from asmdnn.primitives.convolution.few_schedule import TAP_VECTORS, cycles_of, s
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
 from asmdnn.primitives.convolution.grouped import check_f32, check_types
 from asmdnn.primitives.convolution.operands import broadcast_layout
+from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import ways
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.tiles import Tiles, all_tiles
@@ -50,8 +52,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     engine = replace(engine, isa=dot_level(F32, engine.isa))
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, lanes)
-    if not desc.weights.is_any and desc.weights != weights:
-        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    check_weights(desc, weights)
     wanted = {"src": f"aBx{lanes}b", "bias": "a", "dst": "abx"}
     formats = {n: MemoryDesc(d.dims, d.dtype, wanted[n]) for n, d in desc.tensors().items() if d.is_any and n in wanted}
     desc = desc.with_formats({**formats, "weights": weights})
@@ -82,11 +83,11 @@ def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
     if src.channel_bytes != 4 and desc.src.dims[1] > 1:
-        raise Refused(f"src {desc.src.tag} has its channels apart")
+        raise Refused(f"src {format_of(desc.src)} has its channels apart")
     if desc.src.inner_blocks and src.block % lanes:
-        raise Refused(f"src {desc.src.tag} has blocks of {src.block} channels, a vector has {lanes}")
+        raise Refused(f"src {format_of(desc.src)} has blocks of {src.block} channels, a vector has {lanes}")
     if desc.dst.inner_blocks or (dst.pixel_bytes != 4 and max(desc.dst.dims[2:]) > 1):
-        raise Refused(f"dst {desc.dst.tag} has its pixels apart")
+        raise Refused(f"dst {format_of(desc.dst)} has its pixels apart")
     g = make_geometry(desc, src, dst).flattened()
     far = g.src.channel(TAP_VECTORS * lanes), MOST_OUTPUTS * g.dst.channel(1), lanes * g.axes[-1].s * g.src.pixel_bytes
     if max(far) > NEAR_BYTES:

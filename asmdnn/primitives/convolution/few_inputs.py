@@ -5,10 +5,10 @@ from dataclasses import fields, replace
 
 from asmdnn.generators.dot.conv_shape import BLOCKS
 from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
-from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.phase import flushing
@@ -28,8 +28,9 @@ from asmdnn.primitives.convolution.grouped import (
     make_geometry,
     reach_bytes,
 )
-from asmdnn.primitives.convolution.grouped_schedule import Rows, base_spec, most_pixels, schedule_rows
+from asmdnn.primitives.convolution.grouped_schedule import RowKernels, base_spec, most_pixels, schedule_rows
 from asmdnn.primitives.convolution.operands import readable, tile_operands
+from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import ways
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import choose_tiling, image_cycles
@@ -51,8 +52,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     engine = replace(engine, isa=f32_level(engine.isa))
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, desc.has_groups, lanes)
-    if not desc.weights.is_any and desc.weights != weights:
-        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    check_weights(desc, weights)
     desc = direct.resolve_activations(desc.with_formats({"weights": weights}), lanes)
     if 0 in desc.dst.dims:
         return direct.nothing(desc, attr, engine)
@@ -86,24 +86,26 @@ def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
     if src is None:
         raise Refused("src must be plain, or blocked once and by channels")
     if not desc.dst.inner_blocks and desc.dst.dims[1] > lanes:
-        raise Refused(f"dst {desc.dst.tag} has vectors of channels side by side, whose lines would be written in turns")
+        raise Refused(
+            f"dst {format_of(desc.dst)} has vectors of channels side by side, whose lines would be written in turns"
+        )
     g = make_geometry(desc, src, dst)
     if reach_bytes(g) + max(map(src.channel, range(g.ic))) > FAR_BYTES:
         raise Refused("pixels or channels lie too far apart for a kernel that walks over rows")
     return g
 
 
-def rows_of(g: ConvGeometry, desc: ConvolutionForward, engine: Engine) -> Rows:
+def rows_of(g: ConvGeometry, desc: ConvolutionForward, engine: Engine) -> RowKernels:
     """What all kernels have in common."""
     spec = base_spec(g, desc.tensors(), g.ic, engine.isa)
     common = {field.name: getattr(spec, field.name) for field in fields(spec)}
     common["weights_vector_bytes"] = 4 * desc.weights.strides[desc.has_groups]
     places = tuple(g.src.channel(i) for i in range(g.ic))
     vectors = -(-g.oc // lanes_of(engine.isa))
-    return Rows(FewInputsSpec(**common, input_bytes=places), 1, (0,) * vectors, in_turn=True)
+    return RowKernels(FewInputsSpec(**common, input_bytes=places), 1, (0,) * vectors, in_turn=True)
 
 
-def check_worth(g: ConvGeometry, spec: GroupedRowsSpec, engine: Engine) -> None:
+def check_worth(g: ConvGeometry, spec: GroupedRows, engine: Engine) -> None:
     """Raises Refused where a direct convolution is expected to be faster."""
     lanes, tuning = lanes_of(engine.isa), engine.tuning
     own = expected_cycles(g, spec, tuning.convolution)
@@ -113,7 +115,7 @@ def check_worth(g: ConvGeometry, spec: GroupedRowsSpec, engine: Engine) -> None:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")
 
 
-def expected_cycles(g: ConvGeometry, spec: GroupedRowsSpec, tuning: ConvolutionTuning) -> float:
+def expected_cycles(g: ConvGeometry, spec: GroupedRows, tuning: ConvolutionTuning) -> float:
     """Of an image, edges counted as if they were inside: multiplies on two ports, or what is issued with them."""
     kernel_rows = g.ic * g.positions // spec.kernel if spec.kernel else 0
     total = 0.0

@@ -53,7 +53,7 @@ def image_layout(desc: MemoryDesc) -> ImageLayout | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class AxisSteps:
     """first, first + step, ..., numbers below `size`."""
 
     first: int
@@ -75,8 +75,8 @@ class Axis:
     s: int
     d: int
     p: int
-    positions: Steps | None = None
-    pixels: Steps | None = None
+    positions: AxisSteps | None = None
+    pixels: AxisSteps | None = None
 
     @property
     def is_pointwise(self) -> bool:
@@ -84,12 +84,12 @@ class Axis:
         return self.k == self.s == 1 and self.p == 0 and self.i == self.o and self.positions is self.pixels is None
 
     @property
-    def all_positions(self) -> Steps:
-        return self.positions or Steps(0, 1, self.k)
+    def all_positions(self) -> AxisSteps:
+        return self.positions or AxisSteps(0, 1, self.k)
 
     @property
-    def all_pixels(self) -> Steps:
-        return self.pixels or Steps(0, 1, self.o)
+    def all_pixels(self) -> AxisSteps:
+        return self.pixels or AxisSteps(0, 1, self.o)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View, flushing
@@ -17,8 +18,9 @@ from asmdnn.primitives.convolution import reordered
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.direct import channels_of_dst, channels_of_group, nothing, scaled_dims
 from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
-from asmdnn.primitives.convolution.grouped_schedule import LONGEST_KERNEL, Rows, base_spec, schedule_rows
+from asmdnn.primitives.convolution.grouped_schedule import LONGEST_KERNEL, RowKernels, base_spec, schedule_rows
 from asmdnn.primitives.convolution.operands import readable, tile_operands
+from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.types import f32
@@ -48,8 +50,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     name, lanes = f"{name_of(desc)}:{engine.isa}", lanes_of(engine.isa)
     group = check_groups(desc, lanes)
     weights = weights_desc(desc.weights, group, lanes)
-    if not desc.weights.is_any and desc.weights != weights:
-        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    check_weights(desc, weights)
     wanted = {"src": f"aBx{lanes}b", "bias": "a", "dst": f"aBx{lanes}b"}
     formats = {n: MemoryDesc(d.dims, d.dtype, wanted[n]) for n, d in desc.tensors().items() if d.is_any and n in wanted}
     resolved = desc.with_formats({**formats, "weights": weights})
@@ -68,7 +69,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
     tensors = {**resolved.tensors(), **chain.arguments(read)}
     vectors = tuple(range(0, geometry.oc, lanes))
-    rows = Rows(base_spec(geometry, tensors, group, engine.isa), width // lanes, vectors)
+    rows = RowKernels(base_spec(geometry, tensors, group, engine.isa), width // lanes, vectors)
     phases = schedule_rows(tensors, operands, geometry, rows, chain, engine)
     plan = Plan(name, flushing(phases), tensors, {}, {}, ("dst",))
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
@@ -80,15 +81,14 @@ def planned_multiplied(desc: ConvolutionForward, attr: Attr, engine: Engine) -> 
     if multiplier > lanes_of(isa) or multiplier & multiplier - 1:
         raise Refused(f"groups have {multiplier} channels out, that must be a power of two up to {lanes_of(isa)} lanes")
     weights = weights_desc(desc.weights, multiplier, lanes_of(isa))
-    if not desc.weights.is_any and desc.weights != weights:
-        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    check_weights(desc, weights)
     formats = {n: MemoryDesc(d.dims, d.dtype, "axb") for n, d in (("src", desc.src), ("dst", desc.dst)) if d.is_any}
     desc = desc.with_formats({**formats, "weights": weights})
     if 0 in desc.dst.dims:
         return nothing(desc, attr, engine)
     src, (images, groups, *pixels) = desc.src, desc.src.dims
     if src.inner_blocks:
-        raise Refused(f"src {src.tag} is blocked, it must be plain")
+        raise Refused(f"src {format_of(src)} is blocked, it must be plain")
     wide = MemoryDesc((images, groups * multiplier, *pixels), src.dtype, "axb")
     filters = MemoryDesc((groups * multiplier, 1, 1, *desc.kernel), weights.dtype, "any")
     inner = planned(desc.with_formats({"src": wide, "weights": filters}), attr, engine)
@@ -132,11 +132,11 @@ def layout_of(name: str, desc: MemoryDesc, lanes: int) -> ImageLayout:
     if layout is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
     if layout.channel_bytes != 4 and desc.dims[1] > 1:
-        raise Refused(f"{name} {desc.tag} has its channels apart")
+        raise Refused(f"{name} {format_of(desc)} has its channels apart")
     if desc.inner_blocks and layout.block % lanes:
-        raise Refused(f"{name} {desc.tag} has blocks of {layout.block} channels, a vector has {lanes}")
+        raise Refused(f"{name} {format_of(desc)} has blocks of {layout.block} channels, a vector has {lanes}")
     if desc.padded_dims[1] >= desc.dims[1] + lanes:
-        raise Refused(f"{name} {desc.tag} has vectors of padding alone behind its {desc.dims[1]} channels")
+        raise Refused(f"{name} {format_of(desc)} has vectors of padding alone behind its {desc.dims[1]} channels")
     return layout
 
 

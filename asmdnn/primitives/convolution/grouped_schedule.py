@@ -10,7 +10,7 @@ import numpy as np
 
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, Segment
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, GroupedRows, Segment
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cuts import balanced, ranges_of
@@ -31,7 +31,7 @@ TAIL_REGISTERS = {"avx2": 1, "avx512_core": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class RowChunk:
     """Output rows [begin, end) of an image, cut into bands."""
 
     begin: int
@@ -40,7 +40,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowKernels:
     """What kernels of rows have in common.
 
     spec: bands, segments, channels and what is done with sums follow.  vectors: of channels a call, where tensors have
@@ -48,7 +48,7 @@ class Rows:
     whether all channels of some rows come before the next rows, as they read the same.
     """
 
-    spec: GroupedRowsSpec
+    spec: GroupedRows
     vectors: int
     sources: tuple[int, ...]
     in_turn: bool = False
@@ -63,7 +63,7 @@ def schedule_rows(
     tensors: Mapping[str, MemoryDesc],
     operands: Mapping[str, TileOperand],
     g: ConvGeometry,
-    of: Rows,
+    of: RowKernels,
     chain: Chain,
     engine: Engine,
 ) -> list[Phase]:
@@ -86,7 +86,7 @@ def schedule_rows(
         for _, together, channels in runs
         for c, chunk in enumerate(chunks)
     }
-    specs: dict[GroupedRowsSpec, int] = {}
+    specs: dict[GroupedRows, int] = {}
     rows, cycles = [], []
     for planes, depths in planes_of(g.axes[0]).items():
         kernels = {key: specs.setdefault(replace(each, planes=planes), len(specs)) for key, each in shapes.items()}
@@ -138,7 +138,7 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
     )
 
 
-def shaped(spec: GroupedRowsSpec, g: ConvGeometry, chunk: Chunk, vectors: int, channels: int) -> GroupedRowsSpec:
+def shaped(spec: GroupedRows, g: ConvGeometry, chunk: RowChunk, vectors: int, channels: int) -> GroupedRows:
     """The kernel of a chunk of rows and some vectors of channels."""
     lanes = lanes_of(spec.isa)
     most = most_pixels(spec, channels)
@@ -149,7 +149,7 @@ def shaped(spec: GroupedRowsSpec, g: ConvGeometry, chunk: Chunk, vectors: int, c
     return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=chunk.bands, segments=segments)
 
 
-def most_pixels(spec: GroupedRowsSpec, channels: int) -> int:
+def most_pixels(spec: GroupedRows, channels: int) -> int:
     """Of a segment, for a vector with so many channels."""
     tail = TAIL_REGISTERS[spec.isa] * (channels < lanes_of(spec.isa))
     most = min(MOST_PIXELS[spec.isa], REGISTERS[spec.isa] - tail - spec.held - 1)
@@ -179,7 +179,7 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     return tuple(replace(segment, times=len(list(same))) for segment, same in groupby(found))
 
 
-def cut_rows(g: ConvGeometry, most: float) -> list[Chunk]:
+def cut_rows(g: ConvGeometry, most: float) -> list[RowChunk]:
     """Rows in chunks of at most so many, or one."""
     axis = g.axes[1]
     low, high = reach(axis).T.tolist()
@@ -187,7 +187,7 @@ def cut_rows(g: ConvGeometry, most: float) -> list[Chunk]:
     for begin, end in ranges_of(axis.o, max(1, int(most)), 1):
         kernel_rows = [(low[y], high[y] - low[y]) if high[y] > low[y] else (0, 0) for y in range(begin, end)]
         bands = tuple(Band(len(list(same)), *kernel) for kernel, same in groupby(kernel_rows))
-        found.append(Chunk(begin, end, bands))
+        found.append(RowChunk(begin, end, bands))
     return found
 
 
@@ -199,7 +199,7 @@ def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def offsets_of(g: ConvGeometry, rows: Int64, of: Rows, operands: Mapping[str, TileOperand]) -> Int64:
+def offsets_of(g: ConvGeometry, rows: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:
     """Records of the first image, of rows (kernel, first vector of channels, output plane, first plane of the kernel,
     first output row)."""
     kernel, vector, z, plane, row = rows.T

@@ -34,4 +34,13 @@ SINGLE = (
     *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
 )
 PLANNERS = pairs.planners_of(SINGLE)
-KINDS = (Kind(ConvolutionForward, PLANNERS, words, transformed=("weights",), candidates=candidates),)
+KINDS = (
+    Kind(
+        ConvolutionForward,
+        PLANNERS,
+        words,
+        transformed=("weights",),
+        candidates=candidates,
+        letters=ConvolutionForward.letters,
+    ),
+)

@@ -19,7 +19,7 @@ Steps = tuple[int, ...]  # bytes of every argument
 
 @exact
 @dataclass(frozen=True, slots=True)
-class Panels:
+class ConvPanels:
     """Weights in `count` panels of `width` output channels; of each, a range of input channels takes depth_bytes,
     which are depth_share of it."""
 
@@ -72,7 +72,7 @@ class Offsets:
         }
         return records_of(self.arguments, columns)
 
-    def of_panels(self, panels: Panels) -> Int64:
+    def of_panels(self, panels: ConvPanels) -> Int64:
         """int64[panels, 1 + arguments]: what a panel adds to its tiles' offsets.
 
         Ahead of each panel lies the next one; of the last, the first one's next range of channels.

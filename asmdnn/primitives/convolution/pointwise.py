@@ -11,6 +11,7 @@ from math import prod
 
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import format_of
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
@@ -74,7 +75,8 @@ def product_of(desc: ConvolutionForward, others: Mapping[str, MemoryDesc]) -> Pr
     )
     weights, bias = desc.weights, desc.bias
     if weights.inner_blocks:
-        raise Refused(f"weights {weights.tag} is blocked, it must be plain")
+        letters = desc.letters("weights", weights)
+        raise Refused(f"weights {format_of(weights, letters)} is blocked, it must be plain")
     sides = [4 * s if n > 1 else 0 for s, n in zip(weights.strides, weights.dims, strict=True)][desc.has_groups :]
     return Product(
         batch=desc.dst.dims[:1],
@@ -93,7 +95,7 @@ def matrix_of_pixels(name: str, desc: MemoryDesc, sizes: tuple[int, ...]) -> Mat
     """An activation, or what broadcasts to one, as a matrix for each image: pixels by channels."""
     layout = broadcast_layout(desc, sizes)
     if layout is None or desc.inner_blocks:
-        raise Refused(f"{name} {desc.tag} is blocked, it must be plain")
+        raise Refused(f"{name} {format_of(desc)} is blocked, it must be plain")
     if not layout.rows_touch(sizes):
         raise Refused(f"{name} {desc} has pixels at distances that vary")
     channel = layout.channel_bytes if desc.dims[1] > 1 else 0

@@ -20,7 +20,7 @@ Repeats = tuple[Repeat, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TilePiece:
     """Tiles [begin, end) of those that are written out, `times` them, each time `outputs` further along an axis."""
 
     begin: int
@@ -35,13 +35,13 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cut:
+class TileCut:
     """The tiles of an image that are written out, int64[tiles] each: their first pixels in raster order, their sizes;
     and in which pieces they are."""
 
     first: Int64
     size: Int64
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TilePiece, ...]
 
     @property
     def tiles(self) -> int:
@@ -60,7 +60,7 @@ class Units:
     tiles: int
 
 
-def cut_image(g: ConvGeometry, tiling: Tiling, most: int, together: int) -> Cut:
+def cut_image(g: ConvGeometry, tiling: Tiling, most: int, together: int) -> TileCut:
     """All tiles of an image if they are at most `most`, else rounds of at most about `together`, and the edges.
 
     Parts of a deconvolution take turns, so that they are always written out.
@@ -84,13 +84,13 @@ def cut_image(g: ConvGeometry, tiling: Tiling, most: int, together: int) -> Cut:
     cuts = [tiles_between(g, tiling, units.axis, spans) for spans in (inside, edges)]
     first, size = (np.concatenate(both) for both in zip(*cuts, strict=True))
     inner = len(cuts[0][0])
-    pieces = [Piece(0, inner, times, units.axis, at_once * units.outputs)]
-    return Cut(first, size, (*pieces, *[Piece(inner, len(first))] * (len(first) > inner)))
+    pieces = [TilePiece(0, inner, times, units.axis, at_once * units.outputs)]
+    return TileCut(first, size, (*pieces, *[TilePiece(inner, len(first))] * (len(first) > inner)))
 
 
-def whole_image(g: ConvGeometry, tiling: Tiling) -> Cut:
+def whole_image(g: ConvGeometry, tiling: Tiling) -> TileCut:
     first, size = strips_at(g, tiling.pixels, tiling.strip_rows, [(0, g.rows)])
-    return Cut(first, size, (Piece(0, len(first)),))
+    return TileCut(first, size, (TilePiece(0, len(first)),))
 
 
 def units_of_rows(g: ConvGeometry, strip_rows: int, strip_tiles: int) -> Units:
@@ -132,7 +132,7 @@ def tiles_between(g: ConvGeometry, tiling: Tiling, axis: int, spans: list[tuple[
     return first, np.tile(row.sizes(tiles), g.rows)
 
 
-def rounds_of_cut(g: ConvGeometry, cut: Cut, panels: int, tuning: ConvolutionTuning) -> tuple[int, int]:
+def rounds_of_cut(g: ConvGeometry, cut: TileCut, panels: int, tuning: ConvolutionTuning) -> tuple[int, int]:
     """(images of a round, rounds) of so many panels for each tile; one image where it comes in rounds itself."""
     if cut.pieces[0].times > 1:
         return 1, g.mb

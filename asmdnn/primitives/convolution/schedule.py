@@ -15,16 +15,16 @@ from asmdnn.generators.dot.conv_shape import AHEAD, TAPS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.depths import make_depths
-from asmdnn.planning.order import Order, choose_order, lay_out
+from asmdnn.planning.order import TileOrder, choose_order, lay_out
 from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat, View, flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.offsets import Offsets, Panels
+from asmdnn.primitives.convolution.offsets import ConvPanels, Offsets
 from asmdnn.primitives.convolution.operands import TileOperand
-from asmdnn.primitives.convolution.rounds import Cut, Piece, cut_image, rounds_of, rounds_of_cut
+from asmdnn.primitives.convolution.rounds import TileCut, TilePiece, cut_image, rounds_of, rounds_of_cut
 from asmdnn.primitives.convolution.taps import make_tap_lists, rows_of_panel, taps_of
-from asmdnn.primitives.convolution.tile_kernels import Kernels, Table
+from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels
 from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
 from asmdnn.primitives.convolution.tiling import Tiling, ahead_lines, choose_depths
 from asmdnn.primitives.engine import Engine
@@ -55,12 +55,12 @@ def schedule_tiles(
     tap_lists, starts = make_tap_lists(g, taps, 4 * width)
 
     chunks = chunks_of(g, cut, images, panels, engine)
-    kernels = Kernels(g, tiling, engine, ahead_lines(4 * width, chunks.chunk, tuning.phases))
+    kernels = TileKernels(g, tiling, engine, ahead_lines(4 * width, chunks.chunk, tuning.phases))
     bias = "bias" in tensors and not chain.adds_bias
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     depths = list(make_depths(ranges, bias, post_ops))
     tables = [kernels.of(depth, tiles.patterns, taps[d], panels.count) for d, depth in enumerate(depths)]
-    layout = Layout(offsets, tiles, panels, offsets.of_groups(4 * tensors["weights"].strides[0]), chunks)
+    layout = RecordLayout(offsets, tiles, panels, offsets.of_groups(4 * tensors["weights"].strides[0]), chunks)
     buffers = [PREFETCHED.get(argument, argument) for argument in (*offsets.arguments[: AHEAD + 1], *operands)]
     views = tuple(View(buffer) if buffer in tensors or buffer == "taps" else NOTHING for buffer in buffers)
     phase_of = partial(Phase, tuple(kernels.specs), views)
@@ -75,13 +75,13 @@ def schedule_tiles(
     return Plan(name, flushing(phases), tensors, {"taps": tap_lists}, {}, ("dst",))
 
 
-def panels_of(g: ConvGeometry, width: int, first_depth: tuple[int, int]) -> Panels:
+def panels_of(g: ConvGeometry, width: int, first_depth: tuple[int, int]) -> ConvPanels:
     panel_bytes, (begin, end) = rows_of_panel(g) * 4 * width, first_depth
     depth_share = (end - begin) / g.ic  # ranges are equal but for the last
-    return Panels(-(-g.oc_stored // width), width, panel_bytes, int(panel_bytes * depth_share), depth_share)
+    return ConvPanels(-(-g.oc_stored // width), width, panel_bytes, int(panel_bytes * depth_share), depth_share)
 
 
-def chunks_of(g: ConvGeometry, cut: Cut, images: int, panels: Panels, engine: Engine) -> "Chunks":
+def chunks_of(g: ConvGeometry, cut: TileCut, images: int, panels: ConvPanels, engine: Engine) -> "Chunks":
     """As it is best for all tiles of some images, also where they come in pieces."""
     tiles = images * cut.tiles
     read = (int(4 * images * g.ic * g.src_pixels * panels.depth_share), panels.depth_bytes)
@@ -89,7 +89,7 @@ def chunks_of(g: ConvGeometry, cut: Cut, images: int, panels: Panels, engine: En
     return Chunks(order, -(-tiles // order.chunks))
 
 
-def inner_repeats(piece: Piece, offsets: Offsets) -> tuple[Repeat, ...]:
+def inner_repeats(piece: TilePiece, offsets: Offsets) -> tuple[Repeat, ...]:
     return (Repeat(piece.times, offsets.steps_along(piece.axis, piece.outputs)),) if piece.times > 1 else ()
 
 
@@ -97,22 +97,22 @@ def inner_repeats(piece: Piece, offsets: Offsets) -> tuple[Repeat, ...]:
 class Chunks:
     """The order of tiles and panels, and how many tiles a chunk of it has."""
 
-    order: Order
+    order: TileOrder
     chunk: int
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RecordLayout:
     """How the records of some images and of a range of channels are put together; groups: what each adds."""
 
     offsets: Offsets
     tiles: Tiles
-    panels: Panels
+    panels: ConvPanels
     groups: Int64
     chunks: Chunks
 
     def records(
-        self, images: range, piece: Piece, starts: Int64, first_channel: int, table: Table
+        self, images: range, piece: TilePiece, starts: Int64, first_channel: int, table: Table
     ) -> tuple[Int64, Cycles]:
         """(records, their cycles) of a piece of images; starts: of each pattern's tap list."""
         g, panels, chunk = self.offsets.g, self.panels, self.chunks.chunk

@@ -18,7 +18,7 @@ from asmdnn.primitives.engine import Engine
 Table = tuple[Int64, Int64]  # int64[panels, patterns]: numbers of kernels, and their cycles
 
 
-class Kernels:
+class TileKernels:
     """The kernels of a tiled convolution, numbered as they come."""
 
     def __init__(self, g: ConvGeometry, tiling: Tiling, engine: Engine, lines: int) -> None:

@@ -13,4 +13,4 @@ def words(desc: DeconvolutionForward) -> Words:
 
 
 PLANNERS = (scaling_weights(parts_of), with_scales(direct.plans))
-KINDS = (Kind(DeconvolutionForward, PLANNERS, words),)
+KINDS = (Kind(DeconvolutionForward, PLANNERS, words, letters=DeconvolutionForward.letters),)

@@ -12,7 +12,7 @@ from math import gcd
 
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.convolution.direct import make_geometry
-from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, Steps
+from asmdnn.primitives.convolution.geometry import Axis, AxisSteps, ConvGeometry, ImageLayout
 
 
 def parts_of(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
@@ -35,12 +35,14 @@ def part_of(g: ConvGeometry, places: tuple[int, ...]) -> ConvGeometry:
 
 def axis_of_part(axis: Axis, place: int) -> Axis:
     """Pixels place, place + s, ... of dst as a convolution of stride 1."""
-    pixels = Steps(place, axis.s, axis.o)
+    pixels = AxisSteps(place, axis.s, axis.o)
     count = len(range(place, axis.o, axis.s))
     found = [r for r in range(axis.k) if (place + axis.p - r * axis.d) % axis.s == 0]
     if not found:  # nothing reaches them
-        return Axis(axis.i, count, 0, 1, 1, 0, Steps(0, 1, axis.k), pixels)
+        return Axis(axis.i, count, 0, 1, 1, 0, AxisSteps(0, 1, axis.k), pixels)
     common = gcd(axis.s, axis.d)
     last = found[-1]
     padding = -((place + axis.p - last * axis.d) // axis.s)
-    return Axis(axis.i, count, len(found), 1, axis.d // common, padding, Steps(last, -axis.s // common, axis.k), pixels)
+    return Axis(
+        axis.i, count, len(found), 1, axis.d // common, padding, AxisSteps(last, -axis.s // common, axis.k), pixels
+    )

@@ -42,7 +42,7 @@ from asmdnn.primitives.normalization.channel_description import (
     ChannelNorm,
     GroupNormForward,
 )
-from asmdnn.primitives.reduction.source import Chunk, Kernels, source_of
+from asmdnn.primitives.reduction.source import Chunk, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree, others
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.types import f32, u8
@@ -56,7 +56,7 @@ NO_POST_OPS = Attr()
 
 
 @dataclass(frozen=True, slots=True)
-class Moments(Kernels):
+class Moments(TreeKernels):
     """Means, and variances if it `divides`, else sums of squared distances."""
 
     isa: str

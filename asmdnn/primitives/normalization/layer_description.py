@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import matrices, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind
 from asmdnn.primitives.normalization.affine import check_statistics, check_tensor, checked_epsilon
 from asmdnn.types import PropKind
@@ -51,8 +52,13 @@ class LayerNormForward:
                 check_tensor(name, getattr(self, name), dims)
         check_statistics("LayerNormForward", self.use_global_stats, self.mean, self.variance, not self.rms)
 
+    def letters(self, _: str, tensor: MemoryDesc) -> str:
+        """What the dims of a tensor are called where its format is printed."""
+        return matrices(tensor.ndims)
+
     def __str__(self) -> str:
         what = "rms norm" if self.rms else "layer norm"
         more = [name for name in ("scale", "shift") if getattr(self, name) is not None]
         more += [("given" if self.use_global_stats else "written") + " statistics"] * (self.variance is not None)
-        return f"{what} of {self.src} to {self.dst}" + (f" with {', '.join(more)}" if more else "")
+        src, dst = (words_of(desc, matrices(desc.ndims)) for desc in (self.src, self.dst))
+        return f"{what} of {src} to {dst}" + (f" with {', '.join(more)}" if more else "")

@@ -57,7 +57,7 @@ def plan(desc: LayerNormForward, attr: Attr, engine: Engine) -> Plan:
         }
         nest = rows_of(tensors, model)
         assert nest is not None, "rows along the last dim are dense"
-    calls = Rows(desc, chain, isa, tuning).calls(tuple(tensors), nest)
+    calls = RowCalls(desc, chain, isa, tuning).calls(tuple(tensors), nest)
     costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
@@ -80,7 +80,7 @@ def rows_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> Nest | None:
     return nest if nest is not None and nest.is_row else None
 
 
-class Rows:
+class RowCalls:
     """The calls of kernels."""
 
     def __init__(self, desc: LayerNormForward, chain: Chain, isa: str, tuning: Tuning) -> None:

@@ -21,7 +21,7 @@ from asmdnn.primitives.formats import like, row_major
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Nest, row_calls
 from asmdnn.primitives.normalization.lrn_description import LRNForward
-from asmdnn.primitives.normalization.lrn_layout import Layout, layout_of, runs_of, taps_of
+from asmdnn.primitives.normalization.lrn_layout import LrnLayout, layout_of, runs_of, taps_of
 from asmdnn.primitives.reorder.copies import between_reorders
 
 NAME = "lrn"
@@ -63,7 +63,7 @@ def same_places(a: MemoryDesc, b: MemoryDesc) -> bool:
 
 
 def calls_of(
-    desc: LRNForward, layout: Layout, tensors: tuple[MemoryDesc, ...], isa: str, tuning: Tuning
+    desc: LRNForward, layout: LrnLayout, tensors: tuple[MemoryDesc, ...], isa: str, tuning: Tuning
 ) -> Iterator[tuple[LrnSpec, Box, tuple[Loop, ...]]]:
     """Kernels, and where they are called.  Raises Refused."""
     starts = [tensor.offset0 for tensor in tensors]

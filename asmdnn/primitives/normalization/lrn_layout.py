@@ -12,7 +12,7 @@ from asmdnn.planning.loops import Loop, merge
 from asmdnn.primitives.normalization.lrn_description import ACROSS, LRNForward
 
 
-class Axis(NamedTuple):
+class NeighbourAxis(NamedTuple):
     """One along which rows have neighbours, `stride` elements apart."""
 
     extent: int
@@ -20,7 +20,7 @@ class Axis(NamedTuple):
     window: range
 
 
-class Run(NamedTuple):
+class LikePlaces(NamedTuple):
     """Places along an axis that have the same neighbours."""
 
     start: int
@@ -29,7 +29,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LrnLayout:
     """Loops have the stride of one tensor, all of which lie alike.
 
     row: a loop whose steps, of `unit` dense elements, are rows in parts of any size; None: a row has `unit` elements.
@@ -40,12 +40,12 @@ class Layout:
     row: Loop | None
     unit: int
     piece: int
-    axes: tuple[Axis, ...]
+    axes: tuple[NeighbourAxis, ...]
     kept: tuple[Loop, ...]
     taps: Callable[[int, tuple[int, ...]], list[Tap]]
 
 
-def runs_of(axis: Axis) -> Iterator[Run]:
+def runs_of(axis: NeighbourAxis) -> Iterator[LikePlaces]:
     """All places of an axis; those with a whole window as one run."""
     start = 0
     while start < axis.extent:
@@ -53,16 +53,16 @@ def runs_of(axis: Axis) -> Iterator[Run]:
         times = 1
         while start + times < axis.extent and shifts_at(axis, start + times) == shifts:
             times += 1
-        yield Run(start, times, shifts)
+        yield LikePlaces(start, times, shifts)
         start += times
 
 
-def shifts_at(axis: Axis, place: int) -> range:
+def shifts_at(axis: NeighbourAxis, place: int) -> range:
     """To neighbours that exist."""
     return range(max(axis.window.start, -place), min(axis.window.stop, axis.extent - place))
 
 
-def taps_of(layout: Layout, elements: int, shifts: Sequence[range]) -> tuple[Tap, ...]:
+def taps_of(layout: LrnLayout, elements: int, shifts: Sequence[range]) -> tuple[Tap, ...]:
     """Of rows with these neighbours along the axes."""
     strides = [axis.stride for axis in layout.axes]
     found = []
@@ -72,7 +72,7 @@ def taps_of(layout: Layout, elements: int, shifts: Sequence[range]) -> tuple[Tap
     return tuple(found)
 
 
-def layout_of(desc: LRNForward, src: MemoryDesc) -> Layout | None:
+def layout_of(desc: LRNForward, src: MemoryDesc) -> LrnLayout | None:
     """None for a format whose rows no kernel walks along."""
     blocks = src.inner_blocks
     if src.is_any or len(blocks) > 1 or any(dim != 1 for dim, _ in blocks):
@@ -99,21 +99,21 @@ def clipped(window: range, size: int, step: int) -> list[Tap]:
     return [tap for tap in taps if tap.first < tap.last]
 
 
-def across(desc: LRNForward, src: MemoryDesc) -> Layout | None:
+def across(desc: LRNForward, src: MemoryDesc) -> LrnLayout | None:
     """Channels along rows, or rows of pixels and channels apart."""
     others, channels = [dim for dim in range(src.ndims) if dim != 1], src.dims[1]
     kept = loops(src, others)
     if src.strides[1] == 1:
-        return Layout(None, channels, 0, (), kept, lambda _, at: clipped(desc.window, channels, 1))
+        return LrnLayout(None, channels, 0, (), kept, lambda _, at: clipped(desc.window, channels, 1))
     row = next((loop for loop in kept if loop.src == 1), None)
     if row is None:
         return None
-    axis = Axis(channels, src.strides[1], desc.window)
+    axis = NeighbourAxis(channels, src.strides[1], desc.window)
     kept = tuple(loop for loop in kept if loop is not row)
-    return Layout(row, 1, 0, (axis,), kept, lambda elements, at: [Tap(0, 0, elements)])
+    return LrnLayout(row, 1, 0, (axis,), kept, lambda elements, at: [Tap(0, 0, elements)])
 
 
-def across_blocks(desc: LRNForward, src: MemoryDesc) -> Layout | None:
+def across_blocks(desc: LRNForward, src: MemoryDesc) -> LrnLayout | None:
     """Rows of pixels, each a block of channels, and blocks apart."""
     block, window = block_of(src, 1), desc.window
     kept = loops(src, [dim for dim in range(src.ndims) if dim != 1])
@@ -131,17 +131,17 @@ def across_blocks(desc: LRNForward, src: MemoryDesc) -> Layout | None:
                 found.append(Tap(F32_BYTES * away, first, last, shift != 0))
         return found
 
-    axis = Axis(src.padded_dims[1] // block, src.strides[1], farthest)
-    return Layout(row, block, block, (axis,), tuple(loop for loop in kept if loop is not row), taps)
+    axis = NeighbourAxis(src.padded_dims[1] // block, src.strides[1], farthest)
+    return LrnLayout(row, block, block, (axis,), tuple(loop for loop in kept if loop is not row), taps)
 
 
-def within(desc: LRNForward, src: MemoryDesc) -> Layout | None:
+def within(desc: LRNForward, src: MemoryDesc) -> LrnLayout | None:
     """Rows along the last axis, with what is dense inside of it; the other spatial axes are apart."""
     columns, block = src.dims[-1], block_of(src, 1)
     has_channels = block == 1 and src.strides[1] == 1 < src.dims[1]
     inside = src.dims[1] if has_channels else block
     if columns > 1 and src.strides[-1] != inside:
         return None
-    axes = tuple(Axis(src.dims[dim], src.strides[dim], desc.window) for dim in range(2, src.ndims - 1))
+    axes = tuple(NeighbourAxis(src.dims[dim], src.strides[dim], desc.window) for dim in range(2, src.ndims - 1))
     kept = loops(src, [0] if has_channels else [0, 1])
-    return Layout(None, columns * inside, 0, axes, kept, lambda _, at: clipped(desc.window, columns, inside))
+    return LrnLayout(None, columns * inside, 0, axes, kept, lambda _, at: clipped(desc.window, columns, inside))

@@ -14,8 +14,8 @@ from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.tuning import PoolingTuning, Tuning
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling
-from asmdnn.primitives.pooling.schedule import Call, Piece, Planes, calls_of, lanes_in, pieces_of
-from asmdnn.primitives.pooling.windows import Run, Window, runs_of
+from asmdnn.primitives.pooling.schedule import Planes, PoolCall, WindowNest, calls_of, lanes_in, pieces_of
+from asmdnn.primitives.pooling.windows import Window, WindowRun, runs_of
 from asmdnn.types import DataType, f32
 
 LINE_ELEMENTS = 16
@@ -59,7 +59,7 @@ def along(windows: Sequence[Sequence[Window]], sizes: Sequence[int], axes: Colle
     return [windows[axis] if axis in axes else single[axis] for axis in range(len(sizes))]
 
 
-def pixel_calls(maker: Maker, windows: Sequence[Sequence[Window]]) -> Iterator[Call]:
+def pixel_calls(maker: Maker, windows: Sequence[Sequence[Window]]) -> Iterator[PoolCall]:
     """Of kernels whose lanes are channels."""
     runs = [runs_of(of_axis) for of_axis in windows]
     elements = maker.planes.src.block
@@ -72,19 +72,21 @@ def pixel_calls(maker: Maker, windows: Sequence[Sequence[Window]]) -> Iterator[C
         yield from calls
 
 
-def parts_of(piece: Piece, elements: int, most: int, size: int = f32.size_bytes) -> Iterator[tuple[Piece, int]]:
+def parts_of(
+    piece: WindowNest, elements: int, most: int, size: int = f32.size_bytes
+) -> Iterator[tuple[WindowNest, int]]:
     """The piece for some channels after the others."""
     for first in range(0, elements, most):
         part = piece._replace(src=piece.src + size * first, dst=piece.dst + size * first)
         yield part, min(most, elements - first)
 
 
-def pixels_of(maker: Maker, piece: Piece, elements: int) -> Iterator[Call]:
+def pixels_of(maker: Maker, piece: WindowNest, elements: int) -> Iterator[PoolCall]:
     """The calls for so many channels."""
     pixels, vectors = block_of(piece, elements, maker.isa, maker.tuning.pooling)
     positions = prod(taps.positions for taps in piece.window)
 
-    def make(piece: Piece, loops: tuple[Loop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
+    def make(piece: WindowNest, loops: tuple[Loop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
         streams = streams_pixels(maker, elements, loops)
         return PoolPixelsSpec(
             maker.isa, maker.alg, loops, piece.window, elements, min(pixels, loops[-1].times), vectors,
@@ -101,7 +103,7 @@ def streams_pixels(maker: Maker, elements: int, loops: Sequence[Loop]) -> bool:
     return maker.streams and whole and all(loop.dst_bytes % (4 * lanes) == 0 for loop in loops)
 
 
-def block_of(piece: Piece, elements: int, isa: str, tuning: PoolingTuning) -> tuple[int, int]:
+def block_of(piece: WindowNest, elements: int, isa: str, tuning: PoolingTuning) -> tuple[int, int]:
     """(pixels, vectors) in registers at a time."""
     row, columns = piece.loops[-1], piece.window[-1]
     vectors = lanes_in(elements, isa)
@@ -124,14 +126,14 @@ def reads_dst(chain: Sequence[PostOp]) -> bool:
     return any(operand is OLD_DST for op in chain for operand in op.operands)
 
 
-def index_calls(maker: Maker, windows: Sequence[Sequence[Window]], carries: bool = False) -> Iterator[Call]:
+def index_calls(maker: Maker, windows: Sequence[Sequence[Window]], carries: bool = False) -> Iterator[PoolCall]:
     """Of kernels that write the places of the maxima, too.  carries: src is maxima already, whose places are known."""
     runs = [runs_of(of_axis) for of_axis in windows]
     for piece in pieces_of(maker.planes, runs, maker.desc.steps):
         for part, elements in parts_of(piece, maker.planes.src.block, INDEXED_ELEMENTS):
 
             def make(
-                piece: Piece, loops: tuple[Loop, ...], numbers: tuple[int, ...], elements: int = elements
+                piece: WindowNest, loops: tuple[Loop, ...], numbers: tuple[int, ...], elements: int = elements
             ) -> PoolIndicesSpec:
                 together = maker.tuning.pooling.indexed_vectors
                 vectors = min(together, lanes_in(elements, maker.isa))
@@ -148,7 +150,7 @@ def index_calls(maker: Maker, windows: Sequence[Sequence[Window]], carries: bool
             )
 
 
-def plane_calls(maker: Maker) -> Iterator[Call] | None:
+def plane_calls(maker: Maker) -> Iterator[PoolCall] | None:
     """Of kernels that make one number of a dense plane; None if windows are others."""
     sizes, axes = maker.planes.sizes, maker.axes()
     if any(len(windows) != 1 or windows[0].inside != size for windows, size in zip(axes, sizes, strict=True)):
@@ -157,7 +159,7 @@ def plane_calls(maker: Maker) -> Iterator[Call] | None:
         return None
     elements, divisor = prod(sizes), prod(windows[0].divisor for windows in axes)
 
-    def make(_: Piece, loops: tuple[Loop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
+    def make(_: WindowNest, loops: tuple[Loop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
         (loop,) = loops
         return PoolPlanesSpec(maker.isa, maker.alg, loop.times, elements, *loop[1:], divisor, maker.chain)
 
@@ -167,11 +169,11 @@ def plane_calls(maker: Maker) -> Iterator[Call] | None:
     cycles = 25 + elements / lanes_of(maker.isa) * 2
     firsts = ((i * planes.src.image_bytes, i * planes.dst.image_bytes) for i in range(1 if together else planes.images))
     starts = ((planes.src.start_bytes + src, planes.dst.start_bytes + dst) for src, dst in firsts)
-    pieces = (Piece(*start, 0, (), (), (), (), divisor) for start in starts)
+    pieces = (WindowNest(*start, 0, (), (), (), (), divisor) for start in starts)
     return (call for piece in pieces for call in calls_of(image, piece, cycles, make, maker.tuning))
 
 
-def row_calls(maker: Maker) -> Iterator[Call] | None:
+def row_calls(maker: Maker) -> Iterator[PoolCall] | None:
     """Of kernels whose lanes are pixels; None if they do not take the windows."""
     desc = maker.desc
     if isinstance(desc, AdaptivePooling) or desc.strides[-1] not in STRIDES:
@@ -180,7 +182,7 @@ def row_calls(maker: Maker) -> Iterator[Call] | None:
     parts = list(row_parts(maker, last))
     if any(spec.pitch_bytes > BUFFER_BYTES for _, _, spec in parts):
         return None
-    runs: list[list[Run]] = [runs_of(windows) for windows in outer]
+    runs: list[list[WindowRun]] = [runs_of(windows) for windows in outer]
     return row_calls_of(maker, runs, parts)
 
 
@@ -216,15 +218,15 @@ def grouped(divisors: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def row_calls_of(
-    maker: Maker, runs: Sequence[Sequence[Run]], parts: Sequence[tuple[int, int, PoolRowsSpec]]
-) -> Iterator[Call]:
+    maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Sequence[tuple[int, int, PoolRowsSpec]]
+) -> Iterator[PoolCall]:
     """Each part of a row, for every combination of runs of the other axes."""
     planes, lanes = maker.planes, lanes_of(maker.isa)
     for piece in pieces_of(without_last(planes), runs, maker.desc.steps[:-1]):
         for left, first, spec in parts:
 
             def make(
-                piece: Piece, loops: tuple[Loop, ...], _: tuple[int, ...], spec: PoolRowsSpec = spec
+                piece: WindowNest, loops: tuple[Loop, ...], _: tuple[int, ...], spec: PoolRowsSpec = spec
             ) -> PoolRowsSpec:
                 divisors = tuple((n * piece.divisor, times) for n, times in spec.divisors)
                 whole = spec.results % lanes == 0 and all(loop.dst_bytes % (4 * lanes) == 0 for loop in loops)

@@ -20,13 +20,13 @@ from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
-from asmdnn.primitives.pooling.windows import Run
+from asmdnn.primitives.pooling.windows import WindowRun
 
 MAX_OFFSET = 2**31 - 1  # displacements and steps in code are 32 bits
 MOST_CYCLES = 2**31 - 1
 
 
-class Piece(NamedTuple):
+class WindowNest(NamedTuple):
     """What one kernel makes again and again: a nest of loops with one window.
 
     src, dst: byte offsets of its first window's first position and result.  number: that position's in the plane.
@@ -83,7 +83,7 @@ def single(layout: ImageLayout) -> ImageLayout:
     return ImageLayout(layout.start_bytes, layout.image_bytes, 1, layout.channel_bytes, 4, layout.axis_bytes)
 
 
-def pieces_of(planes: Planes, runs: Sequence[Sequence[Run]], steps: Sequence[int]) -> Iterator[Piece]:
+def pieces_of(planes: Planes, runs: Sequence[Sequence[WindowRun]], steps: Sequence[int]) -> Iterator[WindowNest]:
     """A piece for every combination of runs of the axes, without the loops over planes; steps: between positions."""
     numbers = planes.numbers()
     for combined in product(*runs):
@@ -92,7 +92,7 @@ def pieces_of(planes: Planes, runs: Sequence[Sequence[Run]], steps: Sequence[int
             raise Refused("a window spans more than 2 GiB")
         src = sum(run.window.first * at for run, _, at, _, _ in axes)
         dst = sum(run.output * at for run, _, _, at, _ in axes)
-        yield Piece(
+        yield WindowNest(
             planes.src.start_bytes + src,
             planes.dst.start_bytes + dst,
             sum(run.window.first * n for run, _, _, _, n in axes),
@@ -104,7 +104,7 @@ def pieces_of(planes: Planes, runs: Sequence[Sequence[Run]], steps: Sequence[int
         )
 
 
-class Call(NamedTuple):
+class PoolCall(NamedTuple):
     """A kernel and where it is called: int64[n, 3] of src, dst and the first position's number."""
 
     spec: KernelSpec
@@ -112,10 +112,12 @@ class Call(NamedTuple):
     cycles: int
 
 
-MakeSpec = Callable[[Piece, tuple[Loop, ...], tuple[int, ...]], KernelSpec]
+MakeSpec = Callable[[WindowNest, tuple[Loop, ...], tuple[int, ...]], KernelSpec]
 
 
-def calls_of(planes: Planes, piece: Piece, result_cycles: float, make: MakeSpec, tuning: Tuning) -> Iterator[Call]:
+def calls_of(
+    planes: Planes, piece: WindowNest, result_cycles: float, make: MakeSpec, tuning: Tuning
+) -> Iterator[PoolCall]:
     """Calls for a piece in all planes.  result_cycles: of one step of the innermost loop; make: the kernel's spec."""
     loops = [*planes.loops(), *piece.loops]
     numbers = [0] * (len(loops) - len(piece.loops)) + list(piece.loop_numbers)
@@ -140,7 +142,7 @@ def calls_of(planes: Planes, piece: Piece, result_cycles: float, make: MakeSpec,
             inside = (kept[0]._replace(times=count), *kept[1:])
             loops_of, numbers_of = without_single(inside, numbers_kept)
             cost = prod(loop.times for loop in inside) * result_cycles + tuning.phases.call_cycles
-            yield Call(make(piece, loops_of, numbers_of), places, min(int(cost), MOST_CYCLES))
+            yield PoolCall(make(piece, loops_of, numbers_of), places, min(int(cost), MOST_CYCLES))
 
 
 def is_near(loop: Loop) -> bool:
@@ -165,7 +167,7 @@ def grid(start: tuple[int, int, int], loops: Sequence[tuple[Loop, int]]) -> Int6
     return places
 
 
-def phase_of(calls: Sequence[Call], arguments: Sequence[str]) -> tuple[Phase, dict[str, Int64]]:
+def phase_of(calls: Sequence[PoolCall], arguments: Sequence[str]) -> tuple[Phase, dict[str, Int64]]:
     """All calls in the order of dst, and the constants that they read: numbers, where arguments ask for them.  indices
     are laid out as dst, those that are carried as src."""
     kernels = tuple(dict.fromkeys(call.spec for call in calls))

@@ -12,7 +12,7 @@ class Window(NamedTuple):
     divisor: int
 
 
-class Run(NamedTuple):
+class WindowRun(NamedTuple):
     """`outputs` results from number `output` on, whose windows are alike and `step` elements apart."""
 
     output: int
@@ -42,15 +42,15 @@ def adaptive_windows(size: int, outputs: int) -> tuple[Window, ...]:
     return tuple(Window(begin, end - begin, end - begin) for begin, end in edges)
 
 
-def runs_of(windows: Sequence[Window]) -> list[Run]:
+def runs_of(windows: Sequence[Window]) -> list[WindowRun]:
     """Neighbours with equal counts and divisors at one distance."""
-    found: list[Run] = []
+    found: list[WindowRun] = []
     for o, window in enumerate(windows):
         last = found[-1] if found else None
         if last and last.window[1:] == window[1:]:
             step = window.first - windows[o - 1].first
             if last.outputs == 1 or last.step == step:
-                found[-1] = Run(last.output, last.outputs + 1, last.window, step)
+                found[-1] = WindowRun(last.output, last.outputs + 1, last.window, step)
                 continue
-        found.append(Run(o, 1, window, 0))
+        found.append(WindowRun(o, 1, window, 0))
     return found

@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.planning.cuts import balanced
-from asmdnn.planning.order import Order, choose_order
+from asmdnn.planning.order import TileOrder, choose_order
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.products.blocks import Block, choose_items
 from asmdnn.primitives.products.product import Panels, Product
@@ -86,7 +86,7 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
     order = choose_order(*read, groups, len(sizes), target.l2_bytes, target.tuning.phases)
     if target.products.weights_share * 4 * depth * p.n <= target.l2_bytes:
         # Weights stay whatever the order; what counts is to write dst along its rows.
-        order = Order(groups, len(sizes))
+        order = TileOrder(groups, len(sizes))
     items = [1] if len(ranges) == 1 and p.batch and not p.others else []
     if items:
         cycles = p.k * target.step_cycles(sizes[0], min(block.vectors, -(-p.n // target.lanes)))

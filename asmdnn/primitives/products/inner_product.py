@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.types import PropKind
 
@@ -36,8 +37,16 @@ class _InnerProduct:
         """The same with other formats of some tensors."""
         return replace(self, **dict(tensors))
 
+    def letters(self, name: str, tensor: MemoryDesc) -> str:
+        """What the dims of a tensor are called where its format is printed."""
+        if name.endswith("weights"):
+            return weights(tensor.ndims)
+        return activations(tensor.ndims) if name.endswith(("src", "dst")) else ""
+
     def __str__(self) -> str:
-        tensors = ", ".join(f"{name} {desc}" for name, desc in self.tensors().items())
+        tensors = ", ".join(
+            f"{name} {words_of(desc, self.letters(name, desc))}" for name, desc in self.tensors().items()
+        )
         return f"{type(self).__name__} of {tensors}"
 
 

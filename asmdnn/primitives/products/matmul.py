@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import matrices, words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,13 @@ class MatMul:
         """The same product with other formats of some tensors."""
         return replace(self, **dict(tensors))
 
+    def letters(self, _: str, tensor: MemoryDesc) -> str:
+        """What the dims of a tensor are called where its format is printed."""
+        return matrices(tensor.ndims)
+
     def __str__(self) -> str:
-        return f"matmul of {', '.join(f'{name} {desc}' for name, desc in self.tensors().items())}"
+        tensors = (f"{name} {words_of(desc, self.letters(name, desc))}" for name, desc in self.tensors().items())
+        return f"matmul of {', '.join(tensors)}"
 
     def _check_sizes(self) -> None:
         (sm, sk), (wk, wn), (m, n) = (d.dims[-2:] for d in (self.src, self.weights, self.dst))

@@ -23,10 +23,10 @@ from asmdnn.primitives.products.cut import Cut
 from asmdnn.primitives.products.prepare import with_near_src
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.records import Laid, tile_records
-from asmdnn.primitives.products.rounds import Piece, in_rounds, part, steps
+from asmdnn.primitives.products.rounds import ProductPiece, in_rounds, part, steps
 from asmdnn.primitives.products.schedule import views_of
 from asmdnn.primitives.products.target import Target
-from asmdnn.primitives.products.tile_specs import Step, steps_of
+from asmdnn.primitives.products.tile_specs import DepthStep, steps_of
 
 BLOCK = "packed block"
 
@@ -64,12 +64,12 @@ def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
     assembly.add(phases, "pack_blocks", "tiles")
 
 
-def pieces_along(p: Product, columns: int) -> Iterator[Piece]:
+def pieces_along(p: Product, columns: int) -> Iterator[ProductPiece]:
     """The product in pieces of so many columns, and what is left; each round begins at the start of its block."""
     times, rest = divmod(p.n, columns)
-    yield Piece(part(p, 1, 0, columns), ((times, steps(p, 1, columns) | {"weights": 0}),))
+    yield ProductPiece(part(p, 1, 0, columns), ((times, steps(p, 1, columns) | {"weights": 0}),))
     if rest:
-        yield Piece(part(p, 1, p.n - rest, p.n))
+        yield ProductPiece(part(p, 1, p.n - rest, p.n))
 
 
 def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]], target: Target) -> Phase:
@@ -85,7 +85,7 @@ def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]]
     return Phase(tuple(specs), tuple(views.values()), records, cycles, flushes=True, groups=groups)
 
 
-def packing(p: Product, step: Step, block: Panels, target: Target, specs: dict[KernelSpec, int]) -> Laid:
+def packing(p: Product, step: DepthStep, block: Panels, target: Target, specs: dict[KernelSpec, int]) -> Laid:
     """The record that packs a range of k."""
     depth, vectors = step.end - step.begin, block.columns // target.lanes
     row_bytes, ahead = p.weights.row_bytes, target.products.block_ahead
@@ -95,7 +95,7 @@ def packing(p: Product, step: Step, block: Panels, target: Target, specs: dict[K
     return record, np.array([depth * spec.vectors + target.call_cycles], np.int32)
 
 
-def multiplying(p: Product, step: Step, block: Panels, target: Target, specs: dict[KernelSpec, int]) -> Laid:
+def multiplying(p: Product, step: DepthStep, block: Panels, target: Target, specs: dict[KernelSpec, int]) -> Laid:
     """The records of the tiles that read a range of k from the block, and prefetch the next one: further down, or the
     first one of the columns beside these."""
     depth = step.end - step.begin

@@ -90,7 +90,7 @@ class Product:
             if x is not None and self.m > 1 and x.batch_bytes[-1] != self.m * x.row_bytes:
                 return self
         p = self
-        if self.m == 1:  # one row: its distance has no say
+        if self.m == 1:  # one row: its distance does not matter
 
             def moved(x: Matrix) -> Matrix:
                 return replace(x, row_bytes=x.batch_bytes[-1])

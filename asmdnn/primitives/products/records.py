@@ -10,12 +10,12 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.planning.order import lay_out
 from asmdnn.planning.phase import Int64, records_of
 from asmdnn.primitives.products.cut import Cut
-from asmdnn.primitives.products.tile_specs import Step, specs_of
+from asmdnn.primitives.products.tile_specs import DepthStep, specs_of
 
 Laid = tuple[Int64, npt.NDArray[np.int32]]  # records and their cycles
 
 
-def tile_records(cut: Cut, step: Step, specs: dict[KernelSpec, int]) -> Laid:
+def tile_records(cut: Cut, step: DepthStep, specs: dict[KernelSpec, int]) -> Laid:
     """All records of a range of k: matrix after matrix, or runs of `items` of them."""
     rows, columns = tile_rows(cut, step), group_rows(cut)
     pattern = max(cut.sizes) - np.array(cut.sizes, np.int64)  # sizes differ by at most one
@@ -51,7 +51,7 @@ def matrix_rows(cut: Cut) -> Int64:
     return grid
 
 
-def tile_rows(cut: Cut, step: Step) -> Int64:
+def tile_rows(cut: Cut, step: DepthStep) -> Int64:
     """int64[tiles, 1 + arguments]: what each tile of rows adds."""
     p = cut.p
     first = np.cumsum(cut.sizes, dtype=np.int64) - cut.sizes

@@ -13,14 +13,14 @@ from asmdnn.primitives.products.product import Matrix, Panels, Product
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ProductPiece:
     """A product, and what stands for it: `times` it, each operand steps[name] bytes further; outermost loop first."""
 
     product: Product
     loops: tuple[tuple[int, dict[str, int]], ...] = ()
 
 
-def pieces_of(p: Product, tile: tuple[int, int], most: int, together: int) -> list[Piece]:
+def pieces_of(p: Product, tile: tuple[int, int], most: int, together: int) -> list[ProductPiece]:
     """The product if it has at most `most` tiles of (rows, columns), else pieces of rounds of at most `together`.
 
     Pieces are of whole tiles, but for the last ones.
@@ -30,7 +30,7 @@ def pieces_of(p: Product, tile: tuple[int, int], most: int, together: int) -> li
     tiles = -(-p.m // rows) * -(-p.n // columns) * prod(p.batch)
     axis = max(range(len(units)), key=units.__getitem__)
     if tiles <= most or units[axis] < 2:
-        return [Piece(p)]
+        return [ProductPiece(p)]
     steps_of_one = max(1, min(most, together) * units[axis] // tiles)
     times, size = units[axis] // steps_of_one, steps_of_one * [*[1] * len(p.batch), rows, columns][axis]
     found = []
@@ -74,7 +74,7 @@ def shifted(x: Matrix | Panels, by: int) -> Matrix | Panels:
     return replace(x, start_bytes=x.start_bytes + by)
 
 
-def in_rounds(phases: Sequence[Phase], piece: Piece, arguments: Sequence[str], is_first: bool) -> list[Phase]:
+def in_rounds(phases: Sequence[Phase], piece: ProductPiece, arguments: Sequence[str], is_first: bool) -> list[Phase]:
     """The phases of a piece, again and again; behind other pieces they are apart from them."""
     repeats = tuple(Repeat(times, tuple(step.get(name, 0) for name in arguments)) for times, step in piece.loops)
     made = [replace(phase, repeats=repeats) for phase in phases] if repeats else list(phases)

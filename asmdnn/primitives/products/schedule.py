@@ -11,7 +11,7 @@ from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.records import Laid, tile_records
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.target import Target
-from asmdnn.primitives.products.tile_specs import Step, steps_of
+from asmdnn.primitives.products.tile_specs import DepthStep, steps_of
 
 
 def schedule(p: Product, target: Target, one_range: bool = False) -> list[Phase]:
@@ -28,14 +28,14 @@ def schedule(p: Product, target: Target, one_range: bool = False) -> list[Phase]
     return phases
 
 
-def phases_of(tiles: Cut, steps: Sequence[Step]) -> list[Phase]:
+def phases_of(tiles: Cut, steps: Sequence[DepthStep]) -> list[Phase]:
     """A phase for each range of k.
 
     Where there are very many, those of equal kernels share their records: only their views lie further.
     """
     specs: dict[KernelSpec, int] = {}
     shared = len(steps) > tiles.target.products.many_ranges
-    made: dict[Step, Laid] = {}
+    made: dict[DepthStep, Laid] = {}
     starts = []
     for step in steps:
         key = replace(step, begin=0, end=step.end - step.begin) if shared else step

@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import Bias, Items
+from asmdnn.generators.dot.matmul_shape import Bias, Items, MatmulTile
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.planning.depths import make_depths
 from asmdnn.planning.phase import Int64
@@ -21,7 +21,7 @@ ONE_ITEM = Items(1, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DepthStep:
     """What the kernels of one range of k do."""
 
     begin: int
@@ -35,16 +35,16 @@ class Step:
 
 def steps_of(
     ranges: Sequence[tuple[int, int]], bias: bool, ending: Ending, chain: tuple[PostOp, ...]
-) -> Iterator[Step]:
+) -> Iterator[DepthStep]:
     """The first range starts from the bias (or beta * dst), later ones from dst, post-ops run in the last."""
     for depth in make_depths(ranges, bias, chain):
         first = depth.begin == 0
         accumulate = depth.accumulate or (first and ending.beta == "one")
         beta = first and ending.beta == "any"
-        yield Step(depth.begin, depth.end, depth.bias, accumulate, ending.scaled, beta, depth.post_ops)
+        yield DepthStep(depth.begin, depth.end, depth.bias, accumulate, ending.scaled, beta, depth.post_ops)
 
 
-def specs_of(cut: Cut, step: Step, items: int, specs: dict[KernelSpec, int]) -> tuple[Int64, Int64]:
+def specs_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]) -> tuple[Int64, Int64]:
     """int64[groups, sizes]: the number of the spec in `specs`, and the cycles that a call is expected to take."""
     target, sizes = cut.target, sorted(set(cut.sizes), reverse=True)
     spec_of, cycles = (np.empty((cut.groups, len(sizes)), np.int64) for _ in range(2))
@@ -53,16 +53,17 @@ def specs_of(cut: Cut, step: Step, items: int, specs: dict[KernelSpec, int]) -> 
         for i, rows in enumerate(sizes if users.start < users.stop else ()):
             spec = tile_spec(cut, step, rows, columns, items)
             spec_of[users, i] = specs.setdefault(spec, len(specs))
-            cycles[users, i] = items * (spec.depth * target.step_cycles(rows, spec.vectors) + target.call_cycles)
+            of_depth = spec.tile.depth * target.step_cycles(rows, spec.tile.vectors)
+            cycles[users, i] = items * (of_depth + target.call_cycles)
     return spec_of, cycles
 
 
-def tile_spec(cut: Cut, step: Step, rows: int, columns: int, items: int) -> MatmulTileSpec:
+def tile_spec(cut: Cut, step: DepthStep, rows: int, columns: int, items: int) -> MatmulTileSpec:
     p, block = cut.p, cut.block
     bias = None
     if p.bias is not None and step.bias:
         bias = Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.column_bytes == 4)
-    return MatmulTileSpec(
+    tile = MatmulTile(
         isa=cut.target.isa,
         rows=rows,
         columns=columns,
@@ -85,6 +86,7 @@ def tile_spec(cut: Cut, step: Step, rows: int, columns: int, items: int) -> Matm
         packs=p.packed is not None,
         items=item_steps(cut, items, bias is not None),
     )
+    return MatmulTileSpec(tile)
 
 
 def stream_bytes(cut: Cut) -> int:

@@ -8,7 +8,7 @@ from asmdnn.primitives.recurrent.backward_description import RecurrentBackward
 from asmdnn.primitives.recurrent.backward_products import StepProducts
 from asmdnn.primitives.recurrent.maps import Maps
 from asmdnn.primitives.recurrent.padding import add_copy, add_zeros
-from asmdnn.primitives.recurrent.rows import Rows, Time
+from asmdnn.primitives.recurrent.rows import BufferRows, Time
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 
 SOURCE = "src_layer and zeros"
@@ -27,30 +27,30 @@ class BackwardContext:
         self.assembly, self.maps = Assembly(engine.tuning, engine.isa), Maps(self.target.isa, engine.tuning)
         self.products = StepProducts(self.assembly, self.tensors, self.target)
 
-    def scratch(self, name: str, columns: int) -> Rows:
+    def scratch(self, name: str, columns: int) -> BufferRows:
         """Rows of all steps."""
         self.assembly.scratch[name] = 4 * self.sizes.rows * columns
         return self.time.dense(name, 4 * columns)
 
-    def scratch_state(self, name: str, columns: int) -> Rows:
+    def scratch_state(self, name: str, columns: int) -> BufferRows:
         """Rows of one step; where sequences end at different ones, every step has its own."""
         if not self.time.is_even:
             return self.scratch(name, columns)
         self.assembly.scratch[name] = 4 * self.sizes.sequences * columns
-        return Rows(name, (0,), 4 * columns)
+        return BufferRows(name, (0,), 4 * columns)
 
-    def gradient_of_source(self, number: int) -> Rows:
+    def gradient_of_source(self, number: int) -> BufferRows:
         """Where a layer leaves the gradient of what it has read."""
         if number == 0:
             return self.time.layer("diff_src_layer", self.tensors["diff_src_layer"])
         return self.scratch(f"gradient of layer {number % 2}", self.sizes.dst)
 
-    def kept(self, name: str, number: int, direction: int) -> Rows:
+    def kept(self, name: str, number: int, direction: int) -> BufferRows:
         """A region of the workspace."""
         region = self.regions[name]
         return self.time.dense("workspace", 4 * region.columns, region.at(number, direction))
 
-    def states(self, number: int, direction: int) -> Rows:
+    def states(self, number: int, direction: int) -> BufferRows:
         """h behind every step."""
         s = self.sizes
         if self.desc.direction == "bidirectional_sum":
@@ -58,13 +58,13 @@ class BackwardContext:
         rows = self.outputs(number)
         return rows.further(4 * direction * s.out)
 
-    def outputs(self, number: int) -> Rows:
+    def outputs(self, number: int) -> BufferRows:
         """What a layer gives to the next one."""
         if number == self.sizes.layers - 1:
             return self.time.layer("dst_layer", self.tensors["dst_layer"])
         return self.kept("layer", number, 0)
 
-    def sources(self, number: int) -> Rows:
+    def sources(self, number: int) -> BufferRows:
         """What a layer reads; behind the end of a sequence there are zeros, whatever src_layer has there."""
         if number:
             return self.outputs(number - 1)

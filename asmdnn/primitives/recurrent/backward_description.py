@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import words_of
 from asmdnn.primitives.recurrent.description import (
     GRUForward,
     LBRGRUForward,
@@ -30,7 +31,7 @@ from asmdnn.primitives.recurrent.description import (
     RecurrentForward,
     VanillaRNNForward,
 )
-from asmdnn.primitives.recurrent.sizes import Sizes, dims_of
+from asmdnn.primitives.recurrent.sizes import Sizes, dims_of, letters_of
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
 DIFF = "diff_"
@@ -91,8 +92,12 @@ class RecurrentBackward:
             found[field.name] = value
         return found
 
+    def letters(self, name: str, tensor: MemoryDesc) -> str:
+        """What the dims of a tensor are called where its format is printed."""
+        return letters_of(name, tensor)
+
     def __str__(self) -> str:
-        tensors = ", ".join(f"{name} {desc}" for name, desc in self.tensors().items())
+        tensors = ", ".join(f"{name} {words_of(desc, letters_of(name, desc))}" for name, desc in self.tensors().items())
         return f"{self.FORWARD.NAME} backward {self.direction} of {tensors}"
 
 

@@ -14,9 +14,9 @@ from asmdnn.primitives.recurrent.backward_description import (
     VanillaRNNBackward,
 )
 from asmdnn.primitives.recurrent.backward_products import BESIDE, RESULT, ROWS, Key
-from asmdnn.primitives.recurrent.maps import Placed
+from asmdnn.primitives.recurrent.maps import PlacedRows
 from asmdnn.primitives.recurrent.padding import add_zeros
-from asmdnn.primitives.recurrent.rows import Piece, Rows
+from asmdnn.primitives.recurrent.rows import BufferRows, RowPiece
 
 ZEROS = "zeros"  # a constant: a row of what is not there
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
@@ -26,7 +26,7 @@ PADDING = 16  # elements
 class BackwardLayer:
     """of_output: gradients of what the layer gives.  sums, iterated: of all steps, the same but of an LBR GRU."""
 
-    def __init__(self, context: BackwardContext, number: int, direction: int, of_output: Rows) -> None:
+    def __init__(self, context: BackwardContext, number: int, direction: int, of_output: BufferRows) -> None:
         self.context, self.desc, self.sizes = context, context.desc, context.sizes
         self.number, self.direction, self.of_output = number, direction, of_output
         self.reverse = direction == 1 or self.desc.direction == "unidirectional_right2left"
@@ -36,7 +36,7 @@ class BackwardLayer:
         self.sums = self.rows_of_gates("gradients of sums")
         self.iterated = self.rows_of_gates("gradients of iterated sums") if is_lbr else self.sums
         self.states = context.states(number, direction)
-        self.parts: dict[str, Rows] = {}  # what all steps share, or has a row for each
+        self.parts: dict[str, BufferRows] = {}  # what all steps share, or has a row for each
         if not isinstance(self.desc, VanillaRNNBackward):
             self.parts["gates"] = context.kept("gates", number, direction)
         if isinstance(self.desc, LSTMBackward):
@@ -50,13 +50,13 @@ class BackwardLayer:
             self.parts["total"] = context.scratch("gradients of projections", s.out)
             self.parts["of_hidden"] = context.scratch_state("gradient of what is projected", s.hidden)
         if self.has("weights_peephole"):
-            self.parts["peephole"] = Rows("weights_peephole", (self.start_of("weights_peephole"),), 0)
+            self.parts["peephole"] = BufferRows("weights_peephole", (self.start_of("weights_peephole"),), 0)
             self.parts["peepholes"] = context.scratch("terms of peepholes", 3 * s.hidden)
 
     def has(self, name: str) -> bool:
         return name in self.context.tensors
 
-    def rows_of_gates(self, name: str) -> Rows:
+    def rows_of_gates(self, name: str) -> BufferRows:
         """Scratch with a row of all gates for every step and sequence; rows do not share sets of L1."""
         columns = self.sizes.gates * self.sizes.hidden
         columns += PADDING * (4 * columns % ALIAS_BYTES == 0)
@@ -67,13 +67,13 @@ class BackwardLayer:
         desc = self.context.tensors[name]
         return 4 * (self.number * desc.strides[0] + self.direction * desc.strides[1])
 
-    def given(self, name: str) -> Rows:
+    def given(self, name: str) -> BufferRows:
         """This layer's rows of a state that the caller passes; zeros if there is none."""
         if not self.has(name):
             size = max(self.sizes.out, self.sizes.hidden)
             self.context.assembly.constants[ZEROS] = np.zeros(-(-size // 2), np.int64)
-            return Rows(ZEROS, (0,), 0)
-        return Rows(name, (self.start_of(name),), 4 * self.context.tensors[name].dims[3])
+            return BufferRows(ZEROS, (0,), 0)
+        return BufferRows(name, (self.start_of(name),), 4 * self.context.tensors[name].dims[3])
 
     def add_steps(self) -> None:
         """All steps, from the last to the first; zeros where a sequence has none, in what is summed over all rows."""
@@ -85,9 +85,9 @@ class BackwardLayer:
         for rows, columns in over_all:
             add_zeros(self.context.assembly, time, rows, columns)
         for piece in reversed(self.pieces):
-            Step(self, piece).add()
+            StepRows(self, piece).add()
 
-    def gradient(self, state: str, step: int) -> Rows:
+    def gradient(self, state: str, step: int) -> BufferRows:
         """The gradient of the state before a step: between two places to and fro, or in one for each, of which those of
         first steps are not written, so that every layer and direction has its own."""
         columns = self.sizes.out if state == "iter" else self.sizes.hidden
@@ -95,10 +95,10 @@ class BackwardLayer:
         return self.context.scratch_state(f"gradient of src_{state} {place}", columns)
 
 
-class Step:
+class StepRows:
     """Rows of a step."""
 
-    def __init__(self, layer: BackwardLayer, piece: Piece) -> None:
+    def __init__(self, layer: BackwardLayer, piece: RowPiece) -> None:
         self.layer, self.piece, self.step = layer, piece, piece.step
 
     def add(self) -> None:
@@ -131,14 +131,14 @@ class Step:
         places = {place: self.place(place) for place in (*form.reads, *form.results)}
         self.layer.context.assembly.add([self.layer.context.maps.phase(cell, size, places)])
 
-    def place(self, place: Place) -> Placed:
+    def place(self, place: Place) -> PlacedRows:
         """Where a part of what a gradient reads or makes lies."""
         name, part = place
         rows, step = self.rows(name)
         at = rows.further(4 * part * self.layer.sizes.hidden)
-        return Placed(at.view(step, self.piece.first), rows.row_bytes)
+        return PlacedRows(at.view(step, self.piece.first), rows.row_bytes)
 
-    def rows(self, name: str) -> tuple[Rows, int]:
+    def rows(self, name: str) -> tuple[BufferRows, int]:
         """The rows of all parts, and of which step."""
         layer, step = self.layer, self.step
         before, after = self.piece.before, self.piece.after

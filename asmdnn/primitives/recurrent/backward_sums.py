@@ -14,12 +14,12 @@ from asmdnn.primitives.recurrent.backward_description import GRUBackward, LBRGRU
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_products import adding, panels_from
 from asmdnn.primitives.recurrent.padding import add_zeros
-from asmdnn.primitives.recurrent.rows import Piece, Rows
+from asmdnn.primitives.recurrent.rows import BufferRows, RowPiece
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.types import f32
 
 
-def add_sums_over_steps(layer: BackwardLayer, of_source: Rows) -> None:
+def add_sums_over_steps(layer: BackwardLayer, of_source: BufferRows) -> None:
     """All of them; of_source: where the gradient of the input goes, which both directions add to."""
     SumsOverSteps(layer).add(of_source)
 
@@ -31,7 +31,7 @@ class SumsOverSteps:
         self.layer, self.context, self.sizes = layer, layer.context, layer.sizes
         self.assembly, self.target = layer.context.assembly, layer.context.target
 
-    def add(self, of_source: Rows) -> None:
+    def add(self, of_source: BufferRows) -> None:
         s, layer, parts = self.sizes, self.layer, self.layer.parts
         source = self.context.sources(layer.number)
         channels = self.context.tensors["weights_layer"].dims[2]
@@ -60,13 +60,13 @@ class SumsOverSteps:
         row = 4 * self.context.tensors[name].strides[2]
         return Matrix(name, self.layer.start_of(name) + 4 * first, (), row, 4), rows, columns
 
-    def multiply(self, a: Rows, b: Rows, dst: tuple[Matrix, int, int]) -> None:
+    def multiply(self, a: BufferRows, b: BufferRows, dst: tuple[Matrix, int, int]) -> None:
         """dst = a^T b over all rows."""
         place, m, n = dst
         left, right = (Matrix(x.buffer, x.starts[0], (), x.row_bytes, 4) for x in (a, b))
         multiply(self.assembly, Product((), m, n, self.sizes.rows, left.transposed, right, place), self.target)
 
-    def before(self) -> Rows:
+    def before(self) -> BufferRows:
         """A copy of the states before every step: those behind another one, and the first ones."""
         s, layer = self.sizes, self.layer
         rows = self.context.scratch("states before steps", s.out)
@@ -80,7 +80,7 @@ class SumsOverSteps:
             self.copy(layer.states, int(layer.reverse), rows, int(not layer.reverse), (0, s.rows - s.sequences))
         return rows
 
-    def before_piece(self, rows: Rows, piece: Piece) -> None:
+    def before_piece(self, rows: BufferRows, piece: RowPiece) -> None:
         """The states before some rows of a step."""
         taken = piece.first, piece.count
         if piece.before is not None:
@@ -91,7 +91,13 @@ class SumsOverSteps:
             self.zeros(rows.view(piece.step, piece.first), rows.row_bytes, piece.count)
 
     def copy(
-        self, source: Rows, from_step: int, target: Rows, to_step: int, taken: tuple[int, int], columns: int = 0
+        self,
+        source: BufferRows,
+        from_step: int,
+        target: BufferRows,
+        to_step: int,
+        taken: tuple[int, int],
+        columns: int = 0,
     ) -> None:
         """taken: first row and how many, from a step of each on; of their columns all states, or the first ones."""
         first, count = taken
@@ -111,13 +117,13 @@ class SumsOverSteps:
         cycles = np.full(1, self.assembly.tuning.phases.call_cycles + count * row_bytes // 32, np.int32)
         self.assembly.add([Phase((spec,), (NOTHING, place), np.zeros((1, 3), np.int64), cycles, alone=True)])
 
-    def sum(self, rows: Rows, columns: int, name: str, first: int = 0) -> None:
+    def sum(self, rows: BufferRows, columns: int, name: str, first: int = 0) -> None:
         """The sum of all rows, into a tensor from an element on."""
         dst = Matrix(name, self.layer.start_of(name) + 4 * first, (), 0, 4)
         x = Matrix(rows.buffer, rows.starts[0], (), rows.row_bytes, 4)
         multiply(self.assembly, sum_of_rows(self.assembly, x, self.sizes.rows, columns, dst), self.target)
 
-    def of_source(self, rows: Rows, channels: int, columns: int) -> None:
+    def of_source(self, rows: BufferRows, channels: int, columns: int) -> None:
         """sums W^T; the second direction adds to the first one's."""
         layer = self.layer
         weights = panels_from("weights_layer", self.context.tensors["weights_layer"], layer.start_of("weights_layer"))

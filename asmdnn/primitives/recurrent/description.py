@@ -37,8 +37,9 @@ from typing import Any, ClassVar, TypeVar, get_args
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
-from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, check_lengths, check_tensors, sizes_of
+from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, check_lengths, check_tensors, letters_of, sizes_of
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
 ACTIVATIONS: tuple[str, ...] = get_args(RNNActivation)
@@ -101,8 +102,12 @@ class Recurrent:
         changed: dict[str, Any] = dict(tensors)
         return replace(self, **changed)
 
+    def letters(self, name: str, tensor: MemoryDesc) -> str:
+        """What the dims of a tensor are called where its format is printed."""
+        return letters_of(name, tensor)
+
     def __str__(self) -> str:
-        tensors = ", ".join(f"{name} {desc}" for name, desc in self.tensors().items())
+        tensors = ", ".join(f"{name} {words_of(desc, letters_of(name, desc))}" for name, desc in self.tensors().items())
         return f"{self.NAME} {self.prop_kind.value} {self.direction} of {tensors}"
 
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from asmdnn.generators.recurrent.cells import Cell, form_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import View
-from asmdnn.primitives.products.product import Matrix, Product
-from asmdnn.primitives.products.product import Panels as ProductPanels
+from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.recurrent.description import LSTMForward, RecurrentForward
-from asmdnn.primitives.recurrent.rows import Rows, Time, Turn
+from asmdnn.primitives.recurrent.rows import BufferRows, Time, Turn
 from asmdnn.primitives.recurrent.stages import Multiplied, stages_of
-from asmdnn.primitives.recurrent.steps import Field, Panels, Stage
+from asmdnn.primitives.recurrent.steps import CellField, RecurrentPanels, Stage
 
 BIAS = "packed bias"
 
@@ -33,11 +32,11 @@ class Layer:
     number: int
     direction: int
     backwards: bool
-    x: Rows
+    x: BufferRows
     channels: int
-    h: Rows
-    c: Rows
-    fields: Mapping[str, Field]
+    h: BufferRows
+    c: BufferRows
+    fields: Mapping[str, CellField]
 
     def scratch(self, name: str) -> str:
         """Scratch of this direction: both may be computed at the same time."""
@@ -50,13 +49,13 @@ class Layer:
         return -(-self.time.sizes.hidden // width) * width
 
     @property
-    def gates(self) -> Field:
+    def gates(self) -> CellField:
         """x W + b of all steps, in scratch: for a vector of units all gates, or where these are odd for two vectors, as
         in packed weights."""
         gates, width = self.time.sizes.gates, 4 * self.target.lanes
         rows = self.time.dense(self.scratch("gates"), 4 * gates * self.padded)
         if gates % 2:
-            return Field(rows, width, 2 * width, whole=True, pair_bytes=2 * gates * width)
+            return CellField(rows, width, 2 * width, whole=True, pair_bytes=2 * gates * width)
         return gates_field(rows, gates, self.target.lanes)
 
     def product(self) -> Product:
@@ -71,7 +70,7 @@ class Layer:
             s.gates * self.padded,
             self.channels,
             Matrix(x.buffer, x.starts[0], (step,), x.row_bytes, 4),
-            ProductPanels("weights_layer", self.start_of(weights), (0,), width, self.channels * width, width // 4),
+            Panels("weights_layer", self.start_of(weights), (0,), width, self.channels * width, width // 4),
             Matrix(self.gates.rows.buffer, 0, (count * gates.row_bytes,), gates.row_bytes, 4),
             self.bias,
         )
@@ -89,23 +88,23 @@ class Layer:
         """Where this layer and direction begin in a tensor, in bytes."""
         return 4 * (desc.offset0 + self.number * desc.strides[0] + self.direction * desc.strides[1])
 
-    def state(self, name: str) -> Rows:
+    def state(self, name: str) -> BufferRows:
         """The rows of an initial or final state."""
         desc = self.tensors[name]
         row = desc.strides[2] if desc.dims[2] > 1 else desc.dims[3]
-        return Rows(name, (self.start_of(desc),), 4 * row)
+        return BufferRows(name, (self.start_of(desc),), 4 * row)
 
-    def vector(self, name: str, row: int = 0) -> Field:
+    def vector(self, name: str, row: int = 0) -> CellField:
         """Rows of `bias` or `weights_peephole` from one on, the same for all sequences."""
         desc = self.tensors[name]
-        rows = Rows(name, (self.start_of(desc) + 4 * row * desc.strides[2],), 0)
-        return Field(rows, 4 * self.target.lanes, 4 * desc.strides[2])
+        rows = BufferRows(name, (self.start_of(desc) + 4 * row * desc.strides[2],), 0)
+        return CellField(rows, 4 * self.target.lanes, 4 * desc.strides[2])
 
-    def before(self, starts: bool) -> Rows:
+    def before(self, starts: bool) -> BufferRows:
         """h before a step, a sequence's first or a later one."""
         return self.state("src_iter") if starts else self.h
 
-    def field(self, name: str, cell: Cell, starts: bool) -> Field:
+    def field(self, name: str, cell: Cell, starts: bool) -> CellField:
         """An operand of a cell; the "state" is that of the step before."""
         width = 4 * self.target.lanes
         match name:
@@ -116,22 +115,22 @@ class Layer:
             case "peephole":
                 return self.vector("weights_peephole")
             case "state" if isinstance(self.desc, LSTMForward):
-                return Field(self.state("src_iter_c") if starts else self.c, width)
+                return CellField(self.state("src_iter_c") if starts else self.c, width)
             case "state":
-                return Field(self.before(starts), width)
+                return CellField(self.before(starts), width)
             case "new_state":
-                return Field(self.c, width)
+                return CellField(self.c, width)
             case "dst" if "unprojected" not in self.fields or cell.algorithm == "projection":
-                return Field(self.h, width)
+                return CellField(self.h, width)
             case "dst":
                 return self.fields["unprojected"]
         return self.fields[name]
 
-    def stages(self, starts: bool) -> list["Placed"]:
+    def stages(self, starts: bool) -> list["PlacedStage"]:
         """The stages of a step, a sequence's first or a later one."""
         return [self.placed(multiplied, starts) for multiplied in stages_of(self.desc, starts)]
 
-    def placed(self, multiplied: Multiplied, starts: bool) -> "Placed":
+    def placed(self, multiplied: Multiplied, starts: bool) -> "PlacedStage":
         """A stage, and where its src and its operands lie."""
         cell, weights, src = multiplied.cell, multiplied.weights, multiplied.src
         found = {name: self.field(name, cell, starts) for name in form_of(cell).names}
@@ -139,28 +138,28 @@ class Layer:
         pairs = tuple(field.pair for field in found.values())
         units = self.time.sizes.out if cell.algorithm == "projection" else self.time.sizes.hidden
         rows = {name: field.rows for name, field in found.items()}
-        panels, row = Panels(weights, 0, 0, 0, 0, 0), 0
+        panels, row = RecurrentPanels(weights, 0, 0, 0, 0, 0), 0
         if src:
             rows["src"] = self.before(starts) if src == "h" else self.fields[src].rows
             panels, row = self.panels(weights, multiplied.gate), rows["src"].row_bytes
         stage = Stage(self.target.isa, cell, units, panels, row, operands, pairs)
-        return Placed(stage, rows, frozenset({"state", "src"} if src == "h" else {"state"}))
+        return PlacedStage(stage, rows, frozenset({"state", "src"} if src == "h" else {"state"}))
 
-    def panels(self, name: str, gate: int) -> Panels:
+    def panels(self, name: str, gate: int) -> RecurrentPanels:
         """weights_iter or weights_projection, from a gate on."""
         desc = self.tensors[name]
         start, s = self.start_of(desc), [4 * stride for stride in desc.strides]
         if name == "weights_projection":
-            return Panels(name, start, s[2], 0, s[3], desc.dims[2])
-        return Panels(name, start + gate * s[3], s[2], s[3], s[4], desc.dims[2])
+            return RecurrentPanels(name, start, s[2], 0, s[3], desc.dims[2])
+        return RecurrentPanels(name, start + gate * s[3], s[2], s[3], s[4], desc.dims[2])
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class PlacedStage:
     """A stage, and the rows of its arguments by name; those in `old` are read of the step before."""
 
     stage: Stage
-    rows: Mapping[str, Rows]
+    rows: Mapping[str, BufferRows]
     old: frozenset[str]
 
     def views(self, turn: Turn) -> dict[str, View]:
@@ -169,6 +168,6 @@ class Placed:
         return {name: rows.view(before if name in self.old else turn.step) for name, rows in self.rows.items()}
 
 
-def gates_field(rows: Rows, gates: int, lanes: int) -> Field:
+def gates_field(rows: BufferRows, gates: int, lanes: int) -> CellField:
     """Vectors of all gates side by side."""
-    return Field(rows, 4 * lanes * gates, 4 * lanes, whole=True)
+    return CellField(rows, 4 * lanes * gates, 4 * lanes, whole=True)

@@ -17,7 +17,7 @@ from asmdnn.planning.tuning import Tuning
 VECTORS = 16  # elements: whole vectors at every level
 
 
-class Placed(NamedTuple):
+class PlacedRows(NamedTuple):
     """Where a part of rows starts, and their distance."""
 
     view: View
@@ -42,7 +42,7 @@ class Maps:
         self.isa, self.tuning = isa, tuning
         self.known: dict[Map, Phase] = {}
 
-    def phase(self, cell: CellGradient, size: tuple[int, int], places: Mapping[Place, Placed]) -> Phase:
+    def phase(self, cell: CellGradient, size: tuple[int, int], places: Mapping[Place, PlacedRows]) -> Phase:
         """size: rows and units.  places: of everything that is read or made."""
         form = gradient_form(cell)
         order = (*form.reads, *form.results)

@@ -8,12 +8,12 @@ from asmdnn.generators.move.rows import ARGUMENTS, RowsSpec
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import NOTHING, Phase, View, records_of
 from asmdnn.primitives.elementwise.schedule import ZERO_ISA
-from asmdnn.primitives.recurrent.rows import Rows, Runs, Time, runs_of
+from asmdnn.primitives.recurrent.rows import BufferRows, Runs, Time, runs_of
 
 VECTOR_BYTES = 32
 
 
-def add_zeros(assembly: Assembly, time: Time, rows: Rows, columns: int) -> None:
+def add_zeros(assembly: Assembly, time: Time, rows: BufferRows, columns: int) -> None:
     """Zeros in the steps behind the end of each sequence; nothing where all have all steps."""
     if not time.is_padded:
         return
@@ -21,13 +21,15 @@ def add_zeros(assembly: Assembly, time: Time, rows: Rows, columns: int) -> None:
     assembly.add([moved(assembly, behind, None, rows, columns)])
 
 
-def add_copy(assembly: Assembly, time: Time, source: Rows, rows: Rows, columns: int) -> None:
+def add_copy(assembly: Assembly, time: Time, source: BufferRows, rows: BufferRows, columns: int) -> None:
     """The steps that sequences have, from one place to another one."""
     steps = [(step, runs_of([n > step for n in time.lengths])) for step in range(time.sizes.steps)]
     assembly.add([moved(assembly, steps, source, rows, columns)])
 
 
-def moved(assembly: Assembly, steps: list[tuple[int, Runs]], source: Rows | None, target: Rows, columns: int) -> Phase:
+def moved(
+    assembly: Assembly, steps: list[tuple[int, Runs]], source: BufferRows | None, target: BufferRows, columns: int
+) -> Phase:
     """The phase that copies runs of rows, or makes them zeros."""
     numbers: dict[RowsSpec, int] = {}
     found, cycles = [], []

@@ -26,8 +26,8 @@ from asmdnn.primitives.recurrent.directions import Stage, in_turn
 from asmdnn.primitives.recurrent.formats import MAX_OFFSET, kernel_formats, passed_formats
 from asmdnn.primitives.recurrent.layer import BIAS, Layer
 from asmdnn.primitives.recurrent.padding import add_zeros
-from asmdnn.primitives.recurrent.rows import Rows, Time
-from asmdnn.primitives.recurrent.steps import Field, Steps
+from asmdnn.primitives.recurrent.rows import BufferRows, Time
+from asmdnn.primitives.recurrent.steps import CellField, StagePhases
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.types import f32
@@ -61,7 +61,7 @@ class Planner:
         self.desc, self.tensors, self.engine, self.target = desc, tensors, engine, target_of(engine)
         self.sizes = s = desc.sizes
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
-        self.assembly, self.steps = Assembly(engine.tuning, engine.isa), Steps(engine.tuning)
+        self.assembly, self.steps = Assembly(engine.tuning, engine.isa), StagePhases(engine.tuning)
         self.regions = regions_of(desc) if desc.is_training else {}
 
     def plan(self) -> Plan:
@@ -89,7 +89,7 @@ class Planner:
         buffer = self.assembly.room(BIAS, packed.size_bytes)
         add_reorder(self.assembly, Reordering("bias", bias.submemory(dims, (0, 0, 0, 0)), buffer, packed))
 
-    def add_layer(self, number: int, x: Rows, channels: int) -> Rows:
+    def add_layer(self, number: int, x: BufferRows, channels: int) -> BufferRows:
         """A layer in all directions; returns where its output is."""
         s, desc = self.sizes, self.desc
         if number == s.layers - 1:
@@ -109,7 +109,7 @@ class Planner:
             self.add_sum([layer.h for layer in layers], out)
         return out
 
-    def layer_of(self, number: int, direction: int, x: Rows, channels: int, h: Rows) -> Layer:
+    def layer_of(self, number: int, direction: int, x: BufferRows, channels: int, h: BufferRows) -> Layer:
         """A layer in one direction."""
         desc = self.desc
         backwards = direction == 1 or desc.direction == "unidirectional_right2left"
@@ -145,17 +145,17 @@ class Planner:
             for placed in stages[turn.before is None]
         ]
 
-    def place_of_c(self, number: int, direction: int) -> Rows:
+    def place_of_c(self, number: int, direction: int) -> BufferRows:
         """c is updated in place, in the final state if there is one layer and direction; in training it is kept."""
         s, final = self.sizes, self.tensors.get("dst_iter_c")
         kept = self.kept("c", number, direction)
         if kept:
             return kept
         if self.time.is_even and final is not None and s.layers * s.directions == 1:
-            return Rows("dst_iter_c", (4 * final.offset0,), 4 * final.strides[2])
+            return BufferRows("dst_iter_c", (4 * final.offset0,), 4 * final.strides[2])
         return self.of_step(f"c {direction}", s.hidden)
 
-    def fields(self, number: int, direction: int) -> dict[str, Field]:
+    def fields(self, number: int, direction: int) -> dict[str, CellField]:
         """What cells leave to the next stage of the step, and to the backward pass."""
         names: tuple[str, ...] = ()
         if isinstance(self.desc, GRUForward):
@@ -166,36 +166,36 @@ class Planner:
         rows = {
             name: self.kept(name, number, direction) or self.of_step(f"{name} {direction}", units) for name in names
         }
-        found = {name: Field(x, 4 * lanes) for name, x in rows.items()}
+        found = {name: CellField(x, 4 * lanes) for name, x in rows.items()}
         gates = self.kept("gates", number, direction)
-        return found if gates is None else {**found, "workspace": Field(gates, 4 * lanes, 4 * units)}
+        return found if gates is None else {**found, "workspace": CellField(gates, 4 * lanes, 4 * units)}
 
-    def kept(self, name: str, number: int, direction: int = 0) -> Rows | None:
+    def kept(self, name: str, number: int, direction: int = 0) -> BufferRows | None:
         """The rows of a region of the workspace; None if it has none of that name."""
         region = self.regions.get(name)
         if region is None:
             return None
         return self.time.dense("workspace", 4 * region.columns, region.at(number, direction))
 
-    def kept_beside(self, number: int, direction: int) -> list[tuple[Rows, int]]:
+    def kept_beside(self, number: int, direction: int) -> list[tuple[BufferRows, int]]:
         """The rows and columns of what the workspace keeps of a layer and direction beside its output."""
         found = [(self.kept(name, number, direction), name) for name in ("gates", "c", "unprojected")]
         return [(rows, self.regions[name].columns) for rows, name in found if rows]
 
-    def of_step(self, name: str, channels: int) -> Rows:
+    def of_step(self, name: str, channels: int) -> BufferRows:
         """Scratch that is overwritten in every step.  Where sequences end at different ones, every step has its own, in
         every layer and direction: what a sequence has not written stays so."""
         if not self.time.is_even:
             return self.scratch(f"{name} {len(self.assembly.scratch)}", channels)
         self.assembly.scratch[name] = 4 * self.sizes.sequences * channels
-        return Rows(name, (0,), 4 * channels)
+        return BufferRows(name, (0,), 4 * channels)
 
-    def scratch(self, name: str, channels: int) -> Rows:
+    def scratch(self, name: str, channels: int) -> BufferRows:
         """Rows of all steps."""
         self.assembly.scratch[name] = 4 * self.sizes.rows * channels
         return self.time.dense(name, 4 * channels)
 
-    def keep_final(self, layer: Layer, name: str, rows: Rows) -> None:
+    def keep_final(self, layer: Layer, name: str, rows: BufferRows) -> None:
         """Copy the state behind the last step of every sequence, unless it is there."""
         final = self.tensors.get(name)
         if final is None or rows.buffer == name:
@@ -210,7 +210,7 @@ class Planner:
                 ]
                 add_reorder(self.assembly, Reordering(rows.buffer, copied[0], name, copied[1]))
 
-    def add_sum(self, outs: Sequence[Rows], out: Rows) -> None:
+    def add_sum(self, outs: Sequence[BufferRows], out: BufferRows) -> None:
         """The sum of both directions; of steps behind a sequence's end that of zeros."""
         dims = self.tensors["dst_layer"].dims
         dense = MemoryDesc(dims, f32, LETTERS[: len(dims)])

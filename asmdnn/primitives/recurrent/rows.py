@@ -12,7 +12,7 @@ Runs = tuple[tuple[int, int], ...]  # (first row, how many), of neighbouring seq
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class BufferRows:
     """Row n of step t is at starts[t] + n * row_bytes of a buffer; one number in `starts` is that of all steps."""
 
     buffer: str
@@ -22,8 +22,8 @@ class Rows:
     def view(self, step: int, row: int = 0) -> View:
         return View(self.buffer, self.starts[step if len(self.starts) > 1 else 0] + row * self.row_bytes)
 
-    def further(self, offset_bytes: int) -> "Rows":
-        return Rows(self.buffer, tuple(start + offset_bytes for start in self.starts), self.row_bytes)
+    def further(self, offset_bytes: int) -> "BufferRows":
+        return BufferRows(self.buffer, tuple(start + offset_bytes for start in self.starts), self.row_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class RowPiece:
     """Rows [first, first + count) of a step.  number: of its turn.  before, after: the steps that their state comes
     from and goes to; None: there is none."""
 
@@ -74,17 +74,17 @@ class Time:
         """Whether there are rows behind the end of a sequence."""
         return not self.is_even and not self.sizes.concatenated
 
-    def dense(self, buffer: str, row_bytes: int, start_bytes: int = 0) -> Rows:
+    def dense(self, buffer: str, row_bytes: int, start_bytes: int = 0) -> BufferRows:
         """A row-major matrix of all rows."""
-        return Rows(buffer, tuple(start_bytes + row * row_bytes for row in self.first_rows), row_bytes)
+        return BufferRows(buffer, tuple(start_bytes + row * row_bytes for row in self.first_rows), row_bytes)
 
-    def layer(self, name: str, desc: MemoryDesc) -> Rows:
+    def layer(self, name: str, desc: MemoryDesc) -> BufferRows:
         """src_layer or dst_layer."""
         start, strides = 4 * desc.offset0, [4 * stride for stride in desc.strides]
         if self.sizes.concatenated:
-            return Rows(name, tuple(start + row * strides[0] for row in self.first_rows), strides[0])
+            return BufferRows(name, tuple(start + row * strides[0] for row in self.first_rows), strides[0])
         row = strides[1] if self.sizes.sequences > 1 else 4 * desc.dims[2]  # a single one has no distance
-        return Rows(name, tuple(start + t * strides[0] for t in range(self.sizes.steps)), row)
+        return BufferRows(name, tuple(start + t * strides[0] for t in range(self.sizes.steps)), row)
 
     def turns(self, backwards: bool) -> list[Turn]:
         """All steps in their order, from right to left if `backwards`; one that some start at is two."""
@@ -97,10 +97,10 @@ class Time:
             found += [Turn(t, before, runs_of(goes_on))] if any(goes_on) else []
         return found
 
-    def pieces(self, backwards: bool) -> list[Piece]:
+    def pieces(self, backwards: bool) -> list[RowPiece]:
         """The rows of all turns, in their order, cut where the step that goes on from them differs."""
         return [
-            Piece(number, turn.step, turn.before, after, rows[0], len(rows))
+            RowPiece(number, turn.step, turn.before, after, rows[0], len(rows))
             for number, turn in enumerate(self.turns(backwards))
             for run in turn.runs
             for after, rows in self._cut(turn.step, run, backwards)

@@ -11,6 +11,19 @@ NDIMS = {
     "src_layer": 3, "src_iter": 4, "src_iter_c": 4, "weights_layer": 5, "weights_iter": 5, "weights_peephole": 4,
     "weights_projection": 4, "bias": 4, "dst_layer": 3, "dst_iter": 4, "dst_iter_c": 4,
 }  # fmt: skip
+# What dims are called, by argument; gradients are called as what they are of.
+LETTERS = {
+    "weights_layer": "ldigo", "weights_iter": "ldigo", "weights_peephole": "ldgo", "weights_projection": "ldio",
+    "bias": "ldgo", "src_layer": "tnc", "dst_layer": "tnc", "src_iter": "ldnc", "src_iter_c": "ldnc",
+    "dst_iter": "ldnc", "dst_iter_c": "ldnc",
+}  # fmt: skip
+
+
+def letters_of(name: str, desc: MemoryDesc) -> str:
+    """What the dims of an argument are called where its format is printed; nothing special where sequences are
+    concatenated."""
+    letters = LETTERS.get(name.removeprefix("diff_"), "")
+    return letters if len(letters) == desc.ndims else ""
 
 
 @dataclass(frozen=True, slots=True)

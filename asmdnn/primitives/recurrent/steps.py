@@ -14,7 +14,7 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, View, records_of, views
 from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.recurrent.rows import Rows, Runs, Turn
+from asmdnn.primitives.recurrent.rows import BufferRows, Runs, Turn
 
 LATENCY_SUMS = 8  # independent sums hide the latency of a multiply
 MOST_VECTORS = {"avx2": 8, "avx512_core": 4}  # of weights that one row reads at a time: so many streams
@@ -24,7 +24,7 @@ VECTORS = (1, 2, 4, 8)  # of units in a tile
 
 
 @dataclass(frozen=True, slots=True)
-class Panels:
+class RecurrentPanels:
     """Weights of a layer and direction: vectors of units in panels; distances as in tile_shape.py."""
 
     buffer: str
@@ -40,13 +40,13 @@ class Panels:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class CellField:
     """An operand of a cell: rows, and where parts and vectors of units lie in them.
 
     pair_bytes: from a pair of vectors to the next; 0: vectors of all pairs are equally far from one another.
     """
 
-    rows: Rows
+    rows: BufferRows
     vector_bytes: int
     part_bytes: int = 0
     whole: bool = False
@@ -68,7 +68,7 @@ class Stage:
     isa: str
     cell: Cell
     units: int
-    weights: Panels
+    weights: RecurrentPanels
     src_row_bytes: int
     operands: tuple[Operand, ...]
     pairs: tuple[int, ...]
@@ -92,7 +92,7 @@ class Stage:
         return 4 * self.weights.depth * form_of(self.cell).gates * self.panels * self.lanes
 
 
-class Steps:
+class StagePhases:
     """Phases of stages; steps that differ only in where they read and write share their records."""
 
     def __init__(self, tuning: Tuning) -> None:

@@ -26,7 +26,7 @@ from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like, like, of_type, row_major
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reduction.description import NORM, ReductionForward
-from asmdnn.primitives.reduction.source import Chunk, Kernels, Source, source_of
+from asmdnn.primitives.reduction.source import Chunk, ReductionSource, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
@@ -36,7 +36,7 @@ MAXIMA, RESULT = "maxima", "result"
 
 
 @dataclass(frozen=True, slots=True)
-class Reductions(Kernels):
+class Reductions(TreeKernels):
     """One operation; `before` and `after` may read what is beside."""
 
     isa: str
@@ -110,7 +110,7 @@ def with_post_ops(desc: ReductionForward, attr: Attr, engine: Engine, passed: di
     return assembly.plan(reduction.implementation, {**passed, **operands}, ("dst",))
 
 
-def add_reduction(assembly: Assembly, desc: ReductionForward, isa: str, source: Source, elements: int) -> None:
+def add_reduction(assembly: Assembly, desc: ReductionForward, isa: str, source: ReductionSource, elements: int) -> None:
     """Its phases."""
     if desc.alg == "logsumexp":
         assembly.scratch[MAXIMA] = 4 * elements

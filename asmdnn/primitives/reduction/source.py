@@ -14,7 +14,7 @@ from asmdnn.primitives.nests import Nest, nest_of
 SRC, DST = range(2)
 
 
-class Kernels(ABC):
+class TreeKernels(ABC):
     """The kernels of a tree.  results: the buffers of the result, all laid out as dst; beside: a buffer laid out as dst
     that kernels read, as argument number 1 + len(results)."""
 
@@ -46,7 +46,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ReductionSource:
     """A nest of src and dst as one of two forms: `row` is the reduced loop that is dense in src; or `lanes` the kept
     loop that is dense in both, and `row` None."""
 
@@ -55,7 +55,7 @@ class Source:
     lanes: Loop | None
 
 
-def source_of(src: MemoryDesc, dst: MemoryDesc, reduced: Sequence[int]) -> Source | None:
+def source_of(src: MemoryDesc, dst: MemoryDesc, reduced: Sequence[int]) -> ReductionSource | None:
     """The form of a reduction of src to a dense dst of 1 in these dims; None for formats that no kernel reads."""
     nest = nest_of((src, dst), src.dims, reduced, SRC)
     if nest is None or any(max(loop.strides) > MAX_STEP for loop in (*nest.kept, *nest.reduced)):
@@ -66,4 +66,4 @@ def source_of(src: MemoryDesc, dst: MemoryDesc, reduced: Sequence[int]) -> Sourc
         if any(loop.strides[SRC] == 1 for loop in nest.kept) or nest.reduced or nest.kept:
             return None
         lanes = Loop(1, (1, 1))
-    return Source(nest, row, lanes)
+    return ReductionSource(nest, row, lanes)

@@ -18,7 +18,7 @@ from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.phase import views
 from asmdnn.primitives.elementwise.schedule import phases_of
 from asmdnn.primitives.nests import Calls, Nest
-from asmdnn.primitives.reduction.source import DST, SRC, Chunk, Kernels, Source
+from asmdnn.primitives.reduction.source import DST, SRC, Chunk, ReductionSource, TreeKernels
 
 F32_BYTES = 4
 
@@ -26,11 +26,11 @@ F32_BYTES = 4
 class Tree:
     """The phases of the reduction of `buffer` to `elements` elements, added to an assembly."""
 
-    def __init__(self, assembly: Assembly, kernels: Kernels, elements: int) -> None:
+    def __init__(self, assembly: Assembly, kernels: TreeKernels, elements: int) -> None:
         self.assembly, self.kernels, self.elements = assembly, kernels, elements
         self.tuning, self.levels = assembly.tuning.reduction, 0
 
-    def grow(self, source: Source, buffer: str = "src") -> None:
+    def grow(self, source: ReductionSource, buffer: str = "src") -> None:
         """All of them."""
         nest = source.nest
         row = source.row or (nest.reduced[-1] if nest.reduced else Loop(1, (0, 0)))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import letters_of_either, words_of
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
@@ -64,7 +65,8 @@ class Reorder:
 
     def __str__(self) -> str:
         compensation = "" if self.compensation is None else f" with compensation over mask {self.compensation}"
-        return f"reorder of {self.src} to {self.dst}{compensation}"
+        letters = letters_of_either(self.src, self.dst)
+        return f"reorder of {words_of(self.src, letters)} to {words_of(self.dst, letters)}{compensation}"
 
 
 @implementation("reorder", f32_level)

@@ -28,7 +28,7 @@ from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes, planes_of
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
-from asmdnn.primitives.resampling.taps import Run, Tap, pattern, runs_of
+from asmdnn.primitives.resampling.taps import ResampleRun, ResampleTap, pattern, runs_of
 from asmdnn.primitives.words import in_words
 from asmdnn.types import f32
 
@@ -109,7 +109,7 @@ def resampled(
         return assembly.plan(name, tensors, ("dst",))
     axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
     record_cycles = engine.tuning.resampling.record_cycles
-    maker = Rows(isa, planes_of(src, dst, False), axes, streams(dst, engine), record_cycles, chain)
+    maker = ResampledRows(isa, planes_of(src, dst, False), axes, streams(dst, engine), record_cycles, chain)
     buffers = []
     for axis, taps in enumerate(axes):
         several = len(taps[0].indices) > 1
@@ -126,14 +126,14 @@ def words_of(weights: Sequence[Sequence[float]]) -> Int64:
     return np.pad(flat, (0, flat.size % 2)).view(np.int64)
 
 
-class Rows:
+class ResampledRows:
     """The records of all rows of dst, by the runs of the last axis."""
 
     def __init__(
         self,
         isa: str,
         planes: Planes,
-        axes: Sequence[Sequence[Tap]],
+        axes: Sequence[Sequence[ResampleTap]],
         streams: bool,
         record_cycles: int,
         chain: tuple[PostOp, ...] = (),
@@ -171,12 +171,12 @@ class Rows:
         count = len(self.axes[axis][0].indices)
         return 4 * o * count if count > 1 else 0
 
-    def cost(self, run: Run, chosen: Sequence[Tap]) -> int:
+    def cost(self, run: ResampleRun, chosen: Sequence[ResampleTap]) -> int:
         """Cycles of a run in one plane."""
         taps = prod(len(tap.indices) for tap in chosen)
         return run.groups * (6 + -(-self.elements // lanes_of(self.isa)) * (1 + taps + run.together))
 
-    def plane_groups(self, run: Run) -> list[tuple[int, Int64]]:
+    def plane_groups(self, run: ResampleRun) -> list[tuple[int, Int64]]:
         """(how many planes a record takes, int64[n, 2]: where each record's first one is in src and dst)."""
         loops = self.planes.loops()
         most = max(
@@ -192,7 +192,7 @@ class Rows:
         groups = [(count, (starts[:, None] + np.arange(whole)[:, None] * count * step).reshape(-1, 2))]
         return groups + ([(rest, starts + whole * count * step)] if rest else [])
 
-    def spec(self, chosen: Sequence[Tap], run: Run, count: int) -> ResampleSpec:
+    def spec(self, chosen: Sequence[ResampleTap], run: ResampleRun, count: int) -> ResampleSpec:
         """The kernel of a run in so many planes.  Raises Refused where steps exceed what code can say."""
         planes, plane = self.planes, self.planes.loops()[-1]
         src_pixel, dst_pixel = planes.src.pixel_bytes, planes.dst.pixel_bytes
@@ -208,7 +208,7 @@ class Rows:
         made = self.elements, run.together, dst_pixel, self.streams, self.chain
         return ResampleSpec(self.isa, tuple(loops), taps, *made)
 
-    def start(self, chosen: Sequence[Tap], at: Sequence[int]) -> tuple[int, int]:
+    def start(self, chosen: Sequence[ResampleTap], at: Sequence[int]) -> tuple[int, int]:
         """What a run's first pixel is made of, and where it lies, in the first plane."""
         src = zip(chosen, self.planes.src.axis_bytes, strict=True)
         dst = zip(at, self.planes.dst.axis_bytes, strict=True)

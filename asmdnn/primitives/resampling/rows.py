@@ -15,15 +15,15 @@ from asmdnn.planning.calls import Call
 from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
-from asmdnn.primitives.resampling.taps import Run, Tap, pattern, runs_of
+from asmdnn.primitives.resampling.taps import ResampleRun, ResampleTap, pattern, runs_of
 
 MOST_STRETCHES = 96  # of a row, each with code of its own
 MOST_KERNELS = 24
 LINE_ELEMENTS = 16
-ONE = [Tap((0,), (1.0,))]  # the rows of a tensor that has one in each plane
+ONE = [ResampleTap((0,), (1.0,))]  # the rows of a tensor that has one in each plane
 
 
-def columns_of(taps: Sequence[Tap], size: int, lanes: int) -> tuple[Column, ...] | None:
+def columns_of(taps: Sequence[ResampleTap], size: int, lanes: int) -> tuple[Column, ...] | None:
     """How each vector of results is brought from a row of `size` elements; None if it is made of more than a vector."""
     found = []
     for vector in range(-(-len(taps) // lanes)):
@@ -41,7 +41,7 @@ def columns_of(taps: Sequence[Tap], size: int, lanes: int) -> tuple[Column, ...]
     return tuple(found)
 
 
-def factors_of(taps: Sequence[Tap], lanes: int) -> Int64:
+def factors_of(taps: Sequence[ResampleTap], lanes: int) -> Int64:
     """Their weights, f32[vectors, taps, lanes], as words."""
     vectors = -(-len(taps) // lanes)
     weights = np.zeros((vectors, len(taps[0].weights), lanes), np.float32)
@@ -58,13 +58,13 @@ class DenseRows:
 
     isa: str
     planes: Planes
-    axes: Sequence[Sequence[Tap]]
+    axes: Sequence[Sequence[ResampleTap]]
     streams: bool
     record_cycles: int
     chain: tuple[PostOp, ...] = ()
 
     @property
-    def outer(self) -> Sequence[Sequence[Tap]]:
+    def outer(self) -> Sequence[Sequence[ResampleTap]]:
         return self.axes[:-1] or [ONE]
 
     def columns(self) -> tuple[Column, ...] | None:
@@ -108,7 +108,7 @@ class DenseRows:
         return [call for _, call in found]
 
     def calls_of(
-        self, run: Run, at: Sequence[int], chosen: Sequence[Tap], columns: tuple[Column, ...]
+        self, run: ResampleRun, at: Sequence[int], chosen: Sequence[ResampleTap], columns: tuple[Column, ...]
     ) -> Iterator[tuple[ResampleRowsSpec, Call]]:
         """Of a run of rows in all planes, and their kernels: some planes at a time, or some rows of a long one."""
         src, dst = self.planes.src, self.planes.dst
@@ -154,7 +154,7 @@ class DenseRows:
             number = number * len(taps) + o
         return number
 
-    def cost(self, run: Run, columns: Sequence[Column]) -> int:
+    def cost(self, run: ResampleRun, columns: Sequence[Column]) -> int:
         """Cycles of a group of rows in one plane."""
         taps = self.row_taps
         return 8 + len(columns) * (taps * (2 * len(columns[0]) - 1) + run.together * (1 + (taps > 1) * 2 * taps))

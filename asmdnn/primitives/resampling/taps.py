@@ -9,14 +9,14 @@ MOST_PERIOD: Final = 16
 MOST_TOGETHER: Final = 8
 
 
-class Tap(NamedTuple):
+class ResampleTap(NamedTuple):
     """Indices into src, clamped to it, and the weight of each."""
 
     indices: tuple[int, ...]
     weights: tuple[float, ...]
 
 
-class Run(NamedTuple):
+class ResampleRun(NamedTuple):
     """`groups` of `together` neighbouring results from `output` on, `step` apart: results of a group are made of the
     same elements, those of all groups lie in one pattern, and move by `moves` from group to group."""
 
@@ -40,13 +40,13 @@ ROUNDINGS: Final[Mapping[str, Callable[[float], int]]] = {
 }
 
 
-def taps_of(alg: str, size: int, made: int, scale: float, coordinates: str, rounding: str) -> list[Tap]:
+def taps_of(alg: str, size: int, made: int, scale: float, coordinates: str, rounding: str) -> list[ResampleTap]:
     """Of every result along an axis of `size` elements."""
     if (size, scale) == (made, 1.0):
-        return [Tap((o,), (1.0,)) for o in range(made)]
+        return [ResampleTap((o,), (1.0,)) for o in range(made)]
     places = (COORDINATES[coordinates](o, scale, size, made) for o in range(made))
     if alg == "nearest":
-        return [Tap((clamped(ROUNDINGS[rounding](x), size),), (1.0,)) for x in places]
+        return [ResampleTap((clamped(ROUNDINGS[rounding](x), size),), (1.0,)) for x in places]
     return [(linear if alg == "linear" else cubic)(x, size) for x in places]
 
 
@@ -54,14 +54,14 @@ def clamped(index: int, size: int) -> int:
     return min(max(index, 0), size - 1)
 
 
-def linear(x: float, size: int) -> Tap:
+def linear(x: float, size: int) -> ResampleTap:
     """Between two neighbours."""
     x = min(max(x, 0.0), size - 1.0)
     first = min(floor(x), max(0, size - 2))
-    return Tap((first, clamped(first + 1, size)), (1 - (x - first), x - first))
+    return ResampleTap((first, clamped(first + 1, size)), (1 - (x - first), x - first))
 
 
-def cubic(x: float, size: int) -> Tap:
+def cubic(x: float, size: int) -> ResampleTap:
     """By four, whose weights are Keys' (IEEE ASSP 29, 1981)."""
     first = floor(x)
     t = x - first
@@ -73,22 +73,22 @@ def cubic(x: float, size: int) -> Tap:
         return CUBIC * (((d - 5) * d + 8) * d - 4)
 
     indices = tuple(clamped(first + i, size) for i in range(-1, 3))
-    return Tap(indices, (far(t + 1), near(t), near(1 - t), far(2 - t)))
+    return ResampleTap(indices, (far(t + 1), near(t), near(1 - t), far(2 - t)))
 
 
-def pattern(tap: Tap) -> tuple[int, ...]:
+def pattern(tap: ResampleTap) -> tuple[int, ...]:
     """Where the taps lie, from the first one."""
     return tuple(index - tap.indices[0] for index in tap.indices)
 
 
-def runs_of(taps: Sequence[Tap]) -> list[Run]:
+def runs_of(taps: Sequence[ResampleTap]) -> list[ResampleRun]:
     """All results in runs, at the distance of groups with which there are fewest."""
     groups = groups_of(taps)
     choices = (at_distance(taps, groups, distance) for distance in range(1, min(MOST_PERIOD, len(groups)) + 1))
     return min(choices, key=len)
 
 
-def groups_of(taps: Sequence[Tap]) -> list[tuple[int, int]]:
+def groups_of(taps: Sequence[ResampleTap]) -> list[tuple[int, int]]:
     """(first, how many) neighbours that are made of the same elements, at most MOST_TOGETHER."""
     found: list[tuple[int, int]] = []
     for o, tap in enumerate(taps):
@@ -99,21 +99,21 @@ def groups_of(taps: Sequence[Tap]) -> list[tuple[int, int]]:
     return found
 
 
-def at_distance(taps: Sequence[Tap], groups: Sequence[tuple[int, int]], distance: int) -> list[Run]:
+def at_distance(taps: Sequence[ResampleTap], groups: Sequence[tuple[int, int]], distance: int) -> list[ResampleRun]:
     """Runs of every `distance`-th group."""
-    found: list[Run] = []
+    found: list[ResampleRun] = []
     for residue in range(distance):
-        run: Run | None = None
+        run: ResampleRun | None = None
         for first, together in groups[residue::distance]:
             if run is not None and run.together == together and pattern(taps[first]) == pattern(taps[run.output]):
                 last = run.output + (run.groups - 1) * run.step
                 step, moves = first - last, taps[first].indices[0] - taps[last].indices[0]
                 if run.groups == 1 or (run.step, run.moves) == (step, moves):
-                    run = Run(run.output, run.groups + 1, step, moves, together)
+                    run = ResampleRun(run.output, run.groups + 1, step, moves, together)
                     continue
             if run is not None:
                 found.append(run)
-            run = Run(first, 1, 0, 0, together)
+            run = ResampleRun(first, 1, 0, 0, together)
         if run is not None:
             found.append(run)
     return found

@@ -5,12 +5,12 @@ from dataclasses import replace
 from asmdnn.generators.move.permute import PermuteSpec, Unit
 from asmdnn.isa.permute import NOWHERE
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.primitives.shuffle.tiles import Axis, overlapped, tile_of
+from asmdnn.primitives.shuffle.tiles import ShuffledAxis, overlapped, tile_of
 
 ELEMENT_BYTES = 4  # permutations of smaller ones would need AVX512_VBMI, or several instructions
 
 
-def permute_kernels(isa: str, axis: Axis, step: int, most_units: int) -> list[tuple[PermuteSpec, int, int]]:
+def permute_kernels(isa: str, axis: ShuffledAxis, step: int, most_units: int) -> list[tuple[PermuteSpec, int, int]]:
     """The kernels for one pixel, or for as many as fill a vector if they are smaller and touch, each with where in the
     axis its pointers point; none if vectors do not fit.  most_units: of a kernel."""
     size = ELEMENT_BYTES * lanes_of(isa)
@@ -23,7 +23,7 @@ def permute_kernels(isa: str, axis: Axis, step: int, most_units: int) -> list[tu
     return [kernel_of(isa, pixels * step or size, units[i : i + most]) for i in range(0, len(units), most)]
 
 
-def units_of(axis: Axis, lanes: int, pixels: int) -> list[Unit]:
+def units_of(axis: ShuffledAxis, lanes: int, pixels: int) -> list[Unit]:
     """Vectors of some lanes of each of some pixels that together write all of the axis; none if it has padding, or runs
     that are no whole numbers of so many lanes."""
     wide = replace(axis, unit_bytes=ELEMENT_BYTES * lanes)
@@ -34,7 +34,7 @@ def units_of(axis: Axis, lanes: int, pixels: int) -> list[Unit]:
     return [unit_of(wide, start, pixels) for start in overlapped(axis.size, lanes)]
 
 
-def unit_of(axis: Axis, start: int, pixels: int) -> Unit:
+def unit_of(axis: ShuffledAxis, start: int, pixels: int) -> Unit:
     """The unit of dst that begins at an element, of pixels behind one another."""
     tile, size = tile_of(axis, [start]), axis.unit_bytes
     (origins,) = tile.lanes

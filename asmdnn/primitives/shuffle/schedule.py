@@ -32,7 +32,7 @@ from asmdnn.planning.rounds import apart, in_loops
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.shuffle.permutes import permute_kernels
 from asmdnn.primitives.shuffle.streaming import streaming_rows, with_streaming
-from asmdnn.primitives.shuffle.tiles import Axis, parts_of, tiles_of
+from asmdnn.primitives.shuffle.tiles import ShuffledAxis, parts_of, tiles_of
 
 Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
 Placed = Sequence[tuple[ShuffleSpec | PermuteSpec, int, int]]  # with places in src and dst
@@ -90,7 +90,7 @@ def move(out: Records, desc: MemoryDesc, dim: int, rows: int, step: int, runs: R
     """Records for runs of positions; whether they write the padding of the axis, too."""
     size, offsets = desc.dtype.size_bytes, desc.dtype.size_bytes * desc.dim_offsets(dim)
     unit_bytes, run_bytes = unit_of(offsets, desc.dims[dim], size, step)
-    axis = Axis(size, unit_bytes or size, desc.dims[dim], rows, tuple(offsets.tolist()), run_bytes)
+    axis = ShuffledAxis(size, unit_bytes or size, desc.dims[dim], rows, tuple(offsets.tolist()), run_bytes)
     if unit_bytes:
         by_units(out, axis, step, runs)
     elif step == size:
@@ -152,7 +152,7 @@ def unit_of(offsets: Int64, axis_size: int, element_bytes: int, step: int) -> tu
     return (run_bytes, run_bytes) if run_bytes in (4, 8) and step in (0, run_bytes) and run > 1 else (0, element_bytes)
 
 
-def by_units(out: Records, axis: Axis, step: int, runs: Runs) -> None:
+def by_units(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None:
     """All units of a dense axis in one kernel; of a blocked one, as many as fill whole blocks of dst."""
     units = unit_kernels(axis, step, out.tuning)
     vectors = permute_kernels(f32_level(out.isa), axis, step, out.tuning.permuted_units)
@@ -197,13 +197,13 @@ def pixels_of(spec: ShuffleSpec | PermuteSpec, step: int) -> int:
     return spec.pixel_bytes // step if isinstance(spec, PermuteSpec) and step else 1
 
 
-def unit_kernels(axis: Axis, step: int, by: MoveTuning) -> list[tuple[ShuffleSpec, int, int]]:
+def unit_kernels(axis: ShuffledAxis, step: int, by: MoveTuning) -> list[tuple[ShuffleSpec, int, int]]:
     tiles = tiles_of(axis, by)
     together = len(tiles) if axis.is_dense else max(1, axis.run_bytes // axis.unit_bytes)
     return [kernel_of(axis, step, tiles[i : i + together]) for i in range(0, len(tiles), together)]
 
 
-def kernel_of(axis: Axis, step: int, tiles: list[Tile]) -> tuple[ShuffleSpec, int, int]:
+def kernel_of(axis: ShuffledAxis, step: int, tiles: list[Tile]) -> tuple[ShuffleSpec, int, int]:
     """The kernel of some tiles for one pixel, and where in the axis its pointers point."""
     parts = parts_of(tiles)
     src, dst = min(part.src for part in parts), min(part.dst for part in parts)
@@ -211,7 +211,7 @@ def kernel_of(axis: Axis, step: int, tiles: list[Tile]) -> tuple[ShuffleSpec, in
     return ShuffleSpec(AVX2.name, axis.element_bytes, axis.unit_bytes, 1, step or axis.unit_bytes, moved), src, dst
 
 
-def by_rows(out: Records, axis: Axis, runs: Runs) -> None:
+def by_rows(out: Records, axis: ShuffledAxis, runs: Runs) -> None:
     """One record for some rows at equal distances, which run along the longer side of the matrix."""
     size, by = axis.element_bytes, out.tuning
     for start, count in chunks(runs, size, by.row_bytes // size):
@@ -224,7 +224,7 @@ def by_rows(out: Records, axis: Axis, runs: Runs) -> None:
             out.add(spec, start + origin, start + axis.offsets[first], rows * row_bytes)
 
 
-def stretches(axis: Axis, most: int) -> Iterator[tuple[int, int, int]]:
+def stretches(axis: ShuffledAxis, most: int) -> Iterator[tuple[int, int, int]]:
     """(first, count, step) of elements of dst: along its rows or its columns; one by one if offsets are irregular."""
     if len(set(np.diff(axis.offsets).tolist())) > 1:
         yield from ((c, 1, 0) for c in range(axis.size))
@@ -237,7 +237,7 @@ def stretches(axis: Axis, most: int) -> Iterator[tuple[int, int, int]]:
             yield other * jump + first * step, min(most, along - first), step
 
 
-def by_elements(out: Records, axis: Axis, step: int, runs: Runs) -> None:
+def by_elements(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None:
     size, most = axis.element_bytes, out.tuning.shuffle_moves
     for first in range(0, axis.size, most):
         moves = [(axis.origin(c), axis.offsets[c]) for c in range(first, min(first + most, axis.size))]

@@ -16,7 +16,7 @@ MOST_UNITS = 8  # of one tile; an unpack of as many fits the registers
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ShuffledAxis:
     """Where the elements of the shuffled axis are.
 
     offsets: bytes from the first one, padding included.  run_bytes: of each run of elements that lie together.
@@ -50,7 +50,7 @@ class Axis:
         return self.offsets[column * self.rows + row]
 
 
-def tiles_of(axis: Axis, by: MoveTuning) -> list[Tile]:
+def tiles_of(axis: ShuffledAxis, by: MoveTuning) -> list[Tile]:
     """Tiles that together write all of the axis, padding included."""
     groups = dst_rows(axis) if goes_by_rows(axis, by) else dst_in_order(axis, by.few_shuffle_rows)
     if not axis.is_dense:
@@ -60,7 +60,7 @@ def tiles_of(axis: Axis, by: MoveTuning) -> list[Tile]:
     return [tile_of(axis, starts) for starts in groups]
 
 
-def goes_by_rows(axis: Axis, by: MoveTuning) -> bool:
+def goes_by_rows(axis: ShuffledAxis, by: MoveTuning) -> bool:
     """Whether units are taken from within rows of dst: they are long, and units may start where rows do.
 
     Units that do not divide a row overlap, so the row must be long enough.  With 8 rows and more, elements of 1 or 2
@@ -73,7 +73,7 @@ def goes_by_rows(axis: Axis, by: MoveTuning) -> bool:
     return axis.is_dense and axis.columns >= units * axis.lanes
 
 
-def dst_rows(axis: Axis) -> list[list[int]]:
+def dst_rows(axis: ShuffledAxis) -> list[list[int]]:
     """Tiles of the same unit of some rows of dst; the last unit of a row may overlap the one before it.
 
     If a row is two units, of both: then dst is written in order.
@@ -90,7 +90,7 @@ def dst_rows(axis: Axis) -> list[list[int]]:
     ]
 
 
-def dst_in_order(axis: Axis, few_rows: int) -> list[list[int]]:
+def dst_in_order(axis: ShuffledAxis, few_rows: int) -> list[list[int]]:
     """Tiles of units that follow one another, as many as dst has columns if these are few: then src is read in rows.
 
     If dst has few rows instead, tiles of units that come from the same place, one from each row.
@@ -116,7 +116,7 @@ def overlapped_from(start: int, size: int, step: int) -> list[int]:
     return [start + at for at in overlapped(size, step)]
 
 
-def tile_of(axis: Axis, starts: list[int]) -> Tile:
+def tile_of(axis: ShuffledAxis, starts: list[int]) -> Tile:
     """The units of dst that begin at the elements `starts`, from the fewest windows."""
     origins = [[axis.origin(c + i) for i in range(axis.lanes)] for c in starts]
     windows: list[int] = []
@@ -133,7 +133,7 @@ def tile_of(axis: Axis, starts: list[int]) -> Tile:
     return Tile(tuple(windows), tuple(axis.offsets[c] for c in starts), tuple(lanes))
 
 
-def run_end(axis: Axis, at: int) -> int:
+def run_end(axis: ShuffledAxis, at: int) -> int:
     """Where the run of elements ends that holds the element at byte `at`."""
     index, length = bisect_left(axis.offsets, at), axis.run_bytes // axis.element_bytes
     return axis.offsets[index - index % length] + axis.run_bytes

@@ -46,7 +46,7 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     name = f"softmax:{isa}"
     if 0 in dst.dims:
         return Assembly(tuning).plan(name, passed, ("dst",))
-    request = Request(desc, chain, isa, tuning)
+    request = SoftmaxRequest(desc, chain, isa, tuning)
     tensors: Mapping[str, MemoryDesc] = {name: of_type(tensor, f32) for name, tensor in passed.items()}
     calls = request.calls(tensors)
     if calls is None:
@@ -62,7 +62,7 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     return between_reorders(Plan(name, phases, tensors, {}, {}, ("dst",), in_place), passed, tuning, isa=isa)
 
 
-class Request:
+class SoftmaxRequest:
     """A softmax of tensors in whatever formats."""
 
     def __init__(self, desc: SoftmaxForward, after: Chain, isa: str, tuning: Tuning) -> None:

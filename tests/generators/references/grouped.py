@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.generators.dot.few_inputs import FewInputsSpec
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
-from asmdnn.generators.dot.grouped_shape import Segment
+from asmdnn.generators.dot.grouped_shape import GroupedRows, Segment
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
@@ -18,7 +18,7 @@ from tests.support.arena import Doubles, buffer_of, elements, magnitudes
 Taps = list[tuple[int, int]]  # where the weights of a kernel position are, and src
 
 
-def grouped_case(spec: GroupedRowsSpec, random: np.random.Generator, integers: bool) -> Case:
+def grouped_case(spec: GroupedRows, random: np.random.Generator, integers: bool) -> Case:
     """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
     memory = {name: elements(random, integers) for name in spec.frame}
     clear_padding(spec, memory)
@@ -40,7 +40,7 @@ def grouped_case(spec: GroupedRowsSpec, random: np.random.Generator, integers: b
     return Case(spec, buffers, {"dst": tolerance})
 
 
-def clear_padding(spec: GroupedRowsSpec, memory: Memory) -> None:
+def clear_padding(spec: GroupedRows, memory: Memory) -> None:
     """Zeros in the weights' lanes behind the last channel."""
     lanes = LANES[spec.isa]
     kernel_rows = range(max(band.first + band.count for band in spec.bands))
@@ -52,7 +52,7 @@ def clear_padding(spec: GroupedRowsSpec, memory: Memory) -> None:
                 memory["weights"].clear(at + 4 * spec.channels, lanes - spec.channels)
 
 
-def grouped_rows(spec: GroupedRowsSpec, memory: Memory) -> None:
+def grouped_rows(spec: GroupedRows, memory: Memory) -> None:
     """All rows, pixel by pixel and vector by vector."""
     kernel_rows = [(band.first, band.count) for band in spec.bands for _ in range(band.rows)]
     inside = [low_high for segment in spec.segments for low_high in [segment] * segment.times]
@@ -77,7 +77,7 @@ def grouped_rows(spec: GroupedRowsSpec, memory: Memory) -> None:
             x += segment.pixels
 
 
-def pixel(spec: GroupedRowsSpec, memory: Memory, place: tuple[int, int, int], reached: Taps) -> None:
+def pixel(spec: GroupedRows, memory: Memory, place: tuple[int, int, int], reached: Taps) -> None:
     """A vector of channels of an output pixel, from the kernel positions that reach it and where src is there."""
     (y, x, v), lanes = place, LANES[spec.isa]
     loaded, stored = (lanes if room else spec.channels for room in (spec.src_whole, spec.dst_whole))
@@ -104,7 +104,7 @@ def pixel(spec: GroupedRowsSpec, memory: Memory, place: tuple[int, int, int], re
     memory["dst"].store(dst, result)
 
 
-def touch_weights(spec: GroupedRowsSpec, memory: Memory, segment: Segment, first: int, count: int) -> None:
+def touch_weights(spec: GroupedRows, memory: Memory, segment: Segment, first: int, count: int) -> None:
     """A kernel row of weights is read whole, though an edge may not use all of its positions."""
     if not spec.uses(segment):
         return

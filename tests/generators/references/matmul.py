@@ -9,7 +9,7 @@ import numpy as np
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import ONE, Items
+from asmdnn.generators.dot.matmul_shape import ONE, Items, MatmulTile
 from asmdnn.generators.dot.outer import OuterSpec
 from asmdnn.generators.dot.pack import PackSpec
 from asmdnn.generators.dot.skinny import SkinnySpec
@@ -22,30 +22,33 @@ from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
 from tests.support.arena import Doubles, Elements, buffer_of, elements, magnitudes
 
-ProductSpec = MatmulTileSpec | GemvSpec | DotsSpec | OuterSpec | SkinnySpec
+Product = MatmulTile | GemvSpec | DotsSpec | OuterSpec | SkinnySpec
 
 
-def matmul_case(spec: ProductSpec, random: np.random.Generator, integers: bool) -> Case:
-    memory = matmul_memory(spec, random, integers)
+def matmul_case(
+    kernel: MatmulTileSpec | GemvSpec | DotsSpec | OuterSpec | SkinnySpec, random: np.random.Generator, integers: bool
+) -> Case:
+    spec = kernel.tile if isinstance(kernel, MatmulTileSpec) else kernel
+    memory = matmul_memory(spec, kernel.frame, random, integers)
     compute(spec, memory)
     tolerance: Doubles | float = 0.0
-    is_exact = not isinstance(spec, MatmulTileSpec) or keeps_integers(spec.post_ops)
-    of_integers = isinstance(spec, MatmulTileSpec) and spec.dst_type == s32
+    is_exact = not isinstance(spec, MatmulTile) or keeps_integers(spec.post_ops)
+    of_integers = isinstance(spec, MatmulTile) and spec.dst_type == s32
     if not of_integers and not (integers and is_exact):
         tolerance = tolerance_of(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), memory)
     if not is_exact:
         dst = buffer_of(memory["dst"])
         assert dst is not None
         tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
-    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": tolerance})
+    return Case(kernel, {name: buffer_of(memory[name]) for name in memory}, {"dst": tolerance})
 
 
-def matmul_memory(spec: ProductSpec, random: np.random.Generator, integers: bool) -> Memory:
+def matmul_memory(spec: Product, frame: tuple[str, ...], random: np.random.Generator, integers: bool) -> Memory:
     """Data for every argument; weights have zeros behind the columns if they are padded, and behind the depth."""
-    kinds = kinds_of(spec) if isinstance(spec, MatmulTileSpec) else {}
-    memory = {name: elements(random, integers, *kinds.get(name, ())) for name in spec.frame}
-    if isinstance(spec, MatmulTileSpec | OuterSpec):
-        items = spec.items if isinstance(spec, MatmulTileSpec) else ONE
+    kinds = kinds_of(spec) if isinstance(spec, MatmulTile) else {}
+    memory = {name: elements(random, integers, *kinds.get(name, ())) for name in frame}
+    if isinstance(spec, MatmulTile | OuterSpec):
+        items = spec.items if isinstance(spec, MatmulTile) else ONE
         group = types_of(spec).group
         for item in range(items.count):
             for k in range(-(-spec.depth // group) * group):
@@ -55,11 +58,11 @@ def matmul_memory(spec: ProductSpec, random: np.random.Generator, integers: bool
     return memory
 
 
-def types_of(spec: MatmulTileSpec | OuterSpec) -> Types:
-    return spec.types if isinstance(spec, MatmulTileSpec) else F32
+def types_of(spec: MatmulTile | OuterSpec) -> Types:
+    return spec.types if isinstance(spec, MatmulTile) else F32
 
 
-def kinds_of(spec: MatmulTileSpec) -> dict[str, tuple[DataType, ...]]:
+def kinds_of(spec: MatmulTile) -> dict[str, tuple[DataType, ...]]:
     """The element types of arguments that need not be f32; of dst what a start from it takes, and what is left."""
     types, result = spec.types, f32 if spec.scaled or spec.post_ops else spec.types.sums
     starts = spec.accumulate and not spec.scaled
@@ -72,13 +75,13 @@ def kinds_of(spec: MatmulTileSpec) -> dict[str, tuple[DataType, ...]]:
     }
 
 
-def padded_columns(spec: MatmulTileSpec | OuterSpec) -> int:
+def padded_columns(spec: MatmulTile | OuterSpec) -> int:
     """The columns of whole vectors."""
     lanes = LANES[spec.isa]
-    return spec.vectors * lanes if isinstance(spec, MatmulTileSpec) else -(-spec.columns // lanes) * lanes
+    return spec.vectors * lanes if isinstance(spec, MatmulTile) else -(-spec.columns // lanes) * lanes
 
 
-def weight_at(spec: MatmulTileSpec | OuterSpec, k: int, c: int) -> int:
+def weight_at(spec: MatmulTile | OuterSpec, k: int, c: int) -> int:
     """Groups of k have a row each, in which the group of one column lies beside that of the next."""
     width, types = spec.panel_vectors * LANES[spec.isa], types_of(spec)
     step, within = divmod(k, types.group)
@@ -86,11 +89,11 @@ def weight_at(spec: MatmulTileSpec | OuterSpec, k: int, c: int) -> int:
     return at + types.weights.size_bytes * (types.group * (c % width) + within)
 
 
-def compute(spec: ProductSpec, memory: Memory) -> None:
+def compute(spec: Product, memory: Memory) -> None:
     COMPUTE[type(spec)](spec, memory)
 
 
-def tiles(spec: MatmulTileSpec, memory: Memory) -> None:
+def tiles(spec: MatmulTile, memory: Memory) -> None:
     for item in range(spec.items.count):
         one_tile(spec, memory, spec.items, item)
 
@@ -154,7 +157,7 @@ def outer(spec: OuterSpec, memory: Memory) -> None:
         memory["dst"].store(r * spec.dst_row_bytes, total)
 
 
-def one_tile(spec: MatmulTileSpec, memory: Memory, items: Items, item: int) -> None:
+def one_tile(spec: MatmulTile, memory: Memory, items: Items, item: int) -> None:
     lanes = LANES[spec.isa]
     src, weights, bias, dst = (
         item * step for step in (items.src_bytes, items.weights_bytes, items.bias_bytes, items.dst_bytes)
@@ -178,11 +181,11 @@ def one_tile(spec: MatmulTileSpec, memory: Memory, items: Items, item: int) -> N
         memory["dst"].store(at, ending(spec, memory, total, bias + r * row_of_bias(spec), at, operands))
 
 
-def row_of_bias(spec: MatmulTileSpec) -> int:
+def row_of_bias(spec: MatmulTile) -> int:
     return spec.bias.row_bytes if spec.bias else 0
 
 
-def operands_of_row(spec: MatmulTileSpec, memory: Memory, r: int) -> dict[Operand, Doubles]:
+def operands_of_row(spec: MatmulTile, memory: Memory, r: int) -> dict[Operand, Doubles]:
     """What post-ops read for a row."""
     lanes, found = LANES[spec.isa], {}
     for o in operands_read(spec.post_ops):
@@ -193,7 +196,7 @@ def operands_of_row(spec: MatmulTileSpec, memory: Memory, r: int) -> dict[Operan
 
 
 def ending(
-    spec: MatmulTileSpec, memory: Memory, total: Doubles, bias_at: int, at: int, operands: dict[Operand, Doubles]
+    spec: MatmulTile, memory: Memory, total: Doubles, bias_at: int, at: int, operands: dict[Operand, Doubles]
 ) -> Doubles:
     """Scales or start, then post-ops."""
     needed = spec.accumulate or spec.beta or OLD_DST in operands_read(spec.post_ops)
@@ -211,19 +214,20 @@ def ending(
     return functions.apply(spec.post_ops, total, old, operands)
 
 
-def tolerance_of(spec: ProductSpec, memory: dict[str, Elements]) -> Doubles:
+def tolerance_of(spec: Product, memory: dict[str, Elements]) -> Doubles:
     """The bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
     sizes = magnitudes(memory)
     compute(spec, sizes)
-    terms = spec.depth + 5 + (2 * len(spec.post_ops) if isinstance(spec, MatmulTileSpec) else 0)
+    terms = spec.depth + 5 + (2 * len(spec.post_ops) if isinstance(spec, MatmulTile) else 0)
     size = buffer_of(sizes["dst"])
     assert size is not None
     return size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
 
 
 COMPUTE: dict[type, Callable[[Any, Memory], None]] = {
-    MatmulTileSpec: tiles, GemvSpec: gemv, DotsSpec: dots, OuterSpec: outer,
+    MatmulTile: tiles, GemvSpec: gemv, DotsSpec: dots, OuterSpec: outer,
     SkinnySpec: skinny,
 }  # fmt: skip
-REFERENCES = {kind: Reference(matmul_case, rounds=True) for kind in COMPUTE}
+KERNELS = (MatmulTileSpec, GemvSpec, DotsSpec, OuterSpec, SkinnySpec)
+REFERENCES = {kind: Reference(matmul_case, rounds=True) for kind in KERNELS}
 REFERENCES |= {PackSpec: Reference(pack_case, rounds=False)}

@@ -62,7 +62,7 @@ def runs_of(strips: list[Strip]) -> Iterator[list[Strip]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StripPlace:
     """A strip of an image, and `channels` of what is between both convolutions, from one on."""
 
     strip: Strip
@@ -82,7 +82,7 @@ class Parts:
         """Whether a tensor's first dim is its channels: weights and biases."""
         return name in ("weights", "bias", self.pair.names["weights"], self.pair.names["bias"])
 
-    def box(self, name: str, at: Place) -> list[tuple[int, int]]:
+    def box(self, name: str, at: StripPlace) -> list[tuple[int, int]]:
         """(first index, how many) along the leading dims; tensors that broadcast have one, and nothing moves there."""
         if self.is_filter(name):
             return [(at.channel, at.channels)]
@@ -91,14 +91,14 @@ class Parts:
         channels = (0, self.tensors[name].dims[CHANNELS]) if name == "src" else (at.channel, at.channels)
         return [(at.image, 1), channels, rows]
 
-    def part(self, name: str, at: Place) -> MemoryDesc:
+    def part(self, name: str, at: StripPlace) -> MemoryDesc:
         """As a tensor of its own, which begins at `start`."""
         desc = self.tensors[name]
         sizes = [min(size, whole) for (_, size), whole in zip(self.box(name, at), desc.dims, strict=False)]
         dims = (*sizes, *desc.dims[len(sizes) :])
         return MemoryDesc(dims, f32, strides=desc.strides, inner_blocks=desc.inner_blocks)
 
-    def start(self, name: str, at: Place) -> int:
+    def start(self, name: str, at: StripPlace) -> int:
         """In bytes; of what is no tensor 0.  Where the next one would begin may be behind the end."""
         desc = self.tensors.get(name)
         if desc is None:
@@ -107,7 +107,7 @@ class Parts:
         steps = (first // block * stride for (first, _), size, block, stride in blocks if size > 1)
         return f32.size_bytes * (desc.offset0 + sum(steps))
 
-    def attr_of(self, attr: Attr, names: Mapping[str, str], at: Place) -> Attr:
+    def attr_of(self, attr: Attr, names: Mapping[str, str], at: StripPlace) -> Attr:
         """Post-ops that see the part of their tensors, which the pair calls by `names`."""
 
         def post_op(i: int, op: AnyPostOp) -> AnyPostOp:

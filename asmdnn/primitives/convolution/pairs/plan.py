@@ -63,7 +63,7 @@ def plan_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
+class PreparedPair:
     """A pair that strips can do; plans: of both convolutions as they are, with the formats that strips have too."""
 
     pair: Pair
@@ -79,7 +79,7 @@ class Prepared:
         return planned_strips(parts, self.engine, self.panel, rows)
 
 
-def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Prepared:
+def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> PreparedPair:
     """Raises Refused."""
     engine = replace(engine, isa=dot_level(F32, engine.isa))
     pair, lanes = pair_of(desc, attr), lanes_of(engine.isa)
@@ -95,7 +95,7 @@ def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Prepared:
     for tensor in (*first.tensors.values(), *second.tensors.values()):
         if tensor.ndims == 4 and panel % tensor.blocks[1] and tensor.dims[1] == desc.dst.dims[1]:
             raise Refused(f"{tensor} has blocks of {tensor.blocks[1]} channels, panels have {panel}")
-    return Prepared(pair, (first, second), panel, engine)
+    return PreparedPair(pair, (first, second), panel, engine)
 
 
 def every_height(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[tuple[str, Plan]]:

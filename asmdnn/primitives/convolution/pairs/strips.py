@@ -19,10 +19,10 @@ from asmdnn.planning.phases import merged
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import apart
-from asmdnn.planning.steps import Step, group_of, step_of
+from asmdnn.planning.steps import StepRecords, group_of, step_of
 from asmdnn.primitives.convolution import direct, grouped
 from asmdnn.primitives.convolution.pairs.pair import MIDDLE
-from asmdnn.primitives.convolution.pairs.parts import CHANNELS, ROWS, Parts, Place, Strip, runs_of, strips_of
+from asmdnn.primitives.convolution.pairs.parts import CHANNELS, ROWS, Parts, Strip, StripPlace, runs_of, strips_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.types import f32
 
@@ -59,9 +59,9 @@ class Strips:
         panels = [(0, self.panel, full)] * bool(full) + [(full * self.panel, rest, 1)] * bool(rest)
         for run in runs_of(strips):
             for channel, channels, times in panels:
-                yield self.phase(run, Place(run[0], channel, channels), times)
+                yield self.phase(run, StripPlace(run[0], channel, channels), times)
 
-    def phase(self, run: Sequence[Strip], at: Place, panels: int) -> Phase:
+    def phase(self, run: Sequence[Strip], at: StripPlace, panels: int) -> Phase:
         """For all images, strips of a run, and so many panels from `at` on."""
         group = group_of((self.first_step(at), self.second_step(at)))
         names = [view.buffer for view in group.arguments]
@@ -80,11 +80,11 @@ class Strips:
                 repeats.append(Repeat(times, tuple(moves.tolist())))
         return replace(group, records=records, repeats=tuple(repeats))
 
-    def middle(self, at: Place) -> MemoryDesc:
+    def middle(self, at: StripPlace) -> MemoryDesc:
         dims = (1, at.channels, at.strip.src_rows, *self.parts.pair.second.src.dims[ROWS + 1 :])
         return MemoryDesc(dims, f32, f"aBx{lanes_of(self.engine.isa)}b")
 
-    def first_step(self, at: Place) -> Step:
+    def first_step(self, at: StripPlace) -> StepRecords:
         """The rows of the middle."""
         pair, parts, middle = self.parts.pair, self.parts, self.middle(at)
         self.middle_bytes = max(self.middle_bytes, middle.size_bytes)
@@ -98,7 +98,7 @@ class Strips:
         self.taps.append(plan.constants[TAP_LISTS])
         return replace(step, records=records)
 
-    def second_step(self, at: Place) -> Step:
+    def second_step(self, at: StripPlace) -> StepRecords:
         """The strip of dst."""
         pair, parts, strip = self.parts.pair, self.parts, at.strip
         desc = replace(

@@ -1,11 +1,12 @@
 """What Winograd's convolution does not take, each with its reason."""
 
+from asmdnn.memory.formats import format_of
 from asmdnn.memory.winograd import TAPS
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
-from asmdnn.primitives.convolution.winograd.cut import Cut, sizes_of
+from asmdnn.primitives.convolution.winograd.cut import WinogradCut, sizes_of
 
 
 def check_window(desc: ConvolutionForward) -> None:
@@ -27,12 +28,14 @@ def check_channels(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout,
     """Raise Refused unless vectors of channels are dense and at one distance."""
     for name, tensor, layout in (("src", desc.src, src), ("dst", desc.dst, dst)):
         if layout.channel_bytes != 4 and tensor.dims[1] > 1:
-            raise Refused(f"{name} {tensor.tag} has its channels apart")
+            raise Refused(f"{name} {format_of(tensor)} has its channels apart")
         if tensor.inner_blocks and layout.block != lanes:
-            raise Refused(f"{name} {tensor.tag} has blocks of {layout.block} channels, only {lanes} are implemented")
+            raise Refused(
+                f"{name} {format_of(tensor)} has blocks of {layout.block} channels, only {lanes} are implemented"
+            )
 
 
-def check_distances(g: ConvGeometry, cut: Cut, lanes: int) -> None:
+def check_distances(g: ConvGeometry, cut: WinogradCut, lanes: int) -> None:
     """Raise Refused where code cannot reach: displacements have 32 bits."""
     sizes = sizes_of(g, cut, lanes, g.mb)
     for layout in (g.src, g.dst):

@@ -13,12 +13,12 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution import few
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles, packing_cycles
-from asmdnn.primitives.convolution.winograd.cut import ROWS, Cut, candidates
+from asmdnn.primitives.convolution.winograd.cut import ROWS, WinogradCut, candidates
 from asmdnn.primitives.engine import Engine
 from asmdnn.types import Algorithm
 
 
-def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: Engine, packs: bool) -> Cut:
+def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: Engine, packs: bool) -> WinogradCut:
     """The best cut; with `auto` Refused if direct convolution is expected to be faster.
 
     packs: the weights are transformed with every call.  Depends on shapes and caches alone, never on the threads.

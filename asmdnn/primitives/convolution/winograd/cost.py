@@ -9,7 +9,7 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.winograd.cut import ROWS, Cut, Sizes, sizes_of
+from asmdnn.primitives.convolution.winograd.cut import ROWS, CutSizes, WinogradCut, sizes_of
 
 KIB = 1024
 
@@ -31,7 +31,7 @@ class Traffic:
     reread: int
 
 
-def cycles_of(g: ConvGeometry, cut: Cut, isa: str, caches: CacheSizes, tuning: Tuning) -> float:
+def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, tuning: Tuning) -> float:
     """The whole convolution."""
     own, lanes = tuning.winograd, lanes_of(isa)
     sizes = sizes_of(g, cut, lanes, g.mb)
@@ -53,7 +53,7 @@ def cycles_of(g: ConvGeometry, cut: Cut, isa: str, caches: CacheSizes, tuning: T
     return calls + transforms + multiplied + moved / KIB
 
 
-def multiply_cycles(g: ConvGeometry, cut: Cut, sizes: Sizes, isa: str, tuning: Tuning) -> float:
+def multiply_cycles(g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, isa: str, tuning: Tuning) -> float:
     """The products of all frequencies, if nothing has to be waited for."""
     full, last = divmod(sizes.result_vectors, cut.vectors)
     total = 0.0
@@ -65,7 +65,9 @@ def multiply_cycles(g: ConvGeometry, cut: Cut, sizes: Sizes, isa: str, tuning: T
     return total * sizes.frequencies
 
 
-def traffic_of(g: ConvGeometry, cut: Cut, sizes: Sizes, lanes: int, caches: CacheSizes, tuning: Tuning) -> Traffic:
+def traffic_of(
+    g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, lanes: int, caches: CacheSizes, tuning: Tuning
+) -> Traffic:
     """Of all blocks; weights that fit into their share of L2 cost nothing."""
     own = tuning.winograd
     blocks = -(-sizes.tiles // cut.block) if cut.is_fused else 1

@@ -13,7 +13,7 @@ LINE_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class WinogradCut:
     """m: results along an axis of a tile.  vectors: of output channels in a panel of weights.  block: tiles that are
     transformed and multiplied together, 0 for all of them at once.  panels: of output channels whose products are held.
     """
@@ -33,7 +33,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class CutSizes:
     """Of a convolution that is cut: counts, and bytes of what is between the transforms.
 
     Rows are padded by a line, and frequencies are an odd number of lines apart: else the (m + 2)^2 places that one
@@ -64,14 +64,14 @@ class Sizes:
         return self.frequencies * self.panels * self.panel_bytes
 
 
-def sizes_of(g: ConvGeometry, cut: Cut, lanes: int, images: int) -> Sizes:
+def sizes_of(g: ConvGeometry, cut: WinogradCut, lanes: int, images: int) -> CutSizes:
     """Of so many images."""
     tiles = images * tiles_of(g, cut.m)
     together = min(cut.block, tiles) if cut.is_fused else tiles
     source_vectors, result_vectors = -(-g.ic // lanes), -(-g.oc // lanes)
     width_bytes = 4 * lanes * cut.vectors
     source_row, products_row = 4 * lanes * source_vectors + LINE_BYTES, width_bytes * cut.panels + LINE_BYTES
-    return Sizes(
+    return CutSizes(
         tiles=tiles,
         frequencies=FORMS[cut.m].frequencies,
         source_vectors=source_vectors,
@@ -97,23 +97,23 @@ def tiles_of(g: ConvGeometry, m: int) -> int:
     return rows * cols
 
 
-def records_of_image(g: ConvGeometry, cut: Cut, lanes: int) -> int:
+def records_of_image(g: ConvGeometry, cut: WinogradCut, lanes: int) -> int:
     """Of a cut in blocks, about."""
     tiles, sizes = tiles_of(g, cut.m), sizes_of(g, cut, lanes, 1)
     chunks, blocks = -(-sizes.panels // cut.panels), -(-tiles // cut.block)
     return tiles * (1 + chunks) + 2 * blocks * sizes.frequencies * sizes.panels
 
 
-def candidates(g: ConvGeometry, isa: str, forms: Sequence[int], widths: Sequence[int]) -> Iterator[Cut]:
+def candidates(g: ConvGeometry, isa: str, forms: Sequence[int], widths: Sequence[int]) -> Iterator[WinogradCut]:
     """Every cut that may be the fastest, of these forms and numbers of vectors: blocks are whole register blocks."""
     vectors_of_results = -(-g.oc // lanes_of(isa))
     for m in forms:
         tiles = g.mb * tiles_of(g, m)
         for vectors in widths:
             panels = -(-vectors_of_results // vectors)
-            yield Cut(m, vectors, 0, panels)
+            yield WinogradCut(m, vectors, 0, panels)
             for block in blocks_of(tiles, ROWS[isa][vectors]):
-                yield from (Cut(m, vectors, block, n) for n in sorted({1, panels}))
+                yield from (WinogradCut(m, vectors, block, n) for n in sorted({1, panels}))
 
 
 def blocks_of(tiles: int, rows: int) -> list[int]:

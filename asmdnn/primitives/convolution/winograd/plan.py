@@ -24,12 +24,13 @@ from asmdnn.primitives.convolution.direct import (
 )
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
 from asmdnn.primitives.convolution.operands import readable, tile_operands
+from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import between_reorders, name_of
 from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
 from asmdnn.primitives.convolution.winograd.checks import check_channels, check_distances, check_window
 from asmdnn.primitives.convolution.winograd.choice import choose
-from asmdnn.primitives.convolution.winograd.cut import Cut, records_of_image, sizes_of
-from asmdnn.primitives.convolution.winograd.schedule import Job, Records, fused, products, results, sources
+from asmdnn.primitives.convolution.winograd.cut import WinogradCut, records_of_image, sizes_of
+from asmdnn.primitives.convolution.winograd.schedule import Records, WinogradJob, fused, products, results, sources
 from asmdnn.primitives.convolution.winograd.tiles import make_tiles
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Answer, Planner
@@ -110,17 +111,16 @@ def prepared(desc: ConvolutionForward, engine: Engine) -> tuple[ConvolutionForwa
     return resolved, make_geometry(resolved, of_src, of_dst)
 
 
-def with_cut(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeometry, cut: Cut) -> Plan:
+def with_cut(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeometry, cut: WinogradCut) -> Plan:
     """The plan for a prepared description and the level of its kernels.  Raises Refused."""
     lanes = lanes_of(engine.isa)
     check_distances(g, cut, lanes)
     weights = WinogradDesc(desc.weights.dims, f32, cut.m, cut.vectors * lanes)
-    if not desc.weights.is_any and desc.weights != weights:
-        raise Refused(f"weights must be any or {weights.tag}, not {desc.weights.tag}")
+    check_weights(desc, weights)
     return scheduled(desc.with_formats({"weights": weights}), attr, engine, g, cut)
 
 
-def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeometry, cut: Cut) -> Plan:
+def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeometry, cut: WinogradCut) -> Plan:
     """The plan for resolved formats."""
     lanes, width = lanes_of(engine.isa), cut.vectors * lanes_of(engine.isa)
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
@@ -139,7 +139,7 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     vectors = sizes.source_vectors * lanes
     whole = vectors if desc.src.padded_dims[1] >= vectors else g.ic
     bias = desc.bias is not None and not chain.adds_bias
-    job = Job(engine.isa, engine.tuning, g, cut, sizes, whole, bias, post_ops, places)
+    job = WinogradJob(engine.isa, engine.tuning, g, cut, sizes, whole, bias, post_ops, places)
     tensors = {**desc.tensors(), **chain.arguments(read)}
     buffers = dict(zip(ARGUMENTS, (SOURCE, "weights", "bias" * bias, PRODUCTS, "weights", "src", "dst"), strict=True))
     arguments = tuple(View(name) if name else NOTHING for name in (*buffers.values(), *operands))
@@ -156,7 +156,7 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     return copies.between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
-def moves_of_images(job: Job) -> tuple[int, ...]:
+def moves_of_images(job: WinogradJob) -> tuple[int, ...]:
     """How far every argument moves from an image to the next one."""
     g = job.g
     moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
@@ -164,7 +164,7 @@ def moves_of_images(job: Job) -> tuple[int, ...]:
     return tuple(moves.get(name, 0) for name in (*ARGUMENTS, *job.places))
 
 
-def steps_of(job: Job, begin: int, end: int, repeats: tuple[Repeat, ...]) -> list[Phase]:
+def steps_of(job: WinogradJob, begin: int, end: int, repeats: tuple[Repeat, ...]) -> list[Phase]:
     """The phases of some images, without kernels and arguments yet."""
     tiles = make_tiles(job.g, job.cut.m, begin, end)
     if job.cut.is_fused:

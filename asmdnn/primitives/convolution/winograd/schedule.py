@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import Items
+from asmdnn.generators.dot.matmul_shape import Items, MatmulTile
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.winograd.arguments import ARGUMENTS
 from asmdnn.generators.winograd.products import ProductsTransformSpec
@@ -29,15 +29,15 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.tiling import ahead_lines
-from asmdnn.primitives.convolution.winograd.cut import ROWS, Cut, Sizes
-from asmdnn.primitives.convolution.winograd.tiles import Tiles
+from asmdnn.primitives.convolution.winograd.cut import ROWS, CutSizes, WinogradCut
+from asmdnn.primitives.convolution.winograd.tiles import WinogradTiles
 
 Records = tuple[Int64, npt.NDArray[np.int32]]  # and what each is expected to cost
 VECTORS_OF_OPERANDS = 2  # of a transform whose post-ops read tensors: its code is that of each vector
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class WinogradJob:
     """What records are made for.
 
     readable: channels of src, with those that are zero padding.  places: of the operands of post-ops, by argument.
@@ -47,8 +47,8 @@ class Job:
     isa: str
     tuning: Tuning
     g: ConvGeometry
-    cut: Cut
-    sizes: Sizes
+    cut: WinogradCut
+    sizes: CutSizes
     readable: int
     bias: bool
     post_ops: tuple[PostOp, ...]
@@ -75,7 +75,7 @@ class Job:
         return np.array([self.specs.setdefault(spec, len(self.specs)) for spec in specs], np.int64)
 
 
-def fused(job: Job, tiles: Tiles) -> tuple[Records, Int64]:
+def fused(job: WinogradJob, tiles: WinogradTiles) -> tuple[Records, Int64]:
     """The records of all blocks, and where each begins."""
     first, parts, starts, count = 0, [], [0], 0
     multiplied: dict[tuple[int, int], Records] = {}
@@ -98,7 +98,7 @@ def joined(parts: list[Records]) -> Records:
     return np.concatenate([records for records, _ in parts]), np.concatenate([cycles for _, cycles in parts])
 
 
-def sources(job: Job, tiles: Tiles, block: slice) -> Records:
+def sources(job: WinogradJob, tiles: WinogradTiles, block: slice) -> Records:
     """The transforms of a block's tiles, side by side."""
     g, sizes, m = job.g, job.sizes, job.cut.m
     rows, pixels = g.src.axis_bytes
@@ -114,7 +114,7 @@ def sources(job: Job, tiles: Tiles, block: slice) -> Records:
     return job.records(columns, number[tiles.reads[block]]), np.full(len(src), cycles, np.int32)
 
 
-def products(job: Job, tiles: int, panel: int, panels: int) -> Records:
+def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
     """For every frequency, and `panels` panels from one on, all tiles; each prefetches a share of the next weights."""
     sizes, found = job.sizes, []
     runs = runs_of(tiles, ROWS[job.isa][job.cut.vectors])
@@ -150,10 +150,10 @@ def interleaved(parts: list[Records]) -> Records:
     return records.reshape(-1, records.shape[2]), np.stack([cycles for _, cycles in parts], axis=1).ravel()
 
 
-def product(job: Job, rows: int, times: int, vectors: int, lines: int) -> MatmulTileSpec:
+def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -> MatmulTileSpec:
     """`times` register blocks of `rows` tiles, behind one another, by a panel."""
     sizes = job.sizes
-    return MatmulTileSpec(
+    tile = MatmulTile(
         isa=job.isa,
         rows=rows,
         columns=vectors * job.lanes,
@@ -168,9 +168,10 @@ def product(job: Job, rows: int, times: int, vectors: int, lines: int) -> Matmul
         ahead_lines=lines,
         items=Items(times, rows * sizes.source_row_bytes, 0, 0, rows * sizes.products_row_bytes),
     )
+    return MatmulTileSpec(tile)
 
 
-def results(job: Job, tiles: Tiles, block: slice, panel: int, panels: int) -> Records:
+def results(job: WinogradJob, tiles: WinogradTiles, block: slice, panel: int, panels: int) -> Records:
     """The transforms of products into the channels of some panels, tile by tile, for each some vectors at a time."""
     g, sizes, lanes = job.g, job.sizes, job.lanes
     begin, end = panel * job.cut.vectors, min(sizes.result_vectors, (panel + panels) * job.cut.vectors)
@@ -201,7 +202,7 @@ def results(job: Job, tiles: Tiles, block: slice, panel: int, panels: int) -> Re
     return job.records(flat, number[kernel.ravel()]), cost
 
 
-def result(job: Job, shape: tuple[Any, Any], channels: int) -> ProductsTransformSpec:
+def result(job: WinogradJob, shape: tuple[Any, Any], channels: int) -> ProductsTransformSpec:
     """The transform into `channels` channels of results of that shape."""
     g, (rows, cols) = job.g, shape
     down, pixels = g.dst.axis_bytes

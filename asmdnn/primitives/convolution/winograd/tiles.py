@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Tiles:
+class WinogradTiles:
     """Tiles in raster order, image by image; arrays are int64[tiles].
 
     src_bytes: of the first pixel that a tile reads, which padding may put before the image.  dst_bytes: of the first
@@ -33,7 +33,7 @@ class Tiles:
     makes_of: tuple[tuple[int, int], ...]
 
 
-def make_tiles(g: ConvGeometry, m: int, begin: int, end: int) -> Tiles:
+def make_tiles(g: ConvGeometry, m: int, begin: int, end: int) -> WinogradTiles:
     """Of the images [begin, end), for m x m results each."""
     down, across = g.axes
     y, x = (np.arange(-(-axis.o // m), dtype=np.int64) * m for axis in g.axes)
@@ -46,7 +46,7 @@ def make_tiles(g: ConvGeometry, m: int, begin: int, end: int) -> Tiles:
     before = down.p * g.src.axis_bytes[0] + across.p * g.src.axis_bytes[1]
     reads_of, reads = pairs([reads_along(axis, m) for axis in g.axes])
     makes_of, makes = pairs([[min(m, axis.o - at) for at in range(0, axis.o, m)] for axis in g.axes])
-    return Tiles(
+    return WinogradTiles(
         image=np.broadcast_to(images, src.shape).ravel(),
         first=np.broadcast_to(y[:, None] * across.o + x, src.shape).ravel(),
         src_bytes=(src - before).ravel(),

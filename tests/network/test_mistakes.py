@@ -1,0 +1,44 @@
+"""The commonest mistakes in a graph: each is refused by one sentence that names the node and what is wrong with it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.network.nets import engine
+
+
+def f32(*dims: int) -> Any:
+    return np.ones(dims, np.float32)
+
+
+MISTAKES: list[tuple[Callable[[dnn.Graph, Any], Any], str]] = [
+    (lambda g, x: g.apply("softmax", x), "'softmax' is no operator that is known: did you mean Softmax?"),
+    (lambda g, x: g.apply("Softmax", x, axis=9), "Softmax 'Softmax 0' cannot be computed .*: axis 9 is none of 4"),
+    (lambda g, x: g.apply("RMSNormalization", x, f32(8), axis=9), "axis 9 is none of 4"),
+    (lambda g, x: g.apply("Conv", x), r"Conv 'Conv 0' .* of float32\[1, 4, 8, 8\]: it has 1 inputs, and takes 2 to 3"),
+    (lambda g, x: g.apply("Relu", x, x), "it has 2 inputs, and takes 1$"),
+    (lambda g, x: g.apply("Div", x), "it has 1 inputs, and takes 2$"),
+    (lambda g, x: g.apply("LSTM", x), "it has 1 inputs, and takes 3 or more"),
+    (lambda g, x: g.apply("BatchNormalization", x, f32(4)), "it has 2 inputs, and takes 5"),
+    (lambda g, x: g.apply("Dropout", x, f32(1), f32(1), f32(1), f32(1)), "'Dropout 0'"),
+    (lambda g, x: g.apply("MaxPool", g.apply("Flatten", x), kernel_shape=(2,)), "a pooling has dims behind"),
+    (lambda g, x: g.apply("ConvTranspose", g.apply("Flatten", x), f32(256, 4)), "a convolution has dims behind"),
+    (lambda g, x: g.apply("MatMul", x, f32(3, 3)), r"dims \(1, 4, 8, 8\) and \(3, 3\) do not go together"),
+    (lambda g, x: x + None, "an operand must be a Symbol, an array or a number, not None"),
+    (lambda g, x: x + "text", "an operand must be a Symbol, an array or a number, not 'text'"),
+    (lambda g, x: g.apply("Relu", dnn.Graph().input("x", (1, 4))), "<Symbol 'x'> is of another graph"),
+    (lambda g, x: g.input("x", (1, 2)), "a name that no other input has, not 'x'"),
+    (lambda g, x: g.input("n", (1, "n")), "input n is float32 1xn: say its dims"),
+]
+
+
+@pytest.mark.parametrize(("mistake", "message"), MISTAKES, ids=[message for _, message in MISTAKES])
+def test_a_mistake_is_one_sentence(mistake: Callable[[dnn.Graph, Any], Any], message: str) -> None:
+    graph = dnn.Graph()
+    x = graph.input("x", (1, 4, 8, 8))
+    with pytest.raises(dnn.AsmdnnError, match=message) as caught:
+        graph.compile(y=mistake(graph, x), engine=engine())
+    assert "\n" not in str(caught.value)
