@@ -15,7 +15,6 @@ from asmdnn.primitives.implementation import plans
 
 SIZES = tuple(10**e for e in range(2, 9))
 REPEATS = 4
-LARGEST_CHECK = 10**8  # of elements that a proof counts one by one, where nothing comes in rounds
 Make = Callable[[int], Any]
 
 
@@ -45,6 +44,10 @@ def convolution(m: int) -> Any:
     return dnn.ConvolutionForward(src=images, weights=weights, dst=images, padding_l=(1, 1), padding_r=(1, 1))
 
 
+def images_of(m: int, pixels: int) -> dnn.MemoryDesc:
+    return desc((m, 8, pixels, pixels), "acdb")
+
+
 KINDS: dict[str, Make] = {
     "matmul m x 64 : 64 x 64": product(64, 64),
     "matmul m x 300 : 300 x 1": product(300, 1),
@@ -54,6 +57,8 @@ KINDS: dict[str, Make] = {
     "inner product m x 64": inner_product,
     "its gradient of weights": weights_gradient,
     "convolution, m images": convolution,
+    "pooling, m images": lambda m: dnn.PoolingForward("max", images_of(m, 28), images_of(m, 14), (2, 2), (2, 2)),
+    "resampling, m images": lambda m: dnn.ResamplingForward("linear", images_of(m, 14), images_of(m, 28)),
     "binary m x 64 + 1 x 64": lambda m: dnn.BinaryForward("add", desc((m, 64)), desc((1, 64)), desc((m, 64))),
     "reorder m x 64, ab to ba": lambda m: dnn.Reorder(desc((m, 64)), desc((m, 64), "ba")),
     "reorder m x 17 x 7, abc to aBc8b": lambda m: dnn.Reorder(desc((m, 17, 7)), desc((m, 17, 7), "aBc8b")),
@@ -88,10 +93,7 @@ def row_of(request: Any) -> str:
         return dnn.primitive_desc(request, engine=engine).plan
 
     milliseconds, plan = timed(planned)
-    counted = max(plan.tensors[name].size_bytes for name in plan.outputs) <= LARGEST_CHECK
-    proof = ""
-    if counted or any(phase.repeats for phase in plan.phases):
-        proof = f"{timed(plan.check, 1)[0]:.0f}"
+    proof = f"{timed(plan.check, 1)[0]:.0f}"
     calls, records = sum(phase.count for phase in plan.phases), sum(len(phase.records) for phase in plan.phases)
     return f"{milliseconds:>10.1f}{proof:>10}{calls:>14,}{records:>13,}"
 

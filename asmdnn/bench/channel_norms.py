@@ -13,9 +13,9 @@ from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import AnyCase, TensorData, Work
 from asmdnn.bench.image_problem import image_words, quoted, read_image
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.norms import Doubles, flags
+from asmdnn.bench.norms import Doubles, arrays_of, flags
 from asmdnn.bench.problem_text import count_in
-from asmdnn.bench.values import joined, poison
+from asmdnn.bench.values import joined
 from asmdnn.bench.words import FIRST_DIM, INPLACE, LAYOUT, Option, data_type, direction
 
 PROP_KINDS = MappingProxyType({"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference})
@@ -109,11 +109,7 @@ class ChannelNormWork(Work[TensorData]):
 
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)
-        arrays = {name: random.uniform(-1, 2, desc.dims).astype(np.float32) for name, desc in self.descs.items()}
-        if self.given:
-            arrays["variance"] = np.abs(arrays["variance"]) + np.float32(0.5)
-        for name in self.results:
-            arrays[name] = poison(self.descs[name].dims, dnn.f32)
+        arrays = arrays_of(self.descs, self.results, self.given, random)
         if self.attr.reads_dst():
             arrays["dst"] = arrays["src"] if self.in_place else random.uniform(-1, 1, self.dims).astype(np.float32)
         return TensorData(arrays | chains.operands(self.attr, exact), exact)

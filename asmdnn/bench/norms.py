@@ -1,10 +1,13 @@
 """What the drivers of normalizations share: benchdnn's flags, and how far f32 arithmetic may be off."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+import asmdnn as dnn
+from asmdnn.bench.driver import Array
+from asmdnn.bench.values import poison
 from asmdnn.errors import InvalidArguments
 
 Doubles = npt.NDArray[np.float64]
@@ -23,6 +26,16 @@ def flags(known: str) -> Callable[[str], str]:
         return "".join(letter for letter in known if letter in letters)
 
     return parse
+
+
+def arrays_of(
+    descs: Mapping[str, dnn.MemoryDesc], results: Sequence[str], given: bool, random: np.random.Generator
+) -> dict[str, Array]:
+    """Numbers for every argument, a variance that is given being positive; results are poison."""
+    arrays: dict[str, Array] = {name: random.uniform(-1, 2, x.dims).astype(np.float32) for name, x in descs.items()}
+    if given:
+        arrays["variance"] = np.abs(arrays["variance"]) + np.float32(0.5)
+    return arrays | {name: poison(descs[name].dims, dnn.f32) for name in results}
 
 
 def normalized_error(

@@ -19,16 +19,23 @@ BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))
 DEPTHS = (0, 1, 2, 7, 8, 9, 15, 16, 17, 26)
 
 
+def with_gaps(isa: str, rows: int, columns: int, depth: int) -> dict[str, Any]:
+    """Fields of row-major operands with gaps behind the rows."""
+    return {
+        "isa": isa,
+        "rows": rows,
+        "columns": columns,
+        "depth": depth,
+        "src_row_bytes": 4 * (depth + 3),
+        "src_depth_bytes": 4,
+        "weights_row_bytes": 4 * (columns + 5),
+    }
+
+
 def tile(isa: str, rows: int, columns: int, depth: int = 3, **fields: Any) -> MatmulTileSpec:
     """Row-major operands with gaps behind the rows; weights are not padded."""
     plain = MatmulTile(
-        isa=isa,
-        rows=rows,
-        columns=columns,
-        depth=depth,
-        src_row_bytes=4 * (depth + 3),
-        src_depth_bytes=4,
-        weights_row_bytes=4 * (columns + 5),
+        **with_gaps(isa, rows, columns, depth),
         panel_vectors=-(-columns // lanes_of(isa)),
         panel_bytes=0,
         padded=False,
@@ -136,13 +143,7 @@ def outer(isa: str, rows: int, columns: int, depth: int = 2, **fields: Any) -> O
     """Row-major operands with gaps behind the rows; weights are not padded, dst's rows are aligned."""
     vector_bytes = 4 * LANES[isa]
     spec = OuterSpec(
-        isa=isa,
-        rows=rows,
-        columns=columns,
-        depth=depth,
-        src_row_bytes=4 * (depth + 3),
-        src_depth_bytes=4,
-        weights_row_bytes=4 * (columns + 5),
+        **with_gaps(isa, rows, columns, depth),
         panel_vectors=CHUNK,
         panel_bytes=CHUNK * vector_bytes,
         padded=False,

@@ -1,6 +1,7 @@
 """f32 vectors of AVX-512 (F, VL, DQ, BW); see vector.py."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from struct import pack
 
 from asmdnn.isa.assembler import Label, Pointer, Register, mem
@@ -17,6 +18,9 @@ class Avx512(Vector):
 
     def chosen(self, lanes: int) -> TailLanes:
         return Avx512Tail(self, lanes)
+
+    def short_tail(self, count: int) -> TailLanes:
+        return ShortTail(self, (1 << count) - 1) if count in (4, 8) else self.tail(count)
 
     def splat(self, bits: int) -> Pointer:
         return self.asm.const(pack("<I", bits), 4, size=4, broadcast=self.lanes)
@@ -125,3 +129,32 @@ class Avx512Tail(TailLanes):
 
     def release(self) -> None:
         self.vector.asm.masks.free(self.mask)
+
+
+class ShortTail(TailLanes):
+    """The first half or quarter, as a ymm or xmm register: a masked zmm register would reach into the next line of
+    memory half of the time, and stores with masks are not forwarded to loads."""
+
+    def __init__(self, vector: Avx512, lanes: int) -> None:
+        super().__init__(vector, lanes)
+        self.masked = partial(Avx512Tail, vector, lanes)
+
+    def view(self, x: Register) -> Register:
+        return {4: x.xmm, 8: x.ymm}[self.lanes.bit_length()]
+
+    def load(self, dst: Register, src: Pointer) -> None:
+        self.vector.asm.VMOVUPS(self.view(dst), src.sized(4 * self.lanes.bit_length()))
+
+    def store(self, dst: Pointer, src: Register) -> None:
+        self.vector.asm.VMOVUPS(dst.sized(4 * self.lanes.bit_length()), self.view(src))
+
+    def clear_rest(self, x: Register) -> None:
+        self.vector.asm.VMOVAPS(self.view(x), self.view(x))
+
+    def fill_rest(self, x: Register, filler: Register) -> None:
+        masked = self.masked()
+        masked.fill_rest(x, filler)
+        masked.release()
+
+    def release(self) -> None:
+        """It occupies nothing."""

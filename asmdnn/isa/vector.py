@@ -25,7 +25,7 @@ def ordered(shuffle: Callable[..., None], order: int) -> Combine:
 
 
 class Lanes:
-    """How a vector in memory is read and written: all its lanes (a Vector) or the first few (a Tail)."""
+    """How a vector in memory is read and written: all its lanes (a Vector) or the first few (TailLanes)."""
 
     def load(self, dst: Register, src: Pointer) -> None:
         raise NotImplementedError
@@ -67,6 +67,10 @@ class Vector(Conditions, Lanes):
         """The first `count` lanes, 0 < count < lanes; `release()` gives back what it occupies."""
         return self.chosen((1 << count) - 1)
 
+    def short_tail(self, count: int) -> "TailLanes":
+        """As `tail`, by a narrower register where that is better."""
+        return self.tail(count)
+
     def chosen(self, lanes: int) -> "TailLanes":
         """The lanes whose bits are set, some and not all; as a tail."""
         raise NotImplementedError
@@ -80,13 +84,16 @@ class Vector(Conditions, Lanes):
         raise NotImplementedError
 
     @contextmanager
-    def parts(self, vectors: int, elements: int) -> Iterator[list[Lanes]]:
-        """How to access each of `vectors` consecutive vectors of which only the first `elements` lanes exist."""
+    def parts(self, vectors: int, elements: int, halves: bool = False) -> Iterator[list[Lanes]]:
+        """How to access each of `vectors` consecutive vectors of which only the first `elements` lanes exist.
+
+        halves: the last one may be half a register, or a quarter; elements of other sizes than 4 bytes cannot be.
+        """
         full, rest = divmod(elements, self.lanes)
         if vectors <= full:
             yield [self] * vectors
             return
-        tail = self.tail(rest) if rest else None
+        tail = (self.short_tail if halves else self.tail)(rest) if rest else None
         partial: list[Lanes] = [tail] if tail else []
         yield [*[self] * full, *partial, *[Nothing(self)] * (vectors - full - len(partial))]
         if tail:

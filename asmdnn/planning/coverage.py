@@ -1,7 +1,8 @@
 """How often elements of a buffer are written, where rounds of records are not written out.
 
 The buffer is folded: element x is (x // period, x % period).  A write that comes again every `period` elements is a
-range of rows there, so that rows between two neighbouring `cuts` are alike, and one of them stands for all.
+range of rows there, so that rows between two neighbouring `cuts` are alike, and one of them stands for all.  So are
+the columns between two places where any write begins or ends.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +15,7 @@ from asmdnn.errors import AsmdnnError
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64
 
-MOST_COUNTS = 1 << 28  # of a folded buffer: what a proof may keep in memory
+MOST_COUNTS = 1 << 26  # of a folded buffer, and accesses of a phase: what a proof may keep in memory
 Loop = tuple[int, int]  # (times, elements from one to the next)
 
 
@@ -33,32 +34,48 @@ class Runs:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Coverage:
-    """times[i, j]: how often element j of the rows from cuts[i] to cuts[i + 1] is written."""
+    """times[i, j]: how often elements columns[j] to columns[j + 1] of rows cuts[i] to cuts[i + 1] are written.
+
+    columns begin at 0 and end at the period.
+    """
 
     cuts: Int64
+    columns: Int64
     times: Int64
 
     def __add__(self, other: "Coverage") -> "Coverage":
-        cuts = np.union1d(self.cuts, other.cuts)
-        return Coverage(cuts, self.at(cuts) + other.at(cuts))
+        cuts, columns = np.union1d(self.cuts, other.cuts), np.union1d(self.columns, other.columns)
+        return Coverage(cuts, columns, self.at(cuts, columns) + other.at(cuts, columns))
 
-    def at(self, cuts: Int64) -> Int64:
-        """The counts by other rows, which these are made of; 0 outside."""
+    def at(self, cuts: Int64, columns: Int64) -> Int64:
+        """The counts by other rows and columns, which these are made of; 0 outside."""
         row = np.searchsorted(self.cuts, cuts[:-1], side="right") - 1
+        column = np.searchsorted(self.columns, columns[:-1], side="right") - 1
         inside = (row >= 0) & (row < len(self.times))
-        found: Int64 = np.where(inside[:, None], self.times[np.clip(row, 0, max(0, len(self.times) - 1))], 0)
+        found = self.times[np.clip(row, 0, max(0, len(self.times) - 1))][:, column]
+        found[~inside] = 0
         return found
 
     def element(self, where: int) -> int:
-        """The number of the element at a flat index of `times`."""
+        """The number of the first element at a flat index of `times`."""
         row, column = divmod(where, self.times.shape[1])
-        return int(self.cuts[row]) * int(self.times.shape[1]) + int(column)
+        return int(self.cuts[row]) * int(self.columns[-1]) + int(self.columns[column])
+
+    def simplified(self) -> "Coverage":
+        """The same, with rows and columns that are alike as one."""
+        rows = np.append(np.append(True, (np.diff(self.times, axis=0) != 0).any(axis=1)), True)
+        columns = np.append(np.append(True, (np.diff(self.times, axis=1) != 0).any(axis=0)), True)
+        return Coverage(self.cuts[rows], self.columns[columns], self.times[rows[:-1]][:, columns[:-1]])
 
 
-def period_of(strides: Iterable[int], elements: int) -> int:
-    """The least period that all strides divide; the whole buffer if there is none."""
-    found = lcm(*strides)
-    return max(1, min(found, elements) if found else elements)
+def period_of(loops: Iterable[Loop], elements: int) -> int:
+    """A period that the strides of the loops divide, most often repeated ones first, as far as there is one in the
+    buffer; the whole buffer if there is none.  Loops that it does not serve are written out."""
+    found = 1
+    for _, stride in sorted(loops, reverse=True):
+        together = lcm(found, max(1, stride))
+        found = together if 2 * together <= elements else found
+    return found if found > 1 else max(1, elements)
 
 
 def longest(loops: Sequence[Loop]) -> Loop | None:
@@ -69,21 +86,20 @@ def longest(loops: Sequence[Loop]) -> Loop | None:
 def cover(runs: Iterable[Runs], period: int) -> Coverage:
     """How often all runs together write what, folded."""
     boxes = np.concatenate([np.zeros((0, 4), np.int64), *(box for x in runs for box in folded(x, period))])
-    cuts = np.unique(np.append(boxes[:, :2].ravel(), (0, 1)))
-    rows = np.searchsorted(cuts, boxes[:, :2])
-    width = period + 1
-    count = len(cuts) - 1
+    cuts = np.unique(np.append(boxes[:, :2], (0, 1)))
+    columns = np.unique(np.append(boxes[:, 2:], (0, period)))
+    rows, places = np.searchsorted(cuts, boxes[:, :2]), np.searchsorted(columns, boxes[:, 2:])
+    count, width = len(cuts) - 1, len(columns)
     if count * width > MOST_COUNTS:
-        raise PlanError(f"a proof of {count} rows of {period} elements takes too much memory")
+        raise PlanError(f"a proof of {count} rows of {width} places takes too much memory")
     changes = np.zeros(count * width, np.int64)
-    for sign, row, column in ((1, 0, 2), (-1, 0, 3), (-1, 1, 2), (1, 1, 3)):
+    for sign, row, place in ((1, 0, 0), (-1, 0, 1), (-1, 1, 0), (1, 1, 1)):
         inside = rows[:, row] < count
-        places = rows[inside, row] * width + boxes[inside, column]
-        changes += sign * np.bincount(places, minlength=len(changes))
+        changes += sign * np.bincount(rows[inside, row] * width + places[inside, place], minlength=len(changes))
     table = changes.reshape(count, width)
     np.cumsum(table, axis=0, out=table)
     np.cumsum(table, axis=1, out=table)
-    return Coverage(cuts, table[:, :-1])
+    return Coverage(cuts, columns, table[:, :-1])
 
 
 def folded(runs: Runs, period: int) -> Iterable[Int64]:

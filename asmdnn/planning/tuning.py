@@ -1,8 +1,8 @@
 """What planners choose by: the numbers that measurements decided, of a CPU class.
 
 The defaults are those of Zen 3 (AMD EPYC, family 25, model 1; 2 cores, a virtual machine), where every number was
-measured unless its line says otherwise; classes on which nobody has measured share them.  A row of the table of
-machines says what is different there.  Numbers that follow from an ISA level, a format or an encoding are no tuning and
+measured unless its line says otherwise; classes on which nobody has measured share them.  The table of classes at
+the end says what is different there.  Numbers that follow from an ISA level, a format or an encoding are no tuning and
 stand where they are used.  Sizes are elements unless the name says bytes; a share of n is 1/n.
 """
 
@@ -245,3 +245,9 @@ EMERALD_RAPIDS: Final = Tuning(
     ),
     moves=MoveTuning(page_bytes=1024),  # nchw to nhwc 256x28x28 1.24x, 512x14x14 1.46x, ab to ba 512x512 1.48x faster
 )
+_OF_CLASSES: Final = {"sapphire_rapids": EMERALD_RAPIDS}
+
+
+def tuning_of(machine: str) -> Tuning:
+    """What planners choose by on the CPU class of that name."""
+    return _OF_CLASSES.get(machine, DEFAULT)

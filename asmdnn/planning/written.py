@@ -1,7 +1,8 @@
 """Which elements of a buffer have been written, as the proof of a plan goes from phase to phase.
 
 Most buffers are flat: each element is looked at, but of a phase only those between the first and the last that it
-touches, so that a step of many costs no more than what it does.  Those that rounds of records write are folded.
+touches, so that a step of many costs no more than what it does.  Those that rounds of records write, and very large
+ones, are folded.
 """
 
 from collections.abc import Sequence
@@ -80,7 +81,7 @@ class FlatCoverage:
 
 @dataclass(eq=False)
 class Folded:
-    """Rows of `period` elements, alike between two cuts."""
+    """Rows of `period` elements; rows and columns are alike between two cuts."""
 
     name: str
     period: int
@@ -94,8 +95,9 @@ class Folded:
             worst = int(together.times.argmax())
             times = int(together.times.ravel()[worst])
             raise PlanError(f"{where}: element {together.element(worst)} of {self.name} is written {times} times")
-        self.done = new + self.done
-        np.minimum(self.done.times, 1, out=self.done.times)
+        done = new + self.done
+        np.minimum(done.times, 1, out=done.times)
+        self.done = done.simplified()
         if (aligned(self.done, self.whole).times > aligned(self.whole, self.done).times).any():
             raise PlanError(f"{where}: bytes between the elements of {self.name} are written")
 
@@ -118,8 +120,8 @@ class Folded:
 
 
 def aligned(coverage: Coverage, other: Coverage) -> Coverage:
-    """The same by the rows of both."""
-    return coverage + Coverage(other.cuts, np.zeros((len(other.times), 1), np.int64))
+    """The same by the rows and columns of both."""
+    return coverage + Coverage(other.cuts, other.columns, np.zeros_like(other.times))
 
 
 def counted(runs: Sequence[Runs]) -> tuple[int, Int64]:

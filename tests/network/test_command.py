@@ -13,19 +13,6 @@ from tests.network.nets import random
 pytestmark = pytest.mark.isa("avx2")
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> str:
-    nodes = [
-        wire.node("Conv", ["x", "w"], ["c"], "first", pads=[1, 1, 1, 1]),
-        wire.node("Relu", ["c"], ["r"]),
-        wire.node("Mul", ["r", "s"], ["y"]),
-    ]
-    body = wire.graph(nodes, {"x": (1, 3, "h", "w"), "s": ()}, ["y"], {"w": random(8, 3, 3, 3)})
-    path = tmp_path / "model.onnx"
-    path.write_bytes(wire.model(body))
-    return str(path)
-
-
 def test_a_model_is_run(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "x.npy", random(1, 3, 6, 7))
     words = ["--shape=x:1x3x6x7", "--constant=s:2", "--threads=1", f"--input=x:{tmp_path}/x.npy"]

@@ -13,7 +13,6 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.network.compiled import Compiled
 from asmdnn.network.page.model import boxes_of, moments_of, rows_of
 from tests.explain.test_html import Page
-from tests.network import wire
 from tests.network.nets import engine, random, residual_graph
 
 LEVELS = ("avx2", "avx512_core")
@@ -22,19 +21,6 @@ LEVELS = ("avx2", "avx512_core")
 def residual(isa: str = "avx2") -> dnn.Network:
     g, outputs = residual_graph()
     return g.compile(engine=engine(1, isa), **outputs)
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> str:
-    nodes = [
-        wire.node("Conv", ["x", "w"], ["c"], "first", pads=[1, 1, 1, 1]),
-        wire.node("Relu", ["c"], ["r"]),
-        wire.node("Mul", ["r", "s"], ["y"]),
-    ]
-    body = wire.graph(nodes, {"x": (1, 3, "h", "w"), "s": ()}, ["y"], {"w": random(8, 3, 3, 3)})
-    path = tmp_path / "model.onnx"
-    path.write_bytes(wire.model(body))
-    return str(path)
 
 
 WORDS = ["--shape=x:1x3x6x7", "--constant=s:2", "--threads=1", "--isa=avx2"]

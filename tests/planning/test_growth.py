@@ -1,9 +1,14 @@
 """Plans do not grow with rows: what is written out stays small, is proved, and computes the same on every team."""
 
+import sys
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.primitives.implementation import plans
 from tools.planning import KINDS
 
 MOST_RECORDS = 1 << 15
@@ -57,3 +62,60 @@ def test_a_batch_of_images_in_rounds(isa: str) -> None:
     dnn.Primitive(pd).execute(**memories)
     found = memories["dst"].array.reshape(images, pixels, channels).transpose(0, 2, 1)
     assert np.array_equal(found, np.einsum("oc,icp->iop", weights, src) + added)
+
+
+def desc(*dims: int, tag: str = "any") -> dnn.MemoryDesc:
+    return dnn.MemoryDesc(dims, dnn.f32, tag)
+
+
+# What would take long if planning walked over every tile, row or result in Python.
+REQUESTS: dict[str, Callable[[], Any]] = {
+    "first layer of C3D": lambda: dnn.ConvolutionForward(
+        src=desc(2, 3, 16, 112, 112),
+        weights=desc(64, 3, 3, 3, 3),
+        dst=desc(2, 64, 16, 112, 112),
+        padding_l=(1, 1, 1),
+        padding_r=(1, 1, 1),
+    ),
+    "head of a text detector": lambda: dnn.DeconvolutionForward(
+        src=desc(2, 64, 368, 640), weights=desc(1, 64, 2, 2), dst=desc(2, 1, 736, 1280), strides=(2, 2)
+    ),
+    "ten million rows of pixels": lambda: dnn.ConvolutionForward(
+        src=desc(1, 64, 10**7, 28),
+        weights=desc(64, 64, 3, 3),
+        dst=desc(1, 64, 10**7, 28),
+        padding_l=(1, 1),
+        padding_r=(1, 1),
+    ),
+    "end of DeepLab v3": lambda: dnn.ResamplingForward(
+        "linear", desc(2, 21, 65, 65, tag="axb"), desc(2, 21, 513, 513, tag="axb")
+    ),
+    "pooling of a million images": lambda: dnn.PoolingForward(
+        "max", desc(10**6, 64, 56, 56, tag="axb"), desc(10**6, 64, 28, 28, tag="axb"), (2, 2), (2, 2)
+    ),
+    "pooling of ten million rows": lambda: dnn.PoolingForward(
+        "max", desc(1, 64, 10**7, 56, tag="abx"), desc(1, 64, 5 * 10**6, 28, tag="abx"), (2, 2), (2, 2)
+    ),
+    "pooling of a million pixels a row": lambda: dnn.PoolingForward(
+        "max", desc(1, 64, 56, 10**6, tag="axb"), desc(1, 64, 28, 5 * 10**5, tag="axb"), (2, 2), (2, 2)
+    ),
+}
+MOST_CALLS = 30_000  # of Python and C functions; 200,000 take some 100 ms
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_planning_calls_few_functions(name: str) -> None:
+    request, calls = REQUESTS[name](), 0
+    dnn.primitive_desc(request, engine=ENGINE)  # modules are loaded, what is known of the machine is there
+    plans.shrink(0)
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        dnn.primitive_desc(request, engine=ENGINE)
+    finally:
+        sys.setprofile(None)
+    assert 0 < calls <= MOST_CALLS

@@ -56,7 +56,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("products", {"split_cycles": 10}, matmul(4, 512, 32)),
     ("convolution", {"panel_share": 64}, convolution(14)),
     ("convolution", {"strip_pixels": 7}, convolution(7)),
-    ("convolution", {"written_out": 1}, convolution(14)),
+    ("convolution", {"written_out": 1, "round_records": 8}, convolution(14)),
     ("convolution", {"streaming_bytes": 1}, DEPTHWISE),
     ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"page_bytes": 1024}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),

@@ -12,6 +12,7 @@ from asmdnn.bench.recurrent.bounded import Bounded
 from asmdnn.bench.recurrent.reference import Net, ReferenceRun
 from asmdnn.bench.recurrent.values import Function
 from asmdnn.primitives.recurrent.description import RecurrentForward, VanillaRNNForward
+from tests.primitives.guarded import guarded_memory, in_child
 
 Array = npt.NDArray[np.float32]
 Arrays = dict[str, Array]
@@ -108,3 +109,16 @@ def check(desc: RecurrentForward, engine: dnn.Engine = AVX2, data: Arrays | None
 
 def with_tags(desc: RecurrentForward, **tags: str) -> RecurrentForward:
     return replace(desc, **{name: f32(getattr(desc, name).dims, tag) for name, tag in tags.items()})  # type: ignore[arg-type]
+
+
+def check_inside(descs: Sequence[Any]) -> None:
+    """Calls on tensors that begin, then end, at an unmapped page."""
+
+    def run(at_end: bool) -> None:
+        for desc in descs:
+            primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=AVX2))
+            pairs = {name: guarded_memory(x, at_end) for name, x in primitive.pd.plan.tensors.items()}
+            primitive.bind(**{name: memory for name, (memory, _) in pairs.items()})()
+
+    for at_end in (False, True):
+        assert in_child(lambda at_end=at_end: run(at_end)) == ""  # type: ignore[misc]

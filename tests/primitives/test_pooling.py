@@ -12,6 +12,7 @@ from asmdnn.types import PoolingAlgorithm
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
+from tests.support.tuning import tuned
 
 ALGS: tuple[PoolingAlgorithm, ...] = ("max", "avg_include_padding", "avg_exclude_padding")
 TAGS = ("abcd", "acdb", "aBcd8b", "aBcd16b", "bacd")
@@ -371,3 +372,22 @@ def test_bad_input() -> None:
             call()
     with pytest.raises(dnn.Unimplemented, match="scales and zero points"):
         dnn.primitive_desc(dnn.PoolingForward("max", src, dst, (2, 2), (2, 2)), dnn.Attr(scales={"src": 0}))
+
+
+@pytest.mark.parametrize("tag", ["abcd", "acdb", "aBcd8b"])
+def test_rounds(isa: str, tag: str) -> None:
+    """As if few records were many: the same bits, places of maxima, too."""
+    for alg in ALGS:
+        for problem in (PROBLEMS[0], PROBLEMS[1], ((3, 9, 11, 700), *PROBLEMS[0][1:])):
+            desc, x = described(alg, problem, tag, indices=alg == "max"), numbers(*problem[0])
+            results = []
+            for most in (1 << 14, 1):
+                with tuned("phases", written_out=most, round_records=3), tuned("pooling", record_cycles=300):
+                    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+                pd.plan.check()
+                memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items() if name != "src"}
+                dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), **memories)
+                results.append((pd.plan.phases, memories))
+            (_, whole), (phases, rounds) = results
+            assert any(phase.repeats for phase in phases)
+            assert all(np.array_equal(whole[name].array, rounds[name].array) for name in whole)

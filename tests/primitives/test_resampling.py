@@ -10,6 +10,7 @@ from asmdnn.primitives.resampling.description import Coordinates, ResamplingAlgo
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
 from tests.support.plans import emulate_plan
+from tests.support.tuning import tuned
 
 COORDINATES: tuple[Coordinates, ...] = ("half_pixel", "align_corners", "asymmetric")
 SIZES: tuple[Any, ...] = (
@@ -259,3 +260,25 @@ def test_bad_input() -> None:
             dnn.ops.resize(x, **more)  # type: ignore[arg-type]
     with pytest.raises(dnn.Unimplemented, match="scales and zero points are not implemented"):
         dnn.primitive_desc(dnn.ResamplingForward("linear", src, dst), dnn.Attr(scales={"dst": 0}))
+
+
+@pytest.mark.parametrize("alg", ["nearest", "linear", "cubic"])
+def test_rounds(isa: str, alg: ResamplingAlgorithm) -> None:
+    """As if few records were many: the same bits."""
+    for tag in TAGS[1:]:
+        x, results = numbers(3, 19, 5, 6), []
+        desc = described(alg, x.shape, (9, 13), tag, "half_pixel")
+        for most in (1 << 14, 1):
+            with tuned("phases", written_out=most, round_records=3), tuned("resampling", record_cycles=1):
+                pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+            pd.plan.check()
+            dst = dnn.Memory(desc.dst)
+            dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
+            results.append((pd.plan.phases, dst.array))
+        assert any(phase.repeats for phase in results[1][0]) and np.array_equal(results[0][1], results[1][1])
+
+
+def test_a_large_batch_of_large_planes_is_planned() -> None:
+    src, dst = (dnn.MemoryDesc((200, 210, n, n), dnn.f32, "acdb") for n in (65, 513))
+    plan = dnn.primitive_desc(dnn.ResamplingForward("linear", src, dst), engine=dnn.Engine(isa="avx2")).plan
+    assert sum(len(phase.records) for phase in plan.phases) < 1 << 14 < sum(phase.count for phase in plan.phases)

@@ -12,8 +12,8 @@ from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.norms import FLAG_BITS, Doubles, flags, normalized_error
-from asmdnn.bench.values import joined, poison
+from asmdnn.bench.norms import FLAG_BITS, Doubles, arrays_of, flags, normalized_error
+from asmdnn.bench.values import joined
 from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction, tag
 from asmdnn.errors import Unimplemented
 
@@ -76,12 +76,7 @@ class LnormWork(Work[TensorData]):
         )
 
     def data(self, exact: bool) -> TensorData:
-        random = np.random.default_rng(1)
-        arrays = {name: random.uniform(-1, 2, desc.dims).astype(np.float32) for name, desc in self.descs.items()}
-        if self.given:
-            arrays["variance"] = np.abs(arrays["variance"]) + np.float32(0.5)
-        for name in self.results:
-            arrays[name] = poison(self.descs[name].dims, dnn.f32)
+        arrays = arrays_of(self.descs, self.results, self.given, np.random.default_rng(1))
         return TensorData(arrays | chains.operands(self.attr, exact), exact)
 
     def answer(self, data: TensorData) -> Answer:

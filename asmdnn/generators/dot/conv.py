@@ -154,10 +154,10 @@ def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit) -> None:
     asm = v.asm
     dst = asm.gp.take("dst")
     asm.MOV(dst, mem(asm.frame, 8 * DST))
-    # Real lanes are output channels; `part` has those of a vector: all lanes (v itself), the first few (a Tail), or, in
-    # vectors that are padding alone, none (Nothing: a load is zeros, a store is none).  Stored lanes are those
+    # Real lanes are output channels; `part` has those of a vector: all lanes (v itself), the first few (TailLanes), or,
+    # in vectors that are padding alone, none (Nothing: a load is zeros, a store is none).  Stored lanes are those
     # that dst has room for: with whole vectors all of them, so that zeros of the padding are written too.
-    with v.parts(spec.vectors, spec.channels) as parts:
+    with v.parts(spec.vectors, spec.channels, halves=True) as parts:
         for j, part in enumerate(parts):
             for p in range(len(spec.src_pixel_bytes)):
                 at = mem(dst, p * spec.dst_pixel_bytes, size=v.bytes)

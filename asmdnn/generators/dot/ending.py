@@ -50,7 +50,7 @@ class TileEnding:
         asm.bind(done)
 
     def finish(self, x: Register, row: int, vector: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
-        """dst's vector of a row, which lies `at`, is what x becomes.
+        """dst's vector of a row, which lies `at`, is what x becomes; x may be overwritten.
 
         Of the `stored` lanes those that are not `real` are padding, stored as zero whatever the source holds: 0 * inf
         would be NaN.
@@ -63,7 +63,7 @@ class TileEnding:
             self.v.registers.free(*others)
         if stored is not real:
             real.clear_rest(x)
-        store = self.v.stream if self.streams and stored is self.v else stored.store
+        store = self.v.stream if self.streams and stored is self.v else stored.store_last
         store(at, x)
 
     @contextmanager

@@ -119,5 +119,5 @@ class GemvPass:
                         part.load(data, at)
                         v.fma(x, factor, data)
             for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
-                part.store(mem(dst, j * v.bytes, size=v.bytes), x)
+                part.store_last(mem(dst, j * v.bytes, size=v.bytes), x)
         v.registers.free(*acc, data)

@@ -154,8 +154,8 @@ class TileCode:
     def multiply(self) -> None:
         """acc[r][j] += src[r, k] * weights[k, j] for all k: a loop over UNROLL steps, then the rest."""
         tile, asm, v = self.tile, self.asm, self.v
-        with v.parts(tile.vectors, tile.vectors * v.lanes if tile.padded else tile.columns) as parts:
-            # `parts` are whole vectors where weights are padded, else the last one may be a Tail: nothing behind the
+        with v.parts(tile.vectors, tile.vectors * v.lanes if tile.padded else tile.columns, halves=True) as parts:
+            # `parts` are whole vectors where weights are padded, else the last one may be TailLanes: nothing behind the
             # columns is read.  One row of src uses each weight once, so it needs a register for that tail only.
             wide = tile.rows == 1 and not tile.packs
             row = v.registers.take("weights row", 1 if wide else tile.vectors)
@@ -257,7 +257,7 @@ class TileCode:
     def walk_dst(self, visit: Visit) -> None:
         """visit(row, vector, memory, lanes) for the whole tile."""
         tile, v = self.tile, self.v
-        with v.parts(tile.vectors, tile.columns) as parts:
+        with v.parts(tile.vectors, tile.columns, halves=True) as parts:
             for j, part in enumerate(parts):
                 for r in range(tile.rows):
                     visit(r, j, mem(self.pointers[DST], r * tile.dst_row_bytes + j * v.bytes, size=v.bytes), part)

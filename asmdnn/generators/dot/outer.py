@@ -161,7 +161,7 @@ class OuterCode:
                     starts = k == 0 and not spec.bias
                     self.multiply(x, factor, self.weights(k, j), v if spec.padded else part, starts)
             for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
-                store = v.stream if self.streaming and part is v else part.store
+                store = v.stream if self.streaming and part is v else part.store_last
                 store(mem(self.pointers[DST], j * v.bytes, size=v.bytes), x)
         v.registers.free(*acc, *spare)
 

@@ -124,7 +124,7 @@ class SkinnyCode:
                     update = v.mul if first and k == 0 else v.fma
                     for x, data in zip(sums, row, strict=True):
                         update(x, factor, data)
-            self.walk(acc, parts, lambda x, at, part: part.store(at, x))
+            self.walk(acc, parts, lambda x, at, part: part.store_last(at, x))
         v.registers.free(*(x for sums in acc for x in sums), *row, factor)
 
     def walk(self, acc: list[list[Any]], parts: list[Lanes], visit: Any) -> None:

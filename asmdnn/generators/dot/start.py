@@ -30,7 +30,7 @@ def load_bias(v: Vector, acc: Accumulators, bias: Bias, at: Register, columns: i
     """acc[r][j] = bias vector j of row r, of which nothing past the columns is read; copied where rows share one, or
     all columns do.  at: the pointer; element_bytes: of a sum."""
     vectors = len(acc[0])
-    with v.parts(vectors, columns if bias.columns else vectors * v.lanes) as parts:
+    with v.parts(vectors, columns if bias.columns else vectors * v.lanes, halves=True) as parts:
         for r, row in enumerate(acc):
             for j, part in enumerate(parts):
                 if r and not bias.row_bytes:

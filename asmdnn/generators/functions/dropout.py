@@ -178,7 +178,7 @@ class DropoutCode:
         part.load(x, mem(self.src, at, size=v.bytes))
         asm.VMULPS(x, x, self.factor)
         v.keep(x, kept, x)
-        part.store(mem(self.dst, at, size=v.bytes), x)
+        part.store_last(mem(self.dst, at, size=v.bytes), x)
         v.keep(ones, kept, v.splat(1))
         typed_lanes(v, part, "u8").store(mem(self.mask, at // 4, size=v.lanes), ones)
         v.end_condition(kept)

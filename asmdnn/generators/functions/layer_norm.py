@@ -250,7 +250,7 @@ class LayerNormCode(Rows):
         values = self.apply(normalized(spec.centred, spec.after), [*inputs, *operands])
         for i, value in enumerate(values):
             r, j = divmod(i, vectors.count)
-            store = v.stream if self.streams and vectors.parts[j] is v else vectors.parts[j].store
+            store = v.stream if self.streams and vectors.parts[j] is v else vectors.parts[j].store_last
             store(vectors.at(self.dst, j, r * spec.dst_row_bytes), value)
         v.registers.free(*values)
 

@@ -196,7 +196,7 @@ class LrnCode(Rows):
                 part.store(vectors.at(self.operands.register(WORKSPACE), j), x)
         results = self.apply(result_program(spec.beta), [vectors.sources(lambda: self.src), base])
         for j, (part, x) in enumerate(zip(vectors.parts, results, strict=True)):
-            part.store(vectors.at(self.dst, j), x)
+            part.store_last(vectors.at(self.dst, j), x)
         v.registers.free(*results)
         if tail:
             tail.release()

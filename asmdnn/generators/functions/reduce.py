@@ -157,7 +157,7 @@ class ReduceDown(Computation):
         pointers = self.pointers({DST: 0, **dict.fromkeys(steps_of(after), 0)})
         results = self.apply(compose(spec.after), [totals, *(self.operand(o, vectors, pointers) for o in after)])
         for j, (part, result) in enumerate(zip(vectors.parts, results, strict=True)):
-            part.store(vectors.at(pointers.register(DST), j), result)
+            part.store_last(vectors.at(pointers.register(DST), j), result)
         v.registers.free(*results)
         pointers.release()
 

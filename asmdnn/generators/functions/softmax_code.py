@@ -105,7 +105,7 @@ class HeldRows(Rows):
         asm.role("store")
         for r, of_row in enumerate(by_row(x, rows)):
             for j, value in enumerate(of_row):
-                self.parts[j].store(row.at(self.dst, j, r * spec.dst_row_bytes), value)
+                self.parts[j].store_last(row.at(self.dst, j, r * spec.dst_row_bytes), value)
         v.registers.free(*x)
 
     def loaded(self, row: Vectors, rows: int) -> list[Register]:
@@ -257,7 +257,7 @@ class SoftmaxOfLongRows(Rows):
         else:
             values = self.apply(quotient(spec.after), [vectors.sources(lambda: self.dst), last, *after])
         for j, (part, x) in enumerate(zip(vectors.parts, values, strict=True)):
-            part.store(vectors.at(self.dst, j), x)
+            part.store_last(vectors.at(self.dst, j), x)
         self.v.registers.free(*values)
 
     def of_before(self, vectors: Vectors) -> list[list[Source]]:

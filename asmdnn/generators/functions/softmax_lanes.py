@@ -132,7 +132,7 @@ class LanesCode(Computation):
             dst = vectors.sources(lambda: pointers.register(DST))
             values = self.apply(quotient(spec.after), [dst, lasts, *after])
         for j, (part, value) in enumerate(zip(vectors.parts, values, strict=True)):
-            part.store(vectors.at(pointers.register(DST), j), value)
+            part.store_last(vectors.at(pointers.register(DST), j), value)
         self.v.registers.free(*values)
 
     def inputs(self, vectors: Vectors, pointers: RowPointers) -> list[list[Source]]:

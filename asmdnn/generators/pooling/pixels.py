@@ -227,4 +227,4 @@ class PixelsCode:
         elif self.spec.kind != "f32":
             program = typed_program(((),), ("f32",), (self.spec.kind,))
             apply_program(program, self.v, acc, (), self.reduction.staged, self.slots)
-        (self.store if part is self.v else part.store)(at, acc)
+        (self.store if part is self.v else part.store_last)(at, acc)

@@ -220,7 +220,7 @@ class PoolRowsCode:
         if spec.chain:
             sources = [Source(lambda: at, part)] * spec.reads_dst
             apply_composed(spec.chain, v, acc, sources, (*self.reduction.staged, self.spare), self.slots)
-        (store if part is v else part.store)(at, acc)
+        (store if part is v else part.store_last)(at, acc)
 
     def divide(self, acc: Register, divisors: Sequence[int]) -> None:
         """By one number, or by one for each lane."""

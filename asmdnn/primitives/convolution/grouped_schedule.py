@@ -1,10 +1,11 @@
 """The plan of rows of a grouped convolution: bands of rows, segments of a row, and a record for each chunk of rows and
 vector of channels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, product
+from itertools import groupby
 from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,14 @@ class RowChunk:
     begin: int
     end: int
     bands: tuple[Band, ...]
+
+
+class VectorRun(NamedTuple):
+    """`vectors` of `channels` channels each, from vector `first` on, that one call takes."""
+
+    first: int
+    vectors: int
+    channels: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +86,52 @@ def schedule_rows(
     )
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
     full, rest = divmod(g.oc, lanes)
-    runs = [(v, vectors, lanes) for v in range(0, full, vectors)] + [(full, 1, rest)] * bool(rest)
+    runs = [VectorRun(v, vectors, lanes) for v in range(0, full, vectors)] + [VectorRun(full, 1, rest)] * bool(rest)
     by = tuning.convolution
     cost = max(g.positions * of.cycles, by.grouped_pixel_cycles)
     chunks = cut_rows(g, by.grouped_cycles / (cost * vectors * g.width))
-    shapes = {
-        (together, channels, c): shaped(spec, g, chunk, together, channels)
-        for _, together, channels in runs
-        for c, chunk in enumerate(chunks)
-    }
+    kinds = tuple(dict.fromkeys(run[1:] for run in runs))
+    bands = tuple(dict.fromkeys(chunk.bands for chunk in chunks))
+    places = [bands.index(chunk.bands) for chunk in chunks]
+    shapes = [[shaped(spec, g, each, *kind) for each in bands] for kind in kinds]
     specs: dict[GroupedRows, int] = {}
-    rows, cycles = [], []
+    calls = []
     for planes, depths in planes_of(g.axes[0]).items():
-        kernels = {key: specs.setdefault(replace(each, planes=planes), len(specs)) for key, each in shapes.items()}
-        places = [*product(range(len(chunks)), depths)]  # rows of planes in turn: they share src
-        calls = product(places, runs) if of.in_turn else ((place, run) for run, place in product(runs, places))
-        for (c, (z, plane)), (first, together, channels) in calls:
-            begin, end = chunks[c].begin, chunks[c].end
-            rows.append((kernels[together, channels, c], first, z, plane, begin))
-            cycles.append(tuning.phases.call_cycles + (end - begin) * g.width * together * cost)
-    records = offsets_of(g, np.array(rows, np.int64), of, placed)
+        numbers = [[specs.setdefault(replace(each, planes=planes), len(specs)) for each in some] for some in shapes]
+        kernels = np.array(numbers)[[kinds.index(run[1:]) for run in runs]]
+        calls.append(calls_of(kernels[:, places], runs, chunks, depths, of.in_turn))
+    kernel, first, together, z, plane, begin, end = np.concatenate(calls).T
+    cycles = tuning.phases.call_cycles + (end - begin) * g.width * together * cost
+    records = offsets_of(g, np.stack((kernel, first, z, plane, begin), 1), of, placed)
     moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
     moves |= {operand: place.layout.image_bytes for operand, place in placed.items()}
     images = (g.mb, tuple(moves.get(argument, 0) for argument in (*ARGUMENTS, *placed)))
     arguments = views([argument if argument in tensors else "" for argument in (*ARGUMENTS, *operands)])
-    return in_loops(tuple(specs), arguments, records, np.array(cycles).astype(np.int32), [images], tuning.phases)
+    return in_loops(tuple(specs), arguments, records, cycles.astype(np.int32), [images], tuning.phases)
+
+
+def calls_of(
+    kernels: Int64,
+    runs: Sequence[VectorRun],
+    chunks: Sequence[RowChunk],
+    depths: Sequence[tuple[int, int]],
+    in_turn: bool,
+) -> Int64:
+    """Rows (kernel, first vector of channels, how many, output plane, first plane of the kernel, first output row, end)
+    of every run, chunk and plane; kernels: int64[runs, chunks].
+
+    RowKernels of planes come in turn, as they share src; in_turn: all runs of one before the next.
+    """
+    run, chunk, depth = np.indices((len(runs), len(chunks), len(depths)))
+    if in_turn:
+        run, chunk, depth = (each.transpose(1, 2, 0) for each in (run, chunk, depth))
+    columns = (
+        kernels[run, chunk],
+        *np.array([run[:2] for run in runs]).T[:, run],
+        *np.array(depths).T[:, depth],
+        *np.array([(chunk.begin, chunk.end) for chunk in chunks]).T[:, chunk],
+    )
+    return np.stack([column.ravel() for column in columns], 1)
 
 
 def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str) -> GroupedRowsSpec:
@@ -138,15 +168,15 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
     )
 
 
-def shaped(spec: GroupedRows, g: ConvGeometry, chunk: RowChunk, vectors: int, channels: int) -> GroupedRows:
-    """The kernel of a chunk of rows and some vectors of channels."""
+def shaped(spec: GroupedRows, g: ConvGeometry, bands: tuple[Band, ...], vectors: int, channels: int) -> GroupedRows:
+    """The kernel of a chunk of rows, cut into these bands, and some vectors of channels."""
     lanes = lanes_of(spec.isa)
     most = most_pixels(spec, channels)
     abreast = LINE_BYTES // (4 * lanes)
     if abreast == 1 or vectors % abreast or lines_stay(g, min(most, g.width)):
         abreast = 1
     segments = cut_columns(g.axes[-1], most // abreast)
-    return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=chunk.bands, segments=segments)
+    return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=bands, segments=segments)
 
 
 def most_pixels(spec: GroupedRows, channels: int) -> int:
@@ -207,7 +237,7 @@ def offsets_of(g: ConvGeometry, rows: Int64, of: RowKernels, operands: Mapping[s
     first_row, first_plane = row * down.s - down.p, z * deep.s - deep.p + plane * deep.d
     read = np.array(of.sources)[vector]
     channels = ((g.src, read), (g.dst, channel))
-    src, dst = (np.array([side.channel(int(c)) for c in of_side], np.int64) for side, of_side in channels)
+    src, dst = (side.channels(of_side) for side, of_side in channels)
     columns = {
         "src": g.src.start_bytes + src + first_plane * g.src.axis_bytes[0] + first_row * g.src.axis_bytes[1],
         "weights": vector * of.spec.weights_vector_bytes + plane * of.spec.weights_plane_bytes,

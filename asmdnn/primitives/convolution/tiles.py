@@ -50,13 +50,42 @@ class Tiles:
 
 
 def make_tiles(g: ConvGeometry, first: Int64, size: Int64) -> Tiles:
-    """The tiles that begin at these output pixels and have so many; numpy throughout, Python only for each new
-    pattern."""
+    """The tiles that begin at these output pixels and have so many.
+
+    What the pixels of a tile reach is looked at once for all that begin at one place of rows that are alike, and in
+    Python only for each new pattern.
+    """
+    row, column = np.divmod(first, max(1, g.width))
+    alike = rows_alike(g, row, int(((column + size - 1) // max(1, g.width)).max(initial=0)) + 1)
+    _, chosen, number = np.unique(
+        (alike * g.width + column) * (1 + size.max()) + size, return_index=True, return_inverse=True
+    )
+    patterns, pattern = patterns_of(g, first[chosen], size[chosen])
+    index = np.unravel_index(first, tuple(axis.o for axis in g.axes))
+    steps = list(zip(g.axes, index, g.src.axis_bytes, g.dst.axis_bytes, strict=True))
+    src = sum_of([(at * axis.s - axis.p) * step for axis, at, step, _ in steps])
+    return Tiles(patterns, pattern[number], src, sum_of([at * step for _, at, _, step in steps]), first)
+
+
+def rows_alike(g: ConvGeometry, row: Int64, together: int) -> Int64:
+    """For each of these rows of output a number, the same for those that, with as many behind them as are taken
+    `together`, reach the same kernel positions and read src at the same distances."""
+    rows, number = np.unique(row, return_inverse=True)
+    window = np.minimum(rows[:, None] + np.arange(together), g.rows - 1)
+    outer, index = g.axes[:-1], np.unravel_index(window, tuple(axis.o for axis in g.axes[:-1]) or (1,))
+    src = sum_of([0 * window, *(at * axis.s * b for axis, at, b in zip(outer, index, g.src.axis_bytes, strict=False))])
+    edges = [edge for axis, at in zip(outer, index, strict=False) for edge in np.moveaxis(reach_at(axis, at), 2, 0)]
+    _, kind = unique_rows(np.concatenate([src - src[:, :1], *edges], 1))
+    return kind[number]
+
+
+def patterns_of(g: ConvGeometry, first: Int64, size: Int64) -> tuple[tuple[Pattern, ...], Int64]:
+    """The patterns of some tiles, and the number of each tile's."""
     raster = first[:, None] + np.minimum(np.arange(size.max()), size[:, None] - 1)
     index = np.unravel_index(raster, tuple(axis.o for axis in g.axes))
     steps = list(zip(g.axes, index, g.src.axis_bytes, strict=True))
     src = sum_of([at * (axis.s * step) for axis, at, step in steps])
-    reaches = [reach(axis)[at] for axis, at, _ in steps]
+    reaches = [reach_at(axis, at) for axis, at, _ in steps]
     edges = [edge for along in reaches for edge in np.moveaxis(along, 2, 0)]
     example, pattern = unique_rows(np.concatenate([size[:, None], src - src[:, :1], *edges], 1))
     patterns = tuple(
@@ -65,13 +94,7 @@ def make_tiles(g: ConvGeometry, first: Int64, size: Int64) -> Tiles:
         )
         for i in example
     )
-    return Tiles(
-        patterns,
-        pattern,
-        src[:, 0] - sum(axis.p * step for axis, _, step in steps),
-        sum_of([at[:, 0] * step for at, step in zip(index, g.dst.axis_bytes, strict=True)]),
-        first,
-    )
+    return patterns, pattern
 
 
 def all_tiles(g: ConvGeometry, pixels: int, strip_rows: int) -> Tiles:
@@ -118,24 +141,31 @@ class RowCut:
 
 def strips_at(g: ConvGeometry, pixels: int, strip_rows: int, spans: Sequence[tuple[int, int]]) -> tuple[Int64, Int64]:
     """The first output pixel, in raster order, and the size of every tile of the strips in some spans of rows."""
-    strips = [(y, min(strip_rows, g.rows - y)) for begin, end in spans for y in range(begin, end, strip_rows)]
-    cuts = {rows: RowCut(rows * g.width, pixels) for _, rows in strips}
-    tiles = {rows: np.arange(cut.tiles) for rows, cut in cuts.items()}
-    begins = {rows: cut.begins(tiles[rows]) for rows, cut in cuts.items()}
-    sizes = {rows: cut.sizes(tiles[rows]) for rows, cut in cuts.items()}
     none = [np.zeros(0, np.int64)]
-    return (
-        np.concatenate([*none, *(y * g.width + begins[rows] for y, rows in strips)]),
-        np.concatenate([*none, *(sizes[rows] for _, rows in strips)]),
-    )
+    rows = np.concatenate([*none, *(np.arange(begin, end, strip_rows) for begin, end in spans)])
+    whole = int(np.count_nonzero(rows + strip_rows <= g.rows))
+    first, size = [*none], [*none]
+    for some, height in ((rows[:whole], strip_rows), (rows[whole:], g.rows % strip_rows)):
+        cut = RowCut(height * g.width, pixels)
+        if len(some):
+            tiles = np.arange(cut.tiles)
+            first.append(np.add.outer(some * g.width, cut.begins(tiles)).ravel())
+            size.append(np.tile(cut.sizes(tiles), len(some)))
+    return np.concatenate(first), np.concatenate(size)
 
 
 def reach(axis: Axis) -> Int64:
-    """int64[outputs, 2]: kernel positions [low, high) that lie inside the image; low = high if none does."""
-    start = np.arange(axis.o, dtype=np.int64) * axis.s - axis.p
+    """As reach_at, of all outputs."""
+    return reach_at(axis, np.arange(axis.o, dtype=np.int64))
+
+
+def reach_at(axis: Axis, outputs: Int64) -> Int64:
+    """int64[.., 2]: of some outputs the kernel positions [low, high) that lie inside the image; low = high if none
+    does."""
+    start = outputs * axis.s - axis.p
     low = np.clip(-(start // axis.d), 0, axis.k)
     high = np.clip(-((start - axis.i) // axis.d), 0, axis.k)
-    return np.stack((low, np.maximum(low, high)), 1)
+    return np.stack((low, np.maximum(low, high)), -1)
 
 
 def group_positions(reaches: Sequence[Int64]) -> Positions:

@@ -8,7 +8,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.convolution.description import AXES
 from asmdnn.primitives.convolution.words import MAX_SIZE, sizes_of
-from asmdnn.primitives.pooling.windows import Window, adaptive_windows, axis_windows
+from asmdnn.primitives.pooling.windows import WindowRun, adaptive_runs, axis_runs
 from asmdnn.types import PoolingAlgorithm, s32
 
 MAX, INCLUDE, EXCLUDE = ALGORITHMS = ("max", "avg_include_padding", "avg_exclude_padding")
@@ -79,17 +79,17 @@ class PoolingForward:
         if made not in allowed:
             wanted = " or ".join(map(str, allowed)) or "none, as the kernel exceeds the padded src"
             raise InvalidArguments(f"dst's {name} is {made}, src, kernel, strides and padding make it {wanted}")
-        empty = next((i for i, window in enumerate(self.windows(axis)) if not window.inside), None)
+        empty = next((run.output for run in self.runs(axis) if not run.window.inside), None)
         if empty is not None:
             raise InvalidArguments(
                 f"the window of dst's {name} {empty} lies in padding alone: take less padding or a smaller dst"
             )
 
-    def windows(self, axis: int) -> tuple[Window, ...]:
-        """Of the results along an axis."""
+    def runs(self, axis: int) -> list[WindowRun]:
+        """The windows of the results along an axis, neighbours that are alike together."""
         size, made, before = self.src.dims[2 + axis], self.dst.dims[2 + axis], self.padding_l[axis]
         counted = size + self.padding_r[axis] if self.alg == INCLUDE else None
-        return axis_windows(size, made, self.kernel[axis], self.strides[axis], self.steps[axis], before, counted)
+        return axis_runs(size, made, self.kernel[axis], self.strides[axis], self.steps[axis], before, counted)
 
     @property
     def is_max(self) -> bool:
@@ -126,9 +126,9 @@ class AdaptivePooling:
             if not size or not made:
                 raise InvalidArguments(f"the {name} of src is {size}, of dst {made}: both must be at least 1")
 
-    def windows(self, axis: int) -> tuple[Window, ...]:
-        """Of the results along an axis."""
-        return adaptive_windows(self.src.dims[2 + axis], self.dst.dims[2 + axis])
+    def runs(self, axis: int) -> list[WindowRun]:
+        """As in PoolingForward."""
+        return adaptive_runs(self.src.dims[2 + axis], self.dst.dims[2 + axis])
 
     @property
     def is_max(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import NamedTuple
 
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.generators.pooling.indices import PoolIndicesSpec
@@ -13,9 +14,10 @@ from asmdnn.generators.pooling.window import Loop
 from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.tuning import PoolingTuning, Tuning
+from asmdnn.primitives.pooling.calls import PoolCall
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling
-from asmdnn.primitives.pooling.schedule import Planes, PoolCall, WindowNest, calls_of, lanes_in, pieces_of
-from asmdnn.primitives.pooling.windows import Window, WindowRun, runs_of
+from asmdnn.primitives.pooling.schedule import Planes, WindowNest, calls_of, lanes_in, pieces_of
+from asmdnn.primitives.pooling.windows import WindowRun, divisors_between, single_runs
 from asmdnn.types import DataType, f32
 
 LINE_ELEMENTS = 16
@@ -40,33 +42,31 @@ class Maker:
     def alg(self) -> str:
         return f"max{self.of_bytes}" if self.desc.is_max else "avg"
 
-    def axes(self) -> list[Sequence[Window]]:
-        return [self.desc.windows(axis) for axis in range(len(self.planes.sizes))]
+    def axes(self) -> list[list[WindowRun]]:
+        return [self.desc.runs(axis) for axis in range(len(self.planes.sizes))]
 
 
 def in_two_steps(desc: Pooling, tuning: PoolingTuning, most_positions: int = UNROLLED) -> bool:
     """Whether to reduce one axis after the other: windows are large and share most of what they cover."""
-    axes = [desc.windows(axis) for axis in range(desc.src.ndims - 2)]
-    most = [max(window.inside for window in windows) for windows in axes]
-    runs = [max((run.step for run in runs_of(windows)), default=0) for windows in axes]
-    shared = [step > 0 and tuning.overlap * step <= count for step, count in zip(runs, most, strict=True)]
+    axes = [desc.runs(axis) for axis in range(desc.src.ndims - 2)]
+    most = [max(run.window.inside for run in runs) for runs in axes]
+    steps = [max(run.step for run in runs) for runs in axes]
+    shared = [step > 0 and tuning.overlap * step <= count for step, count in zip(steps, most, strict=True)]
     return prod(most) > most_positions and shared[-1] and max(most[:-1], default=1) > 1
 
 
-def along(windows: Sequence[Sequence[Window]], sizes: Sequence[int], axes: Collection[int]) -> list[Sequence[Window]]:
+def along(runs: Sequence[list[WindowRun]], sizes: Sequence[int], axes: Collection[int]) -> list[list[WindowRun]]:
     """The windows of some axes; along the others each element is its own window."""
-    single = [[Window(i, 1, 1) for i in range(size)] for size in sizes]
-    return [windows[axis] if axis in axes else single[axis] for axis in range(len(sizes))]
+    return [runs[axis] if axis in axes else single_runs(size) for axis, size in enumerate(sizes)]
 
 
-def pixel_calls(maker: Maker, windows: Sequence[Sequence[Window]]) -> Iterator[PoolCall]:
+def pixel_calls(maker: Maker, runs: Sequence[Sequence[WindowRun]]) -> Iterator[PoolCall]:
     """Of kernels whose lanes are channels."""
-    runs = [runs_of(of_axis) for of_axis in windows]
     elements = maker.planes.src.block
     for piece in pieces_of(maker.planes, runs, maker.desc.steps):
         calls = list(pixels_of(maker, piece, elements))
         tuning = maker.tuning.pooling
-        if sum(len(call.places) for call in calls) < tuning.few_calls and elements > tuning.fewest_elements:
+        if sum(call.count for call in calls) < tuning.few_calls and elements > tuning.fewest_elements:
             parts = parts_of(piece, elements, tuning.fewest_elements, maker.dtype.size_bytes)
             calls = [call for part in parts for call in pixels_of(maker, *part)]
         yield from calls
@@ -126,9 +126,8 @@ def reads_dst(chain: Sequence[PostOp]) -> bool:
     return any(operand is OLD_DST for op in chain for operand in op.operands)
 
 
-def index_calls(maker: Maker, windows: Sequence[Sequence[Window]], carries: bool = False) -> Iterator[PoolCall]:
+def index_calls(maker: Maker, runs: Sequence[Sequence[WindowRun]], carries: bool = False) -> Iterator[PoolCall]:
     """Of kernels that write the places of the maxima, too.  carries: src is maxima already, whose places are known."""
-    runs = [runs_of(of_axis) for of_axis in windows]
     for piece in pieces_of(maker.planes, runs, maker.desc.steps):
         for part, elements in parts_of(piece, maker.planes.src.block, INDEXED_ELEMENTS):
 
@@ -153,11 +152,11 @@ def index_calls(maker: Maker, windows: Sequence[Sequence[Window]], carries: bool
 def plane_calls(maker: Maker) -> Iterator[PoolCall] | None:
     """Of kernels that make one number of a dense plane; None if windows are others."""
     sizes, axes = maker.planes.sizes, maker.axes()
-    if any(len(windows) != 1 or windows[0].inside != size for windows, size in zip(axes, sizes, strict=True)):
+    if any(run.outputs != 1 or run.window.inside != size for (run, *_), size in zip(axes, sizes, strict=True)):
         return None
     if maker.planes.numbers() != tuple(step // 4 for step in maker.planes.src.axis_bytes):
         return None
-    elements, divisor = prod(sizes), prod(windows[0].divisor for windows in axes)
+    elements, divisor = prod(sizes), prod(run.window.divisor for run, *_ in axes)
 
     def make(_: WindowNest, loops: tuple[Loop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
         (loop,) = loops
@@ -180,50 +179,49 @@ def row_calls(maker: Maker) -> Iterator[PoolCall] | None:
         return None
     *outer, last = maker.axes()
     parts = list(row_parts(maker, last))
-    if any(spec.pitch_bytes > BUFFER_BYTES for _, _, spec in parts):
+    if any(part.spec.pitch_bytes > BUFFER_BYTES for part in parts):
         return None
-    runs: list[list[WindowRun]] = [runs_of(windows) for windows in outer]
-    return row_calls_of(maker, runs, parts)
+    return row_calls_of(maker, outer, parts)
 
 
-def row_parts(maker: Maker, windows: Sequence[Window]) -> Iterator[tuple[int, int, PoolRowsSpec]]:
-    """Stretches of a row that the buffer has room for: the first column that is read, the first result, and a spec
-    without loops."""
+class RowPart(NamedTuple):
+    """A stretch of a row: the first column that is read, the first result, a spec without loops; and so many such
+    stretches behind one another."""
+
+    column: int
+    result: int
+    spec: PoolRowsSpec
+    times: int
+
+
+def row_parts(maker: Maker, runs: Sequence[WindowRun]) -> Iterator[RowPart]:
+    """Stretches of a row that the buffer has room for, those that lie inside of src together."""
     desc = maker.desc
     assert not isinstance(desc, AdaptivePooling)
     stride, dilation, columns = desc.strides[-1], desc.steps[-1], desc.kernel[-1]
-    size, extent = maker.planes.sizes[-1], (columns - 1) * dilation + 1
+    size, made, padding = maker.planes.sizes[-1], desc.dst.dims[-1], desc.padding_l[-1]
+    extent = (columns - 1) * dilation + 1
     most = max(lanes_of(maker.isa), (BUFFER_BYTES // 8 // 4 - extent) // stride)
-    for first in range(0, len(windows), most):
-        results = min(most, len(windows) - first)
-        begin = first * stride - desc.padding_l[-1]
+    inside = -(-padding // (most * stride))
+    behind = max(inside, min(made // most, (size + padding - extent - (most - 1) * stride) // (most * stride) + 1))
+    for part in (*range(inside), *range(inside, behind)[:1], *range(behind, -(-made // most))):
+        first = part * most
+        results = min(most, made - first)
+        begin = first * stride - padding
         left, end = max(0, begin), min(size, begin + (results - 1) * stride + extent)
-        divisors = () if desc.is_max else grouped([w.divisor for w in windows[first : first + results]])
+        divisors = () if desc.is_max else divisors_between(runs, first, first + results)
         spec = PoolRowsSpec(
             maker.isa, maker.alg, (), (), end - left, results, columns, stride, dilation, left - begin, divisors,
             maker.chain,
         )  # fmt: skip
-        yield left, first, spec
+        yield RowPart(left, first, spec, behind - inside if inside <= part < behind else 1)
 
 
-def grouped(divisors: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """(divisor, how many), neighbours that are equal together."""
-    found: list[tuple[int, int]] = []
-    for divisor in divisors:
-        if found and found[-1][0] == divisor:
-            found[-1] = divisor, found[-1][1] + 1
-        else:
-            found.append((divisor, 1))
-    return tuple(found)
-
-
-def row_calls_of(
-    maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Sequence[tuple[int, int, PoolRowsSpec]]
-) -> Iterator[PoolCall]:
+def row_calls_of(maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Sequence[RowPart]) -> Iterator[PoolCall]:
     """Each part of a row, for every combination of runs of the other axes."""
     planes, lanes = maker.planes, lanes_of(maker.isa)
     for piece in pieces_of(without_last(planes), runs, maker.desc.steps[:-1]):
-        for left, first, spec in parts:
+        for left, first, spec, times in parts:
 
             def make(
                 piece: WindowNest, loops: tuple[Loop, ...], _: tuple[int, ...], spec: PoolRowsSpec = spec
@@ -238,9 +236,10 @@ def row_calls_of(
 
             rows = prod(taps.positions for taps in piece.window)
             cycles = spec.width / lanes * (rows + 1) + spec.results / lanes * (spec.columns * spec.stride + 3) + 8
-            yield from calls_of(
-                planes, piece._replace(src=piece.src + 4 * left, dst=piece.dst + 4 * first), cycles, make, maker.tuning
-            )
+            moved = piece._replace(src=piece.src + 4 * left, dst=piece.dst + 4 * first)
+            along_row = Loop(times, 4 * spec.results * spec.stride, 4 * spec.results)
+            for call in calls_of(planes, moved, cycles, make, maker.tuning):
+                yield replace(call, loops=(*call.loops, (along_row, 0)))
 
 
 def without_last(planes: Planes) -> Planes:

@@ -1,7 +1,9 @@
 """The plan of a pooling: kernels for layouts that they address, reorders around them for all others."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import prod
+from types import MappingProxyType
 
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
@@ -18,6 +20,7 @@ from asmdnn.primitives.elementwise.behind import with_pass_behind
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import of_type
 from asmdnn.primitives.implementation import implementation
+from asmdnn.primitives.pooling.calls import PoolCall, phases_of
 from asmdnn.primitives.pooling.description import Pooling
 from asmdnn.primitives.pooling.kernels import (
     Maker,
@@ -28,7 +31,7 @@ from asmdnn.primitives.pooling.kernels import (
     plane_calls,
     row_calls,
 )
-from asmdnn.primitives.pooling.schedule import Planes, phase_of, planes_of
+from asmdnn.primitives.pooling.schedule import Planes, planes_of
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.words import in_words
 from asmdnn.types import bf16, f16, f32, s8, s32, u8
@@ -37,6 +40,7 @@ NAME = "pool"
 PLAIN = ("src", "dst")
 OWN = (*PLAIN, "indices")
 CONVERTED = (bf16, f16, s8, u8)
+NO_PLACES: Mapping[str, View] = MappingProxyType({})
 REDUCED, PLACES = "rows reduced", "places in rows"  # scratch
 
 
@@ -95,7 +99,7 @@ def converted(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: 
     isa = f32_level(engine.isa)
     maker = Maker(isa, desc, planes_of(src, dst, False), (), False, engine.tuning, dtype=src.dtype)
     assembly = Assembly(engine.tuning, engine.isa)
-    assembly.add([phase_of(list(pixel_calls(maker, maker.axes())), PLAIN)[0]])
+    add_calls(assembly, pixel_calls(maker, maker.axes()))
     return assembly.plan(f"{NAME}:{isa}", passed, ("dst",))
 
 
@@ -121,15 +125,26 @@ def pooled(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Eng
     if "indices" in tensors and in_two_steps(desc, engine.tuning.pooling, engine.tuning.pooling.indexed_positions):
         add_indexed_steps(assembly, maker, src, dst)
     elif "indices" in tensors:
-        phase, assembly.constants = phase_of(list(index_calls(maker, maker.axes())), (*OWN, "first"))
-        assembly.add([phase])
+        add_calls(assembly, index_calls(maker, maker.axes()), (*OWN, "first"))
     elif not channels_are_dense(src, dst):
-        assembly.add([phase_of(list(plane_calls(maker) or row_calls(maker) or ()), PLAIN)[0]])
+        add_calls(assembly, plane_calls(maker) or row_calls(maker) or ())
     elif in_two_steps(desc, engine.tuning.pooling):
         add_two_steps(assembly, maker, src, dst)
     else:
-        assembly.add([phase_of(list(pixel_calls(maker, maker.axes())), PLAIN)[0]])
+        add_calls(assembly, pixel_calls(maker, maker.axes()))
     return assembly.plan(f"{NAME}:{isa}", tensors, outputs)
+
+
+def add_calls(
+    assembly: Assembly,
+    calls: Iterable[PoolCall],
+    arguments: tuple[str, ...] = PLAIN,
+    places: Mapping[str, View] = NO_PLACES,
+) -> None:
+    """Phases of the calls; `places` says what stands for an argument."""
+    phases, constants = phases_of(list(calls), arguments, assembly.tuning.phases)
+    assembly.add([phase.on(places) for phase in phases])
+    assembly.constants |= constants
 
 
 def planes_for(src: MemoryDesc, dst: MemoryDesc) -> Planes:
@@ -143,9 +158,9 @@ def add_two_steps(assembly: Assembly, maker: Maker, src: MemoryDesc, dst: Memory
     first = replace(maker, planes=planes_for(src, reduced), chain=(), streams=False)
     second = replace(maker, planes=planes_for(reduced, dst))
     calls = pixel_calls(first, along(maker.axes(), reduced.dims[2:], range(last)))
-    assembly.add([phase_of(list(calls), PLAIN)[0].on({"dst": View(REDUCED)})])
+    add_calls(assembly, calls, PLAIN, {"dst": View(REDUCED)})
     calls = pixel_calls(second, along(maker.axes(), dst.dims[2:], (last,)))
-    assembly.add([phase_of(list(calls), PLAIN)[0].on({"src": View(REDUCED)})])
+    add_calls(assembly, calls, PLAIN, {"src": View(REDUCED)})
     assembly.scratch[REDUCED] = reduced.size_bytes
 
 
@@ -156,11 +171,9 @@ def add_indexed_steps(assembly: Assembly, maker: Maker, src: MemoryDesc, dst: Me
     first = replace(maker, planes=planes_for(src, reduced), streams=False)
     second = replace(maker, planes=planes_for(reduced, dst))
     calls = index_calls(first, along(maker.axes(), reduced.dims[2:], (last,)))
-    phase, assembly.constants = phase_of(list(calls), (*OWN, "first"))
-    assembly.add([phase.on({"dst": View(REDUCED), "indices": View(PLACES)})])
+    add_calls(assembly, calls, (*OWN, "first"), {"dst": View(REDUCED), "indices": View(PLACES)})
     calls = index_calls(second, along(maker.axes(), dst.dims[2:], range(last)), carries=True)
-    phase, _ = phase_of(list(calls), (*OWN, "carried"))
-    assembly.add([phase.on({"src": View(REDUCED), "carried": View(PLACES)})])
+    add_calls(assembly, calls, (*OWN, "carried"), {"src": View(REDUCED), "carried": View(PLACES)})
     assembly.scratch |= {REDUCED: reduced.size_bytes, PLACES: reduced.size_bytes}
 
 

@@ -10,16 +10,14 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-import numpy as np
-
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.pooling.window import Loop, Taps
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.phase import Int64, Phase, views
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
+from asmdnn.primitives.pooling.calls import PoolCall
 from asmdnn.primitives.pooling.windows import WindowRun
 
 MAX_OFFSET = 2**31 - 1  # displacements and steps in code are 32 bits
@@ -104,14 +102,6 @@ def pieces_of(planes: Planes, runs: Sequence[Sequence[WindowRun]], steps: Sequen
         )
 
 
-class PoolCall(NamedTuple):
-    """A kernel and where it is called: int64[n, 3] of src, dst and the first position's number."""
-
-    spec: KernelSpec
-    places: Int64
-    cycles: int
-
-
 MakeSpec = Callable[[WindowNest, tuple[Loop, ...], tuple[int, ...]], KernelSpec]
 
 
@@ -137,12 +127,12 @@ def calls_of(
         if times and count:
             repeats = Loop(times, count * kept[0].src_bytes, count * kept[0].dst_bytes)
             start = (first * kept[0].src_bytes, first * kept[0].dst_bytes, first * numbers_kept[0])
-            walked = [*zip(outer, numbers, strict=False), (repeats, count * numbers_kept[0])]
-            places = grid((piece.src + start[0], piece.dst + start[1], piece.number + start[2]), walked)
+            walked = (*zip(outer, numbers, strict=False), (repeats, count * numbers_kept[0]))
+            place = (piece.src + start[0], piece.dst + start[1], piece.number + start[2])
             inside = (kept[0]._replace(times=count), *kept[1:])
             loops_of, numbers_of = without_single(inside, numbers_kept)
             cost = prod(loop.times for loop in inside) * result_cycles + tuning.phases.call_cycles
-            yield PoolCall(make(piece, loops_of, numbers_of), places, min(int(cost), MOST_CYCLES))
+            yield PoolCall(make(piece, loops_of, numbers_of), place, walked, min(int(cost), MOST_CYCLES))
 
 
 def is_near(loop: Loop) -> bool:
@@ -156,37 +146,6 @@ def without_single(loops: Sequence[Loop], numbers: Sequence[int]) -> tuple[tuple
     if not all(is_near(loops[i]) for i in kept):
         raise Refused("a row spans more than 2 GiB")
     return tuple(loops[i] for i in kept), tuple(numbers[i] for i in kept)
-
-
-def grid(start: tuple[int, int, int], loops: Sequence[tuple[Loop, int]]) -> Int64:
-    """int64[n, 3]: every step of the loops, the outermost first."""
-    places = np.array([start], np.int64)
-    for loop, number in loops:
-        steps = np.arange(loop.times)[:, None] * np.array((*loop[1:], number), np.int64)
-        places = (places[:, None] + steps).reshape(-1, 3)
-    return places
-
-
-def phase_of(calls: Sequence[PoolCall], arguments: Sequence[str]) -> tuple[Phase, dict[str, Int64]]:
-    """All calls in the order of dst, and the constants that they read: numbers, where arguments ask for them.  indices
-    are laid out as dst, those that are carried as src."""
-    kernels = tuple(dict.fromkeys(call.spec for call in calls))
-    index = {spec: i for i, spec in enumerate(kernels)}
-    kernel = np.concatenate([np.full(len(call.places), index[call.spec]) for call in calls])
-    places = np.concatenate([call.places for call in calls])
-    cycles = np.concatenate([np.full(len(call.places), call.cycles, np.int32) for call in calls])
-    order = np.argsort(places[:, 1], kind="stable")  # what edges and interior share is still in a cache
-    kernel, places, cycles = kernel[order], places[order], cycles[order]
-    columns, constants = [kernel, places[:, 0], places[:, 1]], {}
-    if "indices" in arguments:
-        columns.append(places[:, 1])
-    if "carried" in arguments:
-        columns.append(places[:, 0])
-    if "first" in arguments:
-        columns.append(8 * np.arange(len(places)))
-        constants["first"] = np.ascontiguousarray(places[:, 2])
-    records = np.ascontiguousarray(np.stack(columns, axis=1))
-    return Phase(kernels, views(arguments), records, cycles), constants
 
 
 def lanes_in(elements: int, isa: str) -> int:

@@ -21,29 +21,42 @@ class WindowRun(NamedTuple):
     step: int
 
 
-def axis_windows(
+def axis_runs(
     size: int, outputs: int, kernel: int, stride: int, dilation: int, before: int, counted: int | None
-) -> tuple[Window, ...]:
-    """Of outputs whose windows begin at o * stride - before; positions count up to index `counted`, or inside src."""
-    found = []
-    for o in range(outputs):
+) -> list[WindowRun]:
+    """Of outputs whose windows begin at o * stride - before; positions count up to index `counted`, or inside src.
+
+    Only at the edges is each window looked at: those that lie inside src are alike.
+    """
+
+    def window(o: int) -> Window:
         begin = o * stride - before
         outside = min(kernel, max(0, -(begin // dilation)))
         inside = max(outside, min(kernel, -((begin - size) // dilation)))
         count = inside - outside
         divisor = count if counted is None else min(kernel, max(0, -((begin - counted) // dilation)))
-        found.append(Window(begin + outside * dilation, count, divisor))
-    return tuple(found)
+        return Window(begin + outside * dilation, count, divisor)
+
+    low = min(outputs, -(-before // stride))
+    high = max(low, min(outputs, (size - 1 - (kernel - 1) * dilation + before) // stride + 1))
+    inside = [WindowRun(low, high - low, window(low), stride if high - low > 1 else 0)] if low < high else []
+    left, right = ([*map(window, range(begin, end))] for begin, end in ((0, low), (high, outputs)))
+    return [*runs_of(left), *inside, *runs_of(right, high)]
 
 
-def adaptive_windows(size: int, outputs: int) -> tuple[Window, ...]:
+def adaptive_runs(size: int, outputs: int) -> list[WindowRun]:
     """Of outputs that share an axis equally."""
     edges = ((o * size // outputs, -(-(o + 1) * size // outputs)) for o in range(outputs))
-    return tuple(Window(begin, end - begin, end - begin) for begin, end in edges)
+    return runs_of([Window(begin, end - begin, end - begin) for begin, end in edges])
 
 
-def runs_of(windows: Sequence[Window]) -> list[WindowRun]:
-    """Neighbours with equal counts and divisors at one distance."""
+def single_runs(size: int) -> list[WindowRun]:
+    """Of an axis where each element is its own window."""
+    return [WindowRun(0, size, Window(0, 1, 1), int(size > 1))]
+
+
+def runs_of(windows: Sequence[Window], number: int = 0) -> list[WindowRun]:
+    """Neighbours with equal counts and divisors at one distance; the first one's result has this number."""
     found: list[WindowRun] = []
     for o, window in enumerate(windows):
         last = found[-1] if found else None
@@ -52,5 +65,17 @@ def runs_of(windows: Sequence[Window]) -> list[WindowRun]:
             if last.outputs == 1 or last.step == step:
                 found[-1] = WindowRun(last.output, last.outputs + 1, last.window, step)
                 continue
-        found.append(WindowRun(o, 1, window, 0))
+        found.append(WindowRun(number + o, 1, window, 0))
     return found
+
+
+def divisors_between(runs: Sequence[WindowRun], begin: int, end: int) -> tuple[tuple[int, int], ...]:
+    """(divisor, of how many) of the results from `begin` to `end`, neighbours that are equal together."""
+    found: list[tuple[int, int]] = []
+    for run in runs:
+        count, divisor = min(end, run.output + run.outputs) - max(begin, run.output), run.window.divisor
+        if count > 0 and found and found[-1][0] == divisor:
+            found[-1] = divisor, found[-1][1] + count
+        elif count > 0:
+            found.append((divisor, count))
+    return tuple(found)
