@@ -6,7 +6,6 @@ returns.  So descriptors here belong to an object before control comes back to P
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -50,7 +49,7 @@ def replace_file(
     happens, that file is gone in the end.  No fsync: a crash of the machine may leave an incomplete file.
     """
     directory, name = os.path.split(path)
-    unfinished = os.path.join(directory, temporary or f".{name}.{secrets.token_hex(8)}.tmp")
+    unfinished = os.path.join(directory, temporary or f".{name}.{os.urandom(8).hex()}.tmp")
     try:
         with open(unfinished, "xb", opener=partial(os.open, mode=mode, dir_fd=dir_fd)) as file:
             file.write(data)

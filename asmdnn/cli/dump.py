@@ -130,7 +130,7 @@ def _write(request: DumpRequest, selection: "Selection") -> list[dict[str, Any]]
     from asmdnn import __version__
     from asmdnn.dump.files import write_kernel, write_manifest
     from asmdnn.dump.kernel import listed
-    from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
+    from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 
     directory = Path(request.output)
     directory.mkdir(parents=True, exist_ok=True)

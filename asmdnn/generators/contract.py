@@ -6,9 +6,10 @@ ranges and proves that every access is inside its tensor; the proof and the test
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from asmdnn.isa.assembler import Assembler
+if TYPE_CHECKING:  # plans and their check need no assembler
+    from asmdnn.isa.assembler import Assembler
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -74,7 +75,7 @@ class Spec(Protocol):
     def frame(self) -> tuple[str, ...]: ...
     def __hash__(self) -> int: ...
     def footprint(self) -> Footprint | None: ...
-    def generate(self, asm: Assembler) -> None: ...
+    def generate(self, asm: "Assembler") -> None: ...
 
 
 class KernelSpec(Spec, Protocol):

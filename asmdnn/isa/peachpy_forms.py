@@ -26,8 +26,7 @@ from asmdnn.forking import importing
 from asmdnn.isa import encoding
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
 from asmdnn.isa.operands import EmbeddedRounding, Register
-
-PEACHPY_VERSION: Final = "0.2.0"
+from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 
 _ACCUMULATOR: Final = {0x01: 0, 0x02: 1}  # encoder flag -> operand that must be al, ax, eax or rax
 _LABEL_SHORT: Final = 0x04

@@ -10,7 +10,6 @@ which is mapped.
 import contextlib
 import os
 import re
-import secrets
 import stat
 import time
 import warnings
@@ -97,7 +96,7 @@ class DiskStore:
             if fd is None:
                 return
             try:
-                temporary = f".{key}.{secrets.token_hex(8)}.tmp"
+                temporary = f".{key}.{os.urandom(8).hex()}.tmp"
                 replace_file(key + suffix, data, temporary=temporary, mode=0o600, dir_fd=fd)
                 self._keep_to_limit(fd, len(data))
             except FileNotFoundError:  # the cache was cleared while this was written: there is no harm in a miss

@@ -158,7 +158,7 @@ class Graph:
         ends = [Node("Identity", (symbol.name,), (name,), {}, "", "", OPSET) for name, symbol in outputs.items()]
         body = Body(self.name, self._inputs, tuple(outputs), (*self._nodes, *ends), self._constants)
         engine = engine_or_default(engine)
-        return Network(engine, plan(Model(body, {"": OPSET}), shapes, None, engine, fallback))
+        return Network(lambda: engine, plan(Model(body, {"": OPSET}), shapes, None, engine, fallback))
 
     def _operand(self, operand: Any) -> str:
         if operand is None:

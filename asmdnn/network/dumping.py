@@ -10,7 +10,7 @@ from asmdnn.dump.kernel import listed
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.files import replace_file
 from asmdnn.generators.contract import Spec
-from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
+from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.network.compiled import Compiled
 from asmdnn.network.planned import Planned
 from asmdnn.runtime.execution import executor_spec

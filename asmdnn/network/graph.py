@@ -7,11 +7,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.network.arrays import Array as Array
 
-Array = npt.NDArray[Any]
 Attribute = Any  # int, float, str, Array, Body, or a tuple of one of these
 LARGEST_DIM = 2**63 - 1
 NOTHING = ""  # in the place of an input that is left out

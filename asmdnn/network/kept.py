@@ -18,7 +18,7 @@ import numpy as np
 from asmdnn import environment
 from asmdnn.errors import AsmdnnError
 from asmdnn.forking import importing
-from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
+from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.jit import tuned_folder
 from asmdnn.jit.store import DiskStore, default_store
 from asmdnn.network.running import Runner

@@ -40,11 +40,11 @@ def load_onnx(
     key = key_of(path, shapes, constants, engine, fallback)
     anew = partial(planned_onnx, path, shapes, constants, engine, fallback)
     if key and (kept := find(key, engine.threads)):
-        return Network(engine, kept, anew)
+        return Network(lambda: engine, kept, anew)
     planned = anew()
     if key:
         keep(key, planned)
-    return Network(engine, planned)
+    return Network(lambda: engine, planned)
 
 
 def planned_onnx(
@@ -80,7 +80,7 @@ def load_pack(path: str | PathLike[str], threads: int = 0) -> Pack | Network:
 
         count = max_threads() if type(threads) is int and threads == 0 else check_thread_count(threads)
         found = saved(image_file.read(where), str(where), count)
-        return Network(Engine(isa=found.runnable.isa, threads=count), found)  # type: ignore[arg-type]
+        return Network(partial(Engine, isa=found.runnable.isa, threads=count), found)  # type: ignore[arg-type]
     with importing():
         from asmdnn.primitives.packing import load_pack as load_kernels
 

@@ -1,6 +1,7 @@
 """Networks: what users load, run, look at, save and check."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -8,13 +9,14 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
-from asmdnn.network.graph import Array, Model
+from asmdnn.network.arrays import Array
 from asmdnn.network.running import NativePart, Runnable
 from asmdnn.planning.host import require_executable
 from asmdnn.primitives.engine import Engine
 
 if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.compiled import Compiled
+    from asmdnn.network.graph import Model
     from asmdnn.network.planned import Planned
     from asmdnn.network.saved import Saved
     from asmdnn.network.segments import Segment
@@ -32,13 +34,20 @@ class Network:
     number of threads; safe to run from many threads at once.  inputs, outputs: (dims, numpy type) by name.
     """
 
-    def __init__(self, engine: Engine, source: "Planned | Saved", plan: "Callable[[], Planned] | None" = None) -> None:
-        self.engine, self._source, self._plan = engine, source, plan
+    def __init__(
+        self, engine: Callable[[], Engine], source: "Planned | Saved", plan: "Callable[[], Planned] | None" = None
+    ) -> None:
+        self._engine, self._source, self._plan = engine, source, plan
         runnable: Runnable = source.runnable
         self._runnable, self.inputs, self.outputs = runnable, dict(runnable.inputs), dict(runnable.outputs)
 
     def __repr__(self) -> str:
         return f"<Network {self._runnable.title}>"
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What it is planned for; of a pack, the machine at hand with the pack's level."""
+        return self._engine()
 
     @property
     def graph(self) -> "StaticGraph":
@@ -56,7 +65,7 @@ class Network:
         return self.planned("looked at").refused
 
     @property
-    def model(self) -> Model:
+    def model(self) -> "Model":
         """The model as it was given."""
         return self.planned("looked at").model
 
@@ -185,7 +194,7 @@ class Network:
     def _executable(self, what: str) -> None:
         """Raise for a network that has nodes in numpy, or that this CPU cannot run."""
         self._native(what)
-        require_executable(self.engine.isa)
+        require_executable(self._runnable.isa)
 
     def _compiled(self, what: str) -> "Compiled":
         (segment,) = self.planned(what).segments

@@ -91,15 +91,18 @@ class NumpyPart:
         self.known, self.segment = known, segment
 
     def run(self, values: dict[str, Array]) -> None:
+        with np.errstate(all="ignore"):
+            self.compute(values)
+
+    def compute(self, values: dict[str, Array]) -> None:
         for group in self.segment.groups:
             for node in group.nodes:
                 operator = operator_of(node)
                 assert operator is not None, "folding refuses unknown operators"
                 inputs = [None if x == NOTHING else self.value(x, values) for x in node.inputs]
-                with np.errstate(all="ignore"):
-                    results = listed(operator.evaluate(node, *inputs))
+                results = listed(operator.evaluate(node, *inputs))
                 for name, array in zip(node.outputs, results, strict=False):
-                    values[name] = np.asarray(array)
+                    values[name] = np.asarray(array, self.known[name].dtype if name in self.known else None)
 
     def value(self, name: str, values: Mapping[str, Array]) -> Array:
         data = self.known[name].data

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from asmdnn.forking import importing
-from asmdnn.network.graph import Array
+from asmdnn.network.arrays import Array
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
 from asmdnn.runtime.addresses import address_reader

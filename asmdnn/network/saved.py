@@ -10,19 +10,18 @@ from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asmdnn.forking import importing
 from asmdnn.generators.contract import Footprint
-from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.levels import ANY_CPU, isa_of
 from asmdnn.jit.digests import digest_of
 from asmdnn.jit.image_file import Image, refusal
 from asmdnn.jit.kernels import Fetched, mapped
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
-from asmdnn.network.graph import Array
+from asmdnn.network.arrays import Array
 from asmdnn.network.joined import Joined
 from asmdnn.network.running import WEIGHTS, Ends, NativePart, Runnable, Runner, result_name
 from asmdnn.planning.codec import decoded, plan_of
@@ -32,6 +31,9 @@ from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.runtime.execution import ExecutablePlan
 from asmdnn.types import f32, s32
 from asmdnn.version import __version__
+
+if TYPE_CHECKING:
+    from asmdnn.isa.assembler import Assembler
 
 LARGEST_SCRATCH_BYTES = 1 << 36
 F32 = np.dtype(np.float32)
@@ -68,7 +70,7 @@ class SavedKernel:
         footprint: Footprint = self.spec.footprint()
         return footprint
 
-    def generate(self, asm: Assembler) -> None:
+    def generate(self, asm: "Assembler") -> None:
         self.spec.generate(asm)
 
 

@@ -1,6 +1,6 @@
 """A graph as pieces that run one after another: native plans, and nodes without a kernel that numpy computes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from asmdnn.errors import Unimplemented
@@ -11,7 +11,7 @@ from asmdnn.network.fusion.einsum import products
 from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.idle import without_idle
 from asmdnn.network.fusion.layer_norm import layers_normalised
-from asmdnn.network.fusion.maps import Group, groups_of
+from asmdnn.network.fusion.maps import Group, groups_of, operands_of
 from asmdnn.network.fusion.one_hot import looked_up
 from asmdnn.network.fusion.padding import padded_within
 from asmdnn.network.fusion.pairs import paired
@@ -19,6 +19,8 @@ from asmdnn.network.fusion.pool_padding import pooled_within
 from asmdnn.network.fusion.recognition import recognised
 from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.fusion.sinking import sunk
+from asmdnn.network.fusion.taking import taken
+from asmdnn.network.fusion.tiling import untiled
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.layouts import Layouts, Way
 from asmdnn.network.running import result_name
@@ -32,6 +34,8 @@ REWRITES = (
     padded_within,
     pooled_within,
     unfolded,
+    untiled,
+    taken,
     products,
     recognised,
     layers_normalised,
@@ -73,21 +77,34 @@ def segments_of(graph: StaticGraph, engine: Engine, fallback: str | None) -> tup
     groups, refused = paired(graph, groups_of(graph)), dict[str, str]()
     whole = segment(graph, True, groups, groups)
     layouts = Layouts(Steps(subgraph(graph, whole), engine), groups)
-    runs: list[tuple[bool, list[Group]]] = []
     for group in groups:
         reason = refusal(layouts, group)
         if reason:
             refused[group.label] = reason
             for way in layouts.ways:
                 assume(way.steps, group)
-        if not runs or runs[-1][0] != (not reason):
-            runs.append((not reason, []))
-        runs[-1][1].append(group)
     if refused and fallback is None:
         raise Unimplemented(sentence(refused))
-    if len(runs) == 1 and not refused:
+    if not groups:
+        return [], refused
+    if not refused:
         return [replace(whole, way=layouts.end())], refused
-    return [segment(graph, is_native, some, groups) for is_native, some in runs], refused
+    return [segment(graph, is_native, some, groups) for is_native, some in runs_of(groups, refused)], refused
+
+
+def runs_of(groups: Sequence[Group], refused: Mapping[str, str]) -> list[tuple[bool, list[Group]]]:
+    """The groups in runs of those with kernels and those without: all that can be computed of the one, then of the
+    other, so that few calls are made.  Arithmetic of indices comes before all kernels."""
+    needs, left, runs = operands_of(groups), dict(enumerate(groups)), list[tuple[bool, list[Group]]]()
+    is_native = False
+    while left:
+        run = list[Group]()
+        for i, group in list(left.items()):
+            if not needs[i] & left.keys() and (group.label not in refused) == is_native:
+                run.append(left.pop(i))
+        runs += [(is_native, run)] * bool(run)
+        is_native = not is_native
+    return runs
 
 
 def sentence(refused: dict[str, str]) -> str:
@@ -106,11 +123,15 @@ def refusal(layouts: Layouts, group: Group) -> str:
 
 
 def assume(steps: Steps, group: Group) -> None:
-    """The results of a group that numpy computes: plain tensors."""
+    """The results of a group that numpy computes: plain tensors, and integers that may be indices."""
     for node in group.nodes:
         for name in node.outputs:
-            if name != NOTHING and name in steps.graph.values and steps.value(name).dtype in NUMBERS:
+            if name == NOTHING or name not in steps.graph.values:
+                continue
+            if steps.value(name).dtype in NUMBERS:
                 steps.places[name] = [Place(name, row_major(steps.shape(name)))]
+            else:
+                steps.given.add(name)
 
 
 def segment(graph: StaticGraph, is_native: bool, groups: Sequence[Group], every: Sequence[Group]) -> Segment:

@@ -89,6 +89,7 @@ class Steps:
         self.choice = BY_ITSELF
         self.integers: dict[str, Place] = {}  # values that are integers, as f32: for callers and numpy, not for kernels
         self.limits: dict[str, tuple[int, int]] = {}  # of inputs that are indices: of how many elements, of which axis
+        self.given = set(graph.inputs)  # and what numpy computes before: values that may be indices
         for name in graph.inputs:
             value = graph.values[name]
             if value.dtype in NUMBERS:
@@ -100,6 +101,7 @@ class Steps:
         other.steps = list(self.steps)
         other.weights, other.sizes, other.parts = dict(self.weights), dict(self.sizes), dict(self.parts)
         other.places, other.integers, other.limits = dict(self.places), dict(self.integers), dict(self.limits)
+        other.given = set(self.given)
         return other
 
     def value(self, name: str) -> Value:
@@ -127,16 +129,16 @@ class Steps:
         return self.copied(name, known[0], wanted)
 
     def indices(self, name: str, limit: int, axis: int) -> Place:
-        """Where integers lie that choose from `limit` elements: an input, which is checked before every run, or a
-        constant.  Raises Refused."""
+        """Where integers lie that choose from `limit` elements: an input, or what numpy makes of
+        one, which is checked before every run, or a constant.  Raises Refused."""
         value = self.value(name)
         if value.data is not None:
             numbers = np.where(value.data < 0, value.data + limit, value.data)
             if numbers.size and not 0 <= numbers.min() <= numbers.max() < limit:
                 raise Refused(f"its indices {name} are not all from {-limit} to {limit - 1}")
             return self.places_along(f"{name} from {limit}", numbers)
-        if name not in self.graph.inputs or value.dtype.kind != "i":
-            raise Refused(f"its indices {name} are {value.dtype.name} and no input")
+        if name not in self.given or value.dtype.kind != "i":
+            raise Refused(f"its indices {name} are {value.dtype.name} that a kernel makes")
         known = self.limits.get(name, (limit, axis))
         self.limits[name] = min(known, (limit, axis))
         return Place(name, input_desc(value))

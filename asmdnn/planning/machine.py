@@ -10,9 +10,10 @@ and models the manuals' tables of CPUID signatures.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.forking import importing
 from asmdnn.isa.cpu import CacheSizes, Signature
 from asmdnn.isa.levels import (
     AVX2,
@@ -24,7 +25,9 @@ from asmdnn.isa.levels import (
     LEVELS,
     Isa,
 )
-from asmdnn.planning.tuning import DEFAULT, EMERALD_RAPIDS, Tuning
+
+if TYPE_CHECKING:  # what runs from a pack plans nothing
+    from asmdnn.planning.tuning import Tuning
 
 MANUALS: Final = "manuals"
 KB: Final = 1 << 10
@@ -37,8 +40,8 @@ class Machine:
 
     name: of the class.  features: as in `isa.cpu`.  cores: of a socket of a typical one, or those that this process may
     use.  caches: bytes, as one core sees them.  source: the CPU on which features and caches were read, or MANUALS.
-    vendor, family, models: what CPUID says of CPUs of this class; empty where no CPU is meant.  tuning: what planners
-    choose by.
+    vendor, family, models: what CPUID says of CPUs of this class; empty where no CPU is meant.  own_tuning: what
+    planners choose by, if not by the numbers of the class.
     """
 
     name: str
@@ -49,7 +52,15 @@ class Machine:
     vendor: str = field(default="", repr=False)
     family: int = field(default=0, repr=False)
     models: tuple[range, ...] = field(default=(), repr=False)
-    tuning: Tuning = field(default=DEFAULT, hash=False, repr=False)
+    own_tuning: "Tuning | None" = field(default=None, hash=False, repr=False)
+
+    @property
+    def tuning(self) -> "Tuning":
+        """What planners choose by."""
+        with importing():
+            from asmdnn.planning.tuning import tuning_of
+
+        return self.own_tuning or tuning_of(self.name)
 
     @property
     def isas(self) -> tuple[Isa, ...]:
@@ -92,7 +103,6 @@ ROWS: Final = (
     Machine(  # and Emerald Rapids
         "sapphire_rapids", AVX512_CORE_AMX.features | AVX2_VNNI.features, 48, _caches(48, 2048, 260),
         "a virtual machine of Emerald Rapids class", _INTEL, 6, _one(0x8F, 0xCF),
-        EMERALD_RAPIDS,
     ),
     Machine("zen2", AVX2.features, 8, _caches(32, 512, 16), MANUALS, _AMD, 0x17, (range(0x30, 0xA8),)),
     Machine(

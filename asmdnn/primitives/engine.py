@@ -1,17 +1,19 @@
 """Engine: the machine, the ISA level, the threads and the cache that plans are made for; Stream: in-order execution."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.levels import isa_of
 from asmdnn.planning.host import best_isa, host, setting
 from asmdnn.planning.machine import machine_of
-from asmdnn.planning.tuning import Tuning
 from asmdnn.runtime.threads import check_thread_count, max_threads
 from asmdnn.types import IsaName
 
-_OF_THE_MACHINE = Tuning()  # in the place of one that is not given; known by identity
+if TYPE_CHECKING:
+    from asmdnn.planning.tuning import Tuning
+
+_OF_THE_MACHINE = cast("Tuning", object())  # in the place of one that is not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Engine:
     threads: int = 0
     l2_bytes: int = field(default=0, repr=False)
     machine: str = field(default="", repr=False)
-    tuning: Tuning = field(default=_OF_THE_MACHINE, hash=False, repr=False)
+    tuning: "Tuning" = field(default=_OF_THE_MACHINE, hash=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.kind, str) or self.kind != "cpu":
@@ -46,9 +48,10 @@ class Engine:
         if isinstance(self.l2_bytes, bool) or not isinstance(self.l2_bytes, int) or self.l2_bytes < 0:
             raise InvalidArguments(f"l2_bytes must be a number of bytes, not {shown(self.l2_bytes)}")
         object.__setattr__(self, "l2_bytes", self.l2_bytes or machine.caches.l2_bytes)
+        own = machine.tuning
         if self.tuning is _OF_THE_MACHINE:
-            object.__setattr__(self, "tuning", machine.tuning)
-        elif not isinstance(self.tuning, Tuning):
+            object.__setattr__(self, "tuning", own)
+        elif not isinstance(self.tuning, type(own)):
             raise InvalidArguments(f"tuning must be that of a machine, a Tuning, not {shown(self.tuning)}")
 
 

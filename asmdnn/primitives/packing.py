@@ -14,7 +14,7 @@ from typing import Any
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.generators.executor import ExecutorSpec
-from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
+from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.jit import packs
 from asmdnn.jit.digests import source_digest
 from asmdnn.jit.packs import Pack

@@ -4,15 +4,13 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asmdnn import environment
 from asmdnn.forking import importing
 from asmdnn.generators.context import CONTEXT_WORDS, PHASE_WORDS, Context
 from asmdnn.generators.contract import Spec
-from asmdnn.generators.executor import ExecutorSpec
-from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
+from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.jit.kernels import CacheCounts, KernelCache, LoadedKernel
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_store
@@ -22,6 +20,9 @@ from asmdnn.runtime.context import PhaseTables, phase_words
 from asmdnn.runtime.scratch import scratch_pool
 from asmdnn.runtime.threads import openmp, threads_usable
 
+if TYPE_CHECKING:  # what comes from a pack, or from the cache on disk, runs without the generators
+    from asmdnn.generators.executor import ExecutorSpec
+
 PROGRAMS_LIMIT_BYTES = 64 << 20
 OBJECTS_BYTES = 3_000  # what Python keeps of a program beside tables and code, about
 Place = tuple[int, int, int]  # a word of a context, the position in plan.tensors of what it points into, bytes behind
@@ -29,6 +30,9 @@ Place = tuple[int, int, int]  # a word of a context, the position in plan.tensor
 
 def generate(spec: Spec) -> bytes:
     """The machine code of a spec; on any machine, whatever the spec's ISA."""
+    with importing():
+        from asmdnn.isa.assembler import Assembler
+
     asm = Assembler(spec.name)
     spec.generate(asm)
     return asm.finish().data
@@ -52,8 +56,11 @@ def _dumper() -> Callable[[Any, LoadedKernel], None] | None:
     return lambda spec, kernel: dump.write(spec, kernel.code)
 
 
-def executor_spec(plan: Plan) -> ExecutorSpec:
+def executor_spec(plan: Plan) -> "ExecutorSpec":
     """The executor that walks the plan."""
+    with importing():
+        from asmdnn.generators.executor import ExecutorSpec
+
     return ExecutorSpec(plan.arguments)
 
 
@@ -66,8 +73,8 @@ class ExecutablePlan:
     """
 
     __slots__ = (
-        "__weakref__", "_idle", "_kernels", "_tables", "again", "arguments", "counts", "entry", "kept_bytes", "parts",
-        "places", "plan", "pooled", "scratch_places", "scratchpad_bytes", "sizes", "used",
+        "__weakref__", "_idle", "_kernels", "_slots", "_tables", "again", "arguments", "counts", "entry", "kept_bytes",
+        "parts", "places", "plan", "pooled", "scratch_places", "scratchpad_bytes", "sizes", "used",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +94,7 @@ class ExecutablePlan:
         self._tables = PhaseTables(plan, self.parts, addresses)
         self.entry = ffi.cast("void (*)(void *)", executor.address)
         self.scratchpad_bytes = plan.scratchpad_bytes(self.parts)
+        self._slots = slots_of(plan)
         self.scratch_places = tuple(
             (slot, begin + offset)
             for name, begin in plan.scratch_offsets(self.parts).items()
@@ -128,15 +136,19 @@ class ExecutablePlan:
             words += [*phase_words(entry), *[0] * self.arguments]
         return words
 
-    def slots(self, name: str) -> tuple[tuple[int, int], ...]:
+    def slots(self, name: str) -> Sequence[tuple[int, int]]:
         """The words of the context that point into a buffer, and how far behind its start."""
-        size = PHASE_WORDS + self.arguments
-        return tuple(
-            (CONTEXT_WORDS + p * size + PHASE_WORDS + i, view.offset_bytes)
-            for p, phase in enumerate(self.plan.phases)
-            for i, view in enumerate(phase.arguments)
-            if view.buffer == name
-        )
+        return self._slots.get(name, ())
+
+
+def slots_of(plan: Plan) -> dict[str, list[tuple[int, int]]]:
+    """Of each buffer, the words of the context that point into it, and how far behind its start."""
+    size = PHASE_WORDS + plan.arguments
+    found: dict[str, list[tuple[int, int]]] = {}
+    for p, phase in enumerate(plan.phases):
+        for i, view in enumerate(phase.arguments):
+            found.setdefault(view.buffer, []).append((CONTEXT_WORDS + p * size + PHASE_WORDS + i, view.offset_bytes))
+    return found
 
 
 _live: "weakref.WeakSet[ExecutablePlan]" = weakref.WeakSet()

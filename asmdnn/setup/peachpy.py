@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from asmdnn.errors import Unimplemented
-from asmdnn.isa.peachpy_forms import PEACHPY_VERSION
+from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.setup.debian import Packages, install_command
 
 DIST_PACKAGES: Final = "usr/lib/python3/dist-packages"

@@ -329,7 +329,7 @@ def test_remainders(fmod: int) -> None:
 
 @pytest.mark.isa("avx2")
 def test_truths_from_outside() -> None:
-    """An input and a constant of bools choose; a result of bools is left to numpy, and so is binding such an input."""
+    """An input and a constant of bools choose; neither such an input can be bound, nor a result of bools."""
     g = dnn.Graph()
     x, mask = g.input("x", (4, 6)), g.input("mask", (4, 1), np.bool_)
     chosen = g.apply("Where", mask, x, -1.0)
@@ -340,8 +340,11 @@ def test_truths_from_outside() -> None:
     check_values(net, feeds)
     with pytest.raises(dnn.InvalidArguments, match="mask is bool, which kernels read and write as f32: use run"):
         net.bind(**feeds, y=np.empty((4, 6), np.float32))
-    with pytest.raises(dnn.Unimplemented, match="truths are computed in a kernel that uses them"):
-        g.compile(engine=engine(), y=g.apply("Less", x, 0.0))
+    g = dnn.Graph()
+    truths = g.compile(engine=engine(), y=g.apply("Less", g.input("x", (4, 6)), 0.0))
+    np.testing.assert_array_equal(truths(feeds["x"]), feeds["x"] < 0.0)
+    with pytest.raises(dnn.InvalidArguments, match="y is bool, which kernels read and write as f32: use run"):
+        truths.bind(x=feeds["x"], y=np.empty((4, 6), np.bool_))
 
 
 def shuffled(g: dnn.Graph, x: Any, groups: int) -> Any:

@@ -117,6 +117,21 @@ def test_the_smallest_gap(taken: list[tuple[int, int]], size: int, where: int) -
 
 
 @pytest.mark.isa("avx2")
+def test_indices_that_numpy_computes() -> None:
+    """Arithmetic of integers comes first, then everything else in one native call, which checks them."""
+    g = dnn.Graph()
+    ids, x = g.input("ids", (4, 3), np.int64), g.input("x", (4, 8))
+    rows = [g.apply("Gather", ids, np.array(i), axis=1) + i for i in range(3)]
+    looked_up = [g.apply("Gather", random(20, 8), row) for row in rows]
+    net = g.compile(y=x + looked_up[0] * looked_up[1] + looked_up[2], engine=engine(), fallback="numpy")
+    assert [isinstance(segment, Compiled) for segment in net.segments] == [False, True]
+    feeds = {"ids": np.arange(12).reshape(4, 3), "x": random(4, 8)}
+    np.testing.assert_allclose(net.run(feeds)["y"], reference(net, feeds)["y"], rtol=1e-6, atol=1e-7)
+    with pytest.raises(dnn.InvalidArguments, match="20"):
+        net.run(feeds | {"ids": np.full((4, 3), 19)})
+
+
+@pytest.mark.isa("avx2")
 @pytest.mark.parametrize("fallback", [None, "numpy"])
 def test_nodes_without_a_kernel(fallback: str | None) -> None:
     nodes = [

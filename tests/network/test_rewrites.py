@@ -134,3 +134,70 @@ def test_maps_behind_a_resize(mode: str) -> None:
     assert len(implementations(net)) == 2
     assert "+ Add, Relu" in net.explain()
     check(net, random(*IMAGE))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("repeats", [(1, 1, 3), (2, 3, 1), (1, 1, 1), (3, 2, 2)])
+def test_tiles(repeats: tuple[int, ...]) -> None:
+    net = built(lambda g, x: g.apply("Relu", g.apply("Tile", x, np.array(repeats))), ROWS)
+    assert not net.refused
+    check(net, random(*ROWS))
+
+
+def some_indices(*shape: int) -> np.ndarray:
+    return np.random.default_rng(3).integers(-5, 5, shape)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(
+    ("axis", "indices"),
+    [
+        (1, some_indices(2, 7, 12)),  # any
+        (-1, np.broadcast_to(some_indices(1, 5, 4), (2, 5, 4))),  # the same for every first index
+        (1, np.broadcast_to(some_indices(1, 3, 1), (2, 3, 12))),  # rows
+        (0, some_indices(1, 2, 3) % 2),  # of a corner
+    ],
+)
+def test_elements_by_constant_indices(axis: int, indices: np.ndarray) -> None:
+    net = built(lambda g, x: g.apply("GatherElements", x, np.array(indices), axis=axis), ROWS)
+    assert implementations(net) == ["gather"]
+    check(net, random(*ROWS))
+
+
+def test_elements_behind_the_end() -> None:
+    with pytest.raises(dnn.AsmdnnError):
+        built(lambda g, x: g.apply("GatherElements", x, np.full((2, 5, 1), 12), axis=2), ROWS)
+
+
+@pytest.mark.isa("avx2")
+def test_truths_of_other_dims_than_their_reader() -> None:
+    """A mask of a matrix for a batch of them is a step of its own, native, and so is one that is a result."""
+    g = dnn.Graph()
+    x, mask = g.input("x", ROWS), g.input("mask", ROWS[1:])
+    is_zero = g.apply("Equal", mask, 0.0)
+    net = g.compile(y=g.apply("Where", is_zero, -1.0, x), z=g.apply("Not", is_zero), engine=engine())
+    assert not net.refused
+    feeds = {"x": random(*ROWS), "mask": (random(*ROWS[1:]) > 0).astype(np.float32)}
+    net.check()
+    found, wanted = net.run(feeds), reference(net, feeds)
+    np.testing.assert_array_equal(found["y"], wanted["y"].astype(np.float32))
+    np.testing.assert_array_equal(found["z"], wanted["z"])
+    assert found["z"].dtype == np.bool_
+
+
+def halves(g: dnn.Graph, x: Symbol, order: tuple[int, int]) -> Symbol:
+    """The block of YOLOv8: both halves of a result, and what comes of one of them."""
+    both = g.apply("Conv", x, random(32, 3, 1, 1))
+    parts = [g.apply("Slice", both, np.array([a]), np.array([a + 16]), np.array([1])) for a in (0, 16)]
+    made = g.apply("Relu", g.apply("Conv", parts[1], random(16, 16, 3, 3), pads=(1, 1, 1, 1)))
+    return g.apply("Conv", g.apply("Concat", *(parts[i] for i in order), made), random(8, 48, 1, 1))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("order", "copies"), [((0, 1), 0), ((1, 0), 2)])
+def test_pieces_behind_one_another_are_joined_where_they_lie(order: tuple[int, int], copies: int) -> None:
+    net = built(lambda g, x: halves(g, x, order), (1, 3, 9, 8))
+    (segment,) = net.segments
+    assert isinstance(segment, Compiled)
+    assert sum("reorder" in step.label and "Slice" in step.label for step in segment.steps) == copies
+    check(net, random(1, 3, 9, 8))

@@ -17,4 +17,4 @@ def with_numbers(tuning: Tuning, group: str, **numbers: Any) -> Tuning:
 def tuned(group: str, **numbers: Any) -> AbstractContextManager[Machine]:
     """Inside the block, engines are for a machine like the host that has other numbers of a group."""
     machine = host()
-    return as_machine(replace(machine, tuning=with_numbers(machine.tuning, group, **numbers)))
+    return as_machine(replace(machine, own_tuning=with_numbers(machine.tuning, group, **numbers)))

@@ -6,37 +6,24 @@ Apart they are Reshape, Transpose and Reshape, which cost at most one pass, and 
 reader takes any strides.  Moves only: the same bits.
 """
 
-import numpy as np
-
+from asmdnn.network.fusion.spelling import Spelling, respelt
 from asmdnn.network.graph import Node
-from asmdnn.network.operators.definition import Value
 from asmdnn.network.static import StaticGraph
-
-OPSET = 13
 
 
 def unfolded(graph: StaticGraph) -> StaticGraph:
     """The graph without DepthToSpace and SpaceToDepth."""
-    values, nodes = dict(graph.values), list[Node]()
-    for node in graph.nodes:
-        nodes += spelt(values, node) if node.op in ("DepthToSpace", "SpaceToDepth") and not node.domain else [node]
-    return StaticGraph(graph.inputs, graph.outputs, tuple(nodes), values)
+    return respelt(graph, spell)
 
 
-def spelt(values: dict[str, Value], node: Node) -> list[Node]:
-    x, result = node.inputs[0], node.outputs[0]
-    six, order = split_of(node, values[x].shape)
-    names, dims = [f"{result} of six dims", f"{result} turned"], (six, tuple(six[axis] for axis in order))
-    for name, shape in zip(names, dims, strict=True):
-        values[name] = Value(shape, values[x].dtype)
-    for name, shape in ((f"dims of {names[0]}", six), (f"dims of {result}", values[result].shape)):
-        array = np.array(shape, np.int64)
-        values[name] = Value(array.shape, array.dtype, array)
-    return [
-        Node("Reshape", (x, f"dims of {names[0]}"), (names[0],), {}, "", "", OPSET),
-        Node("Transpose", (names[0],), (names[1],), {"perm": order}, "", "", OPSET),
-        Node("Reshape", (names[1], f"dims of {result}"), (result,), {}, node.name, "", OPSET),
-    ]
+def spell(spelling: Spelling) -> None:
+    node = spelling.node
+    if node.op not in ("DepthToSpace", "SpaceToDepth"):
+        return
+    six, order = split_of(node, spelling.dims(node.inputs[0]))
+    apart = spelling.shaped("Reshape", node.inputs[0], six)
+    turned = spelling.then("Transpose", (apart,), tuple(six[axis] for axis in order), perm=order)
+    spelling.shaped("Reshape", turned, spelling.dims(node.outputs[0]), is_last=True)
 
 
 def split_of(node: Node, dims: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -189,9 +189,13 @@ class Grouping:
 
 def ordered(groups: Sequence[Group]) -> tuple[Group, ...]:
     """Groups behind those whose results they read, the earlier ones first."""
+    return tuple(groups[i] for i in topological(operands_of(groups), [group.nodes[0] for group in groups]))
+
+
+def operands_of(groups: Sequence[Group]) -> list[set[int]]:
+    """For each group those whose results it reads."""
     makers = {name: i for i, group in enumerate(groups) for node in group.nodes for name in node.outputs if name}
-    needs = [
+    return [
         {makers[name] for node in group.nodes for name in node.inputs if name in makers} - {i}
         for i, group in enumerate(groups)
     ]
-    return tuple(groups[i] for i in topological(needs, [group.nodes[0] for group in groups]))

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from asmdnn.generators.functions.expression import Condition
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.expressions import EXPRESSIONS
 from asmdnn.network.fusion.maps import Group
@@ -12,6 +11,7 @@ from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.steps import Place, Steps, row_major
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Eltwise
+from asmdnn.primitives.attributes.functions import where
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
@@ -81,13 +81,14 @@ class Tail:
         return {f"t{i}_0": self.place(name) for i, name in enumerate(self.tensors)}
 
     def function(self, x: Any, **tensors: Any) -> Any:
-        """All maps, of a traced value."""
+        """All maps, of a traced value; truths are stored as 1 and 0."""
         known: dict[str, Any] = {self.x: x}
         known |= {name: tensors[f"t{i}"] for i, name in enumerate(self.tensors)}
         for node in self.maps:
             values = [self.operand(known, name) for name in node.inputs]
             known[node.outputs[0]] = EXPRESSIONS[node.op](node, *values)
-        return known[self.maps[-1].outputs[0]]
+        result = known[self.maps[-1].outputs[0]]
+        return where(result, 1.0, 0.0) if isinstance(result, Condition) else result
 
     def operand(self, known: Mapping[str, Any], name: str) -> Any:
         if name == NOTHING:
@@ -101,8 +102,6 @@ def lower_maps(steps: Steps, group: Group) -> None:
     shape = steps.shape(result)
     if not shape:
         raise Refused("a result without dims is left to numpy")
-    if steps.value(result).dtype != np.float32:
-        raise Refused("truths are computed in a kernel that uses them, and stored by numpy")
     if group.x == NOTHING:
         lower_broadcast(steps, group)
         return

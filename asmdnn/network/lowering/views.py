@@ -1,6 +1,6 @@
 """Operators that only change dims or strides: other descriptors of the same storage, wherever one exists."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -192,21 +192,47 @@ def lower_concat(steps: Steps, group: Group) -> None:
     assert node is not None
     dims = steps.shape(group.result)
     axis = normal(node.get("axis", 1), len(dims))
-    sizes = [steps.shape(name)[axis] for name in node.inputs]
-    starts = np.cumsum((0, *sizes)).tolist()
-    whole = common_format(steps, node.inputs, dims, sizes if axis == 1 else None)
-    target = Place(steps.buffer(group.result, whole), whole)
-    for name, start, size in zip(node.inputs, starts, sizes, strict=False):
-        if size:
-            part = tuple(size if i == axis else n for i, n in enumerate(dims))
-            offsets = tuple(start if i == axis else 0 for i in range(len(dims)))
-            place = Place(target.buffer, whole.submemory(part, offsets))
-            if not steps.shares(steps.place(name), place, place.desc):
-                steps.reorder(steps.place(name), place, name)
+    names = [name for name in node.inputs if steps.shape(name)[axis]]
+    sizes = [steps.shape(name)[axis] for name in names]
+    whole = common_format(steps, names, dims, sizes if axis == 1 else None)
+    target, start = Place(steps.buffer(group.result, whole), whole), 0
+    for name, source in gathered(steps, names, axis):
+        offsets = tuple(start if i == axis else 0 for i in range(len(dims)))
+        place = Place(target.buffer, whole.submemory(source.desc.dims, offsets))
+        if not steps.shares(source, place, place.desc):
+            steps.reorder(source, place, name)
+        start += source.desc.dims[axis]
     steps.places[group.result] = [target]
 
 
-def common_format(steps: Steps, names: tuple[str, ...], dims: tuple[int, ...], sizes: list[int] | None) -> MemoryDesc:
+def gathered(steps: Steps, names: Sequence[str], axis: int) -> list[tuple[str, Place]]:
+    """Operands of a concat; pieces that lie behind one another, as those of a split, are one operand."""
+    found = list[tuple[str, Place]]()
+    for name in names:
+        place = steps.place(name)
+        both = joined(found[-1][1], place, axis) if found else None
+        if both is None:
+            found.append((name, place))
+        else:
+            found[-1] = f"{found[-1][0]}, {name}", both
+    return found
+
+
+def joined(one: Place, two: Place, axis: int) -> Place | None:
+    """Two pieces as one, if the second one begins where the first one ends."""
+    a, b = one.desc, two.desc
+    if one.buffer != two.buffer or a.strides != b.strides or a.inner_blocks != b.inner_blocks:
+        return None
+    dims = tuple(n + m if i == axis else n for i, (n, m) in enumerate(zip(a.dims, b.dims, strict=True)))
+    both = MemoryDesc(dims, f32, strides=a.strides, inner_blocks=a.inner_blocks, offset0=a.offset0)
+    try:
+        behind = both.submemory(b.dims, tuple(n if i == axis else 0 for i, n in enumerate(a.dims)))
+    except InvalidArguments:  # inside of a block, or of other dims
+        return None
+    return Place(one.buffer, both) if behind == b else None
+
+
+def common_format(steps: Steps, names: Sequence[str], dims: tuple[int, ...], sizes: list[int] | None) -> MemoryDesc:
     """That of the first operand which is in blocks, if no operand's channels cut one; else row-major."""
     for name in names:
         desc = steps.place(name).desc

@@ -19,7 +19,8 @@ def gather_types(node: Node, x: Value, indices: Value) -> list[Type]:
 
 def gather_elements(node: Node, x: Array, indices: Array) -> Array:
     axis = normal(node.get("axis", 0), x.ndim)
-    return np.take_along_axis(x, np.where(indices < 0, indices + x.shape[axis], indices), axis)
+    corner = x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(indices.shape))]
+    return np.take_along_axis(corner, np.where(indices < 0, indices + x.shape[axis], indices), axis)
 
 
 def gather_nd(node: Node, x: Array, indices: Array) -> Array:
@@ -32,9 +33,11 @@ def gather_nd(node: Node, x: Array, indices: Array) -> Array:
 
 def scatter_elements(node: Node, x: Array, indices: Array, updates: Array) -> Array:
     axis, result = normal(node.get("axis", 0), x.ndim), x.copy()
-    places: list[Array] = list(np.indices(indices.shape))
-    places[axis] = np.where(indices < 0, indices + x.shape[axis], indices)
-    return updated(node, result, tuple(places), updates)
+    places: list[Array] = list(np.ogrid[tuple(slice(n) for n in indices.shape)])
+    places[axis] = indices + x.shape[axis] * (indices < 0)  # where() waits for branches that nobody foresees
+    flat = np.ravel_multi_index(tuple(np.broadcast_arrays(*places)), x.shape)  # of one index `at` is 3 times as fast
+    updated(node, result.reshape(-1), (flat.ravel(),), updates.ravel())
+    return result
 
 
 def scatter_nd(node: Node, x: Array, indices: Array, updates: Array) -> Array:

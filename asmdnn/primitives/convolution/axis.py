@@ -45,6 +45,11 @@ class Axis:
         return self.k
 
     @property
+    def step(self) -> float:
+        """Source pixels from a window to that of the next output pixel."""
+        return self.s
+
+    @property
     def places(self) -> int:
         """Pixels of dst behind one another that are reached by different kernel positions, away from edges."""
         return 1
@@ -91,6 +96,10 @@ class TransposedAxis(Axis):
     @property
     def positions_of_pixel(self) -> float:
         return self.k / self.s
+
+    @property
+    def step(self) -> float:
+        return 1 / self.s
 
     @property
     def places(self) -> int:

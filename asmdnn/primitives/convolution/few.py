@@ -141,13 +141,17 @@ def expected_cycles(g: ConvGeometry, tiles: Tiles, engine: Engine) -> float:
     return float(cost[tiles.pattern].sum())
 
 
-def check_worth(g: ConvGeometry, tiles: Tiles, parts: Sequence[ConvGeometry], engine: Engine) -> None:
-    """Raises Refused where a direct convolution is expected to be faster."""
-    lanes, own = lanes_of(engine.isa), expected_cycles(g, tiles, engine)
-    other = 0.0
+def direct_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
+    """Expected cycles of an image by direct convolutions, with a vector of output channels, if ports count."""
+    lanes, tuning, total = lanes_of(engine.isa), engine.tuning, 0.0
     for part in parts:
         padded = replace(part, oc_stored=lanes)
-        tiling = choose_tiling(padded, engine.isa, (1,), engine.tuning)
-        other += image_cycles(padded, tiling, lanes, engine.tuning.phases)
+        total += image_cycles(padded, choose_tiling(padded, engine.isa, (1,), tuning), lanes, tuning)
+    return total
+
+
+def check_worth(g: ConvGeometry, tiles: Tiles, parts: Sequence[ConvGeometry], engine: Engine) -> None:
+    """Raises Refused where direct convolutions of the parts are expected to be faster."""
+    own, other = expected_cycles(g, tiles, engine), direct_cycles(parts, engine)
     if own >= other:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")
