@@ -1,9 +1,8 @@
 """`asmdnn bench --rank`: the plan that planners choose, against the fastest of all that they choose from.
 
 All candidates of a problem are run once in turns, in one process; those that are not far behind are measured, and those
-near the best then again, beside the choice, and for longer: the fastest of many noisy numbers is not as fast as it
-looks.  The regret is how much longer the choice
-takes than the best one, by the 10th percentiles of these samples.
+near the best then again, beside the choice, and for longer: the fastest of many noisy numbers is not as fast as it looks.
+The regret is how much longer the choice takes than the best one, by the 10th percentiles of these samples.
 
 What would be chosen at a lower level of f32 vectors is a candidate, too: it shows where wider vectors are slower.
 """
