@@ -2,7 +2,7 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,8 +33,9 @@ TWICE = {
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-def functions(path: Path) -> Iterator[Function]:
-    yield from (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, Function))
+@cache
+def functions(path: Path) -> tuple[Function, ...]:
+    return tuple(node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, Function))
 
 
 def parameters(function: Function, keywords: bool) -> int:

@@ -5,7 +5,9 @@ since 2014.  Where the CPU at hand lacks a level, this is the nearest thing to r
 """
 
 import ctypes
+import functools
 import mmap
+import threading
 from typing import Any
 
 import bochscpu
@@ -27,10 +29,11 @@ class GuestFault(Exception):
 
 
 class Guest:
-    """One CPU; a call at a time."""
+    """One CPU: of threads that call, one after the other."""
 
     def __init__(self) -> None:
         self.calls = 0
+        self._alone = threading.Lock()
         self._memory = AddressSpace()
         self._stack, self._halt = mmap.mmap(-1, STACK_BYTES), mmap.mmap(-1, mmap.PAGESIZE)
         self._halt[:HLT_BYTES] = HLT * HLT_BYTES
@@ -47,6 +50,18 @@ class Guest:
 
         Raises GuestFault; also unless rsp, MXCSR and the registers that a callee saves are as before.
         """
+        with self._alone:
+            after, top = self._run(entry, argument)
+            if self._ended != "hlt":
+                what = self._ended if self._unmapped is None else f"nothing is mapped at {self._unmapped:#x}, read"
+                raise GuestFault(f"{what} at {after.rip:#x}")
+        broken = [name for name, value in CALLEE_SAVED.items() if getattr(after, name) != value]
+        broken += ["rsp"] * (after.rsp != top) + ["MXCSR"] * (after.mxcsr & ~EXCEPTION_FLAGS != ENTRY_MXCSR)
+        if broken:
+            raise GuestFault(f"returns with another {', '.join(broken)}")
+
+    def _run(self, entry: int, argument: int) -> tuple[Any, int]:
+        """The state that the code leaves, and where rsp was before the call."""
         self._memory.refresh()
         self._ended, self._unmapped = "", None
         top = _address(self._stack) + STACK_BYTES - RED_ZONE_BYTES
@@ -58,14 +73,7 @@ class Guest:
         self._session.cpu.state = state
         self._session.run([self._hook])
         self.calls += 1
-        after = self._session.cpu.state
-        if self._ended != "hlt":
-            what = self._ended if self._unmapped is None else f"nothing is mapped at {self._unmapped:#x}, read"
-            raise GuestFault(f"{what} at {after.rip:#x}")
-        broken = [name for name, value in CALLEE_SAVED.items() if getattr(after, name) != value]
-        broken += ["rsp"] * (after.rsp != top) + ["MXCSR"] * (after.mxcsr & ~EXCEPTION_FLAGS != ENTRY_MXCSR)
-        if broken:
-            raise GuestFault(f"returns with another {', '.join(broken)}")
+        return self._session.cpu.state, top
 
     def _state(self) -> Any:
         """64-bit mode with AVX-512 enabled; all vector registers zero."""
@@ -87,6 +95,12 @@ class Guest:
     def _stop(self, why: str) -> None:
         self._ended = why
         self._session.stop()
+
+
+@functools.cache
+def guest() -> Guest:
+    """The one that a process can have."""
+    return Guest()
 
 
 def _segment(selector: int, attributes: int) -> Any:

@@ -4,7 +4,6 @@ Code of the library is entered in one way, by a function pointer to `void (void 
 the guest.  It runs the whole team's work on one thread; all results are the same for any number.
 """
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,17 +14,12 @@ from asmdnn.isa import cpu
 from asmdnn.isa.levels import isa_of
 from asmdnn.jit import executable
 from asmdnn.jit.native import ffi
-from tests.bochs.guest import Guest
+from tests.bochs.guest import guest
 from tests.support import native
 
 LEVEL = "avx512_core"  # what Bochs's Cannon Lake has, without VNNI and BF16
 ENTRY = "void (*)(void *)"
 CALLS = "calls on Bochs"
-
-
-@functools.cache
-def guest() -> Guest:
-    return Guest()
 
 
 class Entry:

@@ -7,45 +7,40 @@ from asmdnn.jit.executable import ExecutableMemory
 
 pytest.importorskip("bochscpu", reason="bochscpu-python is not installed, or needs a newer libc", exc_type=ImportError)
 
-from tests.bochs.guest import Guest, GuestFault
+from tests.bochs.guest import GuestFault, guest
 
 # vmovups zmm0, [rdi]; vaddps zmm0, zmm0, zmm0; vmovups [rdi], zmm0; ret
 DOUBLE = bytes.fromhex("62f17c481007 62f17c4858c0 62f17c481107 c3")
 
 
-@pytest.fixture(scope="module")
-def guest() -> Guest:
-    return Guest()
+_kept: list[ExecutableMemory] = []  # Bochs keeps what it has decoded by address
 
 
-def call(guest: Guest, code: bytes, argument: int) -> None:
+def call(code: bytes, argument: int) -> None:
     memory = ExecutableMemory([code])
-    kept.append(memory)  # Bochs keeps what it has decoded by address
-    guest.call(memory.addresses[0], argument)
+    _kept.append(memory)
+    guest().call(memory.addresses[0], argument)
 
 
-kept: list[ExecutableMemory] = []
-
-
-def test_it_works_on_the_memory_of_this_process(guest: Guest) -> None:
+def test_it_works_on_the_memory_of_this_process() -> None:
     for _ in range(3):
         values = np.arange(16, dtype=np.float32)
-        call(guest, DOUBLE, values.ctypes.data)
+        call(DOUBLE, values.ctypes.data)
         assert (values == 2 * np.arange(16)).all()
 
 
-def test_memory_that_is_mapped_later_is_there_too(guest: Guest) -> None:
+def test_memory_that_is_mapped_later_is_there_too() -> None:
     large = np.zeros(3 << 28, np.float32)[-16:]  # beyond every GiB that has been there
     large[:] = 4
-    call(guest, DOUBLE, large.ctypes.data)
+    call(DOUBLE, large.ctypes.data)
     assert (large == 8).all()
 
 
-def test_an_access_to_what_is_not_mapped(guest: Guest) -> None:
+def test_an_access_to_what_is_not_mapped() -> None:
     values = np.ones(16, np.float32)
     with pytest.raises(GuestFault, match=r"nothing is mapped|exception 14"):
-        call(guest, DOUBLE, 0x10_0000_0000)
-    call(guest, DOUBLE, values.ctypes.data)
+        call(DOUBLE, 0x10_0000_0000)
+    call(DOUBLE, values.ctypes.data)
     assert (values == 2).all()  # it goes on
 
 
@@ -54,6 +49,6 @@ def test_an_access_to_what_is_not_mapped(guest: Guest) -> None:
     [("bb01000000 c3", "another rbx"), ("6a00 c3", "exception"), ("0f0b", "exception 6")],
     ids=["a register is lost", "the stack is not what it was", "no instruction"],
 )
-def test_rules_of_the_abi(guest: Guest, code: str, message: str) -> None:
+def test_rules_of_the_abi(code: str, message: str) -> None:
     with pytest.raises(GuestFault, match=message):
-        call(guest, bytes.fromhex(code), 0)
+        call(bytes.fromhex(code), 0)

@@ -1,4 +1,4 @@
-"""sha256 of every corpus spec's bytes.  `python -m tests.golden.hashes FILE` prints a sample, by two threads."""
+"""sha256 of every corpus spec's bytes.  `python -m tests.golden.hashes FILE ...` prints a sample, by two threads."""
 
 import json
 import sys
@@ -41,4 +41,4 @@ def hashes_of_threads(specs: Iterable[Spec]) -> list[dict[str, str]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(hashes_of_threads(sample(sys.argv[1]))))
+    print(json.dumps(hashes_of_threads([spec for file in sys.argv[1:] for spec in sample(file)])))

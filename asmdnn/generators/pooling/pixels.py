@@ -10,7 +10,8 @@
 All windows of a kernel have the same positions: those of the interior, or the fewer ones of an edge.  `pixels` results
 of the innermost loop are computed at a time and share what is reduced of a column that several of them cover: 3x3 at
 stride 1 takes 18 loads for four results, not 36.  A window of more than UNROLLED positions is walked by loops; a mean
-is then summed along the last axis first, so that rounding grows with the sides of a window and not with its area.
+is then summed along the last axis first, so that rounding grows with the sides of a window and not with its area.  The
+largest number of no position is the least one, -infinity of f32; their mean is 0.
 
 With `streaming`, whole vectors go past the caches if dst is aligned to a vector, as all its steps must be.
 """
@@ -23,13 +24,24 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import apply_composed, operands_of, words_of
+from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.code import apply_program
-from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.types import BF16_BITS, SIZE_BYTES, typed_program
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.move.shuffle_body import emit_stored
-from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Reduction, Taps, offsets, repeated, touched
+from asmdnn.generators.pooling.window import (
+    ARGUMENTS,
+    DST,
+    SRC,
+    Loop,
+    Pooled,
+    Reduction,
+    Taps,
+    offsets,
+    repeated,
+    touched,
+)
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.typed import typed_lanes
 from asmdnn.isa.vector import Lanes, Vector
@@ -40,7 +52,7 @@ Store = Callable[[Any, Any], None]
 
 
 @dataclass(frozen=True, slots=True)
-class PoolPixelsSpec:
+class PoolPixelsSpec(Pooled):
     """Everything that the bytes of the kernel depend on.
 
     loops: the outermost first; the last one is of pixels in a row.  window: the axes, outermost first.  divisor: of a
@@ -68,15 +80,6 @@ class PoolPixelsSpec:
         words = [f"{alg}pool_{of_bytes or self.kind}_{sizes}_{self.pixels}x{self.vectors}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
-
-    @property
-    def reads_dst(self) -> bool:
-        return OLD_DST in operands_of(self.chain)
 
     def footprint(self) -> Footprint:
         size = SIZE_BYTES[self.kind] * self.elements
@@ -156,7 +159,11 @@ class PixelsCode:
 
     def block(self, pixels: int, parts: Sequence[Lanes]) -> None:
         """Some pixels of some vectors of channels."""
-        if self.walks:
+        if not prod(taps.positions for taps in self.spec.window):
+            self.asm.role("nothing")
+            for acc in (self.acc[p][j] for p, j in product(range(pixels), range(len(parts)))):
+                self.reduction.start(acc)
+        elif self.walks:
             self.asm.role("window in loops")
             self.walk_window(parts)
         else:

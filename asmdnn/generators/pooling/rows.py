@@ -7,10 +7,11 @@
 | src | f32 | lines in nested loops, each a window of rows of `width` dense elements; only read |
 | dst | f32 | a line of `results` elements for each, in the same loops; only written, or read by a sum |
 
-What lies before and behind a row counts as nothing.  A line is reduced over its rows first, into a buffer on the stack
-with room for what lies outside, and then over columns, by loads from neighbouring addresses; of stride 2 a shuffle
-keeps every other lane.  BATCH lines are reduced over their rows before the first of them is read again: a load across
-two stores that are still under way would wait for both.  No gathers, and no element of src is loaded twice for columns.
+What lies before and behind a row counts as nothing, as does a window of no rows.  A line is reduced over its rows
+first, into a buffer on the stack with room for what lies outside, and then over columns, by loads from neighbouring
+addresses; of stride 2 a shuffle keeps every other lane.  BATCH lines are reduced over their rows before the first of
+them is read again: a load across two stores that are still under way would wait for both.  No gathers, and no element
+of src is loaded twice for columns.
 
 With `streaming`, vectors go past the caches if dst is aligned to a vector, as all its steps and lines must be.
 """
@@ -24,11 +25,22 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import apply_composed, operands_of, words_of
-from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.functions.chain import apply_composed, words_of
+from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.move.shuffle_body import if_aligned
-from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Reduction, Taps, offsets, repeated, touched
+from asmdnn.generators.pooling.window import (
+    ARGUMENTS,
+    DST,
+    SRC,
+    Loop,
+    Pooled,
+    Reduction,
+    Taps,
+    offsets,
+    repeated,
+    touched,
+)
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
@@ -41,7 +53,7 @@ Store = Callable[[Any, Any], None]
 
 
 @dataclass(frozen=True, slots=True)
-class PoolRowsSpec:
+class PoolRowsSpec(Pooled):
     """Everything that the bytes of the kernel depend on.
 
     loops: of lines, the outermost first.  rows: the window's axes but for the last one.  columns: positions along the
@@ -68,15 +80,6 @@ class PoolRowsSpec:
         words = [f"{self.alg}pool_rows_f32_{sizes}s{self.stride}_{self.width}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
-
-    @property
-    def reads_dst(self) -> bool:
-        return OLD_DST in operands_of(self.chain)
 
     @property
     def reach(self) -> int:
@@ -187,7 +190,10 @@ class PoolRowsCode:
         part: Lanes = self.tails[width] if width < lanes else self.v
         acc = self.halves[0]
         for x in [*range(0, width - lanes, lanes), max(0, width - lanes)]:
-            for i, row in enumerate(offsets(self.spec.rows)):
+            rows = offsets(self.spec.rows)
+            if not rows:
+                self.reduction.start(acc)
+            for i, row in enumerate(rows):
                 at = number * self.spec.loops[-1].src_bytes + row + 4 * x
                 self.reduction.take_in(acc, mem(self.src, at, size=self.v.bytes), part, i == 0)
             if part is not self.v:
