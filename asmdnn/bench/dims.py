@@ -46,6 +46,17 @@ def desc_of(dims: tuple[int, ...], dtype: str, tag: str, strides: tuple[int, ...
     return MemoryDesc(dims, DATA_TYPES[dtype], "a" if len(dims) == 1 and tag in ("abx", "axb") else tag)
 
 
+def longer_desc(dims: tuple[int, ...], ndims: int, dtype: str, tag: str) -> MemoryDesc:
+    """A descriptor with dims of 1 behind `dims`; the tag is of them all, or of `dims` alone, as benchdnn's is."""
+    whole = dims + (1,) * (ndims - len(dims))
+    try:
+        return desc_of(whole, dtype, tag)
+    except InvalidArguments:
+        own = desc_of(dims, dtype, tag)
+    strides = own.strides + (1,) * (ndims - len(dims))
+    return MemoryDesc(whole, own.dtype, strides=strides, inner_blocks=own.inner_blocks)
+
+
 def dims_problem(tensors: int, most: int = 0) -> Callable[[str], DimsProblem]:
     """A parser of problems of so many tensors, or up to `most`; InvalidArguments quotes what is wrong."""
 

@@ -64,7 +64,7 @@ class TensorWord:
         whole, last = (1 << ndims) - 1, 1 << ndims - 1
         named = {
             "common": 0,
-            "per_oc": 1 << channels,
+            "per_oc": (1 << channels) & whole,
             "per_tensor": whole,
             "per_mb_spatial": whole & ~0b10,
             "per_mb_w": last | 1,

@@ -36,11 +36,18 @@ def narrowed(values: Array, error: Array, dtype: DataType) -> tuple[Array, Array
     return rounded(known, dtype), np.where(unknown | ~np.isfinite(tolerance), np.inf, tolerance)
 
 
-def answer(attr: dnn.Attr, values: Array, error: Array, arrays: Mapping[str, Array], dtype: DataType) -> Answer:
-    """Numbers that are off by `error` behind the post-ops, which compute in f32, in the type of dst."""
-    if attr.post_ops:
+def answer(
+    attr: dnn.Attr,
+    values: Array,
+    error: Array,
+    arrays: Mapping[str, Array],
+    dtype: DataType,
+    divisor: Array | float = 1.0,
+) -> Answer:
+    """Numbers that are off by `error` behind post-ops and the scales of dst, which compute in f32, in dst's type."""
+    if attr.post_ops or attr.scales:
         before = {"dst": decoded(arrays["dst"], dtype)}
-        values, error = chains.apply(attr, values, error, {**arrays, **before})
+        values, error = chains.apply(attr, values, error, {**arrays, **before}, divisor)
     return Answer(*narrowed(values, error, dtype), "numpy")
 
 

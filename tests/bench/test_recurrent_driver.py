@@ -233,3 +233,15 @@ def test_records_are_those_of_layers(capsys: pytest.CaptureFixture[str]) -> None
     record: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert record["title"] == "lbr_gru concat l1t3mb2sic16slc16dhc16dic16"
     assert record["driver"] == "rnn" and record["gflops"] > 0 and record["reference"] == "numpy"
+
+
+ONE_STEP = "l1t1mb3sic17slc8dhc19dic19 l2t1mb2sic7slc19dhc19"
+
+
+def test_a_state_of_another_width_in_one_step(capsys: pytest.CaptureFixture[str]) -> None:
+    words = f"--rnn --dir=FWD_I,BWD_DW --alg=VANILLA_LSTM --threads=1 {ONE_STEP} --with-projection=true"
+    status, records = run(capsys, *words.split(), "--direction=concat", "t1mb3sic7slc8dhc19dic5")
+    assert status == 0 and len(records) == 6
+    assert [record["reason"] for record in records if record["status"] != "passed"] == []
+    _, (several, gru) = run(capsys, "--rnn", "--alg=VANILLA_LSTM", "t2sic7dhc19", "--alg=LBR_GRU", "t1sic7dhc19")
+    assert "sic7 differs from dic19" in several["reason"] and "sic7 differs from dic19" in gru["reason"]

@@ -1,6 +1,7 @@
 """Recurrent layers, forward: plans of all cells, directions and layers against the reference in float64."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -211,6 +212,23 @@ def test_the_workspace_has_the_gates_and_states() -> None:
 def test_bad_descriptions(change: dict[str, object], message: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=message):
         replace(describe(dnn.LSTMForward, (4, 5, 6, 19)), **change)
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
+@pytest.mark.parametrize("kind", [dnn.LSTMForward, dnn.VanillaRNNForward, dnn.GRUForward, dnn.LBRGRUForward])
+def test_one_step_may_take_a_state_of_another_width(kind: type, isa: Any) -> None:
+    """Of cells that only multiply it."""
+    plain = describe(kind, (1, 5, 6, 19))
+    wider = {"weights_iter": f32((1, 1, 23, kind.GATES, 19)), "src_iter": f32((1, 1, 5, 23))}  # type: ignore[attr-defined]
+    if kind in (dnn.GRUForward, dnn.LBRGRUForward):
+        with pytest.raises(dnn.InvalidArguments, match=r"(weights|src)_iter has dims"):
+            replace(plain, **wider)
+        return
+    desc = replace(plain, **wider)
+    assert (desc.sizes.state, desc.sizes.out) == (23, 19)
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+    pd.plan.check()
+    assert pd.implementation.endswith(f"recurrent:{isa}")
 
 
 def test_refusals() -> None:

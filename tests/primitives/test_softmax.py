@@ -75,6 +75,29 @@ def test_mask_scale_and_post_ops(
     assert (np.abs(found - wanted * factor) <= 8 * bound * np.abs(factor) + 1e-6).all()
 
 
+@pytest.mark.parametrize("tag", ["abc", "acb", "aBc8b"])
+@pytest.mark.parametrize("masks", [{"src": 0, "dst": 0}, {"src": 1 << 1}, {"dst": 1 << 2}], ids=str)
+def test_scales(isa: str, tag: str, masks: dict[str, int]) -> None:
+    """Of src in front of everything, of dst behind post-ops."""
+    dims = (2, 19, 5)
+    x, desc = numbers(*dims), dnn.MemoryDesc(dims, dnn.f32, tag)
+    sizes = {name: dims[mask // 2] if mask else 1 for name, mask in masks.items()}
+    scales = {name: np.random.default_rng(1).uniform(0.5, 2, size) for name, size in sizes.items()}
+    spread = {"src": np.ones((1, 1, 1)), "dst": np.ones((1, 1, 1))}
+    for name, mask in masks.items():
+        spread[name] = scales[name].reshape([-1 if mask >> dim & 1 else 1 for dim in range(3)])
+    attr = dnn.Attr([dnn.Eltwise("linear", 2.0, 1.0)], scales=masks)
+    pd = dnn.primitive_desc(described("accurate", desc, 1), attr, dnn.Engine(isa=isa, threads=2))
+    pd.plan.check()
+    assert pd.implementation.removeprefix("reorder+") == f"softmax:{isa}"
+    dst = dnn.Memory(desc)
+    more = {f"{name}_scales": dnn.Memory.from_array(values.astype(np.float32)) for name, values in scales.items()}
+    dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc), dst=dst, **more)
+    wanted, _ = softmax(x * spread["src"], 1, False)
+    assert np.abs(dst.numpy() - (2 * wanted + 1) / spread["dst"]).max() < 1e-5
+    assert dst.padding_is_zero()
+
+
 def test_extremes(isa: str) -> None:
     """Masked elements are 0; where everything is masked, or NaN or infinite, nothing is a number."""
     engine = dnn.Engine(isa=isa)

@@ -9,7 +9,7 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench import chains, typed
 from asmdnn.bench.attributes import AttributeSettings, options
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.dims import DimsProblem, dims_problem, longer_desc
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.elementwise import BINARY, rounding
 from asmdnn.bench.judge import Answer
@@ -55,11 +55,11 @@ class BinaryWork(Work[TensorData]):
         tags += tags[-1:] * (len(names) - len(tags))
         self.dims = tuple(max(sizes) if 0 not in sizes else 0 for sizes in zip(*sources, strict=True))
         dst_tag = tags[0] if settings.dtag == "any" else settings.dtag
-        wanted = {name: (dims, tag) for name, dims, tag in zip(names, sources, tags, strict=False)}
+        wanted = {name: (dims, tag) for name, dims, tag in zip(names, case.problem.tensors, tags, strict=False)}
         wanted["dst"] = (self.dims, dst_tag)
         kinds = settings.sdt.split(":")
         types = dict(zip(names, kinds + kinds[-1:] * (len(names) - len(kinds)), strict=True)) | {"dst": settings.ddt}
-        self.descs = {name: desc_of(dims, types[name], tag) for name, (dims, tag) in wanted.items()}
+        self.descs = {name: longer_desc(dims, ndims, types[name], tag) for name, (dims, tag) in wanted.items()}
         if settings.inplace and self.dims != sources[0]:
             raise InvalidArguments(f"{case.problem}: --inplace=true needs a first source as large as the result")
         if settings.inplace:

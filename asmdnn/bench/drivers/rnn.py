@@ -35,6 +35,7 @@ DESCRIPTIONS = {
 }
 PROP_KINDS = {"FWD_I": dnn.PropKind.forward_inference, "FWD_D": dnn.PropKind.forward_training}
 PASSES = {"FWD_I": "", "FWD_D": "training", "BWD_DW": "backward"}
+WIDTH_CHANGES = ("VANILLA_RNN", LSTM)  # from the state before a single step to the one behind it
 WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
 GAP = 8  # elements behind each row, without trivial strides
 CONTRACTION = 4  # times an error of one step: what a bound comes to over all of them, with data that contract
@@ -153,7 +154,7 @@ def work(case: RnnCase) -> RnnWork | str:
                 raise InvalidArguments(f"--with-{name}=true is for --alg={LSTM}, not {settings.alg}")
     if p.dic != p.dhc and not settings.projection:
         return f"dic{p.dic} differs from dhc{p.dhc}, which takes --alg={LSTM} --with-projection=true"
-    if p.sic != p.dic:
+    if p.sic != p.dic and (p.steps > 1 or settings.alg not in WIDTH_CHANGES):
         return f"sic{p.sic} differs from dic{p.dic}, the state that a step hands on"
     output = p.dic * (2 if settings.direction == CONCAT else 1)
     if p.layers > 1 and p.slc != output:

@@ -8,10 +8,11 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import chains, typed
-from asmdnn.bench.attributes import AttributeSettings, options
+from asmdnn.bench.attributes import ScaledSettings, options, scales_of
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
+from asmdnn.bench.quantization import joined, quantities
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction, number, one_of, tag
 from asmdnn.memory.tags import MAX_NDIMS
@@ -30,7 +31,7 @@ SRC, DST = 1, 17
 
 
 @dataclass(frozen=True, slots=True)
-class SoftmaxSettings(AttributeSettings):
+class SoftmaxSettings(ScaledSettings):
     dir: str = "FWD_D"
     sdt: str = "f32"
     ddt: str = "f32"
@@ -45,10 +46,11 @@ class SoftmaxSettings(AttributeSettings):
 SoftmaxCase = Case[SoftmaxSettings, DimsProblem]
 
 
-def softmax(x: Array, axis: int, log: bool) -> tuple[Array, Array]:
+def softmax(x: Array, axis: int, log: bool, is_scaled: bool = False) -> tuple[Array, Array]:
     """The result in float64; and its error: that of rounding x - max x, which e^x takes over, and some roundings, with
-    those of the longest chain of sums."""
-    ulps = ULPS + x.shape[axis] / SHORTEST_VECTORS
+    those of the longest chain of sums, and of x where it is a product."""
+    ulps: Any = ULPS + x.shape[axis] / SHORTEST_VECTORS
+    ulps = ulps + is_scaled * np.abs(x).max(axis, keepdims=True)
     differences = x.astype(np.float64)
     differences -= differences.max(axis, keepdims=True)
     powers = np.exp(differences)
@@ -70,7 +72,8 @@ class SoftmaxWork(Work[TensorData]):
         self.src = desc_of(dims, settings.sdt, settings.stag)
         self.dst = desc_of(dims, settings.ddt, settings.stag if settings.dtag == "any" else settings.dtag)
         self.in_place = {"dst": "src"} if settings.inplace else {}
-        self.attr = settings.attr(dims)
+        self.scales = scales_of(settings.scales, {"src": dims, "dst": dims}, {"src": 1, "dst": 1})
+        self.attr = settings.attr(dims, scales=self.scales.masks)
         if settings.inplace:
             typed.check_in_place(self.src.dtype, self.dst.dtype)
         self.desc = dnn.SoftmaxForward(
@@ -91,17 +94,19 @@ class SoftmaxWork(Work[TensorData]):
     def data(self, exact: bool) -> TensorData:
         src = typed.numbers(np.random.default_rng(1), self.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
         arrays = {"src": src, "dst": poison(self.dims, self.dst.dtype)}
-        return TensorData(arrays | chains.operands(self.attr, exact), exact)
+        return TensorData({**arrays, **self.scales.arrays, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
-        values, error = softmax(decoded(data.arrays["src"], self.src.dtype), self.desc.axis, self.is_log)
-        return typed.answer(self.attr, values, error, data.arrays, self.dst.dtype)
+        x = decoded(data.arrays["src"], self.src.dtype) * (self.scales.source * self.scales.factor)
+        values, error = softmax(x, self.desc.axis, self.is_log, bool(self.settings.scales))
+        return typed.answer(self.attr, values, error, data.arrays, self.dst.dtype, self.scales.divisor)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
-        from asmdnn.bench.peers.onednn_attributes import tensors_of
+        from asmdnn.bench.peers.onednn_attributes import quantities_of, tensors_of
 
         tensors = {"src": Tensor(SRC, self.src), "dst": Tensor(DST, self.dst), **tensors_of(self.attr)}
+        tensors |= quantities_of(self.scales.arrays)
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads, ("dst",), self.in_place)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
@@ -146,6 +151,8 @@ DRIVER = Driver(
         "alg": Option("alg", _alg, "SOFTMAX (default), LOGSOFTMAX", True),
         "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis that sums to 1 (1)", True),
         **options("linear:2:1, add:f32:per_oc"),
+        "attr-scales": Option("scales", quantities(("src", "dst"), whole=False),
+                              "src:common:0.5+dst:common:2", True, joined),
         "inplace": INPLACE,
         "mb": FIRST_DIM,
     },

@@ -23,13 +23,24 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import apply_composed, operands_of, words_of
+from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.code import apply_program
-from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.types import BF16_BITS, SIZE_BYTES, typed_program
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.move.shuffle_body import emit_stored
-from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Reduction, Taps, offsets, repeated, touched
+from asmdnn.generators.pooling.window import (
+    ARGUMENTS,
+    DST,
+    SRC,
+    Loop,
+    Pooled,
+    Reduction,
+    Taps,
+    offsets,
+    repeated,
+    touched,
+)
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.typed import typed_lanes
 from asmdnn.isa.vector import Lanes, Vector
@@ -40,7 +51,7 @@ Store = Callable[[Any, Any], None]
 
 
 @dataclass(frozen=True, slots=True)
-class PoolPixelsSpec:
+class PoolPixelsSpec(Pooled):
     """Everything that the bytes of the kernel depend on.
 
     loops: the outermost first; the last one is of pixels in a row.  window: the axes, outermost first.  divisor: of a
@@ -68,15 +79,6 @@ class PoolPixelsSpec:
         words = [f"{alg}pool_{of_bytes or self.kind}_{sizes}_{self.pixels}x{self.vectors}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
-
-    @property
-    def reads_dst(self) -> bool:
-        return OLD_DST in operands_of(self.chain)
 
     def footprint(self) -> Footprint:
         size = SIZE_BYTES[self.kind] * self.elements

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import apply_composed, operands_of, words_of
-from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.functions.chain import apply_composed, words_of
+from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Reduction, Taps, offsets, repeated, touched
+from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Pooled, Reduction, Taps, offsets, repeated, touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
@@ -25,7 +25,7 @@ UNROLLED = 32  # vectors of a plane
 
 
 @dataclass(frozen=True, slots=True)
-class PoolPlanesSpec:
+class PoolPlanesSpec(Pooled):
     """Everything that the bytes of the kernel depend on."""
 
     isa: str
@@ -41,15 +41,6 @@ class PoolPlanesSpec:
     def name(self) -> str:
         words = [f"{self.alg}pool_planes_f32_{self.planes}x{self.elements}", *words_of(self.chain)]
         return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
-
-    @property
-    def reads_dst(self) -> bool:
-        return OLD_DST in operands_of(self.chain)
 
     def footprint(self) -> Footprint:
         src = touched(offsets((Taps(self.planes, self.src_plane_bytes),)), 4 * self.elements)

@@ -24,11 +24,22 @@ from typing import Any
 from zlib import crc32
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import apply_composed, operands_of, words_of
-from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.functions.chain import apply_composed, words_of
+from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.move.shuffle_body import if_aligned
-from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Reduction, Taps, offsets, repeated, touched
+from asmdnn.generators.pooling.window import (
+    ARGUMENTS,
+    DST,
+    SRC,
+    Loop,
+    Pooled,
+    Reduction,
+    Taps,
+    offsets,
+    repeated,
+    touched,
+)
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
@@ -41,7 +52,7 @@ Store = Callable[[Any, Any], None]
 
 
 @dataclass(frozen=True, slots=True)
-class PoolRowsSpec:
+class PoolRowsSpec(Pooled):
     """Everything that the bytes of the kernel depend on.
 
     loops: of lines, the outermost first.  rows: the window's axes but for the last one.  columns: positions along the
@@ -68,15 +79,6 @@ class PoolRowsSpec:
         words = [f"{self.alg}pool_rows_f32_{sizes}s{self.stride}_{self.width}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
-
-    @property
-    def reads_dst(self) -> bool:
-        return OLD_DST in operands_of(self.chain)
 
     @property
     def reach(self) -> int:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from itertools import product
 from typing import Final, NamedTuple
 
+from asmdnn.generators.functions.chain import operands_of
+from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.generators.functions.program import bits_of
 from asmdnn.generators.functions.types import BF16_BITS, LIMITS
 from asmdnn.generators.move.shuffle_body import merged
@@ -38,6 +40,25 @@ class Taps(NamedTuple):
 
     positions: int
     bytes: int
+
+
+class Pooled:
+    """What specs of pooling have in common: src and dst, and post-ops."""
+
+    __slots__ = ()
+
+    @property
+    def chain(self) -> tuple[PostOp, ...]:
+        raise NotImplementedError
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
+    @property
+    def reads_dst(self) -> bool:
+        return OLD_DST in operands_of(self.chain)
 
 
 @contextmanager

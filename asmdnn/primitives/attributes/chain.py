@@ -17,7 +17,7 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, Binary, ElementwisePostOp, Sum
 from asmdnn.primitives.attributes.depthwise import Depthwise
-from asmdnn.primitives.formats import dense_like
+from asmdnn.primitives.formats import dense_like, of_type
 from asmdnn.types import f32
 
 BIAS = "bias"
@@ -68,7 +68,7 @@ class Chain:
                 if desc.ndims != dst.ndims or any(n not in (1, m) for n, m in zip(desc.dims, dst.dims, strict=True)):
                     raise InvalidArguments(f"{name} has dims {desc.dims}, each must be 1 or that of dst: {dst.dims}")
                 if desc.is_any and not dst.is_any:
-                    desc = dst if desc.dims == dst.dims else dense_like(dst, desc)
+                    desc = of_type(dst, desc.dtype) if desc.dims == dst.dims else dense_like(dst, desc)
                 found[name] = desc
         return found
 
@@ -92,6 +92,17 @@ def post_ops_of(attr: Attr) -> Chain:
             raise Refused("a depthwise post-op is implemented behind convolutions only, without scales")
         links.append(Link(op, tuple(f"{name}_{i}" for name in op.tensors)))
     return Chain(tuple(links))
+
+
+def scaled_post_ops(attr: Attr, tensors: Mapping[str, MemoryDesc]) -> tuple[Chain, Chain]:
+    """For a primitive of src and a dst of its dims: the scales of src, and post-ops with the scales of dst behind them.
+    Raises Refused for other tensors, and for scales over several dims."""
+    for name, mask in attr.scales:
+        if name not in tensors or mask & (mask - 1):
+            raise Refused(f"scales of {name} with the mask {mask} are not implemented: of src and dst, over one dim")
+    chain = chain_of(attr, tensors, {"src": {dim: dim for dim in range(tensors["src"].ndims)}}, None)
+    before = sum("src_scales" in link.names for link in chain.links)
+    return Chain(chain.links[:before]), Chain(chain.links[before:])
 
 
 def chain_of(

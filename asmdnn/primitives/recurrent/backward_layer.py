@@ -70,7 +70,7 @@ class BackwardLayer:
     def given(self, name: str) -> BufferRows:
         """This layer's rows of a state that the caller passes; zeros if there is none."""
         if not self.has(name):
-            size = max(self.sizes.out, self.sizes.hidden)
+            size = max(self.sizes.state, self.sizes.out, self.sizes.hidden)
             self.context.assembly.constants[ZEROS] = np.zeros(-(-size // 2), np.int64)
             return BufferRows(ZEROS, (0,), 0)
         return BufferRows(name, (self.start_of(name),), 4 * self.context.tensors[name].dims[3])
@@ -90,7 +90,7 @@ class BackwardLayer:
     def gradient(self, state: str, step: int) -> BufferRows:
         """The gradient of the state before a step: between two places to and fro, or in one for each, of which those of
         first steps are not written, so that every layer and direction has its own."""
-        columns = self.sizes.out if state == "iter" else self.sizes.hidden
+        columns = self.sizes.state if state == "iter" else self.sizes.hidden
         place = f"{self.numbers[step] % 2}" if self.context.time.is_even else f"of {self.number}, {self.direction}"
         return self.context.scratch_state(f"gradient of src_{state} {place}", columns)
 

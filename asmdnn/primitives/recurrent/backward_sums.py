@@ -40,9 +40,9 @@ class SumsOverSteps:
             self.copy(layer.iterated, 0, layer.sums, 0, (0, s.rows), 2 * s.hidden)
         self.multiply(source, layer.sums, self.gradient("diff_weights_layer", channels, columns))
         of_state = 2 * s.hidden if isinstance(layer.desc, GRUBackward) else columns
-        self.multiply(self.before(), layer.iterated, self.gradient("diff_weights_iter", s.out, of_state))
+        self.multiply(self.before(), layer.iterated, self.gradient("diff_weights_iter", s.state, of_state))
         if of_state < columns:
-            candidate = self.gradient("diff_weights_iter", s.out, s.hidden, of_state)
+            candidate = self.gradient("diff_weights_iter", s.state, s.hidden, of_state)
             self.multiply(parts["reset"], layer.sums.further(4 * of_state), candidate)
         if "total" in parts:
             hidden = self.context.kept("unprojected", layer.number, layer.direction)
@@ -69,11 +69,11 @@ class SumsOverSteps:
     def before(self) -> BufferRows:
         """A copy of the states before every step: those behind another one, and the first ones."""
         s, layer = self.sizes, self.layer
-        rows = self.context.scratch("states before steps", s.out)
+        rows = self.context.scratch("states before steps", s.state)
         if not self.context.time.is_even:
             for piece in layer.pieces:
                 self.before_piece(rows, piece)
-            add_zeros(self.assembly, self.context.time, rows, s.out)
+            add_zeros(self.assembly, self.context.time, rows, s.state)
             return rows
         self.before_piece(rows, layer.pieces[0])
         if s.steps > 1:
@@ -103,7 +103,7 @@ class SumsOverSteps:
         first, count = taken
         src, dst = (
             MemoryDesc(
-                (count, columns or self.sizes.out),
+                (count, columns or self.sizes.state),
                 f32,
                 strides=(x.row_bytes // 4, 1),
                 offset0=x.view(step, first).offset_bytes // 4,

@@ -14,13 +14,13 @@ function:
 | argument | dims | what it is |
 |---|---|---|
 | src_layer  | T, N, SLC           | formats tnc, ntc, ..; or (sum of lengths, SLC), see below |
-| src_iter, src_iter_c | L, D, N, DIC; L, D, N, DHC | h and an LSTM's c before the first step; None: zeros |
+| src_iter, src_iter_c | L, D, N, SIC; L, D, N, DHC | h and an LSTM's c before the first step; None: zeros |
 | weights_layer | L, D, SLC, G, DHC | formats ldigo, ldgoi, ..; any: packed for the kernels by a reorder, once |
-| weights_iter  | L, D, DIC, G, DHC | likewise |
+| weights_iter  | L, D, SIC, G, DHC | likewise; SIC is DIC, but for one step (T is 1) of a vanilla RNN or an LSTM |
 | weights_peephole, weights_projection | L, D, 3, DHC; L, D, DHC, DIC | of an LSTM, or None; the latter likewise |
 | bias       | L, D, G, DHC        | or None; LBR GRU: 4 rows |
 | dst_layer  | T, N, DLC           | DLC is DIC, of bidirectional_concat 2 DIC; with several layers it is SLC, too |
-| dst_iter, dst_iter_c | as src_iter, src_iter_c | the states behind the last step, or None |
+| dst_iter, dst_iter_c | L, D, N, DIC; L, D, N, DHC | the states behind the last step, or None |
 
 `lengths` gives every sequence its own number of steps.  With a src_layer of three dims it is padded: steps past a
 sequence's end leave its state as it was, and are zeros in dst_layer.  With two dims the sequences are concatenated step
@@ -51,12 +51,13 @@ Description = TypeVar("Description", bound="Recurrent")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrent:
-    """What all have in common; see the module.  GATES: G; BIAS_ROWS: of the bias.  A state, workspace and all
-    beside the first four may be absent."""
+    """What all have in common; see the module.  GATES: G; BIAS_ROWS: of the bias; KEEPS_WIDTH: h' is made of h, so that
+    SIC is DIC.  A state, workspace and all beside the first four may be absent."""
 
     GATES: ClassVar[int]
     BIAS_ROWS: ClassVar[int]
     NAME: ClassVar[str]  # oneDNN's of the algorithm
+    KEEPS_WIDTH: ClassVar[bool] = False
 
     src_layer: MemoryDesc
     weights_layer: MemoryDesc
@@ -78,7 +79,7 @@ class Recurrent:
     @property
     def sizes(self) -> Sizes:
         """The sizes that the arguments agree on.  Raises InvalidArguments naming the first that does not fit."""
-        return sizes_of(self.tensors(), self.GATES, self.direction, self.lengths)
+        return sizes_of(self.tensors(), self.GATES, self.direction, self.lengths, self.KEEPS_WIDTH)
 
     @property
     def is_training(self) -> bool:
@@ -142,6 +143,7 @@ class GRUForward(Recurrent):
     """See the module.  Gates: u, r, c~."""
 
     GATES, BIAS_ROWS, NAME = 3, 3, "vanilla_gru"
+    KEEPS_WIDTH = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +151,7 @@ class LBRGRUForward(Recurrent):
     """See the module.  Gates: u, r, c~; the bias has a fourth row, b'."""
 
     GATES, BIAS_ROWS, NAME = 3, 4, "lbr_gru"
+    KEEPS_WIDTH = True
 
 
 RecurrentForward = VanillaRNNForward | LSTMForward | GRUForward | LBRGRUForward

@@ -32,7 +32,7 @@ def words_of(desc: RecurrentForward, prop_kind: str) -> Words:
     auxiliary = f"alg:{desc.NAME} direction:{desc.direction}"
     if isinstance(desc, VanillaRNNForward):
         auxiliary += f" activation:eltwise_{desc.activation}"
-    problem = f"l{s.layers}t{s.steps}mb{s.sequences}sic{s.out}slc{s.src}dhc{s.hidden}dic{s.out}"
+    problem = f"l{s.layers}t{s.steps}mb{s.sequences}sic{s.state}slc{s.src}dhc{s.hidden}dic{s.out}"
     return Words("rnn", auxiliary, problem, prop_kind)
 
 

@@ -37,6 +37,7 @@ class Sizes:
     layers: int
     directions: int
     src: int  # SLC
+    state: int  # SIC
     gates: int
     hidden: int  # DHC
     out: int  # DIC
@@ -81,8 +82,11 @@ def check_concatenated(lengths: tuple[int, ...], rows: int) -> None:
         raise InvalidArguments(f"lengths make {shown(sum(lengths))} rows together, src_layer has {rows}")
 
 
-def sizes_of(tensors: Mapping[str, MemoryDesc], gates: int, direction: str, lengths: tuple[int, ...]) -> Sizes:
-    """Raises InvalidArguments for tensors of other numbers of dims, or of gates."""
+def sizes_of(
+    tensors: Mapping[str, MemoryDesc], gates: int, direction: str, lengths: tuple[int, ...], keeps_width: bool
+) -> Sizes:
+    """keeps_width: the state behind a step is as wide as the one before, as it always is with several steps.  Raises
+    InvalidArguments for tensors of other numbers of dims, or of gates."""
     concatenated = tensors["src_layer"].ndims == 2
     for name, desc in tensors.items():
         wanted = NDIMS[name] - (concatenated and name.endswith("_layer") and not name.startswith("weights"))
@@ -104,7 +108,8 @@ def sizes_of(tensors: Mapping[str, MemoryDesc], gates: int, direction: str, leng
         rows = steps * sequences
     if layers > 1 and src != dst:
         raise InvalidArguments(f"weights_layer has dims[2] of {src}, several layers need that of dst_layer: {dst}")
-    return Sizes(steps, sequences, rows, layers, directions, src, gates, hidden, out, dst, concatenated)
+    state = out if keeps_width or steps > 1 else tensors["weights_iter"].dims[2]
+    return Sizes(steps, sequences, rows, layers, directions, src, state, gates, hidden, out, dst, concatenated)
 
 
 def dims_of(sizes: Sizes, bias_rows: int) -> dict[str, tuple[int, ...]]:
@@ -113,10 +118,10 @@ def dims_of(sizes: Sizes, bias_rows: int) -> dict[str, tuple[int, ...]]:
     both, of_layer = (s.layers, s.directions), (s.rows,) if s.concatenated else (s.steps, s.sequences)
     return {
         "src_layer": (*of_layer, s.src),
-        "src_iter": (*both, s.sequences, s.out),
+        "src_iter": (*both, s.sequences, s.state),
         "src_iter_c": (*both, s.sequences, s.hidden),
         "weights_layer": (*both, s.src, s.gates, s.hidden),
-        "weights_iter": (*both, s.out, s.gates, s.hidden),
+        "weights_iter": (*both, s.state, s.gates, s.hidden),
         "weights_peephole": (*both, 3, s.hidden),
         "weights_projection": (*both, s.hidden, s.out),
         "bias": (*both, bias_rows, s.hidden),
