@@ -110,7 +110,7 @@ def check_worth(g: ConvGeometry, spec: GroupedRows, engine: Engine) -> None:
     lanes, tuning = lanes_of(engine.isa), engine.tuning
     own = expected_cycles(g, spec, tuning.convolution)
     tiling = choose_tiling(g, engine.isa, BLOCKS[engine.isa], tuning)
-    other = image_cycles(g, tiling, lanes, tuning.phases)
+    other = image_cycles(g, tiling, lanes, tuning)
     if own >= other:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")
 
