@@ -207,8 +207,12 @@ class ResampleCode:
             is_last = len(inner) > 1 or pixel == self.spec.together - 1
             for j, part in enumerate(parts):
                 at_dst = mem(self.dst, pixel * self.spec.dst_pixel_bytes + j * self.v.bytes, size=self.v.bytes)
-                store = part.store_last if is_last else part.store
-                (self.store if part is self.v else store)(at_dst, results[j])
+                if part is self.v:
+                    self.store(at_dst, results[j])
+                    continue
+                if not is_last:  # a tail's register is left overwritten
+                    self.v.move(self.spare, results[j])
+                part.store_last(at_dst, results[j] if is_last else self.spare)
 
     def add(self, target: Register, offset: int, part: Lanes, i: int) -> None:
         """target = or += a vector of src times the weights of combination i of outer taps."""
