@@ -73,7 +73,7 @@ def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tu
     Where a pixel has few channels, and behind the last of a position comes the first of the next one in its row, in src
     and in weights, several positions are as one with more channels: a tap of one channel is hardly more than its loop.
     """
-    if not g.positions_touch:
+    if 2 * g.ic > TAP_CHANNELS or not g.positions_touch:
         return [(1, tuple(positions))]
     found: dict[int, list[Position]] = {}
     for _, row in groupby(enumerate(positions), lambda each: (each[1][:-1], each[1][-1] - each[0])):
