@@ -142,8 +142,8 @@ def cycles_of(g: ConvGeometry, pattern: Pattern, engine: Engine) -> float:
 
 
 def streamed_cycles(g: ConvGeometry, pixels: int, tuning: Tuning) -> float:
-    """Of so many pixels: all weights, and of src the next columns of every row that the kernel reaches, where it reaches
-    several, each unless L1 holds it from pixel to pixel, or from row to row."""
+    """Of so many pixels: all weights, and of src the next columns of every row, if the kernel reaches several; each
+    unless L1 holds it from pixel to pixel, or from row to row."""
     by, last, rows = tuning.convolution, g.axes[-1], prod(axis.k for axis in g.axes[:-1])
     weights_bytes, column_bytes = 4 * g.oc * g.ic * g.positions, 4 * g.ic * rows
     weights = weights_bytes if weights_bytes > by.near_panel_bytes else 0
