@@ -49,6 +49,7 @@ class ConvolutionTuning:
     few_direct_share: float = 1.4  # that direct convolution takes, of what ports allow: 9.7 cycles of 12x1, not 6.5
     few_weights_stream_cycles: float = 0.7  # for 32 bytes of weights of few output channels that L1 does not hold,
     few_src_stream_cycles: float = 1.5  # and of src, in short runs: 256 to 4 at 14x14 and 28x28, 64 to 1 at 128x128
+    far_image: int = 4  # times L2: rows of a larger image with channels last take two lines of a pixel at a time
     streaming_bytes: int = 8 << 20  # a larger dst of rows, depthwise ones and first layers, goes past the caches
     grouped_pixel_cycles: int = 3  # of a pixel of rows at least: a load, a store, and what it takes to get on
     src_ahead_bytes: int = 16 << 20  # a larger src of a 1x1 one is prefetched a tile ahead: 1.05 to 1.08x faster

@@ -134,8 +134,9 @@ def cycles_of(g: ConvGeometry, pattern: Pattern, engine: Engine) -> float:
     does not hold, which some pixels after the other read."""
     tuning, pixels = engine.tuning, len(pattern.src_pixel_bytes)
     at_once = PIXELS[engine.isa][g.oc]
-    vectors = -(-g.ic // lanes_of(engine.isa)) * g.positions
-    step = step_cycles(at_once, g.oc, 0, tuning.phases)
+    vectors = -(-g.ic // lanes_of(engine.isa)) * g.positions_of_pixel
+    apart = min(at_once, g.places)
+    step = apart * step_cycles(at_once // apart, g.oc, 0, tuning.phases)
     turns = -(-pixels // at_once)
     added = tuning.convolution.few_sum_cycles * at_once * g.oc
     return tuning.phases.call_cycles + turns * (vectors * step + added + streamed_cycles(g, at_once, tuning))
@@ -144,8 +145,8 @@ def cycles_of(g: ConvGeometry, pattern: Pattern, engine: Engine) -> float:
 def streamed_cycles(g: ConvGeometry, pixels: int, tuning: Tuning) -> float:
     """Of so many pixels: all weights, and of src the next columns of every row, if the kernel reaches several; each
     unless L1 holds it from pixel to pixel, or from row to row."""
-    by, last, rows = tuning.convolution, g.axes[-1], prod(axis.k for axis in g.axes[:-1])
-    weights_bytes, column_bytes = 4 * g.oc * g.ic * g.positions, 4 * g.ic * rows
+    by, last, rows = tuning.convolution, g.axes[-1], prod(axis.positions_of_pixel for axis in g.axes[:-1])
+    weights_bytes, column_bytes = 4 * g.oc * g.ic * g.positions_of_pixel, 4 * g.ic * rows
     weights = weights_bytes if weights_bytes > by.near_panel_bytes else 0
-    src = column_bytes * pixels * last.s if rows > 1 and column_bytes * last.i > by.near_panel_bytes else 0
+    src = column_bytes * pixels * last.step if rows > 1 and column_bytes * last.i > by.near_panel_bytes else 0
     return (by.few_weights_stream_cycles * weights + by.few_src_stream_cycles * src) / STREAM_BYTES
