@@ -75,11 +75,12 @@ def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tu
     """
     if 2 * g.ic > TAP_CHANNELS or not g.positions_touch:
         return [(1, tuple(positions))]
+    most = min(TAP_CHANNELS, 1 + NEAR_BYTES // max(1, g.src.channel_bytes))
     found: dict[int, list[Position]] = {}
     for _, row in groupby(enumerate(positions), lambda each: (each[1][:-1], each[1][-1] - each[0])):
         places = [position for _, position in row]
         begin = 0
-        for length in balanced(len(places), TAP_CHANNELS // g.ic):
+        for length in balanced(len(places), max(1, most // g.ic)):
             found.setdefault(length, []).append(places[begin])
             begin += length
     return [(length, tuple(first)) for length, first in sorted(found.items(), reverse=True)]
