@@ -25,7 +25,7 @@ CASES = [  # problem, src, dst, weights, algorithm, implementation
     ("g24mb2ic24oc24ih9kh3ph1", "any", "any", "any", "direct", "scale_src+depthwise"),
     ("g4mb2ic16oc16ih9kh3ph1sh2", "abx", "abx", "any", "direct", "scale_src+reorder+grouped"),
     ("g3mb2ic60oc33ih9kh1", "axb", "axb", "any", "direct", "scale_src+direct"),
-    ("mb2ic20oc24ih20kh3ph1", "any", "any", "abx", "auto", "scale_src+pack+winograd"),
+    ("mb2ic64oc64ih20kh3ph1", "any", "any", "abx", "auto", "scale_src+pack+winograd"),
     ("mb1ic300oc16iw40kw1", "any", "any", "any", "direct", "scale_weights+direct"),  # channels in two ranges
 ]
 

@@ -22,6 +22,7 @@ CUTS = [
     for vectors in (1, 2, 3)
     for block, panels in ((0, 0), (5, 1), (7, 0))
 ]
+CUTS_OF_ENDS = [WinogradCut(2, 2, 0, 0), WinogradCut(4, 1, 5, 1), WinogradCut(4, 3, 5, 1), WinogradCut(2, 3, 7, 1)]
 EDGES = [
     Case(1, 8, 8, (5, 5)), Case(1, 3, 40, (60, 7), (0, 0, 0, 0)), Case(8, 33, 16, (7, 13), (1, 0, 0, 1)),
     Case(2, 16, 9, (3, 3), (0, 2, 1, 0)), Case(1, 24, 24, (1, 17), (2, 1, 2, 1)), Case(1, 8, 16, (6, 6), (7, 0, 9, 5)),
@@ -100,10 +101,14 @@ def test_plain_weights_are_transformed_in_front(isa: str, tag: str) -> None:
 
 
 @pytest.mark.parametrize("tag", ["any", "acdb"])
-@pytest.mark.parametrize("cut", [WinogradCut(2, 2, 0, 0), WinogradCut(4, 1, 5, 1)], ids=name_of)
+@pytest.mark.parametrize(
+    "cut",
+    [WinogradCut(2, 2, 0, 0), WinogradCut(4, 1, 5, 1), WinogradCut(4, 3, 5, 1), WinogradCut(2, 3, 7, 1)],
+    ids=name_of,
+)
 def test_post_ops(isa: str, tag: str, cut: WinogradCut) -> None:
     """Of every kind, with tensors of every broadcast, some of which have to be copied."""
-    case = replace(SMALL, tags=(tag, tag))
+    case = replace(SMALL, oc=21 * cut.vectors, tags=(tag, tag))
     arrays, oc, cols = case.arrays(), case.oc, case.dst_dims[3]
     shapes = {
         "binary_1": (1, oc, 1, 1),
@@ -125,6 +130,15 @@ def test_post_ops(isa: str, tag: str, cut: WinogradCut) -> None:
     x = functions.forward("gelu_erf", case.sums(arrays)) * arrays["binary_1"] + 0.5 * arrays["dst"] + arrays["binary_3"]
     wanted = np.maximum(np.where(x > 0, x, x * arrays["prelu_4"]), arrays["binary_5"])
     np.testing.assert_allclose(memories["dst"].numpy(), wanted, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("vectors", [1, 2, 3])
+@pytest.mark.parametrize("panels", [1, 2, 3])
+def test_operands_do_not_take_channels_of_the_next_panels(planned_isa: str, vectors: int, panels: int) -> None:
+    """Transforms of products take two vectors at a time for operands' sake, which three do not divide into."""
+    for m, oc in ((2, 150), (4, 99)):
+        case = replace(SMALL, oc=oc)
+        planned(case, planned_isa, WinogradCut(m, vectors, 5, panels), dnn.Attr([dnn.Sum()], scales={"weights": 1}))
 
 
 def test_scales(isa: str) -> None:

@@ -179,9 +179,9 @@ def results(job: WinogradJob, tiles: WinogradTiles, block: slice, panel: int, pa
     limit = VECTORS_OF_OPERANDS if job.places else end - begin if job.cut.is_fused else of_phase
     step = min(limit, end - begin)
     vectors = np.arange(begin, end, step)
-    each, last = (min(step * lanes, g.oc - begin * lanes), g.oc - int(vectors[-1]) * lanes)
+    each, last = (min((min(v + step, end) - v) * lanes, g.oc - v * lanes) for v in (begin, int(vectors[-1])))
     number = job.numbers(
-        spec for shape in tiles.makes_of for spec in (result(job, shape, each), result(job, shape, min(last, each)))
+        spec for shape in tiles.makes_of for spec in (result(job, shape, each), result(job, shape, last))
     )
     kernel = 2 * tiles.makes[block][:, None] + (vectors == vectors[-1])
     row = np.arange(len(kernel))[:, None] * sizes.products_row_bytes
