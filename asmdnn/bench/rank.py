@@ -1,24 +1,28 @@
 """`asmdnn bench --rank`: the plan that planners choose, against the fastest of all that they choose from.
 
 All candidates of a problem are run once in turns, in one process; those that are not far behind are measured, and those
-near the best then again, beside the choice, and for longer: the fastest of many noisy numbers is not as fast as it
-looks.  The regret is how much longer the choice
-takes than the best one, by the 10th percentiles of these samples.
+near the best then again, beside the choice, and for longer.  The regret is how much longer the choice takes than the
+best one, by these samples (`judged`).
+
+Candidates share the memories of tensors whose formats are the same: with data of their own, equal plans differ by up to
+15%, as luck with physical pages has it.
 
 What would be chosen at a lower level of f32 vectors is a candidate, too: it shows where wider vectors are slower.
 """
 
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import asmdnn as dnn
 from asmdnn.bench.driver import AnyCase, Array, Work
 from asmdnn.bench.options import Mistake, Reader
-from asmdnn.bench.timing import Call, Times, interleaved
+from asmdnn.bench.timing import LOW, Call, Times, interleaved, sampled
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import F32_LEVELS, f32_level
@@ -29,6 +33,7 @@ from asmdnn.primitives.implementation import plan_with_denormals
 from asmdnn.primitives.kind import Description
 from asmdnn.primitives.registry import kind_of
 
+ROUNDS = 6  # at least, of the last samples
 FAR = 2.0  # times the best of one sample each: not measured
 NEAR = 1.15  # times the best of the first round: measured again
 FIRST_SHARE = 0.4  # of a problem's time
@@ -38,18 +43,17 @@ LOOK = f"{'problem':34} {'chosen':{WIDTH}} {'us':>9} {'best':{WIDTH}} {'us':>9} 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What was chosen, and what would have been the best; microseconds of a call."""
+    """What was chosen, and what would have been the best; microseconds of a call, by the 10th percentile.
+
+    regret: how much longer the choice takes, as a share.
+    """
 
     title: str
     chosen: str
     chosen_us: float
     best: str
     best_us: float
-
-    @property
-    def regret(self) -> float:
-        """How much longer the choice takes, as a share."""
-        return self.chosen_us / self.best_us - 1
+    regret: float
 
     def __str__(self) -> str:
         what = f"{self.title:34} {self.chosen:{WIDTH}} {self.chosen_us:9.1f} {self.best:{WIDTH}} {self.best_us:9.1f}"
@@ -89,13 +93,26 @@ def rank(case: AnyCase) -> Ranked:
     desc, attr, work = described(case)
     data = work.data(exact=work.exactness[-1])
     plans = chain(every_plan(desc, attr, engine), plans_below(desc, attr, engine))
-    calls: dict[str, Call] = {name: bound(plan, desc, attr, engine, data.arrays) for name, plan in plans}
+    calls = bound(plans, desc, attr, engine, data.arrays)
     budget = settings.max_ms * 1e-3
     calls = within(FAR, calls, interleaved([*calls.values()], budget, rounds=1))
     calls = within(NEAR, calls, interleaved([*calls.values()], budget * FIRST_SHARE))
-    again = dict(zip(calls, interleaved([*calls.values()], budget * (1 - FIRST_SHARE)), strict=True))
-    chosen, best = next(iter(again)), min(again, key=lambda name: again[name].low)
-    return Ranked(case.driver.title(case), chosen, 1e6 * again[chosen].low, best, 1e6 * again[best].low)
+    samples = sampled([*calls.values()], budget * (1 - FIRST_SHARE), fewest=ROUNDS)
+    number, regret = judged(samples)
+    names, low = [*calls], [1e6 * sorted(times)[int(LOW * len(times))] for times in samples]
+    return Ranked(case.driver.title(case), names[0], low[0], names[number], low[number], regret)
+
+
+def judged(samples: Sequence[Sequence[float]]) -> tuple[int, float]:
+    """(number of the best, regret of the first), from the seconds of calls that took turns, round by round.
+
+    Each sample counts as a share of the first call's in its round, as a slow phase of the machine hits both.  The best
+    by one half of the rounds is judged by the other half: of many that are equal, the best one only had luck.
+    """
+    shares = np.array(samples) / np.array(samples[0])
+    halves = [np.median(shares[:, first::2], axis=1) for first in (0, 1)]
+    best = [other[one.argmin()] for one, other in (halves, halves[::-1])]
+    return int(np.median(shares, axis=1).argmin()), max(0.0, 1 / float(np.mean(best)) - 1)
 
 
 def within(factor: float, calls: Mapping[str, Call], times: Sequence[Times]) -> dict[str, Call]:
@@ -147,8 +164,23 @@ def identity(plan: Plan) -> tuple[object, ...]:
 
 
 def bound(
-    plan: Plan, desc: Description, attr: dnn.Attr, engine: dnn.Engine, arrays: Mapping[str, Array]
-) -> Callable[[], object]:
-    """A call of the plan on data of its own."""
-    memories = {name: dnn.Memory.from_numpy(arrays[name], tensor) for name, tensor in plan.tensors.items()}
-    return dnn.Primitive(PrimitiveDesc(desc, attr, engine, plan)).bind(**memories)
+    plans: Iterable[tuple[str, Plan]],
+    desc: Description,
+    attr: dnn.Attr,
+    engine: dnn.Engine,
+    arrays: Mapping[str, Array],
+) -> dict[str, Call]:
+    """A call of each plan; tensors of one format are one memory."""
+    memories: dict[tuple[str, dnn.MemoryDesc], dnn.Memory] = {}
+
+    def memory(name: str, tensor: dnn.MemoryDesc) -> dnn.Memory:
+        key = name, tensor
+        if key not in memories:
+            memories[key] = dnn.Memory.from_numpy(arrays[name], tensor)
+        return memories[key]
+
+    calls: dict[str, Call] = {}
+    for name, plan in plans:
+        tensors = {role: memory(role, tensor) for role, tensor in plan.tensors.items()}
+        calls[name] = dnn.Primitive(PrimitiveDesc(desc, attr, engine, plan)).bind(**tensors)
+    return calls

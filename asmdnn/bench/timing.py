@@ -25,11 +25,19 @@ class Times(NamedTuple):
 
 
 def interleaved(calls: Sequence[Call], budget_s: float, rounds: int = 0, pause_s: float = 0) -> list[Times]:
-    """What each of `calls` takes, over `rounds` in which each gives one sample, or up to 33.
+    """What each of `calls` takes, of samples as `sampled` takes them."""
+    samples = sampled(calls, budget_s, rounds, pause_s)
+    return [Times(statistics.median(times), sorted(times)[int(LOW * len(times))]) for times in samples]
 
-    Calls up to some milliseconds get all rounds; slower ones as many as `budget_s` allows, but 3, or the one that fits
-    into three budgets.  The order within a round alternates.  pause_s: before each sample nothing runs for so long, and
-    then one call that does not count; for several threads of libraries that do not share them.
+
+def sampled(
+    calls: Sequence[Call], budget_s: float, rounds: int = 0, pause_s: float = 0, fewest: int = FEWEST_ROUNDS
+) -> list[list[float]]:
+    """Seconds of a call in each of `rounds` rounds, in which each of `calls` gives one sample, or of up to 33.
+
+    Calls up to some milliseconds get all rounds; slower ones as many as `budget_s` allows, but `fewest`, or the one
+    that fits into three budgets.  The order within a round alternates.  pause_s: before each sample nothing runs for so
+    long, and then one call that does not count; for several threads of libraries that do not share them.
     """
     start = time.perf_counter()
     counts = [_calibrate(call) for call in calls]
@@ -39,7 +47,7 @@ def interleaved(calls: Sequence[Call], budget_s: float, rounds: int = 0, pause_s
     try:
         for done in range(rounds or MOST_ROUNDS):
             used = time.perf_counter() - start
-            if done and not rounds and used > budget_s * (1 if done >= FEWEST_ROUNDS else OVERRUN):
+            if done and not rounds and used > budget_s * (1 if done >= fewest else OVERRUN):
                 break
             order = range(len(calls)) if done % 2 == 0 else reversed(range(len(calls)))
             for index in order:
@@ -51,7 +59,7 @@ def interleaved(calls: Sequence[Call], budget_s: float, rounds: int = 0, pause_s
     finally:
         if collecting:
             gc.enable()
-    return [Times(statistics.median(times), sorted(times)[int(LOW * len(times))]) for times in samples]
+    return samples
 
 
 def _seconds(call: Call, count: int) -> float:

@@ -112,10 +112,10 @@ def tune(problem: TuningProblem) -> tuple[Choice, bool]:
 
 
 def calls_of(case: AnyCase, plans: Mapping[str, Plan]) -> Calls:
-    """Every plan on data of its own."""
+    """Every plan."""
     desc, attr, work = described(case)
     arrays, engine = work.data(exact=work.exactness[-1]).arrays, engine_of(case)
-    return {name: bound(plan, desc, attr, engine, arrays) for name, plan in plans.items()}
+    return bound(plans.items(), desc, attr, engine, arrays)
 
 
 def measured(calls: Calls, names: Iterable[str], budget_s: float) -> dict[str, float]:

@@ -119,6 +119,8 @@ def ahead(isa: str) -> Iterator[ConvTileSpec]:
     """Prefetches: fewer, as many and more lines than channels in a tap."""
     for lines, run in product((1, 2, 9), (1, 2, 8)):
         yield blocked(isa, 2, 2, run, ahead_lines=lines)
+    for pixels, run in ((5, 8), (1, 2)):  # of the source: several lines, and one
+        yield blocked(isa, pixels, 2, run, src_ahead_bytes=32 * pixels, ahead_lines=1)
 
 
 def distances(isa: str) -> Iterator[ConvTileSpec]:

@@ -115,6 +115,18 @@ def ends(isa: str) -> Iterator[GroupedRowsSpec]:
     yield rows(isa, whole(2, times=2), **tail, post_ops=(chain[0], RELU, chain[1]))
 
 
+def backwards(isa: str) -> Iterator[GroupedRowsSpec]:
+    """Parts of deconvolutions: pixels apart, every second or third kernel position, from behind."""
+    vector_bytes = 4 * LANES[isa]
+    steps: dict[str, Any] = {"dst_pixel_bytes": 2 * vector_bytes, "weights_row_bytes": -8 * vector_bytes}
+    steps |= {"weights_position_bytes": -2 * vector_bytes, "bands": EDGES[:2], "bias": True}
+    yield rows(isa, Segment(4, 1, 5), whole(3, 2), kernel=2, padding=1, **steps)
+    yield rows(isa, whole(2, 2, times=2), kernel=2, group=2, **steps, post_ops=(SUM_HALF, RELU))
+    long = steps | {"weights_position_bytes": -3 * vector_bytes, "weights_row_bytes": -40 * vector_bytes}
+    yield rows(isa, whole(3, 11), kernel=11, planes=2, src_plane_bytes=400 * vector_bytes, **long,
+               weights_plane_bytes=-200 * vector_bytes)  # fmt: skip
+
+
 def planes(isa: str) -> Iterator[GroupedRowsSpec]:
     """Kernel rows in several planes, in none, and of bands that reach some of each."""
     vector_bytes = 4 * LANES[isa]
@@ -134,5 +146,13 @@ def streaming(isa: str) -> Iterator[GroupedRowsSpec]:
 
 
 FAMILIES = of_levels(
-    "grouped", kernels=kernels, edges=edges, tails=tails, groups=groups, ends=ends, planes=planes, streaming=streaming
+    "grouped",
+    kernels=kernels,
+    edges=edges,
+    tails=tails,
+    groups=groups,
+    ends=ends,
+    planes=planes,
+    streaming=streaming,
+    backwards=backwards,
 )

@@ -14,7 +14,7 @@ CHAIN: tuple[PostOp, ...] = (SumOp(0.5), ReluOp(0.0))
 
 
 def pixels(isa: str) -> Iterator[PoolPixelsSpec]:
-    """Tails; results that share columns and that do not; rests of pixels; loops outside; streaming; post-ops; types."""
+    """Tails; results that share columns, that do not, of nothing; rests; outer loops; streaming; post-ops; types."""
     lanes = LANES[isa]
     for elements in (1, lanes - 1, lanes, 2 * lanes, 5 * lanes + 3):
         pixel, row = 4 * elements + 4, 9 * (4 * elements + 4)
@@ -41,6 +41,7 @@ def pixels(isa: str) -> Iterator[PoolPixelsSpec]:
         yield PoolPixelsSpec(isa, alg, loops, window, lanes, 2, 1, divisor, CHAIN)
         yield PoolPixelsSpec(isa, alg, loops, window, lanes, 1, 1, divisor, streaming=True)
         yield PoolPixelsSpec(isa, alg, (Loop(1, 0, 0),), (Taps(1, 0), Taps(1, 0)), 16 * lanes, 1, 8, divisor)
+        yield PoolPixelsSpec(isa, alg, (Loop(5, 0, 4 * lanes + 4),), (Taps(0, 0), Taps(2, 4)), lanes + 1, 2, 2, divisor)
 
 
 def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
@@ -75,6 +76,8 @@ def rows(isa: str) -> Iterator[PoolRowsSpec]:
         yield PoolRowsSpec(isa, "avg", (Loop(1, 0, 0),), (Taps(2, line),), width, half, 2, 2, 1, 0, ((4, half),), CHAIN)
     yield PoolRowsSpec(isa, "max", (Loop(2, 96 * lanes, 4 * lanes),), (), 2 * lanes, lanes, 2, 2, 1, 0, (), (), True)
     yield PoolRowsSpec(isa, "max", (Loop(1, 0, 0),), (Taps(1, 0),), 30, 30, 3, 1, 5, 5)
+    for alg in ("max", "avg"):
+        yield PoolRowsSpec(isa, alg, (Loop(1, 0, 0),), (Taps(0, 0),), lanes + 1, lanes + 2, 2, 1, 1, 1)
 
 
 def planes(isa: str) -> Iterator[PoolPlanesSpec]:

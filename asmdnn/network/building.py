@@ -101,8 +101,10 @@ class Graph:
         operands: symbols, arrays and numbers, which are constants, f32 unless they are integer arrays, or None for an
         input that is left out.  Raises InvalidArguments.
         """
-        if not isinstance(op, str) or op not in operators():
-            raise InvalidArguments(f"{shown(op)} is no operator that is known: {did_you_mean(str(op), operators())}")
+        if not isinstance(op, str):
+            raise InvalidArguments(f"op must be the name of an operator, such as 'Conv', not {shown(op)}")
+        if op not in operators():
+            raise InvalidArguments(f"{shown(op)} is no operator that is known: {did_you_mean(op, operators())}")
         if type(results) is not int or not 1 <= results <= MOST_RESULTS:
             raise InvalidArguments(f"results must be an integer from 1 to {MOST_RESULTS}, not {shown(results)}")
         if not isinstance(name, str):

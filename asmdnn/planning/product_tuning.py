@@ -56,6 +56,8 @@ class ProductTuning:
     # run 0.9x as fast by blocks, 256 rows times 3072x768 1.07x.
     block_rows: ByDistance = ByDistance(256, 256, 128)
     block_tiles: ByDistance = ByDistance(5, 2, 2)  # of rows at least: 16 rows times 2048x1000 are 0.7x as fast
+    block_least_rows: int = 9  # fewer are two tiles that wait for their own sums, and read weights twice at no cost:
+    # 8 rows times 1024x1024 are 1.14x, times 4096x1024 1.38x faster where weights lie
     block_ahead: int = 8  # rows of the block that a packing kernel prefetches
     weights_share: int = 8  # of L2: weights that stay there whatever the order of tiles
     stream_bytes: int = 1024  # panels that a single row of dst reads are prefetched so far ahead

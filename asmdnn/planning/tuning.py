@@ -37,14 +37,22 @@ class ConvolutionTuning:
     """Of convolutions."""
 
     panel_share: int = 12  # of L2, for the rows of a panel that are summed at a time (docs/architecture.md)
+    near_panel_bytes: int = 24 << 10  # of a panel's rows that stay in L1 from tile to tile, beside src and dst
+    source_stream_cycles: float = 0.3  # for 32 bytes of src from L2, which every panel reads: 256 to 512 channels at
+    # 28x28, 1x1 with stride 2, run 1.08x faster by panels of 24 than of 16, 32 to 192 at 28x28 1.02x
     planar_channels: int = 16  # with more, channels a whole plane apart cost more than a reorder of the source
     strip_pixels: int = 64  # a strip of rows may have so many: each of its tiles is a kernel of its own
     grouped_cycles: int = 8_000  # of a call of rows of a grouped one: enough to hide it, few enough to balance threads
     rows_issue_cycles: float = 0.3  # of an instruction of rows with few input channels,
     rows_segment_cycles: float = 20.0  # and of a segment of such a row, besides: bias, stores, loops
     few_sum_cycles: float = 3.0  # to add the lanes of a sum of few output channels, and to store it
+    few_direct_share: float = 1.4  # that direct convolution takes, of what ports allow: 9.7 cycles of 12x1, not 6.5
+    few_weights_stream_cycles: float = 0.7  # for 32 bytes of weights of few output channels that L1 does not hold,
+    few_src_stream_cycles: float = 1.5  # and of src, in short runs: 256 to 4 at 14x14 and 28x28, 64 to 1 at 128x128
+    far_image: int = 4  # times L2: rows of a larger image with channels last take two lines of a pixel at a time
     streaming_bytes: int = 8 << 20  # a larger dst of rows, depthwise ones and first layers, goes past the caches
     grouped_pixel_cycles: int = 3  # of a pixel of rows at least: a load, a store, and what it takes to get on
+    src_ahead_bytes: int = 16 << 20  # a larger src of a 1x1 one is prefetched a tile ahead: 1.05 to 1.08x faster
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%
     written_out: int = 1 << 15  # records that are all written out
     round_records: int = 1 << 13  # of more, those of a round
@@ -233,6 +241,7 @@ DEFAULT: Final = Tuning()
 # the default, in turns in one process: the 10th percentile of many samples, beside equal plans whose noise was 0.9 to
 # 1.05.
 EMERALD_RAPIDS: Final = Tuning(
+    convolution=ConvolutionTuning(src_ahead_bytes=1 << 20),  # 16 images, 512 to 128 at 28x28: 1.20x, 1024 to 256 1.18x
     products=ProductTuning(
         pack_tiles=ByDistance(16, 7, 7),  # 32 rows times 1024x1024 1.35x faster unpacked, 48 rows 1.22, 64 1.06
         columns_depth=64,  # 16 rows times 4096x4096 1.5 to 1.7x faster, others level

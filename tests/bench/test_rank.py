@@ -19,12 +19,13 @@ PROBLEM = "mb1ic16ih9oc24oh9kh3ph1"
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls take 4, 3, 2 and again 2, .. microseconds, in the order of the candidates."""
 
-    def measured(calls: Sequence[Callable[[], object]], budget_s: float, rounds: int = 0) -> list[Times]:
+    def taken(calls: Sequence[Callable[[], object]]) -> list[float]:
         for call in calls:
             call()
-        return [Times(1.0, max(2, 4 - i) * 1e-6) for i in range(len(calls))]
+        return [max(2, 4 - i) * 1e-6 for i in range(len(calls))]
 
-    monkeypatch.setattr(rank, "interleaved", measured)
+    monkeypatch.setattr(rank, "interleaved", lambda calls, *_, **__: [Times(1.0, micros) for micros in taken(calls)])
+    monkeypatch.setattr(rank, "sampled", lambda calls, *_, **__: [[micros] * 6 for micros in taken(calls)])
     monkeypatch.setattr(rank, "NEAR", 2.5)
 
 
@@ -35,6 +36,36 @@ def test_regret_of_the_choice(clock: None, capsys: pytest.CaptureFixture[str]) -
     assert header.split() == ["problem", "chosen", "us", "best", "us", "regret"]
     assert row.endswith("100.0%")
     assert summary == f"regret of 1: median 100.0%, worst 100.0% ({PROBLEM})"
+
+
+@pytest.mark.parametrize(
+    ("samples", "expected"),
+    [
+        ([[4, 4, 4, 4], [2, 2, 2, 2]], (1, 1.0)),
+        ([[2, 2, 2, 2], [3, 3, 3, 3]], (0, 0.0)),
+        ([[2, 20, 2, 20, 2, 20], [1, 10, 1, 10, 1, 10]], (1, 1.0)),  # a slow phase hits both
+        ([[1, 1, 1, 1, 1, 1], [0.5, 2, 0.5, 2, 0.5, 2]], (0, 0.0)),  # the best by one half only had luck
+    ],
+)
+def test_regret_is_of_pairs_and_judged_by_the_other_half(
+    samples: list[list[float]], expected: tuple[int, float]
+) -> None:
+    assert rank.judged(samples) == expected
+
+
+def test_candidates_share_the_memories_of_equal_formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Reader()
+    case = next(reader.stream(["--conv", "--isa=avx2", "--threads=1", PROBLEM], Path.cwd()))
+    assert not isinstance(case, Mistake)
+    desc, attr, work = rank.described(case)
+    engine, made = dnn.Engine(isa="avx2", threads=1, machine="zen3"), list[dnn.MemoryDesc]()
+    plans = list(rank.every_plan(desc, attr, engine))
+    from_numpy = dnn.Memory.from_numpy
+    monkeypatch.setattr(
+        dnn.Memory, "from_numpy", lambda array, tensor: made.append(tensor) or from_numpy(array, tensor)
+    )
+    assert [*rank.bound(plans, desc, attr, engine, work.data(exact=True).arrays)] == [name for name, _ in plans]
+    assert sorted(map(str, made)) == sorted({str(t) for _, plan in plans for t in plan.tensors.values()})
 
 
 @pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
@@ -54,10 +85,18 @@ def test_candidates_are_plans_and_the_choice_is_the_first(isa: str) -> None:
         plan.check()
 
 
-def test_primitives_without_candidates_have_their_implementations() -> None:
-    a, b, c = (dnn.MemoryDesc((8, 8), dnn.f32, "ab") for _ in range(3))
-    plans = list(rank.every_plan(dnn.MatMul(a, b, c), dnn.Attr(), dnn.Engine(isa="avx2", threads=1)))
-    assert [name for name, _ in plans] == ["tiles:avx2"]
+@pytest.mark.parametrize(("rows", "expected"), [(8, {"tiles"}), (4, {"rows", "tiles", "packing_tiles+tiles"})])
+def test_candidates_of_products(rows: int, expected: set[str]) -> None:
+    """What other numbers of the tuning would choose; of what is small or packed there is one way."""
+    k = 8 if rows == 8 else 512
+    a, b, c = (dnn.MemoryDesc(dims, dnn.f32, "ab") for dims in ((rows, k), (k, k), (rows, k)))
+    engine = dnn.Engine(isa="avx2", threads=1, machine="zen3")
+    plans = list(rank.every_plan(dnn.MatMul(a, b, c), dnn.Attr(), engine))
+    names = [name.split(":")[0] for name, _ in plans]
+    assert len(set(names)) == len(names) and set(names) >= expected
+    assert rank.identity(plans[0][1]) == rank.identity(dnn.primitive_desc(dnn.MatMul(a, b, c), engine=engine).plan)
+    for _, plan in plans:
+        plan.check()
 
 
 def test_lower_levels_are_candidates() -> None:

@@ -1,4 +1,5 @@
-"""Prefetches, which no result shows: every tap asks for its share of the weights ahead, a line each once; long
+"""Prefetches, which no result shows: every tap asks for its share of the weights ahead, a line each once, and where
+sources are large for what the same tap of the next tile reads; long
 element-wise functions that stream ask for the lines of each tensor that they will read."""
 
 import re
@@ -13,6 +14,7 @@ from tests.generators.codes import by_name, code_of
 
 LINE_BYTES = 64
 PREFETCH = re.compile(r"prefetcht1 .*\[(\w+)(?:\+(\d+))?\]")
+SOURCE = re.compile(r"prefetcht0 .*\[\w+\+(\d+)\]")
 AHEAD = tuple(spec for spec in kernel_specs() if isinstance(spec, ConvTileSpec) and spec.ahead_lines and spec.groups)
 
 
@@ -26,6 +28,19 @@ def test_lines_ahead(spec: ConvTileSpec) -> None:
     lines = [LINE_BYTES * i for i in range(spec.ahead_lines)]
     assert sorted(int(match[2] or 0) for match in found) == sorted(lines * len(spec.groups))
     assert text.count(f"add {register}, {LINE_BYTES * spec.ahead_lines}") == len(spec.groups)
+
+
+SOURCE_AHEAD = tuple(spec for spec in kernel_specs() if isinstance(spec, ConvTileSpec) and spec.src_ahead_bytes)
+
+
+@by_name(SOURCE_AHEAD)
+def test_lines_of_the_next_source(spec: ConvTileSpec) -> None:
+    """Of the tile behind this one, a line each once."""
+    listing = code_of(spec).listing
+    assert listing is not None
+    found = [match for line in listing if (match := SOURCE.fullmatch(line.text))]
+    end = spec.src_ahead_bytes + spec.src_pixel_bytes[-1] + 1
+    assert sorted(int(match[1]) for match in found) == [*range(spec.src_ahead_bytes, end, LINE_BYTES)]
 
 
 APART = tuple(spec for spec in kernel_specs() if isinstance(spec, MatmulTileSpec) and spec.tile.ahead_bytes)

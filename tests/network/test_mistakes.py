@@ -16,6 +16,7 @@ def f32(*dims: int) -> Any:
 
 MISTAKES: list[tuple[Callable[[dnn.Graph, Any], Any], str]] = [
     (lambda g, x: g.apply("softmax", x), "'softmax' is no operator that is known: did you mean Softmax?"),
+    (lambda g, x: g.apply(x, "Relu"), "op must be the name of an operator, such as 'Conv', not <Symbol 'x'>"),
     (lambda g, x: g.apply("Softmax", x, axis=9), "Softmax 'Softmax 0' cannot be computed .*: axis 9 is none of 4"),
     (lambda g, x: g.apply("RMSNormalization", x, f32(8), axis=9), "axis 9 is none of 4"),
     (lambda g, x: g.apply("Conv", x), r"Conv 'Conv 0' .* of float32\[1, 4, 8, 8\]: it has 1 inputs, and takes 2 to 3"),

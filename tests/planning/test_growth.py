@@ -100,6 +100,13 @@ REQUESTS: dict[str, Callable[[], Any]] = {
         "max", desc(1, 64, 56, 10**6, tag="axb"), desc(1, 64, 28, 5 * 10**5, tag="axb"), (2, 2), (2, 2)
     ),
 }
+REQUESTS["a wide depthwise layer"] = lambda: dnn.ConvolutionForward(
+    src=desc(1, 64, 28, 10**6),
+    weights=desc(64, 1, 1, 3, 3),
+    dst=desc(1, 64, 28, 10**6),
+    padding_l=(1, 1),
+    padding_r=(1, 1),
+)
 MOST_CALLS = 30_000  # of Python and C functions; 200,000 take some 100 ms
 
 

@@ -42,6 +42,9 @@ def convolution(size: int, tag: str = "any") -> dnn.ConvolutionForward:
 
 
 EXP = dnn.EltwiseForward(dnn.PropKind.forward_inference, "exp", desc((64, 1000)), desc((64, 1000)))
+POINTWISE = dnn.ConvolutionForward(
+    desc((1, 64, 9, 9), "any"), desc((16, 64, 1, 1), "any"), dst=desc((1, 16, 9, 9), "any")
+)
 DEPTHWISE = dnn.ConvolutionForward(
     desc((1, 16, 9, 9), "any"), desc((16, 1, 1, 3, 3), "any"), dst=desc((1, 16, 7, 7), "any")
 )
@@ -58,6 +61,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("convolution", {"strip_pixels": 7}, convolution(7)),
     ("convolution", {"written_out": 1, "round_records": 8}, convolution(14)),
     ("convolution", {"streaming_bytes": 1}, DEPTHWISE),
+    ("convolution", {"src_ahead_bytes": 1}, POINTWISE),
     ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"page_bytes": 1024}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"row_bytes": 4096}, dnn.Shuffle(desc((1, 8, 40, 40)), desc((1, 8, 40, 40)), 1, 4)),

@@ -14,7 +14,7 @@ from tests.support.tuning import tuned
 STREAMED = [case_of(f"{words} relu") for words in (
     "g19mb2ic19ih9oc19oh9kh3ph1 any any bias",
     "g16mb1ic16ih8iw15oc16oh4ow8kh3kw3sh2sw2ph1pw1 any any -",
-    "mb2ic3ih9oc20oh9kh3ph1 nchw any bias",
+    "mb2ic3ih12iw28oc30oh12ow28kh3kw3ph1pw1 nchw any bias",
 )]  # fmt: skip
 OTHERS = [case_of(words) for words in (
     "g19mb2ic19ih9oc19oh9kh3ph1 any any bias sum",

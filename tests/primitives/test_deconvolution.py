@@ -22,15 +22,35 @@ direct               mb1ic8ih4oc19kh4sh2ph1                   any  nhwc any
 direct               mb1ic12ih5oc9oh10kh3sh2ph1               nhwc any  any
 direct               mb2ic3iw9oc5kw5sw4pw2dw2                 any  any  any
 direct               mb1ic7id2ih3iw4oc9kd3kh2kw3sd2sh1sw2     any  any  any
-direct               g2mb1ic16ih4oc16kh3sh3                   any  any  any
+direct               g2mb1ic24ih4oc24kh3sh3                   any  any  any
 direct               g6mb2ic6ih4oc12kh4sh2ph1                 nhwc nhwc any
 direct               mb1ic8ih3oc8kh1sh3                       any  any  any
 direct               mb1ic8ih4iw5oc8kh2kw3sh1sw2dh1dw1        any  any  any
 reorder+direct       mb1ic20ih4oc18kh3sh2ph1                  nchw nchw any
+depthwise            g19mb2ic19ih5iw6oc19kh4kw4sh2sw2ph1pw1       any  any  any
+depthwise            g24mb1ic24ih4iw5oc24kh3kw5sh2sw3ph1pw1dh0dw1 nhwc nhwc any
+depthwise            g12mb1ic12iw9oc12kw8sw4pw2                   any  any  any
+depthwise            g16mb1ic16id3ih4iw3oc16kd3kh4kw2sd2sh2sw1pd1ph1pw0  any  any  any
+depthwise            g8mb1ic8ih2oc8kh24sh8ph8                     any  nhwc any
+depthwise            g16mb1ic16ih7oc16kh3ph1                      any  any  any
+grouped              g8mb2ic32ih5oc32kh3sh2ph1                    any  any  any
+grouped              g2mb1ic16ih4oc16kh3sh3                   any  any  any
+reorder+depthwise    g16mb1ic16ih4oc16kh4sh2ph1                   nchw nchw any
+pack+depthwise       g16mb1ic16ih4oc16kh4sh2ph1                   nhwc nhwc goihw
+few                  mb2ic24ih5iw6oc1kh2kw2sh2sw2             any  any  any
+few                  mb1ic37ih5oc3kh4sh2ph1                   nhwc any  any
+few                  mb1ic64ih4oc1oh7kh3sh2ph1                any  nchw any
+few                  mb1ic40ih4iw5oc2kh3kw2sh1sw3dh1dw1ph2    any  any  any
+few                  mb1ic24iw9oc1kw5sw3pw1dw2                any  any  any
+few                  mb1ic16id2ih3iw4oc1kd3kh2kw3sd2sh1sw2    any  any  any
+few                  mb1ic32ih3oc1kh1sh3                      any  any  any
+reorder+few          mb1ic64ih4oc2kh3sh2ph1                   nhwc nhwc any
+pack+few             mb1ic64ih4oc2kh3sh2ph1                   nhwc nchw iohw
 pack+direct          mb1ic16ih4oc16kh4sh2ph1                  nhwc nhwc oihw
 pack+reorder+direct  mb1ic20ih4oc16kh2sh2                     nchw nchw iohw
 """.strip()
 CASES = [line.split() for line in LINES.splitlines()]
+AS_THEY_ARE = [case for case in CASES if "+" not in case[0]]
 Arrays = dict[str, Any]
 
 
@@ -99,7 +119,7 @@ def test_results_emulated(name: str, text: str, src: str, dst: str, weights: str
     assert np.array_equal(read(memories["dst"]), answer(problem, data))
 
 
-@pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES[:5])
+@pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), AS_THEY_ARE[::3])
 def test_guard_pages(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
     problem = parse_deconv_problem(text)
     primitive, data = dnn.Primitive(proved(described(problem, src, dst, weights), isa)), data_of(problem)
@@ -109,7 +129,9 @@ def test_guard_pages(isa: str, name: str, text: str, src: str, dst: str, weights
 
 
 @pytest.mark.parametrize("formats", [("any", "any"), ("nhwc", "nhwc"), ("nchw", "nchw")])
-@pytest.mark.parametrize("text", ["mb2ic9ih4iw5oc11kh3kw4sh2sw2ph1pw1", "g2mb1ic8ih4oc12kh2sh2"])
+@pytest.mark.parametrize(
+    "text", ["mb2ic9ih4iw5oc11kh3kw4sh2sw2ph1pw1", "g2mb1ic8ih4oc12kh2sh2", "mb1ic40ih4iw5oc3kh3kw4sh2sw2ph1pw1"]
+)
 def test_attributes(isa: str, text: str, formats: tuple[str, str]) -> None:
     """Operands of every broadcast are read where each part's pixels lie in dst; a sum reads what dst held."""
     problem = parse_deconv_problem(text)
@@ -128,6 +150,23 @@ def test_attributes(isa: str, text: str, formats: tuple[str, str]) -> None:
     assert_within(run(pd, arrays), x * arrays["binary_5"], 1e-3)
 
 
+@pytest.mark.parametrize("formats", [("any", "any"), ("nhwc", "nhwc")])
+def test_attributes_of_depthwise(isa: str, formats: tuple[str, str]) -> None:
+    """A sum and operands of channels are read by rows of parts; where an operand has pixels, tiles take it."""
+    problem = parse_deconv_problem("g19mb2ic19ih4iw5oc19kh3kw4sh2sw2ph1pw1")
+    dims, random = problem.dst_dims, np.random.default_rng(5)
+    factors = dnn.MemoryDesc((1, dims[1], 1, 1), dnn.f32, "abcd")
+    desc, arrays = described(problem, *formats, "any"), data_of(problem)
+    arrays |= {"dst": random.random(dims, np.float32), "binary_1": random.random(factors.dims, np.float32)}
+    pd = proved(desc, isa, dnn.Attr([dnn.Sum(0.5), dnn.Binary("mul", factors)]))
+    assert pd.implementation == f"depthwise:{isa}"
+    assert_within(run(pd, arrays), (answer(problem, arrays) + 0.5 * arrays["dst"]) * arrays["binary_1"], 1e-3)
+    pixels = dnn.Attr(dnn.Binary("mul", dnn.MemoryDesc(dims, dnn.f32, "any")))
+    engine = dnn.Engine(isa=isa, threads=1, machine=MACHINE)
+    refusal = dnn.implementations(desc, pixels, engine)[0]
+    assert isinstance(refusal, dnn.Refusal) and "post-ops read pixels" in refusal.reason
+
+
 def test_ranges_of_channels_and_threads(isa: str) -> None:
     problem = parse_deconv_problem("mb3ic64ih6oc40kh4sh2ph1")
     desc, data, results = described(problem, "any", "any", "any"), data_of(problem), set()
@@ -135,6 +174,14 @@ def test_ranges_of_channels_and_threads(isa: str) -> None:
         pd = proved(desc, isa, l2_bytes=SMALL_L2_BYTES, threads=threads)
         assert sum(phase.continues for phase in pd.plan.phases) >= 1
         results.add(run(pd, data).tobytes())
+    assert results == {np.float32(answer(problem, data)).tobytes()}
+
+
+@pytest.mark.parametrize("text", ["mb3ic40ih9oc3kh4sh2ph1", "g40mb3ic40ih9oc40kh4sh2ph1"])
+def test_rows_few_outputs_and_threads(isa: str, text: str) -> None:
+    problem = parse_deconv_problem(text)
+    desc, data = described(problem, "any", "any", "any"), data_of(problem)
+    results = {run(proved(desc, isa, threads=threads), data).tobytes() for threads in (1, 2, 5)}
     assert results == {np.float32(answer(problem, data)).tobytes()}
 
 

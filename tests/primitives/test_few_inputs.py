@@ -18,7 +18,7 @@ CASES = [
     ("mb1ic2oc5ih9kh3ph2 any axb bias relu any", ""),
     ("mb2ic3oc16iw40kw5pw2 any any bias - any", ""),
     ("mb1ic3oc16id4ih6iw7kd3kh3kw3pd1ph1pw1 any any bias relu any", ""),
-    ("mb1ic6oc16ih15iw17kh2kw3ph1pw0sh1sw2 any any - sum any", ""),
+    ("mb1ic6oc16ih15iw25kh2kw3ph1pw0sh1sw2 any any - sum any", ""),
     ("mb1ic3oc24ih12kh3ph1 any any bias relu abx", "pack+"),
     ("g1mb1ic3oc24ih8kh3ph1 aBx8b any bias relu any", ""),
     ("mb1ic1oc16ih3kh3ph4 any any bias - any", ""),  # pixels whose whole window is padding

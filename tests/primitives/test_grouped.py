@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from tests.primitives.conv_case import MACHINE, ConvCase, case_of
 from tests.primitives.conv_reference import expected, make_data, sums
 from tests.primitives.conv_run import check_results, memories_of, run
@@ -87,6 +88,18 @@ def test_results_emulated(name: str, case: ConvCase) -> None:
 @pytest.mark.parametrize(("name", "case"), CASES, ids=IDS)
 def test_plans_of_the_other_level(name: str, case: ConvCase) -> None:
     proved(case, "avx512_core")
+
+
+@pytest.mark.parametrize(("kernel", "lines"), [(3, 2), (7, 1)])
+def test_large_images_by_lines(isa: str, kernel: int, lines: int) -> None:
+    """Of a larger image than L2 holds two lines of a pixel are read at a time, where that leaves enough pixels."""
+    case = case_of(f"g64mb1ic64ih9oc64oh9kh{kernel}ph{kernel // 2} nhwc nhwc bias sum+relu")
+    pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine(isa=isa, threads=1, machine=MACHINE, l2_bytes=4096))
+    pd.plan.check()
+    vectors = {"avx2": 2, "avx512_core": 1}[isa]
+    (abreast,) = {spec.abreast for spec in pd.plan.specs if isinstance(spec, GroupedRowsSpec)}
+    assert abreast == vectors * lines if lines > 1 else abreast <= vectors
+    check_results(dnn.Primitive(pd), case)
 
 
 @pytest.mark.parametrize(("name", "case"), CASES[:9], ids=IDS[:9])

@@ -353,7 +353,14 @@ def test_bad_input() -> None:
         (("max", src, dst, (2, 2), (0, 2)), "strides must be two integers from 1"),
         (("max", src, dst, (2, 2), (1, 2)), "dst's height is 2, src, kernel, strides and padding make it 3"),
         (("max", src, dst, (9, 2), (1, 2)), "the kernel exceeds the padded src"),
-        (("max", src, dst, (2, 2), (4, 2), (), (2, 0), (0, 0)), "the window of dst's height 0 lies in padding alone"),
+        (
+            ("avg_exclude_padding", src, dst, (2, 2), (4, 2), (), (2, 0), (0, 0)),
+            "height 0 lies in padding alone, its mean",
+        ),
+        (
+            ("max", src, dst, (2, 2), (4, 2), (), (2, 0), (0, 0), places),
+            "lies in padding alone, its maximum has no place",
+        ),
         (("avg_include_padding", src, dst, (2, 2), (2, 2), (), (), (), places), "indices are of max pooling"),
         (("max", src, dst, (2, 2), (2, 2), (), (), (), dst), "it must be s32"),
     ):
@@ -391,3 +398,24 @@ def test_rounds(isa: str, tag: str) -> None:
             (_, whole), (phases, rounds) = results
             assert any(phase.repeats for phase in phases)
             assert all(np.array_equal(whole[name].array, rounds[name].array) for name in whole)
+
+
+@pytest.mark.parametrize("dtype", [dnn.f32, dnn.bf16, dnn.s8], ids=str)
+@pytest.mark.parametrize("tag", TAGS[:3])
+def test_windows_in_padding_alone(isa: str, tag: str, dtype: dnn.DataType) -> None:
+    """Along either axis, at both ends; the mean is 0, the maximum what is less than all numbers."""
+    for kernel, before, behind in (((2, 2), (3, 2), (0, 4)), ((2, 9), (4, 3), (2, 9)), ((9, 9), (9, 3), (9, 12))):
+        problem = ((2, 19, 5, 6), kernel, (1, 2), (0, 0), before, behind)
+        for alg in ALGS[:2]:
+            plain, x = described(alg, problem, tag), np.rint(numbers(*problem[0]))
+            src, dst = (dnn.MemoryDesc(desc.dims, dtype, tag) for desc in (plain.src, plain.dst))
+            desc = replace(plain, src=src, dst=dst)
+            pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa))
+            pd.plan.check()
+            result = dnn.Memory(dst)
+            dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(encoded(x, dtype), src), dst=result)
+            least = -128 if dtype == dnn.s8 else -np.inf
+            wanted = np.maximum(expected(alg, x, problem), least).astype(np.float32)
+            most = bound(alg, problem) if dtype == dnn.f32 else 0.0
+            assert np.allclose(decoded(result.numpy(), dtype), rounded(wanted, dtype), rtol=0, atol=most)
+            assert (alg == "max") == (result.numpy() == encoded(np.float32(least), dtype)).any()

@@ -123,7 +123,8 @@ class Buffer:
         where = np.flatnonzero(self.written[::size])
         result, wanted = decode(after, self.kind)[where], self.wanted[where]
         allowed = np.broadcast_to(tolerance, self.wanted.shape)[where]
-        wrong = ~(np.abs(result - wanted) <= allowed)  # also NaN
+        with np.errstate(invalid="ignore"):  # of equal infinities
+            wrong = ~((result == wanted) | (np.abs(result - wanted) <= allowed))  # also NaN
         if wrong.any():
             i = int(wrong.argmax())
             at = size * int(where[i]) - self.pointer_bytes

@@ -68,6 +68,7 @@ class ConvTileSpec:
     post_ops: tuple[PostOp, ...] = ()
     ahead_lines: int = 0  # cache lines to prefetch for every tap
     types: Types = F32
+    src_ahead_bytes: int = 0  # prefetch the source so far ahead: that of the next tile
 
     def __repr__(self) -> str:
         return text_of(self)
@@ -208,6 +209,14 @@ class TapCode:
         asm.gp.free(self.src, self.weights, self.taps, self.ahead, self.left, self.tap_src, self.tap_weights)
         self.dot.v.registers.free(*self.row, *self.spare)
 
+    def places_ahead(self, group: TapGroup) -> list[int]:
+        """Where the lines begin, seen from a tap's source, that the same tap of the next tile reads."""
+        spec = self.spec
+        if not spec.src_ahead_bytes:
+            return []
+        first, last = (spec.src_pixel_bytes[p] for p in (group.pixels[0], group.pixels[-1]))
+        return list(range(first + spec.src_ahead_bytes, last + spec.src_ahead_bytes + 1, LINE_BYTES))
+
     def multiply_tap(self, group: TapGroup) -> None:
         """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, a group of them a step, unrolled."""
         spec, asm, v = self.spec, self.dot.asm, self.dot.v
@@ -223,6 +232,8 @@ class TapCode:
                 v.load(factor, at)
             for line in range(c, spec.ahead_lines, len(sizes)):
                 asm.PREFETCHT1(mem(self.ahead, line * LINE_BYTES))
+            for place in self.places_ahead(group)[c :: len(sizes)]:
+                asm.PREFETCHT0(mem(self.tap_src, place))
             places = [spec.src_pixel_bytes[p] + c * spec.src_channel_bytes for p in group.pixels]
             column = [mem(self.tap_src, place, size=GROUP_BYTES) for place in places]
             for p, element in zip(group.pixels, column, strict=True):

@@ -7,7 +7,7 @@ with src's row y * stride + r * dilation, its column x * stride + s * dilation -
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src     | f32[rows, columns, vectors] | see below; only what is inside the image is read |
-| weights | f32[planes, vectors, group, rows, kernel, lanes] | positions dense, the rest at weights_*_bytes |
+| weights | f32[planes, vectors, group, rows, kernel, lanes] | at weights_*_bytes, positions dense if not said |
 | bias    | f32[channels]  | nothing past the channels is read |
 | dst     | f32[rows, width, vectors] | at dst_row_bytes and dst_pixel_bytes; only written, unless a sum reads it |
 | 4, 5 .. | f32[...]       | operands of post-ops: pixels in raster order at row_bytes; of the real channels |
@@ -226,7 +226,7 @@ class RowsCode:
                 for begin in range(0, spec.kernel, spec.held):
                     factors = dict(zip(range(begin, spec.kernel), held, strict=False))
                     for k, factor in factors.items():
-                        v.load(factor, mem(weights, start + k * v.bytes, size=v.bytes))
+                        v.load(factor, mem(weights, start + k * spec.position_bytes, size=v.bytes))
                     row = mem(src, j * spec.src_vector_bytes, size=v.bytes)
                     self.multiply_row(row, part, uses, acc[j], factors, sources)
             asm.ADD(src, spec.src_tap_bytes)

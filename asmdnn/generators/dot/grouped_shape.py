@@ -81,11 +81,13 @@ class GroupedRows:
     planes: int = 1  # of the kernel: with three axes rows of it are in several, or in none that is inside
     src_plane_bytes: int = 0
     weights_plane_bytes: int = 0
+    weights_position_bytes: int = 0  # from a kernel position to the next one, unless they are dense
     streaming: bool = False  # past the caches, where dst is aligned to a vector when called, as its distances must be
 
     def __repr__(self) -> str:
-        """Of one plane and plain stores as it was before there were others: names and kept kernels go by it."""
-        left_out = (() if self.planes != 1 else PLANES) + (() if self.streaming else ("streaming",))
+        """Of one plane and so on as it was before there were others: names and kept kernels go by it."""
+        later = ("weights_position_bytes", "streaming")
+        left_out = (() if self.planes != 1 else PLANES) + tuple(name for name in later if not getattr(self, name))
         names = (field.name for field in fields(self) if field.name not in left_out)
         return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
@@ -93,6 +95,11 @@ class GroupedRows:
     def src_vector_bytes(self) -> int:
         """From what a vector of channels reads of a pixel to what the next one does."""
         raise NotImplementedError
+
+    @property
+    def position_bytes(self) -> int:
+        """From the weights of a kernel position to those of the next one."""
+        return self.weights_position_bytes or 4 * lanes_of(self.isa)
 
     @property
     def held(self) -> int:
@@ -197,7 +204,8 @@ class GroupedRows:
             for i in range(self.group)
             for k in rows
         ]
-        return joined(Range(WEIGHTS, at, at + 4 * lanes * self.kernel) for at in starts)
+        places = {start + k * self.position_bytes for start in starts for k in range(self.kernel)}
+        return joined(Range(WEIGHTS, at, at + 4 * lanes) for at in places)
 
     def operand_ranges(self, operand: Operand, lanes: int) -> Iterator[Range]:
         """What post-ops read of a tensor, whose pixels are a row after the other at one distance."""

@@ -3,7 +3,8 @@
 from dataclasses import fields
 from typing import Any
 
-LATER = ("types", "ahead_bytes", "interleaved")  # fields that specs did not have when they got their names
+# Fields that specs did not have when they got their names.
+LATER = ("types", "ahead_bytes", "interleaved", "src_ahead_bytes")
 
 
 def text_of(spec: Any, name: str = "") -> str:

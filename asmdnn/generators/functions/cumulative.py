@@ -146,5 +146,5 @@ class CumulativeCode:
         v.add(passed, passed, spare)
         if self.spec.reverse:
             v.flip(x, x, spare)
-        part.store(mem(self.dst, offset, size=v.bytes), x)
+        part.store_last(mem(self.dst, offset, size=v.bytes), x)
         v.registers.free(x, spare)

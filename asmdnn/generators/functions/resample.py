@@ -204,9 +204,15 @@ class ResampleCode:
             self.finish(self.columns[0][: len(parts)])
         for pixel in range(self.spec.together):
             results = self.along(pixel, len(parts)) if len(inner) > 1 else self.columns[0]
+            is_last = len(inner) > 1 or pixel == self.spec.together - 1
             for j, part in enumerate(parts):
                 at_dst = mem(self.dst, pixel * self.spec.dst_pixel_bytes + j * self.v.bytes, size=self.v.bytes)
-                (self.store if part is self.v else part.store)(at_dst, results[j])
+                if part is self.v:
+                    self.store(at_dst, results[j])
+                    continue
+                if not is_last:  # a tail's register is left overwritten
+                    self.v.move(self.spare, results[j])
+                part.store_last(at_dst, results[j] if is_last else self.spare)
 
     def add(self, target: Register, offset: int, part: Lanes, i: int) -> None:
         """target = or += a vector of src times the weights of combination i of outer taps."""

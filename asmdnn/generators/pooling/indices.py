@@ -160,7 +160,7 @@ class IndicesCode:
         for p in range(pixels):
             for j, part in enumerate(parts):
                 to, store = at + p * self.spec.loops[-1].dst_bytes + j * self.v.bytes, self.store
-                store = store if part is self.v else part.store
+                store = store if part is self.v else part.store_last
                 store(mem(self.pointers[DST], to, size=self.v.bytes), self.best[p][j])
                 store(mem(self.pointers[INDICES], to, size=self.v.bytes), self.place[p][j])
 

@@ -10,7 +10,8 @@
 All windows of a kernel have the same positions: those of the interior, or the fewer ones of an edge.  `pixels` results
 of the innermost loop are computed at a time and share what is reduced of a column that several of them cover: 3x3 at
 stride 1 takes 18 loads for four results, not 36.  A window of more than UNROLLED positions is walked by loops; a mean
-is then summed along the last axis first, so that rounding grows with the sides of a window and not with its area.
+is then summed along the last axis first, so that rounding grows with the sides of a window and not with its area.  The
+largest number of no position is the least one, -infinity of f32; their mean is 0.
 
 With `streaming`, whole vectors go past the caches if dst is aligned to a vector, as all its steps must be.
 """
@@ -158,7 +159,11 @@ class PixelsCode:
 
     def block(self, pixels: int, parts: Sequence[Lanes]) -> None:
         """Some pixels of some vectors of channels."""
-        if self.walks:
+        if not prod(taps.positions for taps in self.spec.window):
+            self.asm.role("nothing")
+            for acc in (self.acc[p][j] for p, j in product(range(pixels), range(len(parts)))):
+                self.reduction.start(acc)
+        elif self.walks:
             self.asm.role("window in loops")
             self.walk_window(parts)
         else:

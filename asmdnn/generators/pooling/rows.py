@@ -7,10 +7,11 @@
 | src | f32 | lines in nested loops, each a window of rows of `width` dense elements; only read |
 | dst | f32 | a line of `results` elements for each, in the same loops; only written, or read by a sum |
 
-What lies before and behind a row counts as nothing.  A line is reduced over its rows first, into a buffer on the stack
-with room for what lies outside, and then over columns, by loads from neighbouring addresses; of stride 2 a shuffle
-keeps every other lane.  BATCH lines are reduced over their rows before the first of them is read again: a load across
-two stores that are still under way would wait for both.  No gathers, and no element of src is loaded twice for columns.
+What lies before and behind a row counts as nothing, as does a window of no rows.  A line is reduced over its rows
+first, into a buffer on the stack with room for what lies outside, and then over columns, by loads from neighbouring
+addresses; of stride 2 a shuffle keeps every other lane.  BATCH lines are reduced over their rows before the first of
+them is read again: a load across two stores that are still under way would wait for both.  No gathers, and no element
+of src is loaded twice for columns.
 
 With `streaming`, vectors go past the caches if dst is aligned to a vector, as all its steps and lines must be.
 """
@@ -189,7 +190,10 @@ class PoolRowsCode:
         part: Lanes = self.tails[width] if width < lanes else self.v
         acc = self.halves[0]
         for x in [*range(0, width - lanes, lanes), max(0, width - lanes)]:
-            for i, row in enumerate(offsets(self.spec.rows)):
+            rows = offsets(self.spec.rows)
+            if not rows:
+                self.reduction.start(acc)
+            for i, row in enumerate(rows):
                 at = number * self.spec.loops[-1].src_bytes + row + 4 * x
                 self.reduction.take_in(acc, mem(self.src, at, size=self.v.bytes), part, i == 0)
             if part is not self.v:

@@ -43,7 +43,7 @@ def spelt(values: dict[str, Value], node: Node) -> list[Node]:
         for label, size in zip(term, values[name].shape, strict=True):
             if sizes.setdefault(label, size) != size:
                 return [node]
-    spelling = Spelling(values, node, sizes)
+    spelling = EinsumSpelling(values, node, sizes)
     inside = set(result)
     operands = [
         spelling.summed(name, term, "".join(x for x in term if x in inside.union(*terms[:i], *terms[i + 1 :])))
@@ -72,7 +72,7 @@ def labels_of(equation: str, ndims: Sequence[int]) -> tuple[list[str], str] | No
     return (found, result) if is_plain else None
 
 
-class Spelling:
+class EinsumSpelling:
     """The nodes of one sum, as they are written down; what is computed of constants is constant."""
 
     def __init__(self, values: dict[str, Value], node: Node, sizes: dict[str, int]) -> None:

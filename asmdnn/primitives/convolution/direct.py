@@ -16,8 +16,9 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
+from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
-from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.joining import joined
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
@@ -180,6 +181,8 @@ def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> 
     )
     axes = tuple(Axis(*axis) for axis in sizes)
     into, out = (channels_of_group(desc, name) for name in ("src", "dst"))
+    if desc.src.dims[1] == 1:  # a single channel may be as far from the next one as is convenient
+        src = replace(src, channel_bytes=axes[-1].d * src.pixel_bytes)
     stored = desc.dst.padded_dims[1] if desc.groups == 1 else out
     return ConvGeometry(mb, into, out, stored, axes, src, dst, desc.groups)
 

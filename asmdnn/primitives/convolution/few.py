@@ -3,7 +3,7 @@
 A tile of direct convolution stores a whole vector of output channels, of which most would be padding.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,10 +17,17 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
-from asmdnn.primitives.convolution.description import ConvolutionForward
-from asmdnn.primitives.convolution.direct import channels_of_dst, make_geometry, nothing, scaled_dims
+from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
+from asmdnn.primitives.convolution.direct import (
+    Parts,
+    channels_of_dst,
+    make_geometry,
+    nothing,
+    one_part,
+    scaled_dims,
+)
 from asmdnn.primitives.convolution.few_schedule import TAP_VECTORS, cycles_of, scheduled
-from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.grouped import check_f32, check_types
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.convolution.refusals import check_weights
@@ -49,6 +56,17 @@ def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc` for tensors as they are.  Raises Refused."""
+    return planned_as(desc, attr, engine, make_geometry, one_part)
+
+
+def planned_as(
+    desc: Desc,
+    attr: Attr,
+    engine: Engine,
+    whole: Callable[[Desc, ImageLayout, ImageLayout], ConvGeometry],
+    parts: Parts[Desc],
+) -> Plan:
+    """The same of a convolution or a deconvolution; `parts` are the direct convolutions that it is compared with."""
     engine = replace(engine, isa=dot_level(F32, engine.isa))
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, lanes)
@@ -58,9 +76,11 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     desc = desc.with_formats({**formats, "weights": weights})
     if 0 in desc.dst.dims:
         return nothing(desc, attr, engine)
-    g = geometry_of(desc, lanes)
+    src, dst = layouts_of(desc, lanes)
+    g = whole(desc, src, dst).flattened()
+    check_near(g, lanes)
     tiles = choose_tiles(g, lanes, engine.tuning.convolution.strip_pixels)
-    check_worth(g, tiles, engine)
+    check_worth(g, tiles, parts(desc, src, dst), engine)
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
     others = chain.operands(desc.dst)
     check_f32(others)
@@ -76,7 +96,7 @@ def weights_desc(weights: MemoryDesc, lanes: int) -> MemoryDesc:
     return MemoryDesc(weights.dims, weights.dtype, f"B{letters[2:]}a{lanes}b")
 
 
-def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
+def layouts_of(desc: ConvolutionDesc, lanes: int) -> tuple[ImageLayout, ImageLayout]:
     """Raises Refused unless kernels can address the tensors, whose formats are resolved."""
     check_types(desc)
     src, dst = image_layout(desc.src), image_layout(desc.dst)
@@ -88,11 +108,14 @@ def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
         raise Refused(f"src {format_of(desc.src)} has blocks of {src.block} channels, a vector has {lanes}")
     if desc.dst.inner_blocks or (dst.pixel_bytes != 4 and max(desc.dst.dims[2:]) > 1):
         raise Refused(f"dst {format_of(desc.dst)} has its pixels apart")
-    g = make_geometry(desc, src, dst).flattened()
+    return src, dst
+
+
+def check_near(g: ConvGeometry, lanes: int) -> None:
+    """Raises Refused."""
     far = g.src.channel(TAP_VECTORS * lanes), MOST_OUTPUTS * g.dst.channel(1), lanes * g.axes[-1].s * g.src.pixel_bytes
     if max(far) > NEAR_BYTES:
         raise Refused("pixels or channels lie too far apart for a tile")
-    return g
 
 
 def choose_tiles(g: ConvGeometry, lanes: int, most_pixels: int) -> Tiles:
@@ -118,10 +141,17 @@ def expected_cycles(g: ConvGeometry, tiles: Tiles, engine: Engine) -> float:
     return float(cost[tiles.pattern].sum())
 
 
-def check_worth(g: ConvGeometry, tiles: Tiles, engine: Engine) -> None:
-    """Raises Refused where a direct convolution is expected to be faster."""
-    lanes, own = lanes_of(engine.isa), expected_cycles(g, tiles, engine)
-    padded = replace(g, oc_stored=lanes)
-    other = image_cycles(padded, choose_tiling(padded, engine.isa, (1,), engine.tuning), lanes, engine.tuning.phases)
+def direct_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
+    """Expected cycles of an image by direct convolutions, with a vector of output channels, if ports count."""
+    lanes, tuning, total = lanes_of(engine.isa), engine.tuning, 0.0
+    for part in parts:
+        padded = replace(part, oc_stored=lanes)
+        total += image_cycles(padded, choose_tiling(padded, engine.isa, (1,), tuning), lanes, tuning)
+    return total
+
+
+def check_worth(g: ConvGeometry, tiles: Tiles, parts: Sequence[ConvGeometry], engine: Engine) -> None:
+    """Raises Refused where direct convolutions of the parts are expected to be faster."""
+    own, other = expected_cycles(g, tiles, engine), direct_cycles(parts, engine)
     if own >= other:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")

@@ -66,7 +66,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     read = {operand: readable(tensor, desc.dst, g.oc, lanes, lanes) for operand, tensor in others.items()}
     tensors = {**desc.tensors(), **chain.arguments(read)}
     operands = tile_operands(read, desc.dst, len(ARGUMENTS), lanes)
-    phases = schedule_rows(tensors, operands, g, rows, chain, engine)
+    phases = schedule_rows(tensors, operands, [(g, rows)], chain, engine)
     plan = Plan(f"{NAME}:{engine.isa}", flushing(phases), tensors, {}, {}, ("dst",))
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
@@ -110,7 +110,7 @@ def check_worth(g: ConvGeometry, spec: GroupedRows, engine: Engine) -> None:
     lanes, tuning = lanes_of(engine.isa), engine.tuning
     own = expected_cycles(g, spec, tuning.convolution)
     tiling = choose_tiling(g, engine.isa, BLOCKS[engine.isa], tuning)
-    other = image_cycles(g, tiling, lanes, tuning.phases)
+    other = image_cycles(g, tiling, lanes, tuning)
     if own >= other:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")
 

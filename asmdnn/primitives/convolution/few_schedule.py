@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 
@@ -17,11 +18,13 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, flushing, records_of, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.rounds import in_loops
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.operands import TileOperand, broadcast_layout
 from asmdnn.primitives.convolution.taps import TapOffsets, Taps
 from asmdnn.primitives.convolution.tiles import Pattern, Tiles
+from asmdnn.primitives.convolution.tiling import STREAM_BYTES
 from asmdnn.primitives.engine import Engine
 
 TAP_VECTORS = 4  # of channels, unrolled in a tap: of 12 sums, code of 1 KiB
@@ -127,11 +130,23 @@ def tap_list(offsets: TapOffsets, groups: Sequence[Taps]) -> Int64:
 
 
 def cycles_of(g: ConvGeometry, pattern: Pattern, engine: Engine) -> float:
-    """Expected cycles of a tile: its multiplies, and the tree that adds lanes, three instructions for a sum."""
-    tuning, lanes, pixels = engine.tuning, lanes_of(engine.isa), len(pattern.src_pixel_bytes)
+    """Expected cycles of a tile: its multiplies, the tree that adds lanes, three instructions for a sum, and what L1
+    does not hold, which some pixels after the other read."""
+    tuning, pixels = engine.tuning, len(pattern.src_pixel_bytes)
     at_once = PIXELS[engine.isa][g.oc]
-    vectors = -(-g.ic // lanes) * g.positions
-    step = step_cycles(at_once, g.oc, 0, tuning.phases)
+    vectors = -(-g.ic // lanes_of(engine.isa)) * g.positions_of_pixel
+    apart = min(at_once, g.places)
+    step = apart * step_cycles(at_once // apart, g.oc, 0, tuning.phases)
     turns = -(-pixels // at_once)
     added = tuning.convolution.few_sum_cycles * at_once * g.oc
-    return tuning.phases.call_cycles + turns * (vectors * step + added)
+    return tuning.phases.call_cycles + turns * (vectors * step + added + streamed_cycles(g, at_once, tuning))
+
+
+def streamed_cycles(g: ConvGeometry, pixels: int, tuning: Tuning) -> float:
+    """Of so many pixels: all weights, and of src the next columns of every row, if the kernel reaches several; each
+    unless L1 holds it from pixel to pixel, or from row to row."""
+    by, last, rows = tuning.convolution, g.axes[-1], prod(axis.positions_of_pixel for axis in g.axes[:-1])
+    weights_bytes, column_bytes = 4 * g.oc * g.ic * g.positions_of_pixel, 4 * g.ic * rows
+    weights = weights_bytes if weights_bytes > by.near_panel_bytes else 0
+    src = column_bytes * pixels * last.step if rows > 1 and column_bytes * last.i > by.near_panel_bytes else 0
+    return (by.few_weights_stream_cycles * weights + by.few_src_stream_cycles * src) / STREAM_BYTES

@@ -7,6 +7,7 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64
+from asmdnn.primitives.convolution.axis import Axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,46 +54,6 @@ def image_layout(desc: MemoryDesc) -> ImageLayout | None:
 
 
 @dataclass(frozen=True, slots=True)
-class AxisSteps:
-    """first, first + step, ..., numbers below `size`."""
-
-    first: int
-    step: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """One spatial axis, in oneDNN's letters: input and output size, kernel positions, stride, dilation (1 is dense
-    here), padding before the first element, which is negative where the first window begins inside.
-
-    positions, pixels: of a part of a deconvolution, which kernel positions and pixels of dst these are; else all.
-    """
-
-    i: int
-    o: int
-    k: int
-    s: int
-    d: int
-    p: int
-    positions: AxisSteps | None = None
-    pixels: AxisSteps | None = None
-
-    @property
-    def is_pointwise(self) -> bool:
-        """Whether output x reads input x alone."""
-        return self.k == self.s == 1 and self.p == 0 and self.i == self.o and self.positions is self.pixels is None
-
-    @property
-    def all_positions(self) -> AxisSteps:
-        return self.positions or AxisSteps(0, 1, self.k)
-
-    @property
-    def all_pixels(self) -> AxisSteps:
-        return self.pixels or AxisSteps(0, 1, self.o)
-
-
-@dataclass(frozen=True, slots=True)
 class ConvGeometry:
     """Sizes of a forward convolution, oneDNN's names; `axes` are its spatial axes, outermost first, one or more.
 
@@ -127,6 +88,13 @@ class ConvGeometry:
         return prod(axis.o for axis in self.axes[:-1])
 
     @property
+    def positions_touch(self) -> bool:
+        """Whether behind the last channel at a kernel position the first of the next one in its row comes, in src and
+        in weights."""
+        last = self.axes[-1]
+        return last.positions is None and last.d * self.src.pixel_bytes == self.ic * self.src.channel_bytes
+
+    @property
     def src_pixels(self) -> int:
         """Of an image."""
         return prod(axis.i for axis in self.axes)
@@ -135,6 +103,16 @@ class ConvGeometry:
     def positions(self) -> int:
         """Of the kernel, those that are used."""
         return prod(axis.k for axis in self.axes)
+
+    @property
+    def positions_of_pixel(self) -> float:
+        """Those that reach a pixel of dst, away from edges."""
+        return prod(axis.positions_of_pixel for axis in self.axes)
+
+    @property
+    def places(self) -> int:
+        """Pixels of a row behind one another that are reached by different kernel positions, away from edges."""
+        return self.axes[-1].places
 
     @property
     def packed_positions(self) -> int:

@@ -15,10 +15,17 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution import reordered
-from asmdnn.primitives.convolution.description import ConvolutionForward
-from asmdnn.primitives.convolution.direct import channels_of_dst, channels_of_group, nothing, scaled_dims
-from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry, ImageLayout, image_layout
-from asmdnn.primitives.convolution.grouped_schedule import LONGEST_KERNEL, RowKernels, base_spec, schedule_rows
+from asmdnn.primitives.convolution.axis import Axis
+from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
+from asmdnn.primitives.convolution.direct import Parts, channels_of_dst, channels_of_group, nothing, scaled_dims
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
+from asmdnn.primitives.convolution.grouped_schedule import (
+    LONGEST_KERNEL,
+    RowKernels,
+    base_spec,
+    position_steps,
+    schedule_rows,
+)
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.engine import Engine
@@ -40,12 +47,17 @@ def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan
         yield from reordered.ways(name_of(desc), desc, attr, engine, planned)
 
 
-def name_of(desc: ConvolutionForward) -> str:
+def name_of(desc: ConvolutionDesc) -> str:
     return "depthwise" if desc.groups == desc.src.dims[1] == desc.dst.dims[1] else "grouped"
 
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc` for tensors as they are.  Raises Refused."""
+    return planned_parts(desc, attr, engine, lambda desc, src, dst: [make_geometry(desc, src, dst)])
+
+
+def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) -> Plan:
+    """The same of `parts` of dst, each a convolution of three axes with some of the weights."""
     engine = replace(engine, isa=f32_level(engine.isa))
     name, lanes = f"{name_of(desc)}:{engine.isa}", lanes_of(engine.isa)
     group = check_groups(desc, lanes)
@@ -58,19 +70,29 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
         return nothing(resolved, attr, engine)
     src, dst = (layout_of(name, resolved.tensors()[name], lanes) for name in ("src", "dst"))
     check_types(resolved)
-    geometry = make_geometry(resolved, src, dst)
-    if reach_bytes(geometry) > FAR_BYTES:
+    geometries = parts(resolved, src, dst)
+    if max(map(reach_bytes, geometries)) > FAR_BYTES:
         raise Refused("pixels lie too far apart for a kernel that walks over rows")
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved))
     others = chain.operands(resolved.dst)
     check_f32(others)
     width = lanes * max(1, vectors_together(resolved, lanes))
-    read = {operand: readable(tensor, resolved.dst, geometry.oc, width, lanes) for operand, tensor in others.items()}
+    channels = resolved.dst.dims[1]
+    read = {operand: readable(tensor, resolved.dst, channels, width, lanes) for operand, tensor in others.items()}
     operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
     tensors = {**resolved.tensors(), **chain.arguments(read)}
-    vectors = tuple(range(0, geometry.oc, lanes))
-    rows = RowKernels(base_spec(geometry, tensors, group, engine.isa), width // lanes, vectors)
-    phases = schedule_rows(tensors, operands, geometry, rows, chain, engine)
+    if len(geometries) > 1 and any(place.operand.row_bytes for place in operands.values()):
+        raise Refused("post-ops read pixels, which lie one after the other, and a part's do not")
+    rows = [
+        RowKernels(
+            base_spec(g, tensors, group, engine.isa),
+            width // lanes,
+            tuple(range(0, channels, lanes)),
+            weights_bytes=first_position(g, tensors),
+        )
+        for g in geometries
+    ]
+    phases = schedule_rows(tensors, operands, list(zip(geometries, rows, strict=True)), chain, engine)
     plan = Plan(name, flushing(phases), tensors, {}, {}, ("dst",))
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
@@ -104,7 +126,12 @@ def planned_multiplied(desc: ConvolutionForward, attr: Attr, engine: Engine) -> 
     return assembly.plan(f"{MULTIPLIED}:{isa}", tensors, inner.outputs)
 
 
-def check_groups(desc: ConvolutionForward, lanes: int) -> int:
+def first_position(g: ConvGeometry, tensors: Mapping[str, MemoryDesc]) -> int:
+    """Where the weights are of the first kernel position that is used."""
+    return sum(axis.all_positions.first * step for axis, step in zip(g.axes, position_steps(tensors), strict=True))
+
+
+def check_groups(desc: ConvolutionDesc, lanes: int) -> int:
     """The channels of a group, in and out.  Raises Refused where several groups do not fill a vector."""
     into, out = desc.src.dims[1] // desc.groups, desc.dst.dims[1] // desc.groups
     if into != out:
@@ -140,7 +167,7 @@ def layout_of(name: str, desc: MemoryDesc, lanes: int) -> ImageLayout:
     return layout
 
 
-def check_types(desc: ConvolutionForward) -> None:
+def check_types(desc: ConvolutionDesc) -> None:
     """Raises Refused."""
     check_f32(desc.tensors())
     if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, f32, "a"):
@@ -156,7 +183,7 @@ def check_f32(tensors: Mapping[str, MemoryDesc]) -> None:
             raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
 
 
-def vectors_together(desc: ConvolutionForward, lanes: int) -> int:
+def vectors_together(desc: ConvolutionDesc, lanes: int) -> int:
     """Of channels, that lie side by side in src and in dst."""
     return 1 if desc.src.inner_blocks or desc.dst.inner_blocks else desc.dst.dims[1] // lanes
 
@@ -169,7 +196,7 @@ def reach_bytes(g: ConvGeometry) -> int:
     return max(src + deep.d * g.src.axis_bytes[0], g.dst.axis_bytes[1] + across.o * g.dst.pixel_bytes)
 
 
-def make_geometry(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
+def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
     """Of three axes; a convolution of two has a single plane, of one a single row."""
     sizes = (desc.src.dims[2:], desc.dst.dims[2:], desc.kernel, desc.strides, [d + 1 for d in desc.dilations])
     axes = [Axis(*axis) for axis in zip(*sizes, desc.padding_l, strict=True)]

@@ -14,14 +14,14 @@ from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, GroupedRows, Segment
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.cuts import balanced, ranges_of
+from asmdnn.planning.cuts import ranges_of, runs_of
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.rounds import in_loops
 from asmdnn.primitives.attributes.chain import Chain
-from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry
+from asmdnn.primitives.convolution.axis import Axis
+from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.streaming import is_streaming
-from asmdnn.primitives.convolution.tiles import reach
 from asmdnn.primitives.engine import Engine
 
 LONGEST_KERNEL = 64  # of a row: all positions are in the code
@@ -54,13 +54,15 @@ class RowKernels:
 
     spec: bands, segments, channels and what is done with sums follow.  vectors: of channels a call, where tensors have
     them side by side.  sources: of every vector of dst's channels the first channel of src that it reads.  in_turn:
-    whether all channels of some rows come before the next rows, as they read the same.
+    whether all channels of some rows come before the next rows, as they read the same.  weights_bytes: where the first
+    kernel position is.
     """
 
     spec: GroupedRows
     vectors: int
     sources: tuple[int, ...]
     in_turn: bool = False
+    weights_bytes: int = 0
 
     @property
     def cycles(self) -> float:
@@ -71,20 +73,39 @@ class RowKernels:
 def schedule_rows(
     tensors: Mapping[str, MemoryDesc],
     operands: Mapping[str, TileOperand],
-    g: ConvGeometry,
-    of: RowKernels,
+    parts: Sequence[tuple[ConvGeometry, RowKernels]],
     chain: Chain,
     engine: Engine,
 ) -> list[Phase]:
-    """The phases for resolved tensors, those of the chain among them."""
-    tuning, lanes, vectors = engine.tuning, lanes_of(engine.isa), of.vectors
-    spec = replace(
-        of.spec,
-        bias="bias" in tensors and not chain.adds_bias,
-        post_ops=chain.on_registers({operand: place.operand for operand, place in operands.items()}),
-        streaming=is_streaming(tensors["dst"], g.dst, lanes, lanes, chain, tuning.convolution),
-    )
+    """The phases for resolved tensors, those of the chain among them; parts of dst take turns, row by row."""
+    tuning, lanes = engine.tuning, lanes_of(engine.isa)
+    bias = "bias" in tensors and not chain.adds_bias
+    post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
+    specs: dict[GroupedRows, int] = {}
+    calls, records = [], []
+    for g, of in parts:
+        streaming = is_streaming(tensors["dst"], g.dst, lanes, lanes, chain, tuning.convolution)
+        spec = replace(of.spec, bias=bias, post_ops=post_ops, streaming=streaming)
+        calls.append(calls_of_part(g, replace(of, spec=spec), specs, engine))
+        records.append(offsets_of(g, calls[-1], of, placed))
+    all_calls, all_records = (np.concatenate(each) for each in (calls, records))
+    if len(parts) > 1:
+        order = np.lexsort((all_calls[:, 4], all_calls[:, 2], all_calls[:, 1]))
+        all_calls, all_records = all_calls[order], all_records[order]
+    g, _ = parts[0]
+    moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
+    moves |= {operand: place.layout.image_bytes for operand, place in placed.items()}
+    images = (g.mb, tuple(moves.get(argument, 0) for argument in (*ARGUMENTS, *placed)))
+    arguments = views([argument if argument in tensors else "" for argument in (*ARGUMENTS, *operands)])
+    cycles = all_calls[:, 5].astype(np.int32)
+    return in_loops(tuple(specs), arguments, all_records, cycles, [images], tuning.phases)
+
+
+def calls_of_part(g: ConvGeometry, of: RowKernels, specs: dict[GroupedRows, int], engine: Engine) -> Int64:
+    """Rows (kernel, first vector of channels, output plane, first plane of the kernel, first output row, cycles) of all
+    calls of an image; kernels that are new join `specs`."""
+    tuning, lanes, spec, vectors = engine.tuning, lanes_of(engine.isa), of.spec, of.vectors
     full, rest = divmod(g.oc, lanes)
     runs = [VectorRun(v, vectors, lanes) for v in range(0, full, vectors)] + [VectorRun(full, 1, rest)] * bool(rest)
     by = tuning.convolution
@@ -93,8 +114,7 @@ def schedule_rows(
     kinds = tuple(dict.fromkeys(run[1:] for run in runs))
     bands = tuple(dict.fromkeys(chunk.bands for chunk in chunks))
     places = [bands.index(chunk.bands) for chunk in chunks]
-    shapes = [[shaped(spec, g, each, *kind) for each in bands] for kind in kinds]
-    specs: dict[GroupedRows, int] = {}
+    shapes = [[shaped(spec, g, each, kind, engine) for each in bands] for kind in kinds]
     calls = []
     for planes, depths in planes_of(g.axes[0]).items():
         numbers = [[specs.setdefault(replace(each, planes=planes), len(specs)) for each in some] for some in shapes]
@@ -102,12 +122,7 @@ def schedule_rows(
         calls.append(calls_of(kernels[:, places], runs, chunks, depths, of.in_turn))
     kernel, first, together, z, plane, begin, end = np.concatenate(calls).T
     cycles = tuning.phases.call_cycles + (end - begin) * g.width * together * cost
-    records = offsets_of(g, np.stack((kernel, first, z, plane, begin), 1), of, placed)
-    moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
-    moves |= {operand: place.layout.image_bytes for operand, place in placed.items()}
-    images = (g.mb, tuple(moves.get(argument, 0) for argument in (*ARGUMENTS, *placed)))
-    arguments = views([argument if argument in tensors else "" for argument in (*ARGUMENTS, *operands)])
-    return in_loops(tuple(specs), arguments, records, cycles.astype(np.int32), [images], tuning.phases)
+    return np.stack((kernel, first, z, plane, begin, cycles), 1).astype(np.int64)
 
 
 def calls_of(
@@ -136,11 +151,10 @@ def calls_of(
 
 def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str) -> GroupedRowsSpec:
     """What all kernels have in common; bands, segments and channels follow."""
-    weights = tensors["weights"]
+    weights, (plane, row, position) = tensors["weights"], position_steps(tensors)
     spatial = tensors["dst"].ndims - 2
-    input_bytes, *steps = (4 * stride for stride in weights.strides[-1 - spatial :])
-    kernel_row_bytes = steps[-2] if spatial > 1 else 0
     (deep, down, across), src, dst = g.axes, g.src, g.dst
+    positions = [axis.all_positions.step for axis in g.axes]
     return GroupedRowsSpec(
         isa=isa,
         vectors=1,
@@ -158,23 +172,30 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
         src_tap_bytes=down.d * src.axis_bytes[1],
         dst_pixel_bytes=dst.pixel_bytes,
         dst_row_bytes=dst.axis_bytes[1],
-        weights_row_bytes=kernel_row_bytes,
-        weights_input_bytes=input_bytes,
+        weights_row_bytes=row * positions[1],
+        weights_input_bytes=4 * weights.strides[-1 - spatial],
         weights_vector_bytes=4 * weights.strides[0],
         src_whole=tensors["src"].padded_dims[1] % lanes_of(isa) == 0,
         dst_whole=tensors["dst"].padded_dims[1] % lanes_of(isa) == 0,
         src_plane_bytes=deep.d * src.axis_bytes[0] * (deep.k > 1),
-        weights_plane_bytes=steps[0] if spatial > 2 and deep.k > 1 else 0,
+        weights_plane_bytes=plane * positions[0] * (deep.k > 1),
+        weights_position_bytes=position * positions[2] if positions[2] != 1 else 0,
     )
 
 
-def shaped(spec: GroupedRows, g: ConvGeometry, bands: tuple[Band, ...], vectors: int, channels: int) -> GroupedRows:
-    """The kernel of a chunk of rows, cut into these bands, and some vectors of channels."""
-    lanes = lanes_of(spec.isa)
+def position_steps(tensors: Mapping[str, MemoryDesc]) -> list[int]:
+    """Bytes from a kernel position's weights to those of the next plane, row and position."""
+    spatial = tensors["dst"].ndims - 2
+    return [0] * (3 - spatial) + [4 * stride for stride in tensors["weights"].strides[-spatial:]]
+
+
+def shaped(
+    spec: GroupedRows, g: ConvGeometry, bands: tuple[Band, ...], kind: tuple[int, int], engine: Engine
+) -> GroupedRows:
+    """The kernel of a chunk of rows, cut into these bands; kind: how many vectors of channels, and channels of one."""
+    vectors, channels = kind
     most = most_pixels(spec, channels)
-    abreast = LINE_BYTES // (4 * lanes)
-    if abreast == 1 or vectors % abreast or lines_stay(g, min(most, g.width)):
-        abreast = 1
+    abreast = vectors_abreast(spec, g, vectors, most, engine)
     segments = cut_columns(g.axes[-1], most // abreast)
     return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=bands, segments=segments)
 
@@ -184,6 +205,22 @@ def most_pixels(spec: GroupedRows, channels: int) -> int:
     tail = TAIL_REGISTERS[spec.isa] * (channels < lanes_of(spec.isa))
     most = min(MOST_PIXELS[spec.isa], REGISTERS[spec.isa] - tail - spec.held - 1)
     return min(most, max(LEAST_PIXELS, MOST_MULTIPLIES // (spec.kernel * spec.group)))
+
+
+def vectors_abreast(spec: GroupedRows, g: ConvGeometry, vectors: int, most: int, engine: Engine) -> int:
+    """Of `vectors` side by side, those that are computed at a time, of as many fewer pixels.
+
+    An image that comes from behind L2 comes in longer runs.  Measured on Zen 3, 3x3, 1, 2 and 4 vectors abreast: 128
+    channels at 147x147 3.2, 2.9 and 1.1 ms; 32 at 224x224 0.53, 0.34 and 0.34 ms; 728 at 38x38 0.31 ms each; but 5x5,
+    with room for two pixels of four vectors, 192 channels at 95x95, stride 2, 0.44, 0.61 and 0.72 ms.
+    """
+    line = LINE_BYTES // (4 * lanes_of(spec.isa))
+    image_bytes = 4 * g.ic * g.src_pixels
+    if spec.group == 1 and image_bytes > engine.tuning.convolution.far_image * engine.l2_bytes:
+        for abreast in (2 * line, line):
+            if vectors % abreast == 0 and most // abreast >= spec.kernel:
+                return abreast
+    return 1 if vectors % line or lines_stay(g, min(most, g.width)) else line
 
 
 def lines_stay(g: ConvGeometry, pixels: int) -> bool:
@@ -199,20 +236,27 @@ def lines_stay(g: ConvGeometry, pixels: int) -> bool:
 
 def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     """A row in segments of at most so many pixels, equal ones as one."""
-    found, x = [], 0
-    for size in balanced(axis.o, pixels):
-        first = x * axis.s - axis.p
-        extent = (size - 1) * axis.s + (axis.k - 1) * axis.d + 1
-        low = min(extent, max(0, -first))
-        found.append(Segment(size, low, max(low, min(extent, axis.i - first))))
-        x += size
-    return tuple(replace(segment, times=len(list(same))) for segment, same in groupby(found))
+    found: list[Segment] = []
+    x = 0
+    for size, times in runs_of(axis.o, pixels):
+        step, extent = size * axis.s, (size - 1) * axis.s + (axis.k - 1) * axis.d + 1
+        begin = x * axis.s - axis.p
+        inside = min(times, max(0, -(begin // step)))  # from here on, to `behind`, all columns are inside the image
+        behind = max(inside, min(times, (axis.i - extent - begin) // step + 1))
+        for i in (*range(inside), *range(inside, behind)[:1], *range(behind, times)):
+            first = begin + i * step
+            low = min(extent, max(0, -first))
+            high = max(low, min(extent, axis.i - first))
+            found.append(Segment(size, low, high, behind - inside if inside <= i < behind else 1))
+        x += size * times
+    alike = groupby(found, lambda segment: replace(segment, times=1))
+    return tuple(replace(segment, times=sum(one.times for one in same)) for segment, same in alike)
 
 
 def cut_rows(g: ConvGeometry, most: float) -> list[RowChunk]:
     """Rows in chunks of at most so many, or one."""
     axis = g.axes[1]
-    low, high = reach(axis).T.tolist()
+    low, high = axis.reach(np.arange(axis.o)).T.tolist()
     found = []
     for begin, end in ranges_of(axis.o, max(1, int(most)), 1):
         kernel_rows = [(low[y], high[y] - low[y]) if high[y] > low[y] else (0, 0) for y in range(begin, end)]
@@ -224,15 +268,14 @@ def cut_rows(g: ConvGeometry, most: float) -> list[RowChunk]:
 def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
     """By how many planes of the kernel reach it, the planes of dst, each with the first plane of the kernel."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for z, (low, high) in enumerate(reach(axis).tolist()):
+    for z, (low, high) in enumerate(axis.reach(np.arange(axis.o)).tolist()):
         found.setdefault(high - low, []).append((z, low if high > low else 0))
     return found
 
 
-def offsets_of(g: ConvGeometry, rows: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:
-    """Records of the first image, of rows (kernel, first vector of channels, output plane, first plane of the kernel,
-    first output row)."""
-    kernel, vector, z, plane, row = rows.T
+def offsets_of(g: ConvGeometry, calls: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:
+    """Records of the first image, of what `calls_of_part` says."""
+    kernel, vector, z, plane, row, _ = calls.T
     channel, (deep, down, _) = lanes_of(of.spec.isa) * vector, g.axes
     first_row, first_plane = row * down.s - down.p, z * deep.s - deep.p + plane * deep.d
     read = np.array(of.sources)[vector]
@@ -240,7 +283,7 @@ def offsets_of(g: ConvGeometry, rows: Int64, of: RowKernels, operands: Mapping[s
     src, dst = (side.channels(of_side) for side, of_side in channels)
     columns = {
         "src": g.src.start_bytes + src + first_plane * g.src.axis_bytes[0] + first_row * g.src.axis_bytes[1],
-        "weights": vector * of.spec.weights_vector_bytes + plane * of.spec.weights_plane_bytes,
+        "weights": of.weights_bytes + vector * of.spec.weights_vector_bytes + plane * of.spec.weights_plane_bytes,
         "bias": 4 * channel,
         "dst": g.dst.start_bytes + dst + z * g.dst.axis_bytes[0] + row * g.dst.axis_bytes[1],
     }

@@ -12,7 +12,8 @@ import numpy as np
 
 from asmdnn.planning.phase import Int64, Repeat
 from asmdnn.planning.tuning import ConvolutionTuning
-from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry
+from asmdnn.primitives.convolution.axis import Axis
+from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.tiles import RowCut, strips_at
 from asmdnn.primitives.convolution.tiling import Tiling
 

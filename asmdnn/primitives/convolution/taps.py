@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import prod
 
 import numpy as np
 
 from asmdnn.generators.dot.conv_shape import TapGroup
+from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.tiles import Pattern, Position
@@ -57,12 +58,32 @@ def taps_of(g: ConvGeometry, patterns: Sequence[Pattern], begin: int, end: int) 
     sizes = [(size, tuple(first)) for size, first in sorted(first_of_size.items(), reverse=True)]
     return [
         [
-            Taps(TapGroup(pixels, size), first, positions)
+            Taps(TapGroup(pixels, size * length), first, starts)
             for pixels, positions in pattern.positions
+            for length, starts in runs_of_positions(g, positions)
             for size, first in sizes
         ]
         for pattern in patterns
     ]
+
+
+def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tuple[int, tuple[Position, ...]]]:
+    """(length, first ones) of runs of kernel positions that one tap takes.
+
+    Where a pixel has few channels, and behind the last of a position comes the first of the next one in its row, in src
+    and in weights, several positions are as one with more channels: a tap of one channel is hardly more than its loop.
+    """
+    if 2 * g.ic > TAP_CHANNELS or not g.positions_touch:
+        return [(1, tuple(positions))]
+    most = min(TAP_CHANNELS, 1 + NEAR_BYTES // max(1, g.src.channel_bytes))
+    found: dict[int, list[Position]] = {}
+    for _, row in groupby(enumerate(positions), lambda each: (each[1][:-1], each[1][-1] - each[0])):
+        places = [position for _, position in row]
+        begin = 0
+        for length in balanced(len(places), max(1, most // g.ic)):
+            found.setdefault(length, []).append(places[begin])
+            begin += length
+    return [(length, tuple(first)) for length, first in sorted(found.items(), reverse=True)]
 
 
 def make_tap_lists(g: ConvGeometry, taps: Sequence[Sequence[Sequence[Taps]]], row_bytes: int) -> tuple[Int64, Int64]:
@@ -113,7 +134,8 @@ class TapOffsets:
 
     def of_positions(self, at: Int64) -> Int64:
         """int64[positions, 2]: what a kernel position adds."""
-        src = at @ [axis.d * step for axis, step in zip(self.g.axes, self.g.src.axis_bytes, strict=True)]
+        along = zip(self.g.axes, at.T, self.g.src.axis_bytes, strict=True)
+        src = sum(axis.steps(there) * step for axis, there, step in along)
         steps = [packed.step * size for packed, size in zip(self.packed, self.inner, strict=True)]
         first = sum(packed.first * size for packed, size in zip(self.packed, self.inner, strict=True))
         return np.stack((src, self.row_bytes * self.rows * (first + at @ steps)), 1)

@@ -14,6 +14,7 @@ from asmdnn.primitives.convolution.taps import Taps
 from asmdnn.primitives.convolution.tiles import Pattern
 from asmdnn.primitives.convolution.tiling import Tiling
 from asmdnn.primitives.engine import Engine
+from asmdnn.types import f32
 
 Table = tuple[Int64, Int64]  # int64[panels, patterns]: numbers of kernels, and their cycles
 
@@ -64,4 +65,15 @@ class TileKernels:
             accumulate=depth.accumulate,
             post_ops=depth.post_ops,
             ahead_lines=self.lines,
+            src_ahead_bytes=self.src_ahead(pattern),
         )
+
+    def src_ahead(self, pattern: Pattern) -> int:
+        """How far behind a tile the source of the next one lies, if it is worth to be prefetched: where channels are in
+        blocks, a tile reads a few lines here and there, of which the CPU makes no stream."""
+        g, by = self.g, self.engine.tuning.convolution
+        beside = all(axis.is_pointwise for axis in g.axes) and g.src.pixel_bytes == f32.size_bytes * g.src.block
+        few = g.src.block == self.lanes < g.ic
+        if not beside or not few or g.mb * g.src.image_bytes <= by.src_ahead_bytes:
+            return 0
+        return len(pattern.src_pixel_bytes) * g.src.pixel_bytes

@@ -12,7 +12,8 @@ from itertools import product
 import numpy as np
 
 from asmdnn.planning.phase import Int64
-from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry
+from asmdnn.primitives.convolution.axis import Axis
+from asmdnn.primitives.convolution.geometry import ConvGeometry
 
 Position = tuple[int, ...]  # of the kernel, along each axis
 Positions = tuple[tuple[tuple[int, ...], tuple[Position, ...]], ...]  # (pixels, the positions that reach exactly these)
@@ -63,7 +64,7 @@ def make_tiles(g: ConvGeometry, first: Int64, size: Int64) -> Tiles:
     patterns, pattern = patterns_of(g, first[chosen], size[chosen])
     index = np.unravel_index(first, tuple(axis.o for axis in g.axes))
     steps = list(zip(g.axes, index, g.src.axis_bytes, g.dst.axis_bytes, strict=True))
-    src = sum_of([(at * axis.s - axis.p) * step for axis, at, step, _ in steps])
+    src = sum_of([axis.windows(at) * step for axis, at, step, _ in steps])
     return Tiles(patterns, pattern[number], src, sum_of([at * step for _, at, _, step in steps]), first)
 
 
@@ -73,8 +74,10 @@ def rows_alike(g: ConvGeometry, row: Int64, together: int) -> Int64:
     rows, number = np.unique(row, return_inverse=True)
     window = np.minimum(rows[:, None] + np.arange(together), g.rows - 1)
     outer, index = g.axes[:-1], np.unravel_index(window, tuple(axis.o for axis in g.axes[:-1]) or (1,))
-    src = sum_of([0 * window, *(at * axis.s * b for axis, at, b in zip(outer, index, g.src.axis_bytes, strict=False))])
-    edges = [edge for axis, at in zip(outer, index, strict=False) for edge in np.moveaxis(reach_at(axis, at), 2, 0)]
+    src = sum_of(
+        [0 * window, *(axis.windows(at) * b for axis, at, b in zip(outer, index, g.src.axis_bytes, strict=False))]
+    )
+    edges = [edge for axis, at in zip(outer, index, strict=False) for edge in np.moveaxis(axis.reach(at), 2, 0)]
     _, kind = unique_rows(np.concatenate([src - src[:, :1], *edges], 1))
     return kind[number]
 
@@ -84,13 +87,14 @@ def patterns_of(g: ConvGeometry, first: Int64, size: Int64) -> tuple[tuple[Patte
     raster = first[:, None] + np.minimum(np.arange(size.max()), size[:, None] - 1)
     index = np.unravel_index(raster, tuple(axis.o for axis in g.axes))
     steps = list(zip(g.axes, index, g.src.axis_bytes, strict=True))
-    src = sum_of([at * (axis.s * step) for axis, at, step in steps])
-    reaches = [reach_at(axis, at) for axis, at, _ in steps]
+    src = sum_of([axis.windows(at) * step for axis, at, step in steps])
+    reaches = [axis.reach(at) for axis, at, _ in steps]
     edges = [edge for along in reaches for edge in np.moveaxis(along, 2, 0)]
     example, pattern = unique_rows(np.concatenate([size[:, None], src - src[:, :1], *edges], 1))
     patterns = tuple(
         Pattern(
-            tuple(map(int, src[i, : size[i]] - src[i, 0])), group_positions([along[i, : size[i]] for along in reaches])
+            tuple(map(int, src[i, : size[i]] - src[i, 0])),
+            group_positions(g.axes, [along[i, : size[i]] for along in reaches]),
         )
         for i in example
     )
@@ -154,27 +158,12 @@ def strips_at(g: ConvGeometry, pixels: int, strip_rows: int, spans: Sequence[tup
     return np.concatenate(first), np.concatenate(size)
 
 
-def reach(axis: Axis) -> Int64:
-    """As reach_at, of all outputs."""
-    return reach_at(axis, np.arange(axis.o, dtype=np.int64))
-
-
-def reach_at(axis: Axis, outputs: Int64) -> Int64:
-    """int64[.., 2]: of some outputs the kernel positions [low, high) that lie inside the image; low = high if none
-    does."""
-    start = outputs * axis.s - axis.p
-    low = np.clip(-(start // axis.d), 0, axis.k)
-    high = np.clip(-((start - axis.i) // axis.d), 0, axis.k)
-    return np.stack((low, np.maximum(low, high)), -1)
-
-
-def group_positions(reaches: Sequence[Int64]) -> Positions:
-    """Kernel positions by the pixels that they reach; `reaches` is int64[pixels, 2] for each axis."""
+def group_positions(axes: Sequence[Axis], reaches: Sequence[Int64]) -> Positions:
+    """Kernel positions by the pixels that they reach; `reaches` has of every axis what it says of the pixels."""
     ranges = [range(int(along[:, 0].min()), int(along[:, 1].max())) for along in reaches]
     inside = np.ones((1, len(reaches[0])), bool)  # of the positions so far, in the order of `product`, each pixel
-    for at, along in zip(ranges, reaches, strict=True):
-        here = np.asarray(at)[:, None]
-        inside = (inside[:, None] & (along[:, 0] <= here) & (here < along[:, 1])).reshape(-1, len(along))
+    for axis, at, along in zip(axes, ranges, reaches, strict=True):
+        inside = (inside[:, None] & axis.reached(along, np.asarray(at))).reshape(-1, len(along))
     groups: dict[bytes, list[Position]] = {}
     for position, pixels in zip(product(*ranges), inside, strict=True):
         groups.setdefault(pixels.tobytes(), []).append(position)

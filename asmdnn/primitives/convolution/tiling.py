@@ -1,7 +1,8 @@
 """How to cut a convolution: the register block, the strips, ranges of channels, by the model of planning/cost.py."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.conv_shape import BLOCKS
@@ -11,6 +12,8 @@ from asmdnn.planning.cuts import ranges_of, runs_of
 from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import NEAR_BYTES, TAP_CHANNELS
+
+STREAM_BYTES = 32  # that the cycles of a stream from L2 are for
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int], tuning: Tu
         for rows in strip_heights(g, tuning.convolution.strip_pixels)
     ]
     worth = tuning.convolution.worth_a_kernel
-    return min(candidates, key=lambda t: image_cycles(g, t, lanes, tuning.phases) * (worth if t.strip_rows == 1 else 1))
+    return min(candidates, key=lambda t: image_cycles(g, t, lanes, tuning) * (worth if t.strip_rows == 1 else 1))
 
 
 def strip_heights(g: ConvGeometry, most_pixels: int) -> list[int]:
@@ -54,18 +57,33 @@ def reach_bytes(g: ConvGeometry, rows: int) -> int:
     return across + g.width * last
 
 
-def image_cycles(g: ConvGeometry, t: Tiling, lanes: int, tuning: PhaseTuning) -> float:
+def image_cycles(g: ConvGeometry, t: Tiling, lanes: int, tuning: Tuning) -> float:
     """Expected cycles of an image, edges counted as if they were inside."""
-    depth = g.ic * g.positions
+    depth, by = g.ic * g.positions, tuning.convolution
     panels, last = divmod(-(-g.oc_stored // lanes), t.vectors)
     strips, rest = divmod(g.rows, t.strip_rows)
+    streamed = tuning.phases
+    if 4 * depth * t.vectors * lanes <= by.near_panel_bytes:
+        streamed = replace(streamed, weights_stream_cycles=0)
     total = 0.0
     for times, rows in ((strips, t.strip_rows), (1, rest)):
         for pixels, tiles in runs_of(rows * g.width, t.pixels):
+            each = streamed.call_cycles + by.source_stream_cycles * source_bytes(g, pixels) / STREAM_BYTES
             for count, vectors in ((panels, t.vectors), (bool(last), last)):
-                cycles = depth * step_cycles(pixels, vectors, lanes, tuning) + tuning.call_cycles
-                total += times * tiles * count * cycles
+                total += times * tiles * count * (depth * step_cycles(pixels, vectors, lanes, streamed) + each)
     return total
+
+
+def source_bytes(g: ConvGeometry, pixels: int) -> int:
+    """Of the lines that a tile inside the image touches: stretches of columns, or each column's own where a stride
+    skips lines, in every row that the kernel reaches."""
+    *outer, last = g.axes
+    across, down = min(pixels, g.width), -(-pixels // max(g.width, 1))
+    dense = 4 * min(g.src.block, g.ic) if g.src.channel_bytes == 4 else 4  # bytes of a pixel
+    stretch = ((across - 1) * last.s + (last.k - 1) * last.d + 1) * dense
+    apart = across * last.k * -(-dense // LINE_BYTES) * LINE_BYTES
+    rows = prod(axis.k for axis in outer) + (down - 1) * prod(axis.s for axis in outer)
+    return min(stretch, apart) * rows * -(-4 * g.ic // dense)
 
 
 def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int, tuning: Tuning) -> list[tuple[int, int]]:

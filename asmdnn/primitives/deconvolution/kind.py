@@ -3,7 +3,7 @@
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.kind import problem_word
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
-from asmdnn.primitives.deconvolution import direct
+from asmdnn.primitives.deconvolution import direct, few, grouped
 from asmdnn.primitives.deconvolution.parts import parts_of
 from asmdnn.primitives.kind import Kind, Words
 
@@ -12,5 +12,5 @@ def words(desc: DeconvolutionForward) -> Words:
     return Words("deconvolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
 
 
-PLANNERS = (scaling_weights(parts_of), with_scales(direct.plans))
+PLANNERS = (scaling_weights(parts_of), with_scales(grouped.plans), with_scales(few.plans), with_scales(direct.plans))
 KINDS = (Kind(DeconvolutionForward, PLANNERS, words, letters=DeconvolutionForward.letters),)

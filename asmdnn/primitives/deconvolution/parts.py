@@ -6,22 +6,29 @@ number of each.  So every s-th pixel of dst is a convolution of stride 1 with a 
 product with an inserted zero is computed, and each pixel is stored once.  A 2x2 kernel with stride 2 becomes four 1x1.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import accumulate, product
 from math import gcd
 
+from asmdnn.primitives.convolution.axis import Axis, AxisSteps, TransposedAxis
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.convolution.direct import make_geometry
-from asmdnn.primitives.convolution.geometry import Axis, AxisSteps, ConvGeometry, ImageLayout
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 
 
 def parts_of(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
     """The convolutions, that with most kernel positions first."""
-    whole = make_geometry(desc, src, dst)
-    parts = [part_of(whole, places) for places in product(*(range(min(axis.s, axis.o)) for axis in whole.axes))]
+    g = make_geometry(desc, src, dst)
+    parts = [part_of(g, places) for places in product(*(range(min(axis.s, axis.o)) for axis in g.axes))]
     parts.sort(key=lambda part: -part.positions)
     before = accumulate((part.positions for part in parts), initial=0)
     return [replace(part, positions_before=count).flattened() for part, count in zip(parts, before, strict=False)]
+
+
+def whole(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
+    """All of it at once, for tiles whose pixels need not be reached by the same kernel positions."""
+    g = make_geometry(desc, src, dst)
+    return replace(g, axes=tuple(TransposedAxis(*(getattr(axis, f.name) for f in fields(axis))) for axis in g.axes))
 
 
 def part_of(g: ConvGeometry, places: tuple[int, ...]) -> ConvGeometry:

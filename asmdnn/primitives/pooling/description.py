@@ -42,10 +42,12 @@ class PoolingForward:
     src, dst: (n, c, [d, [h,]] w), any formats; kernel: positions for each axis, outermost first; strides >= 1 (default
     1), dilations >= 0 (0 is dense, the default), padding_l and padding_r >= 0 (default 0).  Sizes of dst are those of
     whole windows in the padded src, or one more for a last window that ends behind it (ceil mode): what is behind the
-    padding counts for nothing.  indices: s32 of dst's dims, for max: where the first maximum of each window is, as the
+    padding counts for nothing.  A window in padding alone has the mean 0, and -infinity, or the least integer, as its
+    largest number.  indices: s32 of dst's dims, for max: where the first maximum of each window is, as the
     number of its element in the plane, row by row, as torch counts.
     NaN is passed over by max, as in oneDNN; a window of NaN alone gives -infinity.
-    Raises InvalidArguments if sizes do not fit, and for a window that lies in padding alone.
+    Raises InvalidArguments if sizes do not fit, and for a window in padding alone whose mean would be 0 / 0, or whose
+    maximum has no place.
     """
 
     alg: PoolingAlgorithm
@@ -80,9 +82,10 @@ class PoolingForward:
             wanted = " or ".join(map(str, allowed)) or "none, as the kernel exceeds the padded src"
             raise InvalidArguments(f"dst's {name} is {made}, src, kernel, strides and padding make it {wanted}")
         empty = next((run.output for run in self.runs(axis) if not run.window.inside), None)
-        if empty is not None:
+        if empty is not None and (self.alg == EXCLUDE or self.indices is not None):
+            what = "its mean is 0 / 0" if self.indices is None else "its maximum has no place"
             raise InvalidArguments(
-                f"the window of dst's {name} {empty} lies in padding alone: take less padding or a smaller dst"
+                f"the window of dst's {name} {empty} lies in padding alone, {what}: take less padding or a smaller dst"
             )
 
     def runs(self, axis: int) -> list[WindowRun]:

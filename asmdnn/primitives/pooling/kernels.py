@@ -179,7 +179,7 @@ def row_calls(maker: Maker) -> Iterator[PoolCall] | None:
         return None
     *outer, last = maker.axes()
     parts = list(row_parts(maker, last))
-    if any(part.spec.pitch_bytes > BUFFER_BYTES for part in parts):
+    if any(part.spec.width < 1 or part.spec.pitch_bytes > BUFFER_BYTES for part in parts):
         return None
     return row_calls_of(maker, outer, parts)
 

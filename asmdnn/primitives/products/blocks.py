@@ -7,6 +7,7 @@ several streams of them are read at a time, and there are enough accumulators to
 from dataclasses import dataclass
 from functools import lru_cache
 
+from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import BLOCKS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
@@ -46,12 +47,16 @@ def fastest_block(
     sizes: tuple[int, int, int], isa: str, panel: int, packs: bool, phases: PhaseTuning, products: ProductTuning
 ) -> Block:
     """Of m, n, k; of panels of so many vectors (0: none), which the tiles pack or read."""
+    lanes, (_, n, k) = lanes_of(isa), sizes
+    least = 1  # vectors; of plain weights behind L2 a line at least, which else comes twice: 7 rows times 1024x1024
+    if k * n > products.far_elements:  # take 1.25 times as long by 12x1
+        least = min(-(-n // lanes), -(-LINE_BYTES // (4 * lanes)))
     candidates = [
         Block(rows, vectors, panel or vectors)
         for vectors, rows in BLOCKS[isa].items()
-        if not panel or (vectors == panel if packs else vectors % panel == 0)
+        if (vectors >= least if not panel else vectors == panel if packs else vectors % panel == 0)
     ]
-    return min(candidates, key=lambda b: block_cycles(*sizes, b, lanes_of(isa), phases, products.reread_cycles))
+    return min(candidates, key=lambda b: block_cycles(*sizes, b, lanes, phases, products.reread_cycles))
 
 
 def block_cycles(m: int, n: int, k: int, b: Block, lanes: int, tuning: PhaseTuning, reread_cycles: float) -> float:

@@ -1,9 +1,14 @@
 """Matrix products, as kinds of primitives: matmul, inner products, gemm."""
 
+from collections.abc import Callable
+from typing import Any
+
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.words import mask_of
-from asmdnn.primitives.kind import Kind, Words, dims_word
+from asmdnn.primitives.implementation import Planner
+from asmdnn.primitives.kind import Kind, Letters, Words, dims_word, no_letters
 from asmdnn.primitives.products import gemm, inner_product_tiles, matmul_tiles
+from asmdnn.primitives.products.candidates import candidates_of
 from asmdnn.primitives.products.gemm import Gemm
 from asmdnn.primitives.products.inner_product import (
     InnerProductBackwardData,
@@ -44,11 +49,18 @@ def _inner_product(src: MemoryDesc, weights: MemoryDesc, prop_kind: str) -> Word
     return Words("inner_product", "", f"mb{mb}ic{ic}{sizes}oc{oc}", prop_kind)
 
 
+def kind(
+    description: type[Any], planner: Planner[Any], words: Callable[[Any], Words], letters: Letters = no_letters
+) -> Kind:
+    """Of products, whose planners have the same candidates."""
+    return Kind(description, (planner,), words, candidates=candidates_of(planner), letters=letters)
+
+
 KINDS = (
-    Kind(MatMul, (matmul_tiles.plan,), matmul_words, letters=MatMul.letters),
-    Kind(Gemm, (gemm.plan,), gemm_words),
+    kind(MatMul, matmul_tiles.plan, matmul_words, MatMul.letters),
+    kind(Gemm, gemm.plan, gemm_words),
     *(
-        Kind(description, (planner,), words, letters=description.letters)
+        kind(description, planner, words, description.letters)
         for description, planner, words in (
             (InnerProductForward, inner_product_tiles.plan_forward, forward_words),
             (InnerProductBackwardData, inner_product_tiles.plan_backward_data, backward_data_words),

@@ -39,7 +39,7 @@ def check_blocks(p: Product, target: Target) -> None:
     if p.batch or x.column_bytes != 4:
         raise Refused("weights are no single matrix of dense rows")
     tiles, most = by.block_tiles.of(x.row_bytes), by.block_rows.of(x.row_bytes)
-    least = (tiles - 1) * BLOCKS[target.isa][PANEL_VECTORS] + 1
+    least = max((tiles - 1) * BLOCKS[target.isa][PANEL_VECTORS] + 1, by.block_least_rows)
     if not least <= p.m <= most:
         raise Refused(f"there are {p.m} rows of src, blocks of such weights pay for {least} to {most}")
     columns = by.few_tiles * panel_columns(p.n, target.lanes)

@@ -83,9 +83,12 @@ def pattern(tap: ResampleTap) -> tuple[int, ...]:
 
 def runs_of(taps: Sequence[ResampleTap]) -> list[ResampleRun]:
     """All results in runs, at the distance of groups with which there are fewest."""
-    groups = groups_of(taps)
-    choices = (at_distance(taps, groups, distance) for distance in range(1, min(MOST_PERIOD, len(groups)) + 1))
-    return min(choices, key=len)
+    groups, patterns = groups_of(taps), [pattern(tap) for tap in taps]
+    best = at_distance(taps, patterns, groups, 1, len(groups) + 1)
+    assert best is not None, "each group is a run at most"
+    for distance in range(2, min(MOST_PERIOD, len(groups)) + 1):
+        best = at_distance(taps, patterns, groups, distance, len(best)) or best
+    return best
 
 
 def groups_of(taps: Sequence[ResampleTap]) -> list[tuple[int, int]]:
@@ -99,13 +102,19 @@ def groups_of(taps: Sequence[ResampleTap]) -> list[tuple[int, int]]:
     return found
 
 
-def at_distance(taps: Sequence[ResampleTap], groups: Sequence[tuple[int, int]], distance: int) -> list[ResampleRun]:
-    """Runs of every `distance`-th group."""
+def at_distance(
+    taps: Sequence[ResampleTap],
+    patterns: Sequence[tuple[int, ...]],
+    groups: Sequence[tuple[int, int]],
+    distance: int,
+    most: int,
+) -> list[ResampleRun] | None:
+    """Runs of every `distance`-th group; None if there are `most` or more."""
     found: list[ResampleRun] = []
     for residue in range(distance):
         run: ResampleRun | None = None
         for first, together in groups[residue::distance]:
-            if run is not None and run.together == together and pattern(taps[first]) == pattern(taps[run.output]):
+            if run is not None and run.together == together and patterns[first] == patterns[run.output]:
                 last = run.output + (run.groups - 1) * run.step
                 step, moves = first - last, taps[first].indices[0] - taps[last].indices[0]
                 if run.groups == 1 or (run.step, run.moves) == (step, moves):
@@ -113,7 +122,9 @@ def at_distance(taps: Sequence[ResampleTap], groups: Sequence[tuple[int, int]], 
                     continue
             if run is not None:
                 found.append(run)
+                if len(found) + 1 >= most:
+                    return None
             run = ResampleRun(first, 1, 0, 0, together)
         if run is not None:
             found.append(run)
-    return found
+    return found if len(found) < most else None

@@ -48,7 +48,7 @@ def clear_padding(spec: GroupedRows, memory: Memory) -> None:
         for i in range(spec.group):
             for s in range(spec.kernel):
                 row = d * spec.weights_plane_bytes + r * spec.weights_row_bytes
-                at = row + i * spec.weights_input_bytes + 4 * lanes * s
+                at = row + i * spec.weights_input_bytes + spec.position_bytes * s
                 memory["weights"].clear(at + 4 * spec.channels, lanes - spec.channels)
 
 
@@ -68,10 +68,10 @@ def grouped_rows(spec: GroupedRows, memory: Memory) -> None:
                         c = p * spec.stride + s * spec.dilation
                         if segment.low <= c < segment.high:
                             row = d * spec.src_plane_bytes + y * spec.src_row_bytes + r * spec.src_tap_bytes
-                            weights = (
-                                d * spec.weights_plane_bytes + r * spec.weights_row_bytes + 4 * LANES[spec.isa] * s
+                            weights = d * spec.weights_plane_bytes + r * spec.weights_row_bytes
+                            reached.append(
+                                (weights + s * spec.position_bytes, row + (column + c) * spec.src_pixel_bytes)
                             )
-                            reached.append((weights, row + (column + c) * spec.src_pixel_bytes))
                     pixel(spec, memory, (y, x + p, v), reached)
             touch_weights(spec, memory, segment, first, count)
             x += segment.pixels
@@ -110,9 +110,9 @@ def touch_weights(spec: GroupedRows, memory: Memory, segment: Segment, first: in
         return
     for v in range(spec.vectors):
         for i in range(spec.group):
-            for d, r in product(range(spec.planes), range(first, first + count)):
+            for d, r, s in product(range(spec.planes), range(first, first + count), range(spec.kernel)):
                 row = v * spec.weights_vector_bytes + i * spec.weights_input_bytes + r * spec.weights_row_bytes
-                memory["weights"].load(row + d * spec.weights_plane_bytes, LANES[spec.isa] * spec.kernel)
+                memory["weights"].load(row + d * spec.weights_plane_bytes + s * spec.position_bytes, LANES[spec.isa])
 
 
 REFERENCES = {spec: Reference(grouped_case, rounds=True) for spec in (GroupedRowsSpec, FewInputsSpec)}

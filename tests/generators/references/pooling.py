@@ -47,7 +47,10 @@ def positions(window: Sequence[Taps]) -> Iterator[tuple[tuple[int, ...], int]]:
         yield at, sum(i * taps.bytes for i, taps in zip(at, window, strict=True))
 
 
-def reduced(alg: str, found: Sequence[Doubles]) -> Doubles:
+def reduced(alg: str, found: Sequence[Doubles], count: int = 1) -> Doubles:
+    """Of nothing: 0, or -infinity."""
+    if not len(found):
+        return np.full(count, 0.0 if alg == "avg" else -np.inf)
     whole = np.array(found)
     return np.asarray(whole.sum(0) if alg == "avg" else whole.max(0), np.float64)
 
@@ -58,7 +61,7 @@ def pixels_case(spec: PoolPixelsSpec, random: np.random.Generator, integers: boo
     count = spec.elements * (4 if spec.alg.startswith("max_") else 1)
     for _, src, dst in steps(spec.loops):
         found = [memory["src"].load(src + at, count) for _, at in positions(spec.window)]
-        result = reduced(spec.alg, found) / spec.divisor
+        result = reduced(spec.alg, found, count) / spec.divisor
         if kind in (s8, u8):
             limits = np.iinfo(kind.numpy)
             result = np.rint(result).clip(limits.min, limits.max)
@@ -90,11 +93,12 @@ def rows_case(spec: PoolRowsSpec, random: np.random.Generator, integers: bool) -
     divisors = np.repeat(*np.array(spec.divisors or ((1, spec.results),)).T).astype(np.float64)
     for _, src, dst in steps(spec.loops):
         lines = np.array([memory["src"].load(src + at, spec.width) for _, at in positions(spec.rows)])
+        lines = lines.reshape(-1, spec.width)
         result = np.empty(spec.results)
         for x in range(spec.results):
             columns = x * spec.stride - spec.before + spec.dilation * np.arange(spec.columns)
             inside = columns[(columns >= 0) & (columns < spec.width)]
-            result[x] = reduced(spec.alg, [*lines[:, inside].ravel()])
+            result[x] = reduced(spec.alg, [*lines[:, inside].ravel()]).item()
         memory["dst"].store(dst, finished(spec.chain, result / divisors, memory, dst))
     return case_of(spec, memory)
 

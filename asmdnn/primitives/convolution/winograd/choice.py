@@ -38,7 +38,8 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
         other = direct_cycles(g, isa, tuning)
         if g.oc <= MOST_OUTPUTS:
             tiles = few.choose_tiles(g, lanes, tuning.convolution.strip_pixels)
-            other = min(other, g.mb * few.expected_cycles(g, tiles, engine))
+            direct = tuning.convolution.few_direct_share * few.direct_cycles([g], engine)
+            other = g.mb * min(direct, few.expected_cycles(g, tiles, engine))
         if other <= cost[best]:
             raise Refused(f"{best} is expected to take {cost[best]:.0f} cycles, direct convolution {other:.0f}")
     return best

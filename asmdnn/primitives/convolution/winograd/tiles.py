@@ -7,7 +7,8 @@ from typing import TypeVar
 import numpy as np
 
 from asmdnn.planning.phase import Int64
-from asmdnn.primitives.convolution.geometry import Axis, ConvGeometry
+from asmdnn.primitives.convolution.axis import Axis
+from asmdnn.primitives.convolution.geometry import ConvGeometry
 
 Range = tuple[int, int]
 T = TypeVar("T")

@@ -1,0 +1,24 @@
+"""Deconvolution with few output channels: tiles of dst whose pixels are reached by different kernel positions."""
+
+from collections.abc import Iterator
+
+from asmdnn.generators.dot.few_shape import MOST_OUTPUTS
+from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refusal
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.convolution.description import DeconvolutionForward
+from asmdnn.primitives.convolution.few import AROUND, NAME, planned_as
+from asmdnn.primitives.convolution.reordered import ways
+from asmdnn.primitives.deconvolution.parts import parts_of, whole
+from asmdnn.primitives.engine import Engine
+
+
+def planned(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Plan:
+    """Plan `desc` for tensors as they are.  Raises Refused."""
+    return planned_as(desc, attr, engine, whole, parts_of)
+
+
+def plans(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """The plans of a deconvolution with few output channels, best first; nothing for one with more."""
+    if desc.dst.dims[1] <= MOST_OUTPUTS and not desc.has_groups:
+        yield from ways(NAME, desc, attr, engine, planned, AROUND)
