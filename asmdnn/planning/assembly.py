@@ -43,9 +43,10 @@ class Assembly:
         self.words += words
 
     def add_plan(self, plan: Plan, places: Mapping[str, View]) -> None:
-        """Everything of a plan; `places` says what stands for its buffers."""
+        """Everything of a plan; `places` says what stands for its buffers.  Scratch of one name, such as a
+        copy of src, has the larger size: plans run one after the other."""
         self.add([phase.on(places) for phase in plan.phases])
-        self.scratch |= plan.scratch_bytes
+        self.scratch |= {name: max(size, self.scratch.get(name, 0)) for name, size in plan.scratch_bytes.items()}
         self.constants |= plan.constants
         self.per_part += plan.per_part
 

@@ -93,3 +93,10 @@ def test_no_elements_and_bad_input() -> None:
             dnn.CumulativeSum(*arguments)
     with pytest.raises(dnn.Unimplemented, match="post-ops"):
         dnn.primitive_desc(dnn.CumulativeSum(desc, desc, 1), dnn.Attr([dnn.Sum()]))
+
+
+def test_padding_of_an_axis_of_one_element_is_written() -> None:
+    desc = dnn.MemoryDesc((1, 1, 5, 9), dnn.f32, "aBcd8b")
+    for isa in ("avx2", "avx512_core"):
+        engine = dnn.Engine(isa=isa, threads=1)  # type: ignore[arg-type]
+        dnn.primitive_desc(dnn.CumulativeSum(desc, desc, 1, exclusive=True), engine=engine).plan.check()

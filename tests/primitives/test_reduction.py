@@ -126,3 +126,12 @@ def test_bad_input() -> None:
             dnn.ReductionForward(*arguments)  # type: ignore[arg-type]
     with pytest.raises(dnn.InvalidArguments, match="axis is 2, x has 2 dims"):
         dnn.ops.reduce(np.ones((2, 3), np.float32), axis=2)
+
+
+def test_copies_of_a_reduction_and_of_its_post_ops_have_room_for_both() -> None:
+    """Both plans copy what they call src, the second one a smaller one."""
+    src, dst = dnn.MemoryDesc((5, 7, 8, 23, 5), dnn.u8, "abcde"), dnn.MemoryDesc((5, 7, 8, 23, 1), dnn.s8, "aBcde8b")
+    attr = dnn.Attr([dnn.Eltwise("relu")])
+    for isa in ("avx2", "avx512_core"):
+        engine = dnn.Engine(isa=isa, threads=2)  # type: ignore[arg-type]
+        dnn.primitive_desc(dnn.ReductionForward("norm_lp_max", src, dst, 2.0, 0.5), attr, engine).plan.check()
