@@ -6,10 +6,13 @@ so that memory and isa need not know who draws them; the API loads the drawings,
 
 from functools import singledispatch
 
+from asmdnn.forking import importing
+
 
 @singledispatch
 def html_of(value: object) -> str:
     """The value as HTML; its repr, where nobody has registered anything better."""
-    from html import escape  # not above: few processes draw anything
+    with importing():
+        from html import escape  # not above: few processes draw anything
 
     return f"<pre>{escape(repr(value))}</pre>"

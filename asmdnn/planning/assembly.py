@@ -45,10 +45,18 @@ class Assembly:
     def add_plan(self, plan: Plan, places: Mapping[str, View]) -> None:
         """Everything of a plan; `places` says what stands for its buffers.  Scratch of one name, such as a
         copy of src, has the larger size: plans run one after the other."""
+        kept = {name: self.constant(name, data) for name, data in plan.constants.items()}
+        places = {**places, **{name: View(other) for name, other in kept.items() if other != name}}
         self.add([phase.on(places) for phase in plan.phases])
         self.scratch |= {name: max(size, self.scratch.get(name, 0)) for name, size in plan.scratch_bytes.items()}
-        self.constants |= plan.constants
         self.per_part += plan.per_part
+
+    def constant(self, name: str, data: Int64) -> str:
+        """The name of a constant with that data; two plans may have other data under one name."""
+        names = (name if i == 1 else f"{name} {i}" for i in count(1))
+        free = next(x for x in names if np.array_equal(self.constants.get(x, data), data))
+        self.constants[free] = data
+        return free
 
     def room(self, name: str, size_bytes: int) -> str:
         """The name of a scratch buffer of that size; phases that do not need it at the same time share it."""

@@ -20,6 +20,8 @@ def periods_of(plan: Schedule, calls: Sequence[Sequence[Calls]], sizes: Mapping[
     for one in (one for of_phase in calls for one in of_phase):
         for argument in one.accesses.writes:
             name = one.view(argument).buffer
+            if not name:  # nothing is there, which its phase will be told
+                continue
             fold = longest(one.repeats(argument))
             if fold or plan.buffer_bytes(name) > LARGEST_FLAT * sizes[name]:
                 loops.setdefault(name, set()).update([(fold[0], fold[1] // sizes[name])] if fold else [])

@@ -1,9 +1,11 @@
 """A walk over a kernel with concrete integers: loops run as often as they do, and every address is base + offset.
 
 Arguments are symbols, vectors are not known but for the masks of tails.  Where a branch depends on data, both ways are
-walked, and states that meet again behind it are joined; so the walk covers every call of the kernel.
+walked, and states that meet again behind it are joined; so the walk covers every call of the kernel.  In a loop that is
+so for each round; rounds are joined only if there are so many that their number may depend on data, too.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Final
@@ -18,6 +20,7 @@ from asmdnn.proof.values import NUMBER, STACK, AbstractValue, Base, subtract
 
 RULE: Final = "footprint"
 MOST_STEPS: Final = 5_000_000
+MOST_VISITS: Final = 128  # of a meeting point in a loop, with what is known in each round, before rounds are joined
 MASK_BITS: Final = {"b": 0xFF, "w": 0xFFFF, "d": 0xFFFF_FFFF, "q": 0xFFFF_FFFF_FFFF_FFFF}  # by KMOV's last letter
 Touched = tuple[int, int, int]  # argument, first byte, end
 
@@ -60,9 +63,12 @@ class Walker(Interpreter):
             start: [step for step in block if not step.fact.inert or masks & {*step.fact.vectors_written}]
             for start, block in self._blocks.items()
         }
-        self._meeting: set[int] = set()  # where a branch on data has led to
+        ends = (block[-1] for block in self._blocks.values())
+        # Where a branch on data has led to, and where one of its ways leaps over the other.
+        self._meeting = {s.target for s in ends if s.fact.flow == "jump" and s.target > s.offset}
         self._pending: dict[int, WalkState] = {}
         self._walked: dict[int, WalkState] = {}
+        self._visits: Counter[int] = Counter()
         self._order: list[int] = []
         self._steps = 0
 
@@ -93,7 +99,9 @@ class Walker(Interpreter):
             joined = self._walked[here].copy()
             if not joined.join(state):
                 return
-            state = joined
+            self._visits[here] += 1
+            if self._visits[here] > MOST_VISITS:
+                state = joined
         self._pending[here] = state
         heappush(self._order, here)
 

@@ -67,7 +67,7 @@ def test_a_case_prints_what_repeats_it(words: str) -> None:
     ("words", "says"),
     [
         ("dic4dhc8sic4", "dic4 differs from dhc8, which takes --alg=VANILLA_LSTM --with-projection=true"),
-        ("sic4dhc8", "sic4 differs from dic8"),
+        ("t2sic4dhc8", "sic4 differs from dic8"),
         ("l2slc4sic8", "slc4 differs from the 8 channels of dst_layer"),
         ("--direction=concat l2sic8", "slc8 differs from the 16 channels of dst_layer"),
     ],

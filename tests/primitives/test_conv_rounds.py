@@ -22,7 +22,7 @@ LINES = (
     "mb2ic9iw200oc17ow196kw5 any any - relu",  # one axis
     "mb1ic33ih24iw24oc40oh24ow24kh1kw1ph0pw0 any any bias sum",  # all pixels one row
     "mb1ic8ih30iw8oc16oh26ow4kh3kw3dh1dw1 any any - -",  # dilated, and no padding
-    "mb1ic9id14ih4iw5oc17od14oh4ow5kd3kh3kw3pd1ph1pw1 any any bias relu",  # planes
+    "mb1ic9id14ih4iw9oc17od14oh4ow9kd3kh3kw3pd1ph1pw1 any any bias relu",  # planes
     "mb1ic40ih40iw9oc17oh40ow9kh3kw3ph1pw1 any any bias sum+relu l2",  # ranges of channels
     "g2mb1ic32ih40iw9oc32oh40ow9kh3kw3ph1pw1 any any bias relu",  # groups
 )
