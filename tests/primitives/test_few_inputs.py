@@ -19,8 +19,8 @@ CASES = [
     ("mb2ic3oc16iw40kw5pw2 any any bias - any", ""),
     ("mb1ic3oc16id4ih6iw7kd3kh3kw3pd1ph1pw1 any any bias relu any", ""),
     ("mb1ic6oc16ih15iw25kh2kw3ph1pw0sh1sw2 any any - sum any", ""),
-    ("mb1ic3oc24ih12kh3ph1 any any bias relu abx", "pack+"),
-    ("g1mb1ic3oc24ih8kh3ph1 aBx8b any bias relu any", ""),
+    ("mb1ic3oc24ih16kh3ph1 any any bias relu abx", "pack+"),
+    ("g1mb1ic3oc24ih16kh3ph1 aBx8b any bias relu any", ""),
     ("mb1ic1oc16ih3kh3ph4 any any bias - any", ""),  # pixels whose whole window is padding
 ]
 ENGINE: dict[str, Any] = {"threads": 2, "l2_bytes": 512 << 10, "machine": MACHINE}
@@ -31,6 +31,11 @@ def planned(case: ConvCase, isa: str, around: str = "") -> dnn.PrimitiveDesc:
     assert pd.implementation == f"{around}few_inputs:{isa}"
     pd.plan.check()
     return pd
+
+
+@pytest.mark.parametrize(("line", "around"), CASES, ids=[line for line, _ in CASES])
+def test_choices(planned_isa: str, line: str, around: str) -> None:
+    planned(case_of(line), planned_isa, around)
 
 
 @pytest.mark.parametrize(("line", "around"), CASES, ids=[line for line, _ in CASES])
