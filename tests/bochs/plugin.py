@@ -32,6 +32,7 @@ class Entry:
         guest().call(self._address, int(ffi.cast("uintptr_t", argument)))
 
     def __int__(self) -> int:
+        """Asked for by tests that enter code with registers and MXCSR of their own, by machine code of this CPU."""
         pytest.skip("calls it in a way of its own, which the guest does not know")
 
 
