@@ -207,7 +207,8 @@ def test_which_chains_are_exact(word: str, exact: bool) -> None:
 
 
 def passed(records: list[dict[str, Any]], count: int) -> None:
-    assert [record["reason"] for record in records if record["status"] != "passed"] == []
+    """Some functions, such as not, give one number for all of these results: they are right, and mistrusted."""
+    assert [record["reason"] for record in records if record["status"] not in ("passed", "mistrusted")] == []
     assert len(records) == count
 
 
