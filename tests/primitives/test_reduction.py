@@ -131,6 +131,17 @@ def test_guard_pages(isa: str) -> None:
         assert not in_child(lambda axes=axes: check(axes))  # type: ignore[misc]
 
 
+def test_places_of_results(isa: str) -> None:
+    """As those of numpy's functions: of the result's dims, whether reduced ones stay or not."""
+    engine, x = dnn.Engine(isa=isa), np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    for axis, keepdims, dims in ((1, False, (2, 4)), (1, True, (2, 1, 4)), ((0, 2), False, (3,)), (None, False, ())):
+        out = np.zeros(dims, np.float32)
+        assert dnn.ops.reduce(x, "sum", axis, keepdims=keepdims, out=out, engine=engine) is out
+        assert np.array_equal(out, x.sum(axis, keepdims=keepdims))
+    with pytest.raises(dnn.InvalidArguments, match=r"out has dims \(2, 1, 4\), the result has \(2, 4\)"):
+        dnn.ops.reduce(x, "sum", 1, out=np.zeros((2, 1, 4), np.float32), engine=engine)
+
+
 def test_bad_input() -> None:
     src, dst = dnn.MemoryDesc((2, 3), dnn.f32, "ab"), dnn.MemoryDesc((2, 1), dnn.f32, "ab")
     for arguments, says in (
