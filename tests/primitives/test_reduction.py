@@ -128,6 +128,19 @@ def test_bad_input() -> None:
         dnn.ops.reduce(np.ones((2, 3), np.float32), axis=2)
 
 
+def test_out_has_the_dims_of_the_result() -> None:
+    """Without the reduced dims, as numpy has it, or with them as 1; of all elements, without any."""
+    x = numbers(4, 6, 5)
+    for axes in ((1,), (0, 2), None):
+        wanted = np.asarray(dnn.ops.reduce(x, "max", axes))
+        for dims in (wanted.shape, dnn.ops.reduce(x, "max", axes, keepdims=True).shape):
+            out = np.empty(dims, np.float32)
+            assert dnn.ops.reduce(x, "max", axes, out=out) is out
+            assert np.array_equal(out.ravel(), wanted.ravel())
+    with pytest.raises(dnn.InvalidArguments, match="out has dims"):
+        dnn.ops.reduce(x, "max", 1, keepdims=True, out=np.empty((4, 5), np.float32))
+
+
 def test_copies_of_a_reduction_and_of_its_post_ops_have_room_for_both() -> None:
     """Both plans copy what they call src, the second one a smaller one."""
     src, dst = dnn.MemoryDesc((5, 7, 8, 23, 5), dnn.u8, "abcde"), dnn.MemoryDesc((5, 7, 8, 23, 1), dnn.s8, "aBcde8b")
