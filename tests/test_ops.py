@@ -243,7 +243,7 @@ def test_numpy_integers(data: Data) -> None:
         ((2, 3, 9, 8), (16, 3, 3, 3), 15, {}, "^b.* 15 .* 16"),
         ((2, 3, 9, 8), (16, 3, 3, 3), 17, {}, "^b.* 17 .* 16"),
         ((2, 3, 2, 8), (16, 3, 3, 3), None, {}, "weights of 3x3 exceed the padded x of 2x8"),
-        ((2, 3, 9, 8), (16, 3, 3, 3), None, {"dilation": 5}, "exceed the padded x of 9x8"),
+        ((2, 3, 9, 8), (16, 3, 3, 3), None, {"dilation": 5}, "which reach over 11x11 exceed the padded x of 9x8"),
         ((2, 3, 9, 8), (16, 3, 3, 3), None, {"stride": 2**40}, "^strides? must be"),
         ((2, 3, 9, 8), (16, 3, 3, 3), None, {"padding": 2**70}, "^padding(_l)? must be"),
         ((2, 0, 9, 8), (16, 0, 3, 3), None, {}, "empty dim"),

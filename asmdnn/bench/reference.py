@@ -144,7 +144,7 @@ def rounding_of_sums(
     filters = np.sqrt(np.square(data.weights.reshape(problem.oc, -1), dtype=np.float64).sum(axis=1))
     if data.winograd:
         size = winograd.size_of_sums(problem, data.src, filters) * np.abs(scales.factor)
-        terms = problem.ic + winograd.ROUNDINGS
+        terms = problem.ic // problem.groups + winograd.ROUNDINGS
     else:
         size = size_of_patches(problem, data) * by_channel(problem, filters) * np.abs(scales.factor)
         terms = problem.reduction

@@ -195,7 +195,8 @@ def description(
         padded = [sum(sizes) for sizes in zip(image[2:], low, high, strict=True)]
         sizes = [(p - e) // s + 1 for p, e, s in zip(padded, extents, strides, strict=True)]
         if min(sizes) < 1:
-            raise InvalidArguments(f"weights of {words(kernel)} exceed the padded x of {words(padded)}")
+            reach = f", which reach over {words(extents)}" if max(dilations) > 1 else ""
+            raise InvalidArguments(f"weights of {words(kernel)}{reach} exceed the padded x of {words(padded)}")
     if min(sizes) < 1:
         raise InvalidArguments(f"padding leaves nothing of the result of x with dims {image}")
     form = DeconvolutionForward if kind.transposed else ConvolutionForward

@@ -29,15 +29,13 @@ def reduce(
 ) -> Array:
     """An f32 array reduced over some of its dims, over all for None; see `ReductionForward` for the algorithms.
 
-    keepdims: reduced dims stay, as 1.  out: memory of the result's dims, with or without the reduced ones.  post_ops
-    run in order on the result with dims of 1.  Raises InvalidArguments, Unimplemented.
+    keepdims: reduced dims stay, as 1.  out: memory of the result's dims.  post_ops run in order on the result
+    with dims of 1.  Raises InvalidArguments, Unimplemented.
     """
     check_flag("keepdims", keepdims)
     array = as_f32("x", x)
     axes = checked_axes(axis, array.ndim)
-    target = None if out is None else output("out", out)
-    if target is not None and not keepdims and target.ndim == array.ndim - len(axes):
-        target = np.expand_dims(target, axes)
+    target = out if out is None or keepdims else with_dims_of_one(out, array.shape, axes)
     result = apply(
         ("reduce", alg, axes, p, eps),
         {"src": ("x", array)},
@@ -48,7 +46,7 @@ def reduce(
         engine,
     )
     if out is not None:
-        return out  # type: ignore[no-any-return]  # the caller's own object
+        return out  # type: ignore[no-any-return]
     return result if keepdims else np.squeeze(result, axes)
 
 
@@ -75,6 +73,14 @@ def cumsum(
         out,
         engine,
     )
+
+
+def with_dims_of_one(out: Any, dims: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+    """The memory of a result without these axes as that of one with them.  Raises InvalidArguments."""
+    target, left = output("out", out), tuple(n for axis, n in enumerate(dims) if axis not in axes)
+    if target.shape != left:
+        raise InvalidArguments(f"out has dims {target.shape}, the result has {left}")
+    return np.expand_dims(target, axes)
 
 
 def checked_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
