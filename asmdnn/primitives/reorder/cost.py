@@ -16,7 +16,7 @@ from asmdnn.planning.loops import Box
 from asmdnn.primitives.reorder.blocks import Blocks, Shape
 
 
-class Runs(NamedTuple):
+class DenseRuns(NamedTuple):
     """So many runs of so many bytes, each `step` bytes behind the one before."""
 
     size_bytes: int
@@ -27,9 +27,9 @@ class Runs(NamedTuple):
     def total_bytes(self) -> int:
         return self.size_bytes * self.number
 
-    def joined(self) -> "Runs":
+    def joined(self) -> "DenseRuns":
         """As one run, if they follow one another."""
-        return Runs(self.total_bytes, 1, self.total_bytes) if self.step == self.size_bytes else self
+        return DenseRuns(self.total_bytes, 1, self.total_bytes) if self.step == self.size_bytes else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +51,18 @@ class Cost:
             found += size / by.far_bytes_per_cycle + count * by.far_run_cycles
         return int(found)
 
-    def runs(self, box: Box, shape: Shape) -> list[Runs]:
+    def runs(self, box: Box, shape: Shape) -> list[DenseRuns]:
         """Of src, unless zeros are written, and of dst."""
         (src, dst), rows, columns = self.blocks.sizes, shape.rows, shape.columns
         if shape.transposes:
-            read = Runs(columns.extent * columns.src, rows.extent, rows.src)
-            written = Runs((rows.extent + shape.zeros) * rows.dst, columns.extent, columns.dst)
+            read = DenseRuns(columns.extent * columns.src, rows.extent, rows.src)
+            written = DenseRuns((rows.extent + shape.zeros) * rows.dst, columns.extent, columns.dst)
         else:
-            read = Runs(columns.extent * within_a_line(columns.src) or src, rows.extent, rows.src)
-            written = Runs(columns.extent * within_a_line(columns.dst) or dst, rows.extent, rows.dst)
+            read = DenseRuns(columns.extent * within_a_line(columns.src) or src, rows.extent, rows.src)
+            written = DenseRuns(columns.extent * within_a_line(columns.dst) or dst, rows.extent, rows.dst)
         return [side.joined() for side in ([written] if box.padding else [read, written])]
 
-    def meet(self, side: Runs) -> bool:
+    def meet(self, side: DenseRuns) -> bool:
         apart = side.size_bytes <= LINE_BYTES and side.step >= self.blocks.tuning.meeting_bytes
         return apart and self.blocks.meet(side.number, side.step)
 
