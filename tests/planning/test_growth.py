@@ -111,6 +111,13 @@ def winograd(images: int, rows: int) -> Any:
 
 REQUESTS["Winograd's algorithm on ten thousand images"] = lambda: winograd(10**4, 28)
 REQUESTS["Winograd's algorithm on ten thousand rows"] = lambda: winograd(1, 10**4)
+REQUESTS["ten thousand input channels"] = lambda: dnn.ConvolutionForward(
+    src=desc(1, 10**4, 28, 28),
+    weights=desc(64, 10**4, 3, 3),
+    dst=desc(1, 64, 28, 28),
+    padding_l=(1, 1),
+    padding_r=(1, 1),
+)
 REQUESTS["a wide depthwise layer"] = lambda: dnn.ConvolutionForward(
     src=desc(1, 64, 28, 10**6),
     weights=desc(64, 1, 1, 3, 3),
