@@ -6,7 +6,7 @@ from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.cpu import CacheSizes
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
-from asmdnn.planning.cuts import balanced, runs_of
+from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.grouped import shares_vectors
@@ -64,9 +64,9 @@ def multiply_cycles(g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, isa: str
     total = 0.0
     for size, times in runs_of(sizes.tiles, cut.block if cut.is_fused else sizes.tiles):
         for vectors, count in ((cut.vectors, full), (last, 1)):
-            for rows in balanced(size, ROWS[isa][cut.vectors]) if vectors else ():
+            for rows, alike in runs_of(size, ROWS[isa][cut.vectors]) if vectors else ():
                 step = step_cycles(rows, vectors, lanes_of(isa), tuning.phases)
-                total += times * count * (tuning.phases.call_cycles + g.ic * step)
+                total += alike * times * count * (tuning.phases.call_cycles + g.ic * step)
     return total * sizes.frequencies * g.groups
 
 
