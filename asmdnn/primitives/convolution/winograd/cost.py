@@ -20,8 +20,9 @@ class Traffic:
     """Bytes that come from behind L2, or go there.
 
     weights: once a block of tiles.  unheld: of them, what L3 does not hold from call to call.  ends: src and dst.
-    spilled: of what is between the steps of a block, what does not fit into its share of L2.  phases: of what is between
-    phases, what L3 does not bring in time.  reread: transformed tiles that are read again for each chunk of panels.
+    spilled: of what is between the steps of a block, what does not fit into its share of L2.  phases: of what is
+    between phases, what L3 does not bring in time.  reread: transformed tiles that are read again for each chunk of
+    panels.
     """
 
     weights: int
