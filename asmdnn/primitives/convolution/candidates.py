@@ -39,7 +39,7 @@ def candidates(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator
 def of_direct(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:
     for vectors in BLOCKS[engine.isa] if desc.weights.is_any else ():
         panel = vectors * lanes_of(engine.isa)
-        weights = direct.panels_desc(desc.weights, panel, desc.has_groups)
+        weights = direct.panels_desc(desc, panel)
         try:
             yield f"panels of {panel}", direct.planned(desc.with_formats({"weights": weights}), attr, engine)
         except Refused:
