@@ -122,9 +122,10 @@ def _too_large(work: Work[Any], settings: Settings) -> str:
 
 
 def _check(record: Record, work: Work[Any], own: Side, peer: Side | None) -> Record:
-    """`ok`, the reference and the error; exact results must be equal, others within the derived tolerance."""
+    """`ok`, the reference and the error; exact results must be equal, others within the derived tolerance.  Mistrusted
+    is what no kind of data says much of."""
     verdict = Verdict(0.0, 0.0)
-    reference = ""
+    reference, doubts = "", []
     for exact in work.exactness:
         data = work.data(exact)
         from_peer = peer.compute(data) if peer else None
@@ -139,11 +140,13 @@ def _check(record: Record, work: Work[Any], own: Side, peer: Side | None) -> Rec
         verdict = judge(own.compute(data), answer, exact)
         if verdict.reason:
             break
+        doubts.append(verdict.doubt)
+    doubt = doubts[-1] if doubts and all(doubts) and not verdict.reason else ""
     return replace(
         record,
-        status="failed" if verdict.reason else "passed",
+        status="failed" if verdict.reason else "mistrusted" if doubt else "passed",
         ok=not verdict.reason,
-        reason=verdict.reason or record.reason,
+        reason=verdict.reason or doubt or record.reason,
         reference=reference,
         max_error=verdict.max_error,
         error_ratio=verdict.ratio,

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 SMALLEST = float(np.finfo(np.float32).tiny)
+LEAST_ELEMENTS = 10  # fewer may be equal by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,15 +22,21 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Largest absolute difference, largest ratio to the tolerance, and what is wrong, if anything is."""
+    """Largest absolute difference, largest ratio to the tolerance, and what is wrong, if anything is; doubt: why it
+    proves little that nothing is."""
 
     max_error: float
     ratio: float
     reason: str = ""
+    doubt: str = ""
 
 
 def judge(result: npt.NDArray[Any], answer: Answer, exact: bool) -> Verdict:
-    """Compare every element with a finite tolerance, of which there must be one; a NaN is wrong there."""
+    """Compare every element with a finite tolerance; a NaN is wrong there.
+
+    Where there is no such element, or all have one value, as behind post-ops that saturate, nothing that is equal can
+    be trusted: benchdnn calls such results mistrusted, too.
+    """
     if not result.size:
         return Verdict(0.0, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -39,10 +46,10 @@ def judge(result: npt.NDArray[Any], answer: Answer, exact: bool) -> Verdict:
         wrong = ~(difference <= answer.tolerance)
         ratio = 0.0 if exact else float(np.max(difference / np.maximum(answer.tolerance, SMALLEST)))
     if open_ended.all():
-        return Verdict(0.0, 0.0, "no element can be checked: post-ops take all to where f32 has no numbers")
+        return Verdict(0.0, 0.0, doubt="no element can be checked: post-ops take all to where f32 has no numbers")
     worst = float(np.max(difference))
     if not wrong.any():
-        return Verdict(worst, ratio)
+        return Verdict(worst, ratio, doubt=_doubt(answer.values[~open_ended]))
     at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     kind = "integer" if exact else "real"
     return Verdict(
@@ -51,3 +58,10 @@ def judge(result: npt.NDArray[Any], answer: Answer, exact: bool) -> Verdict:
         f"on {kind} data {np.count_nonzero(wrong)} of {wrong.size} elements are wrong, the first at "
         f"{tuple(int(i) for i in at)}: {result[at]:.9g} instead of {answer.values[at]:.9g} ({answer.source})",
     )
+
+
+def _doubt(checked: npt.NDArray[Any]) -> str:
+    """What speaks against values that are right; nothing, if two of them differ."""
+    if checked.size < LEAST_ELEMENTS or (checked != checked.flat[0]).any():
+        return ""
+    return f"all {checked.size} elements that can be checked are {checked.flat[0]:.9g}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from asmdnn.bench.axis import AXES, ProblemAxis
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
 from asmdnn.errors import InvalidArguments
+from asmdnn.primitives.convolution.winograd.checks import LEAST_CHANNELS
 
 DEFAULT_MB = 2  # benchdnn's
 LARGEST_TENSOR_BYTES = 2**63 - 1
@@ -85,7 +86,8 @@ class ConvProblem:
     def is_dense_3x3(self) -> bool:
         """Whether Winograd's convolution is for it."""
         axes = [(axis.k, axis.s, axis.d) for axis in self.axes]
-        return self.groups == 1 and axes == [(3, 1, 0)] * 2
+        has_sums = self.groups == 1 or min(self.ic, self.oc) // self.groups >= LEAST_CHANNELS
+        return has_sums and axes == [(3, 1, 0)] * 2
 
     @property
     def count(self) -> int:

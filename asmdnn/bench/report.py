@@ -12,9 +12,10 @@ from asmdnn.bench.driver import AnyCase
 class Record:
     """One problem's result; None is what was not measured.
 
-    status: passed (it was checked), timed, executed and initialized (it was not), failed, unimplemented, skipped (it is
-    no problem of the primitive, or too large here), invalid_arguments (words that cannot be read) or listed; `reason`
-    says why it is failed, unimplemented, skipped or invalid, or has no peer.  ok is False where that is a defect: of an
+    status: passed (it was checked), mistrusted (it was, and says little: see judge.py), timed, executed and initialized
+    (it was not), failed, unimplemented, skipped (it is no problem of the primitive, or too large here),
+    invalid_arguments (words that cannot be read) or listed; `reason` says why it is failed, mistrusted, unimplemented,
+    skipped or invalid, or has no peer.  ok is False where that is a defect: of an
     unimplemented problem, if the primitive refused it, and not the bench what it knows not to be built.
     max_error is the largest |difference| from the reference on real data, error_ratio the largest |difference| /
     tolerance.

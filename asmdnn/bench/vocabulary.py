@@ -29,6 +29,8 @@ NO_EFFECT: Final = frozenset(
         "canonical", "cold-cache", "perf-template",
         # Other engines, threading and API.
         "cpu-isa-hints", "ctx-init", "execution-mode", "memory-kind", "mode-modifier", "num-streams", "stream-kind",
+        # Dims that a primitive gets to know when it runs: here one is planned, and kept, for each shape.
+        "runtime-dim-mask", "runtime-dims-masks", "runtime-k", "runtime-m", "runtime-mb", "runtime-n",
         # Scales for a reorder whose scale is 0.
         "def-scales",
     )
@@ -47,16 +49,9 @@ NEUTRAL: Final = {
     "cross-engine": "none",
     "encoding": ":+",
     "flags": "O",  # of --rnn: gradients of weights replace what is there, as they do here
-    "runtime-dim-mask": "0",
-    "runtime-dims-masks": "[0:]+",
-    "runtime-k": "0",
-    "runtime-m": "0",
-    "runtime-mb": "0",
-    "runtime-n": "0",
     "scaling": "",
     "scaling-proj": "",
     "skip-nonlinear": "false",
     "sparse-options": ":+",
     "strides": ":+",
-    "tag": "(any|abc|tnc)(:(any|abc|tnc))*",  # of --rnn
 }

@@ -24,15 +24,17 @@ GROWTH = 9.5  # k, rounded up
 
 def size_of_sums(problem: ConvProblem, src: npt.NDArray[np.float32], filters: Doubles) -> Doubles:
     """The size of what is added for each result; filters: the norm of each output channel's weights."""
-    squares = np.square(src, dtype=np.float64).sum(axis=1)
+    images, groups = len(src), problem.groups
+    squares = np.square(src, dtype=np.float64).reshape(images * groups, -1, *src.shape[2:]).sum(axis=1)
     reach = M - 1  # further than its window, a tile of the source may go on each side
     sides = [(axis.p + reach, axis.o + 2 + 2 * reach) for axis in problem.axes]
-    padded = np.zeros((len(src), *(1 + size for _, size in sides)))
+    padded = np.zeros((images * groups, *(1 + size for _, size in sides)))
     counts = [min(axis.i, size - before) for (before, size), axis in zip(sides, problem.axes, strict=True)]
     (top, _), (left, _) = sides
     rows, cols = counts
     padded[:, 1 + top : 1 + top + rows, 1 + left : 1 + left + cols] = squares[:, :rows, :cols]
     total, window = padded.cumsum(axis=1).cumsum(axis=2), 3 + 2 * reach
     down = total[:, window:] - total[:, :-window]
-    norms = np.sqrt(np.maximum(down[:, :, window:] - down[:, :, :-window], 0))[:, None]
+    norms = np.sqrt(np.maximum(down[:, :, window:] - down[:, :, :-window], 0))
+    norms = np.repeat(norms.reshape(images, groups, *norms.shape[1:]), problem.oc // groups, axis=1)
     return np.asarray(GROWTH**2 * norms * filters.reshape(-1, 1, 1))

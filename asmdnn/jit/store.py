@@ -13,7 +13,7 @@ import re
 import stat
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ SUFFIX, IMAGE_SUFFIX = ".kernel", ".network"
 TUNED_FOLDER = "tuned"  # beside them: plans that measurements chose
 LARGEST_SHARE = 2  # an image has at most this part of the limit
 LOOKS = 16  # at the whole directory, while as much as its limit is written
+SAMPLED = 512  # kernels of many, of which a look takes the size: a look at 20,000 files takes 0.01 s, not 0.15
 ABANDONED_S = 3600  # a temporary file of this age belongs to nobody any more
 
 _KERNEL_FILE = re.compile(rf"([0-9a-f]{{64}}){re.escape(SUFFIX)}")
@@ -55,8 +56,8 @@ class DiskStore:
     at once.
 
     limit_bytes: what all files may have together; None: anything.  Whoever writes looks at the directory the first
-    time, and whenever it has written 1/16 of the limit since; if it has become too large, those that were not used for
-    longest go, until nine tenths are left.
+    time, and whenever it has written 1/16 of the limit since; if it has become too large, by a sample where there are
+    many, those that were not used for longest go, until nine tenths are left.
     """
 
     def __init__(self, directory: str | os.PathLike[str], limit_bytes: int | None = None) -> None:
@@ -116,7 +117,7 @@ class DiskStore:
         self._unseen_bytes += written_bytes
         if self._unseen_bytes * LOOKS > self.limit_bytes:
             self._unseen_bytes = 0
-            if sum(file.size_bytes for file in _stored(fd, _ANY_FILE)) > self.limit_bytes:
+            if _estimated_bytes(fd) > self.limit_bytes:
                 _prune(fd, self.limit_bytes * 9 // 10)
 
     def list(self) -> tuple[StoreEntry, ...]:
@@ -260,8 +261,22 @@ def _read_image(directory_fd: int | None, key: str) -> Image | None:
     return found if found and found.text.get("key") == key else None
 
 
+def _estimated_bytes(directory_fd: int) -> int:
+    """What all files have together: every network's size, and that of every so manieth kernel where there are many."""
+    names = os.listdir(directory_fd)
+    kernels = [name for name in names if name.endswith(SUFFIX)]
+    images = [name for name in names if name.endswith(IMAGE_SUFFIX)]
+    step = max(1, len(kernels) // SAMPLED)
+    sampled, whole = (_of_names(directory_fd, some) for some in (kernels[::step], images))
+    return step * sum(file.size_bytes for file in sampled) + sum(file.size_bytes for file in whole)
+
+
 def _stored(directory_fd: int, pattern: re.Pattern[str]) -> Iterator[StoredFile]:
-    for file, _ in _matching(directory_fd, pattern):
+    yield from _of_names(directory_fd, (file for file, _ in _matching(directory_fd, pattern)))
+
+
+def _of_names(directory_fd: int, names: Iterable[str]) -> Iterator[StoredFile]:
+    for file in names:
         with contextlib.suppress(OSError):  # removed by somebody else since it was listed
             info = os.stat(file, dir_fd=directory_fd, follow_symlinks=False)
             yield StoredFile(info.st_mtime, info.st_size, file)

@@ -19,12 +19,13 @@ FIRST_SIGN: Final = {2: -1, 4: 1}  # of the row for point 0, whose sign is free
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class WinogradDesc(MemoryDesc):
-    """Weights (o, c, 3, 3) in f32, transformed for tiles of m x m results: U = G g G^T for every o and c.
+    """Weights (o, c, 3, 3) in f32, transformed for tiles of m x m results: U = G g G^T for every o and c; or of groups,
+    (g, o / g, c / g, 3, 3).
 
     `storage` is what lies in memory: (o, c, m + 2, m + 2) in panels of output channels, their number of lanes `panel`,
-    frequency by frequency, with a row of the panel for each input channel: "Acdb16a".  It takes 16 / 9 (m = 2) or 4
-    times (m = 4) the bytes of the weights.  A reorder makes it of any format, none brings it back; there are no
-    elements to be viewed or copied.  Raises InvalidArguments.
+    frequency by frequency, with a row of the panel for each input channel: "Acdb16a"; group behind group, "aBdec16b".
+    It takes 16 / 9 (m = 2) or 4 times (m = 4) the bytes of the weights.  A reorder makes it of any format, none brings
+    it back; there are no elements to be viewed or copied.  Raises InvalidArguments.
     """
 
     m: int
@@ -33,17 +34,18 @@ class WinogradDesc(MemoryDesc):
 
     def __init__(self, dims: tuple[int, ...], dtype: DataType, m: int, panel: int) -> None:
         dims = naturals("dims", dims)
-        if m not in POINTS or dtype != f32 or len(dims) != 4 or dims[2:] != (TAPS, TAPS):
+        if m not in POINTS or dtype != f32 or len(dims) not in (4, 5) or dims[-2:] != (TAPS, TAPS):
             raise InvalidArguments(
                 f"weights {dtype} {shown(dims)} have no form F({shown(m)}): f32 o x c x 3 x 3 have 2, 4"
             )
-        storage = MemoryDesc((*dims[:2], m + TAPS - 1, m + TAPS - 1), dtype, f"Acdb{panel}a")
+        tag = f"Acdb{panel}a" if len(dims) == 4 else f"aBdec{panel}b"
+        storage = MemoryDesc((*dims[:-2], m + TAPS - 1, m + TAPS - 1), dtype, tag)
         put = object.__setattr__
         put(self, "dims", dims)
         put(self, "dtype", dtype)
         put(self, "strides", storage.strides)
         put(self, "inner_blocks", storage.inner_blocks)
-        put(self, "padded_dims", (*storage.padded_dims[:2], TAPS, TAPS))
+        put(self, "padded_dims", (*storage.padded_dims[:-2], TAPS, TAPS))
         put(self, "offset0", 0)
         put(self, "is_any", False)
         put(self, "m", m)
@@ -72,7 +74,7 @@ class WinogradDesc(MemoryDesc):
     def _stored(self, array: NDArray[Any]) -> NDArray[Any]:
         """What `storage` holds of weights `array`: computed in float64, rounded once."""
         g = weights_matrix(self.m)
-        transformed: NDArray[np.float64] = np.einsum("ai,koij,bj->koab", g, np.asarray(array, np.float64), g)
+        transformed: NDArray[np.float64] = np.einsum("ai,...ij,bj->...ab", g, np.asarray(array, np.float64), g)
         return transformed.astype(np.float32)
 
     def permute_axes(self, permutation: Any) -> NoReturn:

@@ -1,14 +1,15 @@
 """One piece of memory for everything that a network keeps while it runs: buffers that are not alive together share it.
 
-Time is counted in phases; phases that no barrier separates happen at one time, unless one thread runs them one after
-another.  A buffer is alive from the first phase that touches it to the last.  The largest buffers are placed first,
-each into the smallest gap among those that live at the same time.
+Time is counted in phases; phases that no barrier separates happen at one time, unless one thread runs all of them, one
+after another.  A buffer is alive from the first phase that touches it to the last.  The largest buffers are placed
+first, each into the smallest gap among those that live at the same time.
 
 Source: Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference (2020), greedy by size.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -48,14 +49,27 @@ class ArenaLayout:
 
 
 def times_of(phases: tuple[Phase, ...]) -> list[int]:
-    """For each phase when it happens."""
-    times, now, before = list[int](), 0, None
-    for phase, meets in zip(phases, waits(phases), strict=True):
-        if before is not None and (meets or (phase.alone and before.alone)):
-            now += 1
-        times.append(now)
-        before = phase
+    """For each phase when it happens.
+
+    A phase that threads share has no place among those that one thread runs beside it: each may be done before
+    another thread has begun its share.
+    """
+    times, now = list[int](), 0
+    for interval in intervals(phases):
+        in_turn = all(phase.alone for phase in interval)
+        times += [now + i * in_turn for i in range(len(interval))]
+        now = times[-1] + 1
     return times
+
+
+def intervals(phases: tuple[Phase, ...]) -> list[list[Phase]]:
+    """The phases from each meeting of the threads to the next."""
+    found = list[list[Phase]]()
+    for phase, meets in zip(phases, waits(phases), strict=True):
+        if meets or not found:
+            found.append([])
+        found[-1].append(phase)
+    return found
 
 
 def lives_of(plan: Plan) -> dict[str, Life]:
@@ -118,14 +132,15 @@ def placed_plan(joined: Joined, layout: ArenaLayout) -> Plan:
 
 
 def check_layout(joined: Joined, layout: ArenaLayout, plan: Plan) -> None:
-    """Prove of a placed plan that it is the joined one, that buffers which share memory are never alive together, and
-    that all lie inside.  Raises PlanError.
+    """Prove of a placed plan that it is the joined one, that of buffers which share memory one is done with before the
+    other one is begun, and that all lie inside.  Raises PlanError.
 
     With `joined.plan.check()`, which proves that every value is read only when it is complete, no value in the arena
     is overwritten before its last reader.
     """
-    own, times = joined.plan, times_of(plan.phases)
-    touched: dict[str, list[int]] = {}
+    own = joined.plan
+    touches: dict[str, Touches] = {}
+    meetings = list(accumulate(waits(plan.phases)))
     for number, (before, after) in enumerate(zip(own.phases, plan.phases, strict=True)):
         if before.records is not after.records or before.kernels is not after.kernels:
             raise PlanError(f"phase {number} of the network is not the one that was proved")
@@ -134,8 +149,8 @@ def check_layout(joined: Joined, layout: ArenaLayout, plan: Plan) -> None:
             if base is not None and new.offset_bytes != base + old.offset_bytes:
                 raise PlanError(f"phase {number}: {old} is at byte {new.offset_bytes}, not where {old.buffer} lies")
             if old.buffer in layout.arena:
-                touched.setdefault(old.buffer, []).append(times[number])
-    names = sorted(touched, key=layout.arena.__getitem__)
+                touches.setdefault(old.buffer, Touches([], [])).add(number, meetings[number], after.alone)
+    names = sorted(touches, key=layout.arena.__getitem__)
     for i, name in enumerate(names):
         end = layout.arena[name] + own.scratch_bytes[name]
         if end > layout.arena_bytes:
@@ -143,6 +158,32 @@ def check_layout(joined: Joined, layout: ArenaLayout, plan: Plan) -> None:
         for other in names[i + 1 :]:
             if layout.arena[other] >= end:
                 break
-            one, two = (Life(min(touched[x]), max(touched[x])) for x in (name, other))
-            if one.meets(two):
+            one, two = touches[name], touches[other]
+            if not (one.done_before(two) or two.done_before(one)):
                 raise PlanError(f"{name} and {other} share bytes of the arena, and are both alive at some time")
+
+
+class Touches(NamedTuple):
+    """The phases that touch a buffer: by how many meetings each is preceded, and which of them one thread runs.
+
+    It does not use `times_of`, from which the layout was made.
+    """
+
+    shared: list[int]
+    alone: list[tuple[int, int]]
+
+    def add(self, phase: int, meetings: int, is_alone: bool) -> None:
+        if is_alone:
+            self.alone.append((meetings, phase))
+        else:
+            self.shared.append(meetings)
+
+    def done_before(self, other: "Touches") -> bool:
+        """Whether threads meet between the last touch here and the first one there, or one thread makes both."""
+        last = max(self.shared + [meetings for meetings, _ in self.alone])
+        first = min(other.shared + [meetings for meetings, _ in other.alone])
+        if last != first:
+            return last < first
+        if last in self.shared or first in other.shared:
+            return False
+        return max(self.alone) < min(other.alone)

@@ -45,13 +45,16 @@ class Weight:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A primitive, the buffers that are its arguments, and which operators it computes."""
+    """A primitive, the buffers that are its arguments, and which operators it computes.
+
+    result: the value that they are there for, which the argument `output` is."""
 
     label: str
     pd: PrimitiveDesc
     buffers: Mapping[str, str]
     nodes: tuple[Node, ...] = ()
     result: str = ""
+    output: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buffers", MappingProxyType(dict(self.buffers)))
@@ -234,8 +237,8 @@ class Steps:
             buffers[argument] = made.buffer
             if name in self.graph.values:
                 self.define(name, made)
-        (result,) = list(results.values())[:1]
-        self.steps.append(Step(label, pd, buffers, tuple(nodes), result))
+        output, result = next(iter(results.items()))
+        self.steps.append(Step(label, pd, buffers, tuple(nodes), result, output))
 
     def define(self, name: str, place: Place) -> None:
         """From now on the value is there, with its own dims."""

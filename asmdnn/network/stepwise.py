@@ -47,8 +47,7 @@ class Stepwise:
         for step, views, call in zip(self.segment.steps, self.segment.joined.arguments, self.calls, strict=True):
             call()
             if step.nodes:
-                output = step.pd.plan.outputs[0]
-                desc, view = step.pd.plan.tensors[output], views[output]
+                desc, view = step.pd.plan.tensors[step.output], views[step.output]
                 stored = self.memory[view.buffer][view.offset_bytes :]
                 plain = reorder(Memory(desc, stored, padding_is_zero=True), row_major(desc.dims), self.engine)
                 yield step, np.array(plain.view())

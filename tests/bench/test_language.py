@@ -55,6 +55,10 @@ def missing(words: str) -> list[str]:
         (f"--conv --mode=F --max-ms-per-prb=3e3 -v5 --start=0 {CONV}", f"--conv {CONV}"),
         (f"--conv --skip-impl=\"ref:gemm\" {CONV}n", f"--conv --global-skip-impl=ref:gemm {CONV}"),
         ("--ip --dt=f32 --cfg=f32 --dir=FWD_I --bia-dt=f32 mb0ic3oc4_n", "--ip --dir=FWD_I --bia-dt=f32 mb0ic3oc4"),
+        ("--matmul --runtime_dims_masks=3:3 --runtime_m=1 2x3:3x4", "--matmul 2x3:3x4"),
+        ("--reorder --runtime-dim-mask=63 2x3", "--reorder 2x3"),
+        ("--rnn --tag=tnc:any:tnc t2mb3sic4", "--rnn t2mb3sic4"),
+        ("--rnn --tag=bac t2mb3sic4", "--rnn --tag=ntc:any:ntc t2mb3sic4"),
         ("--matmul --runtime_dims_masks=0:0 --encoding=:: 2x3:3x4:2x4n", "--matmul 2x3:3x4:2x4"),
         ("--matmul --strides=::13x1 --dt=f32 2x3:3x4n\"*12\"", "--matmul --strides=::13x1 2x3:3x4_n*12"),
         ("--matmul --strides=: --attr-dropout= 2x3:3x4", "--matmul 2x3:3x4"),
@@ -92,6 +96,23 @@ def test_words_for_the_same(words: str, same_as: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "--reorder --ddt=s32 --attr-scales=src:common:4294967295+dst:common:1e-20 --attr-post-ops=sum:16777217 2x3",
+        "--binary --attr-scales=src:common:3e20+src1:common:0.1 2x3:2x3",
+        f"--conv --attr-scales=src:common:1234567.125 --attr-post-ops=sum:1e20+linear:1e-30:16777217 {CONV}",
+        "--eltwise --alg=linear --alpha=1e30 --beta=1234567.125 2x3",
+        "--gemm --alpha=1234567.125 --beta=1e20 3x4:4x5",
+        "--sum --sdt=f32:f32 --scales=1234567.125:1e20 2x3",
+    ],
+)
+def test_words_of_a_case_repeat_its_numbers(words: str) -> None:
+    (case,) = cases(words)
+    (again,) = cases(str(case))
+    assert (again.settings, again.problem) == (case.settings, case.problem)
+
+
+@pytest.mark.parametrize(
     ("words", "lacks"),
     [
         (f"--conv --dt=u8:s8:s32 {CONV}", "--dt=u8:s8:s32: only f32:f32:f32 is built yet"),
@@ -113,14 +134,13 @@ def test_words_for_the_same(words: str, same_as: str) -> None:
         (f"--conv --attr-acc-mode=s32 {CONV}", "--attr-acc-mode=s32: not built yet"),
         (f"--conv --attr-rounding-mode=dst:stochastic {CONV}", "--attr-rounding-mode=dst:stochastic"),
         (f"--conv --attr-dropout=0.5:12345678 {CONV}", "--attr-dropout=0.5:12345678: not built yet"),
-        ("--matmul --runtime_dims_masks=3:3 2x3:3x4", "--runtime-dims-masks=3:3: not built yet"),
         ("--matmul --encoding=csr+0.99:: 2x3:3x4", "--encoding=csr+0.99::: not built yet"),
         ("--reorder --oflag=s8s8_comp:1+zp_comp:1 2x3", "zp_comp is not built yet"),
         ("--reorder --attr-post-ops=sum:1:3 2x3", "a zero point of the sum is not built yet"),
         ("--reorder --sdt=f8_e5m2 2x3", "f8_e5m2 is not built yet"),
         ("--lnorm --dt=bf16:f32 2x3", "--dt=bf16:f32: bf16:f32 is not built yet, only f32"),
         ("--pool --dt=s8:u8 ic4ih8kh3", "--dt=s8:u8: s8:u8 is not built yet"),
-        ("--binary --attr-scales=src:common:0.5+src1:common:0.25 2x3:2x3", "--attr-scales=src:common:0.5"),
+        ("--binary --attr-scales=src:per_tensor+src1:common:0.25 2x3:2x3", "has 'src:per_tensor'"),
     ],
 )
 def test_what_only_onednn_has_is_named(words: str, lacks: str) -> None:
@@ -231,6 +251,18 @@ def test_only_what_is_wrong_makes_a_run_of_files_fail(tmp_path: Path, capsys: py
     assert run_file(tmp_path, f"--dt=bf16,f32 {CONV}\n--zeropad 2x3\n--engine=gpu --eltwise 2x3", "--conv") == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "tests:4 passed:1 skipped:1 mistrusted:0 unimplemented:2 invalid_arguments:0 failed:0 listed:0"
+
+
+def test_what_says_little_is_mistrusted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Results that are all one number, or none at all; fewer than ten may be equal by chance."""
+    post_ops = ("clip:100:101", "linear:1:300+exp", "relu")
+    words = [word for op in post_ops for word in (f"--attr-post-ops={op}", "1x8:8x16")]
+    assert main(["bench", "--json=-", "--matmul", *words, "--attr-post-ops=clip:100:101", "1x8:8x9"]) == 0
+    captured = capsys.readouterr()
+    records = [json.loads(line) for line in captured.out.splitlines()]
+    assert [record["status"] for record in records] == ["mistrusted", "mistrusted", "passed", "passed"]
+    assert "all 16 elements that can be checked are 100" in records[0]["reason"]
+    assert "tests:4 passed:2 skipped:0 mistrusted:2 " in captured.err
 
 
 def test_a_mistake_on_the_command_line_comes_before_everything(

@@ -202,9 +202,10 @@ def test_the_network_and_its_shapes_agree() -> None:
     assert endings.count(chain("relu")) == 33
 
 
-def test_the_set_of_winograd_is_for_it() -> None:
-    cases = read("--batch=winograd")
-    assert len(cases) == 16
+@pytest.mark.parametrize(("name", "count"), [("winograd", 16), ("winograd_groups", 23)])
+def test_the_sets_of_winograd_are_for_it(name: str, count: int) -> None:
+    cases = read(f"--batch={name}")
+    assert len(cases) == count
     assert all(case.problem.is_dense_3x3 for case in cases)
 
 

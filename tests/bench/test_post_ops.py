@@ -188,7 +188,9 @@ def test_where_nothing_is_known() -> None:
     _, tolerance = chains.apply(attr_of(chain("pow:1:-1"), (2,)), np.array([1e-9, 0.5]), 1e-6, {})
     assert np.isinf(tolerance).tolist() == [True, False]
     answer = Answer(np.full(4, np.nan), np.full(4, np.inf), "numpy")
-    assert "no element can be checked" in judge(np.ones(4, np.float32), answer, exact=False).reason
+    verdict = judge(np.ones(4, np.float32), answer, exact=False)
+    assert not verdict.reason
+    assert "no element can be checked" in verdict.doubt
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,8 @@ def test_which_chains_are_exact(word: str, exact: bool) -> None:
 
 
 def passed(records: list[dict[str, Any]], count: int) -> None:
-    assert [record["reason"] for record in records if record["status"] != "passed"] == []
+    """Some functions, such as not, give one number for all of these results: they are right, and mistrusted."""
+    assert [record["reason"] for record in records if record["status"] not in ("passed", "mistrusted")] == []
     assert len(records) == count
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from asmdnn import environment
 from asmdnn.jit import pruning
+from asmdnn.jit import store as store_module
 from asmdnn.jit.store import DiskStore, default_directory, default_store, enabled
 
 KEY, OTHER_KEY = "a" * 64, "b" * 64
@@ -254,6 +255,17 @@ def test_the_first_write_of_a_process_prunes_what_others_left(directory: Path) -
     store.put(KEY, NAME, CODE)
     assert sum(entry.size for entry in store.list()) <= 9_000
     assert store.get(KEY, NAME) == CODE
+
+
+def test_a_look_at_many_files_takes_the_sizes_of_some(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(directory, None, 100)
+    looked: list[str] = []
+    monkeypatch.setattr(store_module, "SAMPLED", 10)
+    monkeypatch.setattr(os, "stat", lambda name, stat=os.stat, **more: (looked.append(name), stat(name, **more))[1])
+    DiskStore(directory, 1 << 20).put(KEY, NAME, CODE)
+    assert len([name for name in looked if str(name).endswith(".kernel")]) <= 11
+    DiskStore(directory, 100 * 1000).put(OTHER_KEY, NAME, CODE)
+    assert len(kept(DiskStore(directory))) < 95
 
 
 def test_pruning_removes_what_was_abandoned_and_nothing_else(directory: Path) -> None:

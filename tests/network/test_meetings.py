@@ -1,14 +1,17 @@
 """Where the threads of a network meet: not between steps of independent branches."""
 
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.network import arena
 from asmdnn.network.compiled import Compiled
 from asmdnn.network.meetings import barriers
 from asmdnn.planning.coverage import PlanError
+from asmdnn.planning.phase import Phase
 from asmdnn.planning.phases import waits
 from tests.network.nets import engine, random, reference
 
@@ -79,6 +82,31 @@ def test_small_steps_on_one_thread_meet_once() -> None:
     alone = [phase.alone for phase in segment.plan.phases]
     assert alone == sorted(alone, reverse=True) and any(alone)
     assert sum(waits(segment.plan.phases)) == 2
+
+
+def in_turn(phases: tuple[Phase, ...]) -> list[int]:
+    """Times as if what one thread runs had its place among what threads share beside it."""
+    return list(accumulate(meets or phase.alone for phase, meets in zip(phases, waits(phases), strict=True)))
+
+
+@pytest.mark.parametrize("isa", LEVELS)
+def test_what_one_thread_runs_beside_others_has_memory_of_its_own(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be done, and write where its result lies, before another thread has begun a shared phase in front."""
+    g = dnn.Graph("mixed")
+    x = g.input("x", DIMS)
+    one, two = (g.apply("MaxPool", x, kernel_shape=(3, 3), pads=(p, p, p, p)) for p in (0, 1))
+    shared = g.apply("MaxPool", g.apply("AveragePool", one, kernel_shape=(2, 2)), kernel_shape=(2, 2))
+    small = [g.apply(op, two) for op in ("GlobalMaxPool", "GlobalAveragePool")]
+    segment = compiled(g.compile(y=shared * small[0] + small[1], engine=engine(2, isa)))
+    phases = segment.plan.phases
+    assert [phase.alone for phase in phases] == [False, False, False, True, True, False, False]
+    assert waits(phases) == [True, False, True, False, False, True, True]
+    assert arena.times_of(phases) == [0, 0, 1, 1, 1, 2, 3]
+    arena.check_layout(segment.joined, segment.layout, segment.plan)
+    monkeypatch.setattr(arena, "times_of", in_turn)
+    wrong = arena.layout_of(segment.joined)
+    with pytest.raises(PlanError, match="both alive at some time"):
+        arena.check_layout(segment.joined, wrong, arena.placed_plan(segment.joined, wrong))
 
 
 @pytest.mark.isa("avx2")

@@ -332,6 +332,15 @@ def test_every_group_is_verified_and_timed() -> None:
         net.verify({})
 
 
+@pytest.mark.isa("avx2")
+def test_the_value_of_two_results_is_verified() -> None:
+    g = dnn.Graph()
+    values, positions = g.apply("TopK", g.input("x", (3, 9)), np.array([4]), results=2)
+    net = g.compile(values=values, positions=positions, engine=engine())
+    (found,) = net.verify({"x": random(3, 9)})
+    assert (found.label.split()[0], found.difference) == ("TopK", 0.0)
+
+
 def double(x: Any) -> Any:
     return 2 * x
 

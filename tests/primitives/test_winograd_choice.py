@@ -69,7 +69,7 @@ def test_weights_that_l3_does_not_hold_count(channels: int, size: int, machine: 
         ({"strides": (2, 2), "dst": dnn.MemoryDesc((1, 64, 14, 14), dnn.f32, "any")}, "it is for dense 3x3"),
         ({"dilations": (1, 1), "padding_l": (2, 2), "padding_r": (2, 2)}, "it is for dense 3x3"),
         ({"weights": dnn.MemoryDesc((64, 64, 5, 5), dnn.f32, "any"), "padding_l": (2, 2), "padding_r": (2, 2)}, "5x5"),
-        ({"weights": dnn.MemoryDesc((2, 32, 32, 3, 3), dnn.f32, "any")}, "2 groups"),
+        ({"weights": dnn.MemoryDesc((64, 1, 1, 3, 3), dnn.f32, "any")}, "1 channels in and 1 out, fewer than 4"),
     ],
 )  # fmt: skip
 def test_demanded_where_it_does_not_apply(changes: dict[str, object], reason: str) -> None:

@@ -29,6 +29,7 @@ class Case:
     padding: tuple[int, int, int, int] = (1, 1, 1, 1)
     tags: tuple[str, str] = ("any", "any")
     bias: bool = True
+    groups: int = 1
 
     @property
     def src_dims(self) -> tuple[int, ...]:
@@ -36,7 +37,8 @@ class Case:
 
     @property
     def weights_dims(self) -> tuple[int, ...]:
-        return (self.oc, self.ic, 3, 3)
+        of_groups = (self.groups,) if self.groups > 1 else ()
+        return (*of_groups, self.oc // self.groups, self.ic // self.groups, 3, 3)
 
     @property
     def dst_dims(self) -> tuple[int, ...]:
@@ -59,16 +61,19 @@ class Case:
         dims = {"src": self.src_dims, "weights": self.weights_dims, "bias": (self.oc,), "dst": self.dst_dims}
         return {name: random.standard_normal(shape).astype(np.float32) for name, shape in dims.items()}
 
-    def windows(self, src: Doubles, size: int) -> Doubles:
-        """Every patch of size x size that a tile of results can see, [mb, ic, rows, cols, size, size]."""
-        top, left, bottom, right = self.padding
-        padded = np.pad(src, ((0, 0), (0, 0), (top, bottom), (left, right)))
-        return np.lib.stride_tricks.sliding_window_view(padded, (size, size), axis=(2, 3))
+    def of_groups(self, arrays: dict[str, Floats]) -> tuple[Doubles, Doubles]:
+        """src [mb, groups, ic / groups, rows, cols] and weights [groups, oc / groups, ic / groups, 3, 3]."""
+        src = arrays["src"].reshape(self.mb, self.groups, -1, *self.size)
+        weights = arrays["weights"].reshape(self.groups, -1, self.ic // self.groups, 3, 3)
+        return src.astype(np.float64), weights.astype(np.float64)
 
     def sums(self, arrays: dict[str, Floats]) -> Doubles:
         """The results before post-ops."""
-        windows = self.windows(arrays["src"].astype(np.float64), 3)
-        total: Doubles = np.einsum("ncyxij,ocij->noyx", windows, arrays["weights"].astype(np.float64), optimize=True)
+        top, left, bottom, right = self.padding
+        src, weights = self.of_groups(arrays)
+        padded = np.pad(src, ((0, 0), (0, 0), (0, 0), (top, bottom), (left, right)))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(3, 4))
+        total: Doubles = np.einsum("ngcyxij,gocij->ngoyx", windows, weights, optimize=True).reshape(self.dst_dims)
         return total + arrays["bias"].astype(np.float64)[:, None, None] * self.bias
 
     def tolerance(self, arrays: dict[str, Floats], m: int) -> Doubles:
@@ -78,18 +83,17 @@ class Case:
         behind = [rows + 2, cols + 2]
         top, left, _, _ = self.padding
         inside = [min(n, room - before) for n, room, before in zip(self.size, behind, (top, left), strict=True)]
-        padded = np.zeros((self.mb, self.ic, *behind))
-        padded[:, :, top : top + inside[0], left : left + inside[1]] = np.abs(arrays["src"])[
-            :, :, : inside[0], : inside[1]
-        ]
-        tiles = np.lib.stride_tricks.sliding_window_view(padded, (m + 2, m + 2), axis=(2, 3))[:, :, ::m, ::m]
-        source = np.einsum("ai,ncyxij,bj->ncyxab", of[2], tiles, of[2], optimize=True)
-        weights = np.einsum("ai,ocij,bj->ocab", of[1], np.abs(arrays["weights"].astype(np.float64)), of[1])
-        products = np.einsum("ncyxab,ocab->noyxab", source, weights, optimize=True)
-        size = np.einsum("ia,noyxab,jb->noyixj", of[0], products, of[0], optimize=True)
+        src, filters = (np.abs(array) for array in self.of_groups(arrays))
+        padded = np.zeros((*src.shape[:3], *behind))
+        padded[..., top : top + inside[0], left : left + inside[1]] = src[..., : inside[0], : inside[1]]
+        tiles = np.lib.stride_tricks.sliding_window_view(padded, (m + 2, m + 2), axis=(3, 4))[..., ::m, ::m, :, :]
+        source = np.einsum("ai,ngcyxij,bj->ngcyxab", of[2], tiles, of[2], optimize=True)
+        weights = np.einsum("ai,gocij,bj->gocab", of[1], filters, of[1])
+        products = np.einsum("ngcyxab,gocab->ngoyxab", source, weights, optimize=True)
+        size = np.einsum("ia,ngoyxab,jb->ngoyixj", of[0], products, of[0], optimize=True)
         size = size.reshape(self.mb, self.oc, rows, cols)[:, :, : self.dst_dims[2], : self.dst_dims[3]]
         size = size + np.abs(arrays["bias"])[:, None, None]
-        terms = self.ic + ROUNDINGS
+        terms = self.ic // self.groups + ROUNDINGS
         bound: Doubles = size * (terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF))
         return bound
 

@@ -8,12 +8,13 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import chains, typed
-from asmdnn.bench.attributes import AttributeSettings, options
+from asmdnn.bench.attributes import ScaledSettings, options
 from asmdnn.bench.dims import DimsProblem, dims_problem, longer_desc
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.elementwise import BINARY, rounding
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import BINARY as BINARY_NUMBERS
+from asmdnn.bench.quantization import joined, quantities
 from asmdnn.bench.values import decoded, encoded, poison
 from asmdnn.bench.words import Option, boolean, data_type, one_of, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 SELECT = "select"
+SCALED = {"src": "src0", "src1": "src1"}  # benchdnn's words, and the tensors
+EXACT = ("max", "min", "ge", "gt", "le", "lt", "eq", "ne", "and", "or", "xor", "fmod", "mod", SELECT)
 LARGEST_VALUE = 8  # integers to this, so that some are equal; 0 is not among them: quotients stay finite
 # Numbers of oneDNN's C interface.
 ARGUMENTS = {"src0": 1, "src1": 2, "dst": 17}
 
 
 @dataclass(frozen=True, slots=True)
-class BinarySettings(AttributeSettings):
+class BinarySettings(ScaledSettings):
     alg: str = "add"
     sdt: str = "f32:f32"
     ddt: str = "f32"
@@ -65,7 +68,9 @@ class BinaryWork(Work[TensorData]):
         if settings.inplace:
             typed.check_in_place(self.descs["src0"].dtype, self.descs["dst"].dtype)
         self.in_place = {"dst": "src0"} if settings.inplace else {}
-        self.attr = settings.attr(self.dims)
+        scales = {SCALED[q.argument]: q for q in settings.scales}
+        self.scales = {name: q.scales(self.descs[name].dims) for name, q in scales.items()}
+        self.attr = settings.attr(self.dims, scales={name: q.mask() for name, q in scales.items()})
         self.peer_slack = chains.peer_slack(self.attr)
 
     @property
@@ -86,25 +91,30 @@ class BinaryWork(Work[TensorData]):
         dst = poison(self.dims, self.descs["dst"].dtype)
         if self.attr.reads_dst():
             dst = arrays["src0"] if self.in_place else typed.numbers(random, self.dims, self.descs["dst"].dtype, -1, 1)
+        arrays |= {f"{name}_scales": values.ravel() for name, values in self.scales.items()}
         return TensorData({**arrays, "dst": dst, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
         numbers = {name: decoded(data.arrays[name], desc.dtype) for name, desc in self.descs.items()}
+        for name, scales in self.scales.items():  # rounded once, to f32, here as there
+            numbers[name] = numbers[name].astype(np.float32) * scales
         src0, src1 = (numbers[name].astype(np.float64) for name in ("src0", "src1"))
         if self.settings.alg == SELECT:
             values = np.where(numbers["src2"] != 0, src0, src1)
         else:
             values = BINARY[self.settings.alg](src0, src1).astype(np.float64)
-        error = rounding(values) if self.settings.alg == "div" else np.zeros(values.shape)
+        rounds = self.settings.alg == "div" or (bool(self.scales) and self.settings.alg not in EXACT)
+        error = rounding(values) if rounds else np.zeros(values.shape)
         return typed.answer(self.attr, values, error, data.arrays, self.descs["dst"].dtype)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
-        from asmdnn.bench.peers.onednn_attributes import tensors_of
+        from asmdnn.bench.peers.onednn_attributes import quantities_of, tensors_of
 
         if self.settings.alg not in BINARY_NUMBERS:
             raise Unimplemented(f"onednn: there is no operation {self.settings.alg}")
         tensors = {name: Tensor(ARGUMENTS[name], desc) for name, desc in self.descs.items()} | tensors_of(self.attr)
+        tensors |= quantities_of({f"{name}_scales": values for name, values in self.scales.items()}, ARGUMENTS)
         return OnednnPrimitive(self._of_onednn, tensors, isa, threads, ("dst",), self.in_place)
 
     def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
@@ -115,7 +125,7 @@ class BinaryWork(Work[TensorData]):
             *(
                 BINARY_NUMBERS[self.settings.alg],
                 *(peer.descs[name] for name in ARGUMENTS),
-                attributes(peer, self.attr, ("sum", "eltwise", "binary")),
+                attributes(peer, self.attr, ("sum", "eltwise", "binary"), ARGUMENTS),
             ),
         )
 
@@ -157,6 +167,8 @@ DRIVER = Driver(
         "stag": Option("stag", _tags, "layouts of the sources: abx (default), or one for each, axb:abx", True),
         "dtag": Option("dtag", tag, "layout of dst: any (default) is that of the first source", True),
         **options("relu, linear:2:1, add:f32:per_oc, sum:0.5"),
+        "attr-scales": Option("scales", quantities(tuple(SCALED), whole=False),
+                              "src:common:0.5+src1:common:2", True, joined),
         "inplace": Option("inplace", boolean, "true: the result replaces src0; false (default)", True),
     },
     dims_problem(2, 3),

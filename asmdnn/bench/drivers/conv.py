@@ -102,7 +102,7 @@ class ConvWork(Work[ConvData]):
 
     def __init__(self, case: ConvCase) -> None:
         if case.settings.alg == "wino" and not case.problem.is_dense_3x3:
-            raise Unimplemented("--alg=wino: is for 3x3 kernels of stride 1, without groups and dilations")
+            raise Unimplemented("--alg=wino: is for 3x3 kernels of stride 1, no dilation, groups of 4 or more channels")
         self.problem, self.settings, self.layouts = case.problem, case.settings, layouts(case)
         dims = {"src": self.problem.src_dims, "weights": self.problem.filter_dims, "dst": self.problem.dst_dims}
         self.scales = of_groups(self.problem, scales_of(self.settings.scales, dims, {"src": 1, "weights": 0, "dst": 1}))

@@ -37,6 +37,8 @@ PROP_KINDS = {"FWD_I": dnn.PropKind.forward_inference, "FWD_D": dnn.PropKind.for
 PASSES = {"FWD_I": "", "FWD_D": "training", "BWD_DW": "backward"}
 WIDTH_CHANGES = ("VANILLA_RNN", LSTM)  # from the state before a single step to the one behind it
 WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
+STEPS_FIRST, NTC = ("tnc", "abc", "any", "undef", ""), "ntc"
+LAYERS = ("src_layer", "dst_layer")  # which settings.tag is of
 GAP = 8  # elements behind each row, without trivial strides
 CONTRACTION = 4  # times an error of one step: what a bound comes to over all of them, with data that contract
 
@@ -53,6 +55,7 @@ class RnnSettings(Settings):
     peephole: bool = False
     projection: bool = False
     trivial_strides: bool = True
+    tag: tuple[str, str] = ("tnc", "tnc")
     use_packed: bool = True
     l: int = 0  # noqa: E741 - benchdnn's name
     t: int = 0
@@ -80,11 +83,14 @@ class RnnWork(Work[TensorData]):
     def _desc(self, name: str, dims: Dims) -> dnn.MemoryDesc:
         if name in WEIGHTS and self.settings.use_packed:
             return dnn.MemoryDesc(dims, dnn.f32, "any")
-        if self.settings.trivial_strides or name.startswith(("weights", "bias")):
-            return dnn.MemoryDesc(dims, dnn.f32, "abcde"[: len(dims)])
-        sizes = (*dims[1:-1], dims[-1] + GAP)
-        strides = [int(np.prod(sizes[axis:])) for axis in range(len(sizes))]
-        return dnn.MemoryDesc(dims, dnn.f32, strides=[*strides, 1])
+        gap = 0 if self.settings.trivial_strides or name.startswith(("weights", "bias")) else GAP
+        order = list(range(len(dims)))  # of the dims in memory, the outermost first
+        if dict(zip(LAYERS, self.settings.tag, strict=True)).get(name) == NTC:
+            order[:2] = 1, 0
+        strides, step = [1] * len(dims), dims[-1] + gap
+        for dim in order[-2::-1]:
+            strides[dim], step = step, step * dims[dim]
+        return dnn.MemoryDesc(dims, dnn.f32, strides=strides)
 
     @property
     def argument_bytes(self) -> int:
@@ -175,6 +181,18 @@ def _alg(word: str) -> str:
     return one_of(*CELLS)(word)
 
 
+def _tags(word: str) -> tuple[str, str]:
+    """Of src_layer and dst_layer; that of the weights, between them, is for --use-packed to say."""
+    src, *others = word.split(":")
+    if len(others) > 2:
+        raise InvalidArguments(f"has '{word}', which is more than SRC:WEIGHTS:DST")
+    dst = others[1] if len(others) > 1 else src
+    unknown = [tag for tag in (src, *others) if tag not in (*STEPS_FIRST, NTC, "bac")]
+    if unknown:
+        raise Unimplemented(f"{unknown[0]} is not built yet, only tnc and ntc")
+    return tuple("tnc" if tag in STEPS_FIRST else NTC for tag in (src, dst))  # type: ignore[return-value]  # of two
+
+
 def _activation(word: str) -> str:
     """UNDEF is what files write for cells that have none to choose."""
     return "RELU" if word.upper() == "UNDEF" else one_of("RELU", "LOGISTIC", "TANH")(word)
@@ -208,6 +226,8 @@ DRIVER = Driver(
         "l": Option("l", number(0), "layers, instead of each problem's own (0, the default)", True),
         "t": Option("t", number(0), "time steps, likewise", True),
         "mb": Option("mb", number(0), "sequences, likewise", True),
+        "tag": Option("tag", _tags, "tnc (default) or ntc, of both layers, or src_layer:any:dst_layer", True,
+                      lambda tags: ":any:".join(tags)),
         "cfg": Option("cfg", configuration, "data types: f32", True, describes=False),
     },
     rnn_problem,

@@ -38,20 +38,28 @@ def tensors_of(attr: dnn.Attr) -> dict[str, Tensor]:
     return found
 
 
-def quantities_of(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Tensor]:
-    """Scales and zero points, as `src_scales` and so on."""
+def quantities_of(
+    arrays: Mapping[str, npt.NDArray[Any]], numbers: Mapping[str, int] = ARGUMENTS
+) -> dict[str, Tensor]:
+    """Scales and zero points, as `src_scales` and so on; numbers: of the arguments that can have some."""
     found = {}
     for name, values in arrays.items():
         argument, _, kind = name.partition("_")
         base, dtype = (SCALES_OF, dnn.f32) if kind == "scales" else (ZERO_POINTS_OF, dnn.s32)
-        found[name] = Tensor(base | ARGUMENTS[argument], dnn.MemoryDesc((values.size,), dtype, "a"))
+        found[name] = Tensor(base | numbers[argument], dnn.MemoryDesc((values.size,), dtype, "a"))
     return found
 
 
-def attributes(peer: OnednnPrimitive, attr: dnn.Attr, kinds: Sequence[str] = EVERY_KIND) -> Any:
+def attributes(
+    peer: OnednnPrimitive,
+    attr: dnn.Attr,
+    kinds: Sequence[str] = EVERY_KIND,
+    numbers: Mapping[str, int] = ARGUMENTS,
+) -> Any:
     """The handle of oneDNN's attributes.  Raises Unimplemented for what it cannot express.
 
-    kinds: the post-ops that oneDNN documents for a primitive; it takes others, and ignores them.
+    kinds: the post-ops that oneDNN documents for a primitive; it takes others, and ignores them.  numbers: of the
+    arguments that can have scales.
     """
     lib, check = peer.lib, load().check
     handle = peer.own(lib.dnnl_primitive_attr_create, lib.dnnl_primitive_attr_destroy)
@@ -62,9 +70,9 @@ def attributes(peer: OnednnPrimitive, attr: dnn.Attr, kinds: Sequence[str] = EVE
         check(_append(peer, chain, i, op), f"post-op {op.kind}")
     check(lib.dnnl_primitive_attr_set_post_ops(handle, chain), "post-ops")
     for name, mask in attr.scales:
-        check(lib.dnnl_primitive_attr_set_scales_mask(handle, ARGUMENTS[name], mask), "scales")
+        check(lib.dnnl_primitive_attr_set_scales_mask(handle, numbers[name], mask), "scales")
     for name, mask in attr.zero_points:
-        check(lib.dnnl_primitive_attr_set_zero_points_mask(handle, ARGUMENTS[name], mask), "zero points")
+        check(lib.dnnl_primitive_attr_set_zero_points_mask(handle, numbers[name], mask), "zero points")
     return handle
 
 

@@ -1,5 +1,6 @@
 """Attributes of a primitive: post-ops that run on its result before it is stored, scales and zero points."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ MAX_POST_OPS = postops.MAX_POST_OPS
 SCRATCHPAD_MODES = ("library", "user")
 DENORMALS = ("flush", "keep")
 QUANTIZED = ("src", "weights", "dst")
+NUMBERED = re.compile("src[0-9]{1,4}")  # of several sources
 
 
 @exact
@@ -117,8 +119,9 @@ def checked_masks(field: str, masks: Mapping[str, int]) -> tuple[tuple[str, int]
     if not isinstance(masks, Mapping):
         raise InvalidArguments(f"{field} must map tensors to masks, such as {{'src': 0}}, not {shown(masks)}")
     for name, mask in masks.items():
-        if name not in QUANTIZED:
-            raise InvalidArguments(f"{field} has the tensor {shown(name)}, it must be one of {', '.join(QUANTIZED)}")
+        if name not in QUANTIZED and not (isinstance(name, str) and NUMBERED.fullmatch(name)):
+            names = ", ".join(QUANTIZED)
+            raise InvalidArguments(f"{field} has the tensor {shown(name)}, it must be one of {names}, src0, src1, ...")
         if isinstance(mask, bool) or not isinstance(mask, int) or mask < 0:
             raise InvalidArguments(f"{field}[{shown(name)}] must be a mask of dims, an integer >= 0, not {shown(mask)}")
     return tuple(sorted(masks.items()))
@@ -131,9 +134,10 @@ class Attr:
     The chain is a tuple of frozen values: its length, each one's `kind` and parameters can be read, and what is done to
     the list that it was made from does not change it.
 
-    scales, zero_points: for each tensor ("src", "weights", "dst") a mask, whose bit d says that every index of dim d
-    has a value of its own; 0 is one value for all.  The values come with the call: `src_scales` is f32[product of
-    those dims], `src_zero_points` s32, and so on.  Results are divided by the scales of dst, behind all post-ops.
+    scales, zero_points: for each tensor ("src", "weights", "dst"; with several sources "src0", "src1" and so on) a
+    mask, whose bit d says that every index of dim d has a value of its own; 0 is one value for all.  The values come
+    with the call: `src_scales` is f32[product of those dims], `src_zero_points` s32, and so on.  Results are divided by
+    the scales of dst, behind all post-ops.
     scratchpad_mode: "library", the primitive has a pool of temporary memory, or "user", every call passes it.
     deterministic: ask for results that are bitwise equal in every run and for every number of threads.  All kernels
     here are, so it changes nothing; a request that says so stays true when others come.

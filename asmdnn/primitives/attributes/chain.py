@@ -84,6 +84,28 @@ class Chain:
 NO_CHAIN = Chain()
 
 
+def scales_of_sources(attr: Attr, sources: Mapping[str, MemoryDesc]) -> dict[str, MemoryDesc]:
+    """Of a primitive with several sources: for each that has scales these, as a tensor that broadcasts to it.  Raises
+    Refused for scales of something else, and for zero points."""
+    if attr.zero_points:
+        raise Refused("zero points are not implemented")
+    found = {}
+    for name, mask in attr.scales:
+        if name not in sources:
+            raise Refused(f"there is no {name} that can have scales: use {', '.join(sources)}")
+        desc = sources[name]
+        if mask >> desc.ndims:
+            raise Refused(f"scales of {name} have the mask {mask}, which is for more than {desc.ndims} dims")
+        shape = [size if mask >> dim & 1 else 1 for dim, size in enumerate(desc.dims)]
+        found[name] = MemoryDesc(shape, f32, LETTERS[: desc.ndims])
+    return found
+
+
+def in_vectors(scales: Mapping[str, MemoryDesc]) -> dict[str, MemoryDesc]:
+    """The arguments that scales of sources are, as a caller passes them: dense vectors."""
+    return {f"{name}_scales": MemoryDesc((prod(desc.dims),), f32, "a") for name, desc in scales.items()}
+
+
 def post_ops_of(attr: Attr) -> Chain:
     """The post-ops alone, their tensors named by their numbers.  Raises Refused for a depthwise convolution."""
     links = []
@@ -120,6 +142,8 @@ def chain_of(
     dims_of = {**kept, "dst": {dim: dim for dim in range(ndims)}}
     links = {}
     for name, mask in masks.items():
+        if name not in dims_of:
+            raise Refused(f"there is no {name} that can have scales")
         desc, dims = tensors[name], dims_of[name]
         own = [dim for dim in range(mask.bit_length()) if mask >> dim & 1]
         for dim in own:

@@ -1,10 +1,11 @@
 """Concatenation: tensors one behind the other along an axis, in any formats and types."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level
@@ -15,11 +16,12 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import apart
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.primitives.reorder.schedule import reorder_phases
+from asmdnn.primitives.reorder.schedule import Numbers, reorder_phases
 
 NAME = "concat"
 
@@ -47,7 +49,8 @@ class Concat:
     """dst[.., i, ..] = srcs[k][.., i - starts[k], ..] along `axis`: each source behind the one before.
 
     srcs: dims equal but for the axis, whose sizes add up to dst's; the arguments are src0, src1, ...  Any formats and
-    types, each converted as a reorder does it.  Raises InvalidArguments.
+    types, each converted as a reorder does it, and multiplied by its scales before, if attributes say so.  Raises
+    InvalidArguments.
     """
 
     srcs: tuple[MemoryDesc, ...]
@@ -88,8 +91,9 @@ class Concat:
 @implementation(NAME, f32_level)
 def plan(desc: Concat, attr: Attr, engine: Engine) -> Plan:
     """Plan a concatenation.  Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("a concatenation has no post-ops, scales or zero points")
+    if attr.post_ops:
+        raise Refused("a concatenation has no post-ops")
+    scales = scales_of_sources(attr, {f"src{k}": src for k, src in enumerate(desc.srcs)})
     dst = row_or_same(desc)
     if dst.may_overlap:
         raise Refused("elements of dst overlap")
@@ -101,12 +105,26 @@ def plan(desc: Concat, attr: Attr, engine: Engine) -> Plan:
     for k, (src, start) in enumerate(zip(desc.srcs, desc.starts, strict=True)):
         if 0 not in src.dims:
             part = target.submemory(src.dims, along(start, desc.axis, dst.ndims))
-            phases = reorder_phases(src, part, (f"src{k}", "dst"), engine.tuning, streams=streams, isa=isa)
+            buffers, numbers = source_of(f"src{k}", src, dst, scales)
+            phases = reorder_phases(src, part, buffers, engine.tuning, numbers, streams, isa)
             phases = [streaming(phase, least_bytes) for phase in phases] if streams else phases
             assembly.add(apart(phases) if assembly.phases else phases)
     tensors = {f"src{k}": src for k, src in enumerate(desc.srcs)} | {"dst": target}
+    tensors |= in_vectors(scales)
     whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("dst",))
     return between_reorders(whole, {**tensors, "dst": dst}, engine.tuning, isa=assembly.isa)
+
+
+def source_of(
+    name: str, src: MemoryDesc, dst: MemoryDesc, scales: Mapping[str, MemoryDesc]
+) -> tuple[tuple[str, ...], Numbers | None]:
+    """The buffers of a source's reorder, and what its elements become."""
+    if name not in scales:
+        return (name, "dst"), None
+    steps = zip(scales[name].dims, scales[name].strides, strict=True)
+    by_dim = tuple(stride if size > 1 else 0 for size, stride in steps)
+    conversion = Conversion(src.dtype.name, dst.dtype.name, scaled=True)
+    return (name, "dst", f"{name}_scales", "", ""), Numbers(conversion, by_dim)
 
 
 def streaming(phase: Phase, least_bytes: int) -> Phase:

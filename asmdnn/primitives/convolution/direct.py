@@ -67,6 +67,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
     check_tensors(resolved, src, dst, engine)
+    check_groups(resolved, lanes)
     geometries = parts(resolved, src, dst)
     first = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, engine.isa), engine.tuning)
     tilings = [first, *(choose_tiling(g, engine.isa, (first.vectors,), engine.tuning) for g in geometries[1:])]
@@ -146,8 +147,12 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, eng
         )
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
+
+
+def check_groups(desc: ConvolutionDesc, lanes: int) -> None:
+    """Raise Refused unless a tile kernel can address each group of channels by itself."""
     if desc.groups > 1:
-        check_blocks("src", desc.src, into, 1)
+        check_blocks("src", desc.src, channels_of_group(desc, "src"), 1)
         check_blocks("dst", desc.dst, channels_of_group(desc, "dst"), lanes)
 
 

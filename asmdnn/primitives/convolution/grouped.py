@@ -136,11 +136,16 @@ def check_groups(desc: ConvolutionDesc, lanes: int) -> int:
     into, out = desc.src.dims[1] // desc.groups, desc.dst.dims[1] // desc.groups
     if into != out:
         raise Refused(f"groups have {into} channels in and {out} out, they must be as many")
-    if into > lanes or into & into - 1:
+    if not shares_vectors(into, out, lanes):
         raise Refused(f"groups have {into} channels, that must be a power of two up to the {lanes} lanes")
     if desc.kernel[-1] > LONGEST_KERNEL:
         raise Refused(f"the kernel is {desc.kernel[-1]} wide, at most {LONGEST_KERNEL} are implemented")
     return into
+
+
+def shares_vectors(into: int, out: int, lanes: int) -> bool:
+    """Whether groups of so many channels in and out fill a vector, some or one of them."""
+    return into == out <= lanes and into & into - 1 == 0
 
 
 def weights_desc(weights: MemoryDesc, group: int, lanes: int) -> MemoryDesc:

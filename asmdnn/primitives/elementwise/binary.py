@@ -1,15 +1,20 @@
 """Binary operations on tensors, element by element, with broadcasting; and the choice between two by a third."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, Literal
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.generators.functions.postops import BINARY, BinaryOp, Operand, PostOp, SelectOp
+from asmdnn.generators.functions.expression import Builder
+from asmdnn.generators.functions.postops import BINARY, BinaryOp, ExpressionOp, Operand, PostOp, SelectOp
+from asmdnn.generators.functions.program import Program
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
@@ -26,7 +31,8 @@ class BinaryForward:
     mod (Python's, with that of src1), and 1 or 0 for ge gt le lt eq ne, and or xor (numbers are true but for 0).
 
     With alg select, dst = src0 where src2 is not 0, else src1.  Every dim of a source is dst's or 1.  Any formats; in
-    place on a source of dst's descriptor.  Raises InvalidArguments.
+    place on a source of dst's descriptor.  Sources are multiplied by their scales first, if attributes say so, but for
+    those of select.  Raises InvalidArguments.
     """
 
     alg: BinaryAlgorithm | Literal["select"]
@@ -64,11 +70,33 @@ def plan(desc: BinaryForward, attr: Attr, engine: Engine) -> Plan:
     model = desc.src0 if desc.src0.dims == desc.dst.dims and not desc.src0.is_any else desc.src1
     dst = like(model, desc.dst)
     sources = {name: dense_like(dst, x) if x.is_any else x for name, x in desc.sources.items()}
+    scales = scales_of_sources(attr, sources)
+    if scales and desc.alg == SELECT:
+        raise Refused("scales are implemented for operations on two tensors, not for select")
     src0 = sources.pop("src0")
+    others = sources | {f"{name}_scales": tensor for name, tensor in scales.items()}
 
     def main(operands: Mapping[str, Operand]) -> PostOp:
+        if scales:
+            return ExpressionOp(scaled(desc.alg, tuple(scales)), tuple(operands[name] for name in others))
         if desc.alg == SELECT:
             return SelectOp(operands["src1"], operands["src2"])
         return BinaryOp(desc.alg, operands["src1"])
 
-    return schedule(Request("binary", ("src0", src0), ("dst", dst), sources, main), attr, engine)
+    unscaled = replace(attr, scales={}, zero_points={})  # type: ignore[arg-type]  # as __init__
+    found = schedule(Request("binary", ("src0", src0), ("dst", dst), others, main), unscaled, engine)
+    vectors = in_vectors(scales)
+    in_place = tuple(name for name in found.in_place if name not in vectors)
+    return replace(found, tensors={**found.tensors, **vectors}, in_place=in_place) if scales else found
+
+
+@lru_cache
+def scaled(alg: str, of: tuple[str, ...]) -> Program:
+    """alg(src0, src1), each multiplied by its scale if it is one of these; the scales come behind src1."""
+    build = Builder(2 + len(of))
+    factors = dict(zip(of, build.inputs[2:], strict=True))
+    x, y = (
+        value * factors[name] if name in factors else value
+        for name, value in zip(("src0", "src1"), build.inputs[:2], strict=True)
+    )
+    return build.finish(BINARY[alg](build, x, y))

@@ -1,6 +1,7 @@
 """A reorder into the format that Winograd's convolution reads: weights in panels, then their transform."""
 
 from collections.abc import Iterator
+from math import prod
 
 import numpy as np
 
@@ -61,14 +62,14 @@ def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tu
 
 def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning) -> Phase:
     """Panels in buffers[0], transformed into buffers[1]."""
-    lanes, (oc, ic) = lanes_of(AVX2.name), desc.dims[:2]
-    storage, vectors = desc.storage, ic * desc.panel // lanes  # of one tap of a panel
-    tap_bytes, frequencies = 4 * ic * desc.panel, storage.dims[2] * storage.dims[3]
+    lanes, (*groups, oc, ic) = lanes_of(AVX2.name), desc.dims[:-2]
+    vectors, tap_bytes = ic * desc.panel // lanes, 4 * ic * desc.panel  # of one tap of a panel
+    frequencies = prod(desc.storage.dims[-2:])
     most = tuning.winograd.weights_vectors
     first = np.arange(0, vectors, most)
     sizes, kernel = np.unique(np.minimum(most, vectors - first), return_inverse=True)
     specs = tuple(WeightsTransformSpec(AVX2.name, desc.m, int(size), tap_bytes, tap_bytes) for size in sizes)
-    panel = np.arange(-(-oc // desc.panel))[:, None]
+    panel = np.arange(prod(groups) * -(-oc // desc.panel))[:, None]
     offsets = [(panel * count * tap_bytes + 4 * lanes * first).ravel() for count in (TAPS**2, frequencies)]
     columns = dict(zip(("weights", "transformed"), offsets, strict=True))
     kernels = np.tile(kernel, len(panel))

@@ -8,6 +8,8 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, sizes_of
 
+LEAST_CHANNELS = 4  # of groups: products of fewer take longer than direct convolution
+
 
 def check_window(desc: ConvolutionForward) -> None:
     """Raise Refused unless this is a 3x3 convolution of images with stride 1."""
@@ -18,8 +20,9 @@ def check_window(desc: ConvolutionForward) -> None:
         raise Refused(
             f"weights are {rows}x{cols}, strides {desc.strides}, dilations {desc.dilations}: it is for dense 3x3"
         )
-    if desc.has_groups:
-        raise Refused(f"weights have {desc.groups} groups, this algorithm is for weights without groups")
+    into, out = (tensor.dims[1] // desc.groups for tensor in (desc.src, desc.dst))
+    if desc.groups > 1 and min(into, out) < LEAST_CHANNELS:
+        raise Refused(f"groups have {into} channels in and {out} out, fewer than {LEAST_CHANNELS}")
     if 0 in desc.dst.dims or 0 in desc.src.dims:
         raise Refused("src or dst has no elements")
 

@@ -36,7 +36,7 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     best = min(cost, key=lambda cut: cost[cut])
     if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):
         other = direct_cycles(g, isa, tuning)
-        if g.oc <= MOST_OUTPUTS:
+        if g.oc <= MOST_OUTPUTS and g.groups == 1:
             tiles = few.choose_tiles(g, lanes, tuning.convolution.strip_pixels)
             direct = tuning.convolution.few_direct_share * few.direct_cycles([g], engine)
             other = g.mb * min(direct, few.expected_cycles(g, tiles, engine))

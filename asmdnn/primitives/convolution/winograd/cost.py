@@ -9,6 +9,7 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.grouped import shares_vectors
 from asmdnn.primitives.convolution.winograd.cut import ROWS, CutSizes, WinogradCut, sizes_of
 
 KIB = 1024
@@ -33,13 +34,17 @@ class Traffic:
 
 def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, tuning: Tuning) -> float:
     """The whole convolution."""
-    own, lanes = tuning.winograd, lanes_of(isa)
+    own, lanes, shares = tuning.winograd, lanes_of(isa), g.groups // cut.groups
     sizes = sizes_of(g, cut, lanes, g.mb)
     traffic = traffic_of(g, cut, sizes, lanes, caches, tuning)
-    calls = sizes.tiles * (1 + -(-sizes.panels // cut.panels)) * tuning.phases.call_cycles
-    transforms = sizes.tiles * (
-        own.source_cycles(cut.m, lanes) * sizes.source_vectors
-        + own.products_cycles(cut.m, lanes) * sizes.result_vectors
+    calls = shares * sizes.tiles * (1 + -(-sizes.panels // cut.panels)) * tuning.phases.call_cycles
+    transforms = (
+        shares
+        * sizes.tiles
+        * (
+            own.source_cycles(cut.m, lanes) * sizes.source_vectors
+            + own.products_cycles(cut.m, lanes) * sizes.result_vectors
+        )
     )
     multiplied = max(multiply_cycles(g, cut, sizes, isa, tuning), traffic.weights / own.far_bytes_per_cycle)
     multiplied += traffic.unheld / own.memory_bytes_per_cycle
@@ -55,42 +60,46 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
 
 def multiply_cycles(g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, isa: str, tuning: Tuning) -> float:
     """The products of all frequencies, if nothing has to be waited for."""
-    full, last = divmod(sizes.result_vectors, cut.vectors)
+    full, last = divmod(-(-g.oc // lanes_of(isa)), cut.vectors)
     total = 0.0
     for size, times in runs_of(sizes.tiles, cut.block if cut.is_fused else sizes.tiles):
         for vectors, count in ((cut.vectors, full), (last, 1)):
             for rows in balanced(size, ROWS[isa][cut.vectors]) if vectors else ():
                 step = step_cycles(rows, vectors, lanes_of(isa), tuning.phases)
                 total += times * count * (tuning.phases.call_cycles + g.ic * step)
-    return total * sizes.frequencies
+    return total * sizes.frequencies * g.groups
 
 
 def traffic_of(
     g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, lanes: int, caches: CacheSizes, tuning: Tuning
 ) -> Traffic:
-    """Of all blocks; weights that fit into their share of L2 cost nothing."""
-    own = tuning.winograd
+    """Of all blocks; weights that fit into their share of L2 cost nothing, and those of groups that are computed
+    together come once if they do."""
+    own, shares, held = tuning.winograd, g.groups // cut.groups, tuning.winograd.weights_share * caches.l2_bytes
     blocks = -(-sizes.tiles // cut.block) if cut.is_fused else 1
     beyond = max(0, sizes.source_bytes + sizes.products_bytes - int(own.between_share * caches.l2_bytes))
-    weights = blocks * sizes.weights_bytes
+    all_weights, together = g.groups * sizes.group_bytes, cut.groups * sizes.group_bytes
+    weights = all_weights * (blocks if together > held else 1)
     return Traffic(
-        weights=weights if sizes.weights_bytes > own.weights_share * caches.l2_bytes else 0,
-        unheld=weights if sizes.weights_bytes > caches.l3_bytes else 0,
-        ends=4 * lanes * g.mb * (sizes.source_vectors * g.src_pixels + sizes.result_vectors * g.rows * g.width),
-        spilled=blocks * beyond * cut.is_fused,
+        weights=weights if all_weights > held else 0,
+        unheld=weights if all_weights > caches.l3_bytes else 0,
+        ends=4 * lanes * shares * g.mb
+        * (sizes.source_vectors * g.src_pixels + sizes.result_vectors * g.rows * g.width),
+        spilled=shares * blocks * beyond * cut.is_fused,
         phases=beyond * (not cut.is_fused),
-        reread=(-(-sizes.panels // cut.panels) - 1) * blocks * sizes.source_bytes,
-    )
+        reread=shares * (-(-sizes.panels // cut.panels) - 1) * blocks * sizes.source_bytes,
+    )  # fmt: skip
 
 
 def direct_cycles(g: ConvGeometry, isa: str, tuning: Tuning) -> float:
-    """The same computed directly."""
+    """The same computed directly; small groups share vectors."""
     lanes = lanes_of(isa)
-    steps = 9 * g.ic * -(-g.oc // lanes) * g.mb * g.rows * g.width / 2
+    vectors = -(-g.groups * g.oc // lanes) if shares_vectors(g.ic, g.oc, lanes) else g.groups * -(-g.oc // lanes)
+    steps = 9 * g.ic * vectors * g.mb * g.rows * g.width / 2
     return steps / tuning.winograd.direct_busy
 
 
 def packing_cycles(g: ConvGeometry, m: int, lanes: int, tuning: Tuning) -> float:
     """The transform of plain weights: they are written to panels, and the panels to (m + 2)^2 frequencies."""
-    pairs = g.ic * -(-g.oc // lanes) * lanes
+    pairs = g.groups * g.ic * -(-g.oc // lanes) * lanes
     return 4 * pairs * (2 * g.positions + 2 * FORMS[m].frequencies) / tuning.winograd.far_bytes_per_cycle

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.vectors import lanes_of
@@ -16,12 +17,14 @@ LINE_BYTES = 64
 class WinogradCut:
     """m: results along an axis of a tile.  vectors: of output channels in a panel of weights.  block: tiles that are
     transformed and multiplied together, 0 for all of them at once.  panels: of output channels whose products are held.
+    groups: of channels that are computed together; their panels are held all at once, if they are several.
     """
 
     m: int
     vectors: int
     block: int
     panels: int
+    groups: int = 1
 
     @property
     def is_fused(self) -> bool:
@@ -29,12 +32,18 @@ class WinogradCut:
 
     def __str__(self) -> str:
         how = f"blocks of {self.block}, {self.panels} panels at once" if self.is_fused else "three phases"
-        return f"F({self.m}x{self.m},3x3) panels of {self.vectors} vectors, {how}"
+        groups = f", {self.groups} groups" * (self.groups > 1)
+        return f"F({self.m}x{self.m},3x3) panels of {self.vectors} vectors, {how}{groups}"
 
 
 @dataclass(frozen=True, slots=True)
 class CutSizes:
-    """Of a convolution that is cut: counts, and bytes of what is between the transforms.
+    """Of the groups of channels that a cut computes together: counts, and bytes of what is between the transforms.
+
+    source_vectors, result_vectors: of their channels in src and dst.  panels: of the output channels of one group.
+
+    Channels of groups lie side by side, though no whole vectors: then the products of one are whole vectors that reach
+    into the next one's place, which are computed behind them.
 
     Rows are padded by a line, and frequencies are an odd number of lines apart: else the (m + 2)^2 places that one
     transform writes would share a few sets of L1.
@@ -60,7 +69,8 @@ class CutSizes:
         return self.frequencies * self.products_frequency_bytes
 
     @property
-    def weights_bytes(self) -> int:
+    def group_bytes(self) -> int:
+        """Weights of a group."""
         return self.frequencies * self.panels * self.panel_bytes
 
 
@@ -68,15 +78,16 @@ def sizes_of(g: ConvGeometry, cut: WinogradCut, lanes: int, images: int) -> CutS
     """Of so many images."""
     tiles = images * tiles_of(g, cut.m)
     together = min(cut.block, tiles) if cut.is_fused else tiles
-    source_vectors, result_vectors = -(-g.ic // lanes), -(-g.oc // lanes)
-    width_bytes = 4 * lanes * cut.vectors
-    source_row, products_row = 4 * lanes * source_vectors + LINE_BYTES, width_bytes * cut.panels + LINE_BYTES
+    source_vectors, result_vectors = (-(-cut.groups * channels // lanes) for channels in (g.ic, g.oc))
+    panels, width_bytes = -(-g.oc // (lanes * cut.vectors)), 4 * lanes * cut.vectors
+    held_bytes = width_bytes * cut.panels if cut.groups == 1 else 4 * lanes * result_vectors
+    source_row, products_row = 4 * lanes * source_vectors + LINE_BYTES, held_bytes + LINE_BYTES
     return CutSizes(
         tiles=tiles,
         frequencies=FORMS[cut.m].frequencies,
         source_vectors=source_vectors,
         result_vectors=result_vectors,
-        panels=-(-result_vectors // cut.vectors),
+        panels=panels,
         panel_bytes=g.ic * width_bytes,
         source_row_bytes=source_row,
         source_frequency_bytes=odd_lines(together * source_row),
@@ -98,30 +109,44 @@ def tiles_of(g: ConvGeometry, m: int) -> int:
 
 
 def records_of_image(g: ConvGeometry, cut: WinogradCut, lanes: int) -> int:
-    """Of a cut in blocks, about."""
+    """Of a cut in blocks, about, and of the groups that are computed together."""
     tiles, sizes = tiles_of(g, cut.m), sizes_of(g, cut, lanes, 1)
     chunks, blocks = -(-sizes.panels // cut.panels), -(-tiles // cut.block)
-    return tiles * (1 + chunks) + 2 * blocks * sizes.frequencies * sizes.panels
+    return tiles * (1 + chunks) + 2 * blocks * sizes.frequencies * sizes.panels * cut.groups
 
 
 def candidates(g: ConvGeometry, isa: str, forms: Sequence[int], widths: Sequence[int]) -> Iterator[WinogradCut]:
     """Every cut that may be the fastest, of these forms and numbers of vectors: blocks are whole register blocks."""
-    vectors_of_results = -(-g.oc // lanes_of(isa))
+    lanes = lanes_of(isa)
+    together = groups_together(g, lanes)
     for m in forms:
         tiles = g.mb * tiles_of(g, m)
         for vectors in widths:
-            panels = -(-vectors_of_results // vectors)
-            yield WinogradCut(m, vectors, 0, panels)
-            for block in blocks_of(tiles, ROWS[isa][vectors]):
-                yield from (WinogradCut(m, vectors, block, n) for n in sorted({1, panels}))
+            panels = -(-g.oc // (lanes * vectors))
+            whole = g.groups == 1 or g.oc % lanes == 0  # phases share out groups, whose products must not overlap then
+            yield WinogradCut(m, vectors, 0 if whole else tiles, panels, g.groups)
+            for groups in together:
+                held = sorted({1, panels}) if groups == 1 else [panels]
+                for block in blocks_of(tiles, ROWS[isa][vectors], g.groups // groups):
+                    yield from (WinogradCut(m, vectors, block, n, groups) for n in held)
 
 
-def blocks_of(tiles: int, rows: int) -> list[int]:
+def groups_together(g: ConvGeometry, lanes: int) -> list[int]:
+    """How many groups may be computed together: equal shares of all, of whole vectors of channels unless it is all."""
+    return [
+        n
+        for n in range(1, g.groups + 1)
+        if g.groups % n == 0 and (n == g.groups or (n * g.ic % lanes == 0 and n * g.oc % lanes == 0))
+    ]
+
+
+def blocks_of(tiles: int, rows: int, shares: int = 1) -> list[int]:
     """Sizes of blocks to consider, about whole register blocks of so many rows; few blocks are ones that threads can
-    share: about a multiple of four, and an even number."""
+    share: about a multiple of four, and an even number.  shares: into how many equal parts channels are cut."""
     counts = [-(-tiles // (times * rows)) for times in REGISTER_BLOCKS]
-    sizes = dict.fromkeys(-(-tiles // (n if n >= MANY else -(-n // SHARES) * SHARES)) for n in counts)
-    made = {size: -(-tiles // size) for size in sizes}
+    unit = SHARES // gcd(SHARES, shares)
+    sizes = dict.fromkeys(-(-tiles // (n if n * shares >= MANY else -(-n // unit) * unit)) for n in counts)
+    made = {size: shares * -(-tiles // size) for size in sizes}
     return [size for size, count in made.items() if count >= SHARES and (count % 2 == 0 or count >= MANY // 2)]
 
 

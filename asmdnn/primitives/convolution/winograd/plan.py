@@ -102,7 +102,8 @@ def prepared(desc: ConvolutionForward, engine: Engine) -> tuple[ConvolutionForwa
     lanes = lanes_of(engine.isa)
     check_window(desc)
     src = MemoryDesc(desc.src.dims, desc.src.dtype, f"aBx{lanes}b") if desc.src.is_any else desc.src
-    resolved = resolve_activations(desc.with_formats({"src": src}), lanes)
+    dst = MemoryDesc(desc.dst.dims, desc.dst.dtype, f"aBx{lanes}b") if desc.dst.is_any else desc.dst
+    resolved = resolve_activations(desc.with_formats({"src": src, "dst": dst}), lanes)
     of_src, of_dst = image_layout(resolved.src), image_layout(resolved.dst)
     if of_src is None or of_dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
@@ -122,13 +123,15 @@ def with_cut(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeomet
 
 def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeometry, cut: WinogradCut) -> Plan:
     """The plan for resolved formats."""
-    lanes, width = lanes_of(engine.isa), cut.vectors * lanes_of(engine.isa)
+    lanes = lanes_of(engine.isa)
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
     others = chain.operands(desc.dst)
     for operand, tensor in others.items():
         if tensor.dtype != f32:
             raise Refused(f"{operand} is {tensor.dtype}, only f32 is implemented")
-    read = {name: readable(tensor, desc.dst, g.oc, width, lanes) for name, tensor in others.items()}
+    channels = desc.dst.dims[1]
+    width = cut.vectors * lanes if g.groups == 1 else channels  # whose vectors lie at one distance
+    read = {name: readable(tensor, desc.dst, channels, width, lanes) for name, tensor in others.items()}
     operands = tile_operands(read, desc.dst, len(ARGUMENTS), lanes)
     post_ops = chain.on_registers({name: place.operand for name, place in operands.items()})
     places = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
@@ -137,9 +140,10 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
         images, rounds = images_of_rounds(g.mb, records_of_image(g, cut, lanes), engine.tuning.convolution)
     sizes = sizes_of(g, cut, lanes, images)
     vectors = sizes.source_vectors * lanes
-    whole = vectors if desc.src.padded_dims[1] >= vectors else g.ic
+    whole = vectors if desc.src.padded_dims[1] >= vectors else cut.groups * g.ic
+    whole_vectors = desc.dst.padded_dims[1] % lanes == 0
     bias = desc.bias is not None and not chain.adds_bias
-    job = WinogradJob(engine.isa, engine.tuning, g, cut, sizes, whole, bias, post_ops, places)
+    job = WinogradJob(engine.isa, engine.tuning, g, cut, sizes, whole, whole_vectors, bias, post_ops, places)
     tensors = {**desc.tensors(), **chain.arguments(read)}
     buffers = dict(zip(ARGUMENTS, (SOURCE, "weights", "bias" * bias, PRODUCTS, "weights", "src", "dst"), strict=True))
     arguments = tuple(View(name) if name else NOTHING for name in (*buffers.values(), *operands))
@@ -147,7 +151,7 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     moves = moves_of_images(job)
     made = []
     for begin, end, repeats in rounds_of(g.mb, images, rounds, moves):
-        made += steps_of(job, begin, end, repeats)
+        made += steps_of(job, begin, end, (*repeats_of_groups(job), *repeats))
     kernels = tuple(job.specs)
     phases = (replace(phase, kernels=kernels, arguments=arguments) for phase in made)
     name = f"winograd:{engine.isa}"
@@ -162,6 +166,18 @@ def moves_of_images(job: WinogradJob) -> tuple[int, ...]:
     moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
     moves |= {name: place.layout.image_bytes for name, place in job.places.items()}
     return tuple(moves.get(name, 0) for name in (*ARGUMENTS, *job.places))
+
+
+def repeats_of_groups(job: WinogradJob) -> tuple[Repeat, ...]:
+    """What computes some groups, for all: the next ones lie behind them."""
+    g, cut, sizes = job.g, job.cut, job.sizes
+    if cut.groups == g.groups:
+        return ()
+    out, weights = cut.groups * g.oc, cut.groups * sizes.group_bytes
+    moves = {"weights": weights, "ahead": weights, "bias": 4 * out}
+    moves |= {"src": g.src.channel(cut.groups * g.ic), "dst": g.dst.channel(out)}
+    moves |= {name: 0 if place.operand.element else place.layout.channel(out) for name, place in job.places.items()}
+    return (Repeat(g.groups // cut.groups, tuple(moves.get(name, 0) for name in (*ARGUMENTS, *job.places))),)
 
 
 def steps_of(job: WinogradJob, begin: int, end: int, repeats: tuple[Repeat, ...]) -> list[Phase]:

@@ -40,7 +40,8 @@ VECTORS_OF_OPERANDS = 2  # of a transform whose post-ops read tensors: its code 
 class WinogradJob:
     """What records are made for.
 
-    readable: channels of src, with those that are zero padding.  places: of the operands of post-ops, by argument.
+    readable: channels of src that a transform reads, with those that are zero padding.  whole_vectors: whether dst has
+    room for all lanes.  places: of the operands of post-ops, by argument.
     specs: the kernels, numbered as they come up.
     """
 
@@ -50,6 +51,7 @@ class WinogradJob:
     cut: WinogradCut
     sizes: CutSizes
     readable: int
+    whole_vectors: bool
     bias: bool
     post_ops: tuple[PostOp, ...]
     places: Mapping[str, TileOperand]
@@ -115,26 +117,28 @@ def sources(job: WinogradJob, tiles: WinogradTiles, block: slice) -> Records:
 
 
 def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
-    """For every frequency, and `panels` panels from one on, all tiles; each prefetches a share of the next weights."""
+    """For every frequency and group, and `panels` panels from one on, all tiles; each prefetches a share of the next
+    weights."""
     sizes, found = job.sizes, []
     runs = runs_of(tiles, ROWS[job.isa][job.cut.vectors])
     lines = ahead_lines(4 * job.width, sum(times for _, times in runs), job.tuning.phases)
-    f, p = (
-        x.ravel() for x in np.meshgrid(np.arange(sizes.frequencies), np.arange(panel, panel + panels), indexing="ij")
-    )
-    weights = (p * sizes.frequencies + f) * sizes.panel_bytes
+    ranges = (np.arange(n) for n in (sizes.frequencies, job.cut.groups, panels))
+    f, group, p = (x.ravel() for x in np.meshgrid(*ranges, indexing="ij"))
+    p += panel
+    weights = group * sizes.group_bytes + (p * sizes.frequencies + f) * sizes.panel_bytes
     following = np.roll(weights, -1)
     done = 0
     for rows, times in runs:
         columns = {
-            "source": f * sizes.source_frequency_bytes + done * sizes.source_row_bytes,
+            "source": f * sizes.source_frequency_bytes + done * sizes.source_row_bytes + group * 4 * job.g.ic,
             "weights": weights,
             "ahead": following + sizes.panel_bytes * done // tiles,
             "products": f * sizes.products_frequency_bytes
             + done * sizes.products_row_bytes
+            + group * 4 * job.g.oc
             + (p - panel) * 4 * job.width,
         }
-        vectors = [job.cut.vectors, (sizes.result_vectors - 1) % job.cut.vectors + 1]
+        vectors = [job.cut.vectors, (-(-job.g.oc // job.lanes) - 1) % job.cut.vectors + 1]
         number = job.numbers([product(job, rows, times, count, lines) for count in vectors])
         steps = [job.g.ic * step_cycles(rows, count, job.lanes, job.tuning.phases) for count in vectors]
         cost = [times * (job.call_cycles + each) for each in steps]
@@ -173,13 +177,13 @@ def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -
 
 def results(job: WinogradJob, tiles: WinogradTiles, block: slice, panel: int, panels: int) -> Records:
     """The transforms of products into the channels of some panels, tile by tile, for each some vectors at a time."""
-    g, sizes, lanes = job.g, job.sizes, job.lanes
-    begin, end = panel * job.cut.vectors, min(sizes.result_vectors, (panel + panels) * job.cut.vectors)
+    sizes, lanes, begin, channels = job.sizes, job.lanes, panel * job.cut.vectors, job.cut.groups * job.g.oc
+    end = sizes.result_vectors if panel + panels == sizes.panels else begin + panels * job.cut.vectors
     of_phase = job.tuning.winograd.phase_vectors
     limit = VECTORS_OF_OPERANDS if job.places else end - begin if job.cut.is_fused else of_phase
     step = min(limit, end - begin)
     vectors = np.arange(begin, end, step)
-    each, last = (min((min(v + step, end) - v) * lanes, g.oc - v * lanes) for v in (begin, int(vectors[-1])))
+    each, last = (min((min(v + step, end) - v) * lanes, channels - v * lanes) for v in (begin, int(vectors[-1])))
     number = job.numbers(
         spec for shape in tiles.makes_of for spec in (result(job, shape, each), result(job, shape, last))
     )
@@ -188,7 +192,7 @@ def results(job: WinogradJob, tiles: WinogradTiles, block: slice, panel: int, pa
     columns = {
         "bias": 4 * lanes * vectors,
         "products": row + 4 * lanes * (vectors - begin),
-        "dst": tiles.dst_bytes[block][:, None] + np.array([g.dst.channel(int(k) * lanes) for k in vectors]),
+        "dst": tiles.dst_bytes[block][:, None] + np.array([job.g.dst.channel(int(k) * lanes) for k in vectors]),
     }
     for name, place in job.places.items():
         pixel = place.layout.start_bytes + tiles.image[block] * place.layout.image_bytes
@@ -215,7 +219,7 @@ def result(job: WinogradJob, shape: tuple[Any, Any], channels: int) -> ProductsT
         pixel_bytes=pixels,
         row_pixels=g.axes[1].o,
         channels=channels,
-        whole_vectors=g.oc_stored % job.lanes == 0,
+        whole_vectors=job.whole_vectors,
         vector_bytes=g.dst.channel(job.lanes),
         frequency_bytes=job.sizes.products_frequency_bytes,
         bias=job.bias,
