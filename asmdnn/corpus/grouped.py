@@ -143,7 +143,7 @@ def streaming(isa: str) -> Iterator[GroupedRowsSpec]:
     full, channel = Operand(4, 4 * LANES[isa], 0, False), Operand(5, 0, 0, False)
     chain = BinaryOp("add", full), BinaryOp("mul", channel)
     yield rows(isa, whole(3), whole(2), bands=(Band(2, 0, 3),), post_ops=chain, streaming=True)
-    abreast = channels_last(isa, 4, LANES[isa]) | {"abreast": 2}
+    abreast = channels_last(isa, 4, LANES[isa]) | {"abreast": 2, "dst_pixel_bytes": 16 * LANES[isa]}
     yield rows(isa, whole(2), Segment(3, 0, 4), **abreast, bands=EDGES[:2], post_ops=(RELU,), streaming=True)
 
 
