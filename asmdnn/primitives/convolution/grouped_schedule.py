@@ -78,7 +78,7 @@ def schedule_rows(
     engine: Engine,
 ) -> list[Phase]:
     """The phases for resolved tensors, those of the chain among them; parts of dst take turns, row by row."""
-    tuning, lanes = engine.tuning, lanes_of(engine.isa)
+    tuning = engine.tuning
     bias = "bias" in tensors and not chain.adds_bias
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
@@ -199,8 +199,8 @@ def shaped(
     segments = cut_columns(g.axes[-1], most // abreast)
     lanes = lanes_of(spec.isa)
     streaming = spec.streaming and (in_runs(g.dst, lanes, lanes) or in_lines(g.dst, abreast * lanes))
-    shape = {"vectors": vectors, "abreast": abreast, "channels": channels, "streaming": streaming}
-    return replace(spec, bands=bands, segments=segments, **shape)
+    spec = replace(spec, vectors=vectors, abreast=abreast, channels=channels, streaming=streaming)
+    return replace(spec, bands=bands, segments=segments)
 
 
 def most_pixels(spec: GroupedRows, channels: int) -> int:
