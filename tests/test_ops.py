@@ -73,6 +73,23 @@ def test_out_is_overwritten_and_returned(data: Data) -> None:
     assert_within(out, expected(CASE, data), 0.0)
 
 
+@pytest.mark.parametrize("order", [(0, 2, 3, 1), (0, 1, 2, 3), (1, 0, 3, 2)])
+def test_images_and_results_lie_anyhow(isa: str, data: Data, order: tuple[int, ...]) -> None:
+    """Parts of larger arrays in any order of dims; nothing beside the result is written."""
+    back = np.argsort(order)
+    large = np.full([n + 2 for n in np.array(data.src.shape)[list(order)]], np.nan, np.float32)
+    x = large[1:-1, 1:-1, 1:-1, 1:-1].transpose(back)
+    x[...] = data.src
+    engine = dnn.Engine(isa=isa)
+    wanted = ops.conv2d(data.src, data.weights, data.bias, engine=engine)
+    around = np.full([n + 2 for n in np.array(wanted.shape)[list(order)]], 7, np.float32)
+    out = around[1:-1, 1:-1, 1:-1, 1:-1].transpose(back)
+    assert ops.conv2d(x, data.weights, data.bias, out=out, engine=engine) is out
+    np.testing.assert_allclose(out, wanted, rtol=0, atol=1e-5 * abs(wanted).max())
+    out[...] = 7
+    assert (around == 7).all()
+
+
 def test_arguments_stay_as_they_were(data: Data) -> None:
     before = [data.src.copy(), data.weights.copy()]
     ops.conv2d(data.src, data.weights)
@@ -184,14 +201,14 @@ OUT_DIMS = (2, 16, 7, 6)
     ("out", "message"),
     [
         (np.empty(OUT_DIMS, np.float64), "^out must be a float32 array, not float64"),
-        (np.empty((2, 16, 7, 7), np.float32), r"^out must be a dense float32 array of shape \(2, 16, 7, 6\)"),
-        (np.empty((2, 16 * 42), np.float32), "^out must be"),
-        (np.empty((2, 16, 7, 12), np.float32)[..., ::2], "^out must be"),
-        (np.empty(OUT_DIMS, np.float32, order="F"), "^out must be"),
+        (np.empty((2, 16, 7, 7), np.float32), r"^out has dims \(2, 16, 7, 7\), the result has \(2, 16, 7, 6\)"),
+        (np.empty((2, 16 * 42), np.float32), "^out has dims"),
+        (np.empty(OUT_DIMS, np.float32)[..., ::-1], "^out has a stride of -4 bytes in dim 3"),
+        (np.broadcast_to(np.empty((1, 16, 7, 6), np.float32), OUT_DIMS), "^out has strides .* elements share memory"),
         ([[0.0]], "^out must be"),
         (read_only(np.empty(OUT_DIMS, np.float32)), "read-only"),
     ],
-    ids=["float64", "shape", "rank", "gaps", "order", "list", "read-only"],
+    ids=["float64", "shape", "rank", "backwards", "shared", "list", "read-only"],
 )
 def test_outputs_that_are_refused(data: Data, out: Any, message: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=message):
@@ -243,7 +260,7 @@ def test_numpy_integers(data: Data) -> None:
         ((2, 3, 9, 8), (16, 3, 3, 3), 15, {}, "^b.* 15 .* 16"),
         ((2, 3, 9, 8), (16, 3, 3, 3), 17, {}, "^b.* 17 .* 16"),
         ((2, 3, 2, 8), (16, 3, 3, 3), None, {}, "weights of 3x3 exceed the padded x of 2x8"),
-        ((2, 3, 9, 8), (16, 3, 3, 3), None, {"dilation": 5}, "exceed the padded x of 9x8"),
+        ((2, 3, 9, 8), (16, 3, 3, 3), None, {"dilation": 5}, "which reach over 11x11 exceed the padded x of 9x8"),
         ((2, 3, 9, 8), (16, 3, 3, 3), None, {"stride": 2**40}, "^strides? must be"),
         ((2, 3, 9, 8), (16, 3, 3, 3), None, {"padding": 2**70}, "^padding(_l)? must be"),
         ((2, 0, 9, 8), (16, 0, 3, 3), None, {}, "empty dim"),
@@ -277,7 +294,7 @@ def test_a_shape_is_planned_once(data: Data) -> None:
     assert len(calls.entries) == 1
     planned = list(plans.entries.values())
     ops.conv2d(data.src, data.weights, data.bias, padding=(1, 1, 1, 1))
-    ops.conv2d(strided(data.src), data.weights, data.bias, padding=(1, 1), stride=(1, 1))
+    ops.conv2d(data.src, strided(data.weights), data.bias, padding=(1, 1), stride=(1, 1))
     assert len(calls.entries) == 3, "as many as there are ways to say it"
     assert list(plans.entries.values()) == planned
     generated = kernel_cache().counts.generated

@@ -18,6 +18,7 @@ from asmdnn.bench.vocabulary import ALL_DATA_TYPES
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
+from asmdnn.primitives.attributes.words import number_word
 
 POLICIES = {"common": 0, "per_dim_0": 1, "per_dim_1": 2, "per_dim_01": 3, "per_dim_2": 4, "per_dim_3": 8}
 PER_CHANNEL = "per_oc"
@@ -62,7 +63,7 @@ class Quantity:
         return random.integers(-LARGEST_ZERO_POINT, LARGEST_ZERO_POINT, self.shape(dims), np.int32, endpoint=True)
 
     def __str__(self) -> str:
-        return f"{self.argument}:{self.policy}" + ("" if self.value is None else f":{self.value:g}")
+        return f"{self.argument}:{self.policy}" + ("" if self.value is None else f":{number_word(self.value)}")
 
 
 def quantities(arguments: Sequence[str], whole: bool) -> Callable[[str], tuple[Quantity, ...]]:

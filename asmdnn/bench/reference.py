@@ -111,6 +111,7 @@ def _convolve(problem: ConvProblem, src: Doubles, weights: Doubles) -> Doubles:
     g, into, out = problem.groups, problem.ic // problem.groups, problem.oc // problem.groups
     total = np.zeros((g, out, math.prod(axis.o for axis in problem.axes)))
     filters = np.moveaxis(weights.reshape(g, out, into, *weights.shape[-len(problem.axes) :]), (0, 1, 2), (-3, -2, -1))
+    filters = np.ascontiguousarray(filters)  # numpy leaves matrices without a dense axis to a loop, not to BLAS
     for tap, view in taps_of(problem, src):
         total += filters[tap] @ view.reshape(g, into, -1)
     return total.reshape(problem.dst_dims[1:])

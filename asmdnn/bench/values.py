@@ -52,11 +52,13 @@ def poison(dims: tuple[int, ...], dtype: DataType) -> Array:
 def random_values(
     random: np.random.Generator, dims: tuple[int, ...], dtype: DataType, bound: int, exact: bool
 ) -> Array:
-    """Elements between -bound and bound, or 0 and bound without sign; integers if exact, and for integer types."""
+    """Elements between -bound and bound, as far as the type goes; integers if exact, and for integer types."""
     stored = np.dtype(dtype.numpy)
-    least = 0 if dtype != bf16 and stored.kind == "u" else -bound
-    if exact or (stored.kind in INTEGER_KINDS and dtype != bf16):
-        return encoded(random.integers(least, bound, dims, np.int64, endpoint=True), dtype)
+    if stored.kind in INTEGER_KINDS and dtype != bf16:
+        least, most = max(-bound, np.iinfo(stored).min), min(bound, np.iinfo(stored).max)
+        return random.integers(least, most, dims, np.int64, endpoint=True).astype(stored)
+    if exact:
+        return encoded(random.integers(-bound, bound, dims, np.int64, endpoint=True), dtype)
     return encoded(random.uniform(-bound, bound, dims).astype(np.float32), dtype)
 
 

@@ -48,6 +48,15 @@ def transpose_specs() -> Iterator[TransposeSpec]:
                 apart = 0 if (rows + columns) % 2 else unit
                 steps = (unit * columns + apart, unit * stored + apart)
                 yield TransposeSpec(REORDER_ISA, unit, rows, columns, *steps, zero_rows=stored - rows)
+    yield from by_lines(REORDER_ISA)
+
+
+def by_lines(isa: str) -> Iterator[TransposeSpec]:
+    """Rows that are read a line at a time: whole tiles and edges, both sides looped over, zeros."""
+    sizes = ((4, 16, 35, 0), (4, 37, 16, 0), (4, 13, 18, 3), (1, 64, 70, 0), (8, 9, 8, 0))
+    for unit, rows, columns, zero_rows in sizes:
+        steps = (unit * columns + unit, unit * (rows + zero_rows))
+        yield TransposeSpec(isa, unit, rows, columns, *steps, zero_rows=zero_rows, by_lines=True)
 
 
 def wide_copy_specs() -> Iterator[RowsSpec]:
@@ -74,6 +83,7 @@ def wide_transpose_specs() -> Iterator[TransposeSpec]:
             yield TransposeSpec(WIDE_ISA, unit, rows, line + 1, *steps, zero_rows=stored - rows)
         yield TransposeSpec(WIDE_ISA, unit, line, line + 1, unit * (line + 1), LINE_BYTES, streaming=True)
     yield TransposeSpec(WIDE_ISA, UNITS[-1], 3, 5, 160, 96)
+    yield from by_lines(WIDE_ISA)
 
 
 def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:

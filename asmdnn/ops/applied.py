@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output
-from asmdnn.ops.calls import ArrayCall, calls, layout_of
+from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.descriptor import primitive_desc
@@ -44,6 +44,19 @@ def apply(
         for i, (name, (label, value)) in enumerate(inputs.items())
         if value is not None or not i
     }
+    return compute(key, given, describe, result_dims, post_ops, out, engine)
+
+
+def compute(
+    key: tuple[Hashable, ...],
+    given: Mapping[str, tuple[str, AnyArray]],
+    describe: Callable[[Descs, MemoryDesc], Description],
+    result_dims: Callable[[Descs], tuple[int, ...]],
+    post_ops: Sequence[AnyPostOp],
+    out: Any,
+    engine: Engine | None,
+) -> Array:
+    """`apply` on arrays that have been read; the key says which are not f32."""
     arrays: list[AnyArray] = [array for _, array in given.values()]
     target = None if out is None else output("out", out)
     chain = chain_of(post_ops)
@@ -63,7 +76,7 @@ def apply(
 
 
 def prepare(
-    given: Mapping[str, tuple[str, Array]],
+    given: Mapping[str, tuple[str, AnyArray]],
     describe: Callable[[Descs, MemoryDesc], Description],
     result_dims: Callable[[Descs], tuple[int, ...]],
     out: Array | None,
@@ -74,14 +87,14 @@ def prepare(
     for label, array in given.values():
         if not array.ndim:
             raise InvalidArguments(f"{label} is a scalar, it must have dims")
-    layouts = {name: layout_of(label, array) for name, (label, array) in given.items()}
+    layouts = {name: layout_of(label, array, bool(i)) for i, (name, (label, array)) in enumerate(given.items())}
     descs = {name: desc for name, (desc, _) in layouts.items()}
     dims = result_dims(descs)
     if out is not None and out.shape != dims:
         raise InvalidArguments(f"out has dims {out.shape}, the result has {dims}")
     if out is None and attr.reads_dst():
         raise InvalidArguments("out must be given, post-op Sum adds what it holds")
-    dst = MemoryDesc(dims, f32, LETTERS[: len(dims)]) if out is None else Memory.from_array(out).desc
+    dst = MemoryDesc(dims, f32, LETTERS[: len(dims)]) if out is None else desc_of("out", out)
     primitive = Primitive(primitive_desc(describe(descs, dst), attr, engine))
     data = attr.data()
     labels = [label for label, _ in given.values()]

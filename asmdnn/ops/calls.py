@@ -151,11 +151,23 @@ class ArrayCall:
 calls: Cache[tuple[Any, ...], ArrayCall] = Cache(LIMIT_BYTES, "calls")
 
 
-def layout_of(name: str, array: AnyArray) -> tuple[MemoryDesc, bool]:
-    """The strides of an input as a descriptor, and whether it has to be copied to have any that kernels take."""
+def layout_of(name: str, array: AnyArray, beside: bool = False) -> tuple[MemoryDesc, bool]:
+    """The strides of an input as a descriptor, and whether it has to be copied to have any that kernels take.
+
+    beside: an input beside the first one, of which a vector is copied where it is not dense.
+    """
+    is_sparse = beside and array.ndim == 1 and not array.flags.c_contiguous
     try:
-        return Memory.from_array(array).desc, False
+        return desc_of(name, np.ascontiguousarray(array) if is_sparse else array), is_sparse
     except InvalidArguments:
-        if array.dtype != F32 or not array.flags.aligned:
+        if not array.flags.aligned:
             raise
-        return Memory.from_array(np.ascontiguousarray(array)).desc, True
+        return desc_of(name, np.ascontiguousarray(array)), True
+
+
+def desc_of(name: str, array: AnyArray) -> MemoryDesc:
+    """Its dims, type and strides.  Raises InvalidArguments, by this name."""
+    try:
+        return Memory.from_array(array).desc
+    except InvalidArguments as error:
+        raise InvalidArguments(str(error).replace("array", name, 1)) from error

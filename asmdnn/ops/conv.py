@@ -12,7 +12,7 @@ from asmdnn.ops.packed import pack
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
-from asmdnn.types import ConvolutionAlgorithm
+from asmdnn.types import ConvolutionAlgorithm, f32
 
 USUAL_PIXELS = 28  # of an axis of dst that weights are packed for if no shape is given
 CONV1D, CONV2D, CONV3D = (ConvFunction(f"conv{axes}d", axes) for axes in (1, 2, 3))
@@ -64,8 +64,9 @@ def conv2d(
     input channels.  post_ops run in order on the result; `Sum` adds what `out` held, and tensors of a `PostOp` come
     with their data.  algorithm: "winograd" is for 3x3 with stride 1 and rounds more (docs/winograd.md), "auto" takes it
     where it is expected to be faster; weights that are packed for it need no word.
-    Returns a new array (n, o, oh, ow), or `out`: anything that exports dense memory of these dims.  Arrays may be
-    numpy's, or anything that speaks DLPack or the array interface; they must be f32, and are copied only if not dense.
+    Returns a new array (n, o, oh, ow), or `out`: anything that exports memory of these dims.  Arrays may be numpy's, or
+    anything that speaks DLPack or the array interface; they must be f32.  x and out may lie anyhow, such as images with
+    channels last (x.transpose(0, 3, 1, 2)) and parts of larger ones; w and b are copied if not dense.
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
     window = ConvWindow(stride, padding, dilation, groups, algorithm=algorithm)
@@ -219,5 +220,5 @@ def weights_desc(
     elif image is None:
         pixels = [(USUAL_PIXELS - 1) * s + extent for s, extent in zip(strides, extents, strict=True)]
         image, window = (1, channels, *pixels), window._replace(padding=0)
-    desc = description(kind, image, any_format(plain), None, window)
+    desc = description(kind, MemoryDesc(image, f32, "abx"), any_format(plain), None, window)
     return primitive_desc(desc, engine=engine).plan.tensors["weights"]

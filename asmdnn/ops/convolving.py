@@ -1,7 +1,7 @@
 """How a convolution of arrays comes to its primitive: the window's numbers, the description, the packing of weights."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain, pads, per_axis
-from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls
+from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls, desc_of, layout_of
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
@@ -126,8 +126,11 @@ def prepare(request: ConvRequest, out: Array | None, attr: Attr, engine: Engine 
     wanted = packed or (any_format(plain) if request.window.algorithm == "direct" else plain)
     bias = MemoryDesc(arrays["b"].shape, f32, "a") if "b" in arrays else None
     assert wanted is not None
-    desc = description(kind, arrays["x"].shape, wanted, bias, request.window)
+    image, is_copied = layout_of("x", arrays["x"])
+    desc = description(kind, image, wanted, bias, request.window)
     check_output(out, desc.dst, attr)
+    if out is not None:
+        desc = replace(desc, dst=desc_of("out", out))
     primitive = Primitive(primitive_desc(desc, attr, engine))
     packer = None
     if plain is not None and wanted.is_any:
@@ -140,7 +143,7 @@ def prepare(request: ConvRequest, out: Array | None, attr: Attr, engine: Engine 
         ["src", "weights", *["bias"] * ("b" in arrays), *data, "dst"],
         [*arrays, *data, "out"],
         [*tensors, *(memory.desc for memory in data.values()), desc.dst],  # type: ignore[list-item]
-        [i for i, array in enumerate(arrays.values()) if not array.flags.c_contiguous],
+        [i for i, array in enumerate(arrays.values()) if (not array.flags.c_contiguous if i else is_copied)],
         packer,
     )
 
@@ -168,9 +171,10 @@ def plain_weights(kind: ConvFunction, shape: tuple[int, ...], groups: int) -> Me
 
 
 def description(
-    kind: ConvFunction, image: tuple[int, ...], weights: MemoryDesc, bias: MemoryDesc | None, window: ConvWindow
+    kind: ConvFunction, src: MemoryDesc, weights: MemoryDesc, bias: MemoryDesc | None, window: ConvWindow
 ) -> Convolution:
-    """The convolution of dense images.  Raises InvalidArguments."""
+    """The convolution with a dense result.  Raises InvalidArguments."""
+    image = src.dims
     axes, groups = kind.axes, weights.dims[0] if weights.ndims == kind.axes + 3 else 1
     if len(image) != axes + 2 or weights.ndims not in (axes + 2, axes + 3):
         raise InvalidArguments(f"x has dims {image}, w {weights.dims}: both must have {axes + 2}")
@@ -195,12 +199,13 @@ def description(
         padded = [sum(sizes) for sizes in zip(image[2:], low, high, strict=True)]
         sizes = [(p - e) // s + 1 for p, e, s in zip(padded, extents, strides, strict=True)]
         if min(sizes) < 1:
-            raise InvalidArguments(f"weights of {words(kernel)} exceed the padded x of {words(padded)}")
+            reach = f", which reach over {words(extents)}" if max(dilations) > 1 else ""
+            raise InvalidArguments(f"weights of {words(kernel)}{reach} exceed the padded x of {words(padded)}")
     if min(sizes) < 1:
         raise InvalidArguments(f"padding leaves nothing of the result of x with dims {image}")
     form = DeconvolutionForward if kind.transposed else ConvolutionForward
     return form(
-        src=MemoryDesc(image, f32, "abx"),
+        src=src,
         weights=weights,
         bias=bias,
         dst=MemoryDesc((image[0], groups * weights.dims[groups > 1], *sizes), f32, "abx"),
@@ -229,5 +234,5 @@ def check_output(out: Array | None, desc: MemoryDesc, attr: Attr) -> None:
     if out is None:
         if attr.reads_dst():
             raise InvalidArguments("out must be given, post-op Sum adds what it holds")
-    elif out.shape != desc.dims or not out.flags.c_contiguous:
-        raise InvalidArguments(f"out must be a dense float32 array of shape {desc.dims}")
+    elif out.shape != desc.dims:
+        raise InvalidArguments(f"out has dims {out.shape}, the result has {desc.dims}")

@@ -7,8 +7,9 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.ops.applied import Descs, apply, same_dims, widened
-from asmdnn.ops.arguments import Array, as_f32
+from asmdnn.memory.foreign import as_array
+from asmdnn.ops.applied import Descs, apply, compute, same_dims
+from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, checked_f32
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
@@ -66,7 +67,10 @@ def select(
     out: Any = None,
     engine: Engine | None = None,
 ) -> Array:
-    """a where the condition is not 0, else b, of three f32 arrays, broadcast as numpy does; the rest as binary."""
+    """a where the condition is true, else b, of f32 arrays, broadcast as numpy.where does; the rest as binary.
+
+    condition: bools, or u8 or f32 numbers, which are true but for 0.
+    """
     given = {"src0": ("a", a), "src1": ("b", b), "src2": ("condition", condition)}
     return broadcast("select", given, post_ops, out, engine)
 
@@ -75,7 +79,7 @@ def broadcast(
     alg: Any, given: dict[str, tuple[str, Any]], post_ops: Sequence[AnyPostOp], out: Any, engine: Engine | None
 ) -> Array:
     """Of arrays of the same dims, or of 1 instead, those in front left out."""
-    arrays = {name: (label, as_f32(label, value)) for name, (label, value) in given.items()}
+    arrays = {name: (label, numbers(label, value)) for name, (label, value) in given.items()}
     try:
         dims = np.broadcast_shapes(*(array.shape for _, array in arrays.values()))
     except ValueError:
@@ -83,9 +87,22 @@ def broadcast(
         raise InvalidArguments(f"dims that are not 1 must be equal, from the last one on: {shapes}") from None
     if not dims:
         raise InvalidArguments("all arrays are scalars, one must have dims")
-    wide = {name: (label, widened(array, label, len(dims))) for name, (label, array) in arrays.items()}
+    wide = {
+        name: (label, array.reshape((1,) * (len(dims) - array.ndim) + array.shape))
+        for name, (label, array) in arrays.items()
+    }
 
     def describe(descs: Descs, dst: MemoryDesc) -> BinaryForward:
         return BinaryForward(alg, descs["src0"], descs["src1"], dst, descs.get("src2"))
 
-    return apply(("binary", alg), wide, describe, lambda _: dims, post_ops, out, engine)
+    key = ("binary", alg, *(label for label, array in arrays.values() if array.dtype is not F32))
+    return compute(key, wide, describe, lambda _: dims, post_ops, out, engine)
+
+
+def numbers(label: str, value: Any) -> AnyArray:
+    """An f32 array; of a condition of bools their bytes, 0 and 1, from an address that calls take."""
+    array = as_array(label, value)
+    if label == "condition" and array.dtype in (np.bool_, np.uint8):
+        octets: AnyArray = np.asarray(array).view(np.uint8)
+        return octets.copy() if octets.ctypes.data % F32.itemsize else octets
+    return checked_f32(label, array)

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.ops.applied import apply, same_dims
-from asmdnn.ops.arguments import Array, as_f32, integers
+from asmdnn.ops.arguments import Array, as_f32, integers, output
 from asmdnn.primitives.attributes.attr import AnyPostOp
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.engine import Engine
@@ -29,22 +29,25 @@ def reduce(
 ) -> Array:
     """An f32 array reduced over some of its dims, over all for None; see `ReductionForward` for the algorithms.
 
-    keepdims: reduced dims stay, as 1.  out: memory of the result's dims, with reduced dims as 1.  post_ops run in order
-    on the result with dims of 1.  Raises InvalidArguments, Unimplemented.
+    keepdims: reduced dims stay, as 1.  out: memory of the result's dims.  post_ops run in order on the result
+    with dims of 1.  Raises InvalidArguments, Unimplemented.
     """
     check_flag("keepdims", keepdims)
     array = as_f32("x", x)
     axes = checked_axes(axis, array.ndim)
+    target = out if out is None or keepdims else with_dims_of_one(out, array.shape, axes)
     result = apply(
         ("reduce", alg, axes, p, eps),
         {"src": ("x", array)},
         lambda descs, dst: ReductionForward(alg, descs["src"], dst, p, eps),
         lambda descs: tuple(1 if dim in axes else n for dim, n in enumerate(descs["src"].dims)),
         post_ops,
-        out,
+        target,
         engine,
     )
-    return result if keepdims or out is not None else np.squeeze(result, axes)
+    if out is not None:
+        return out  # type: ignore[no-any-return]
+    return result if keepdims else np.squeeze(result, axes)
 
 
 def cumsum(
@@ -70,6 +73,14 @@ def cumsum(
         out,
         engine,
     )
+
+
+def with_dims_of_one(out: Any, dims: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+    """The memory of a result without these axes as that of one with them.  Raises InvalidArguments."""
+    target, left = output("out", out), tuple(n for axis, n in enumerate(dims) if axis not in axes)
+    if target.shape != left:
+        raise InvalidArguments(f"out has dims {target.shape}, the result has {left}")
+    return np.expand_dims(target, axes)
 
 
 def checked_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:

@@ -12,15 +12,26 @@ class MoveTuning:
     """Of reorders and shuffles."""
 
     call_cycles: int = 20  # of a kernel
-    bytes_per_cycle: int = 8  # moved
+    bytes_per_cycle: int = 8  # moved by a shuffle
+    # Of reorders, fitted to the 10th percentiles of 254 of them (primitives/reorder/cost.py):
+    near_bytes_per_cycle: float = 20.0  # of src and dst, from caches
+    run_cycles: float = 1.5  # of what is dense, in src and in dst
+    meeting_cycles: float = 7.0  # of a line that meets others in its set of L1
+    convert_cycles: float = 0.03  # of an element of another type
+    bf16_cycles: float = 0.2  # of one that is rounded to bf16
+    far_bytes_per_cycle: float = 15.0  # from memory, besides
+    far_run_cycles: float = 5.0
     wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: what Intel says of ports; not measured
     permute_cost: float = 4.0  # of VPERMD with ymm registers, in other vector instructions
     record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares
     row_bytes: int = 8 << 10  # of a row that is copied or converted in a piece
     strided_bytes: int = 128 << 10  # of rows that share lines of dst with other records: the lines wait in L2
     most_row_bytes: int = 256  # of a row that a transpose writes whole: longer ones are too much code
+    near_row_bytes: int = 64  # and where f32 stay in the caches: 24 channels 1.3x faster by lines, 64 1.1x
     page_bytes: int = 4096  # rows of dst so far apart are transposed a few lines at a time,
     page_lines: int = 4  # so many, while the page is at hand
+    meeting_bytes: int = 1024  # and these, if their lines meet in L1: nchw to nhwc 512x14x14 1.5x, 256x28x28 1.15x
+    set_lines: int = 8  # lines that a set of L1 holds: more rows are read a line at a time, 64x64x64 3x faster
     convert_rows: int = 16  # unrolled side of a transpose that converts
     least_across: int = 4  # units of a line that a transpose unrolls, where they are so large that few make one
     unrolled_bytes: int = 512  # of a row that is copied, in a turn of its loop

@@ -397,3 +397,22 @@ def test_problem_sets_can_be_described(name: str, driver: str, problems: int) ->
     assert [case.driver.name for case in cases] == [driver] * problems
     for case in cases:
         assert case.driver.work(case).argument_bytes > 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--shuffle --dt={0} 3x16x8", "--reorder --sdt={0} 3x16x8", "--concat --sdt={0} --ddt={0} 3x16x8:3x16x8",
+     "--gather --dt={0} 30x16:9", "--pool --dt={0} ic16ih9oh7kh3ph0", "--sum --sdt={0} 3x16x8",
+     "--eltwise --dt={0} 3x16x8", "--binary --sdt={0} 3x16x8:3x16x8", "--prelu --sdt={0}:f32 3x16x8:1x16x1"],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["u8", "s8"])
+def test_data_of_narrow_types_differ(words: str, dtype: str) -> None:
+    """Not all of them the largest number that the type has: a wrong place would not be seen."""
+    for case in read(words.format(dtype)):
+        work = case.driver.work(case)
+        assert not isinstance(work, str) and not case.settings.unbuilt
+        for exact in work.exactness:
+            arrays = work.data(exact).arrays
+            src = arrays["src"] if "src" in arrays else arrays["src0"]
+            _, counts = np.unique(src, return_counts=True)
+            assert counts.max() <= src.size // 2

@@ -96,6 +96,23 @@ def test_words_for_the_same(words: str, same_as: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "--reorder --ddt=s32 --attr-scales=src:common:4294967295+dst:common:1e-20 --attr-post-ops=sum:16777217 2x3",
+        "--binary --attr-scales=src:common:3e20+src1:common:0.1 2x3:2x3",
+        f"--conv --attr-scales=src:common:1234567.125 --attr-post-ops=sum:1e20+linear:1e-30:16777217 {CONV}",
+        "--eltwise --alg=linear --alpha=1e30 --beta=1234567.125 2x3",
+        "--gemm --alpha=1234567.125 --beta=1e20 3x4:4x5",
+        "--sum --sdt=f32:f32 --scales=1234567.125:1e20 2x3",
+    ],
+)
+def test_words_of_a_case_repeat_its_numbers(words: str) -> None:
+    (case,) = cases(words)
+    (again,) = cases(str(case))
+    assert (again.settings, again.problem) == (case.settings, case.problem)
+
+
+@pytest.mark.parametrize(
     ("words", "lacks"),
     [
         (f"--conv --dt=u8:s8:s32 {CONV}", "--dt=u8:s8:s32: only f32:f32:f32 is built yet"),

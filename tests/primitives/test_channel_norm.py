@@ -122,6 +122,10 @@ def test_arrays(isa: str) -> None:
     variance = np.abs(scale) + 1
     found = dnn.ops.batch_norm(x, mean=shift, variance=variance, engine=engines[0])
     np.testing.assert_allclose(found, (x - shift[:, None]) / np.sqrt(variance[:, None] + EPSILON), 1e-5, 1e-5)
+    apart = [np.repeat(vector, 3)[::3] for vector in (scale, shift, variance)]
+    again = dnn.ops.batch_norm(x, apart[0], apart[1][::-1], mean=shift, variance=apart[2], engine=engines[0])
+    dense = dnn.ops.batch_norm(x, scale, shift[::-1].copy(), mean=shift, variance=variance, engine=engines[0])
+    assert np.array_equal(again, dense)
     copied = x.copy()
     assert dnn.ops.batch_norm(copied, scale, shift, out=copied, engine=engines[0]) is copied
     np.testing.assert_allclose(copied, normalized(x, moments(x, None), None, scale, shift), 2e-5, 2e-5)

@@ -37,6 +37,19 @@ def test_binary_and_select(isa: str) -> None:
     assert dnn.ops.binary("add", wide, b, out=wide, engine=engine) is wide and np.array_equal(wide, wanted)
 
 
+def test_conditions_of_bools(isa: str) -> None:
+    """They broadcast and lie anyhow, as those of numpy.where, and are not those of numbers of the same dims."""
+    engine, a, b = dnn.Engine(isa=isa), numbers(5, 7), numbers(1, 7)
+    octets, wide = np.zeros(36, np.bool_), np.zeros((5, 14), np.bool_)
+    octets[1:], wide[:, ::2] = (a > 0).reshape(-1), a > 0
+    for condition in (a > 0, a[:, :1] > 0, a[0] > 0, octets[1:].reshape(5, 7), wide[:, ::2], (a > 0)[::-1]):
+        wanted = np.where(condition, a, b)
+        for given in (condition, condition.astype(np.float32), condition.astype(np.uint8) * 7):
+            assert np.array_equal(dnn.ops.select(given, a, b, engine=engine), wanted)
+    with pytest.raises(dnn.InvalidArguments, match="condition has dtype int64, convert it to float32"):
+        dnn.ops.select(np.ones((5, 7), np.int64), a, b, engine=engine)
+
+
 def test_places_of_results(isa: str) -> None:
     """Of functions whose results are int64, or moved."""
     engine, x = dnn.Engine(isa=isa), numbers(4, 7)

@@ -1,6 +1,7 @@
 """Pooling in every layout: windows of all kinds, indices, types, post-ops, NaN; adaptive; bad input."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ OTHER_AXES: tuple[Any, ...] = (
     ((2, 9, 37), (4,), (2,), (0,), (1,), (2,), "abc"),
     ((1, 3, 5000), (5,), (1,), (0,), (2,), (2,), "abc"),
     ((2, 9, 37), (4,), (3,), (0,), (0,), (0,), "acb"),
+    ((2, 3, 5), (5,), (2,), (0,), (0,), (2,), "abc"),  # both windows cover the whole row
     ((1, 5, 6, 7, 9), (2, 3, 3), (1, 2, 2), (0, 0, 0), (0, 1, 1), (0, 1, 1), "abcde"),
     ((1, 5, 6, 7, 9), (2, 3, 3), (2, 1, 1), (0, 0, 0), (1, 1, 1), (0, 1, 1), "acdeb"),
 )
@@ -398,6 +400,17 @@ def test_rounds(isa: str, tag: str) -> None:
             (_, whole), (phases, rounds) = results
             assert any(phase.repeats for phase in phases)
             assert all(np.array_equal(whole[name].array, rounds[name].array) for name in whole)
+
+
+@pytest.mark.parametrize("level", ["avx2", "avx512_core"])
+@pytest.mark.parametrize("tag", ["abc", "acb"])
+def test_every_window_of_a_small_row(level: str, tag: str) -> None:
+    """Also where each of several windows covers the whole row, as one of 5 does twice in a row of 5 with padding."""
+    for size, kernel, stride, before, behind in product(range(1, 6), (1, 2, 3, 5), (1, 2), range(3), range(3)):
+        if before < kernel > behind and size + before + behind >= kernel:
+            problem = ((1, 3, size), (kernel,), (stride,), (0,), (before,), (behind,))
+            desc = described("max", problem, tag)
+            dnn.primitive_desc(desc, engine=dnn.Engine(isa=level, threads=1)).plan.check()
 
 
 @pytest.mark.parametrize("dtype", [dnn.f32, dnn.bf16, dnn.s8], ids=str)

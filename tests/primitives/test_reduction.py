@@ -47,6 +47,25 @@ def test_layouts(isa: str, dims: tuple[int, ...], axes: tuple[int, ...], tag: st
     np.testing.assert_allclose(found, reduced(alg, x.astype(np.float64), axes, 3.0, 0.5), 1e-5, 1e-6)
 
 
+@pytest.mark.parametrize("dtype", [dnn.bf16, dnn.f16, dnn.s32, dnn.s8, dnn.u8], ids=str)
+def test_other_types_are_converted_as_they_are_loaded(isa: str, dtype: Any) -> None:
+    """The same bits as of f32, in every form; the plan has no phase more."""
+    for dims, axes, tag in (((5, 70), (1,), "ab"), ((90, 37), (0,), "ab"), ((3, 16, 5, 9), (2, 3), "aBcd8b")):
+        for alg in ("sum", "max", "logsumexp", "norm_lp_sum"):
+            plain = described(alg, dims, axes, tag)
+            src = dnn.MemoryDesc(dims, dtype, tag)
+            typed = dnn.ReductionForward(alg, src, plain.dst)
+            x = np.rint(3 * numbers(*dims)).astype(np.float32)
+            engine = dnn.Engine(isa=isa, threads=2)
+            memory = dnn.reorder(dnn.Memory.from_numpy(x, plain.src), src)
+            pd = dnn.primitive_desc(typed, engine=engine)
+            pd.plan.check()
+            assert len(pd.plan.phases) == len(dnn.primitive_desc(plain, engine=engine).plan.phases)
+            dst = dnn.Memory(plain.dst)
+            dnn.Primitive(pd).execute(src=memory, dst=dst)
+            np.testing.assert_array_equal(dst.numpy(), run(plain, x, engine))
+
+
 @pytest.mark.parametrize("dims_axes", [((2, 3, 70), (2,)), ((2, 3, 70), (0, 2)), ((90, 5), (0,)), ((7, 9, 11), (0, 1))])
 def test_trees(isa: str, dims_axes: Any) -> None:
     """Small chunks, unequal ones, and several levels; the same bits for every number of threads."""
@@ -110,6 +129,17 @@ def test_guard_pages(isa: str) -> None:
 
     for axes in ((0,), (1,), (0, 1)):
         assert not in_child(lambda axes=axes: check(axes))  # type: ignore[misc]
+
+
+def test_places_of_results(isa: str) -> None:
+    """As those of numpy's functions: of the result's dims, whether reduced ones stay or not."""
+    engine, x = dnn.Engine(isa=isa), np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    for axis, keepdims, dims in ((1, False, (2, 4)), (1, True, (2, 1, 4)), ((0, 2), False, (3,)), (None, False, ())):
+        out = np.zeros(dims, np.float32)
+        assert dnn.ops.reduce(x, "sum", axis, keepdims=keepdims, out=out, engine=engine) is out
+        assert np.array_equal(out, x.sum(axis, keepdims=keepdims))
+    with pytest.raises(dnn.InvalidArguments, match=r"out has dims \(2, 1, 4\), the result has \(2, 4\)"):
+        dnn.ops.reduce(x, "sum", 1, out=np.zeros((2, 1, 4), np.float32), engine=engine)
 
 
 def test_bad_input() -> None:

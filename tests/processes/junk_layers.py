@@ -191,6 +191,6 @@ def functions() -> dict[str, Call]:
         "ops.reduce": (
             ops.reduce,
             lambda: {**more, "x": rows, "alg": "norm_lp_sum", "axis": 1, "keepdims": False, "p": 2.0, "eps": 0.5,
-                     "out": array(2, 1)},
+                     "out": array(2)},
         ),
     }  # fmt: skip

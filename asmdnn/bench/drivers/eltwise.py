@@ -19,6 +19,7 @@ from asmdnn.bench.quantization import real
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import FIRST_DIM, LAYOUT, Option, boolean, data_type, direction, one_of
 from asmdnn.errors import Unimplemented
+from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, FORWARD_ALGS, USE_DST
 from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm
 
@@ -172,8 +173,8 @@ DRIVER = Driver(
         "dt": Option("dt", data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8", True),
         "tag": LAYOUT,
         "alg": Option("alg", _alg, "relu (default), tanh, ..., and tanh_dst, ... backward from the result", True),
-        "alpha": Option("alpha", real, "the function's alpha (0)", True, lambda number: f"{number:.9g}"),
-        "beta": Option("beta", real, "the function's beta (0)", True, lambda number: f"{number:.9g}"),
+        "alpha": Option("alpha", real, "the function's alpha (0)", True, number_word),
+        "beta": Option("beta", real, "the function's beta (0)", True, number_word),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": Option("inplace", boolean, "true: the result replaces src, or diff_dst; false (default)", True),
         "mb": FIRST_DIM,

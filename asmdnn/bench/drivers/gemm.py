@@ -15,6 +15,7 @@ from asmdnn.bench.products import Filler, answer_of, product
 from asmdnn.bench.quantization import real
 from asmdnn.bench.words import Option, Settings, one_of
 from asmdnn.errors import InvalidArguments
+from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.products.gemm import Gemm, packed_desc
 from asmdnn.types import IsaName
 
@@ -100,8 +101,8 @@ DRIVER = Driver(
     {
         "transa": Option("transa", one_of("N", "T"), "N (default): a is stored m x k, T: k x m", True),
         "transb": Option("transb", one_of("N", "T"), "N (default): b is stored k x n, T: n x k", True),
-        "alpha": Option("alpha", real, "the factor of the product (1)", True, "{:g}".format),
-        "beta": Option("beta", real, "the factor of what c holds (0)", True, "{:g}".format),
+        "alpha": Option("alpha", real, "the factor of the product (1)", True, number_word),
+        "beta": Option("beta", real, "the factor of what c holds (0)", True, number_word),
         "pack": Option("pack", _pack, "operands packed before: none (default), a, b, ab", True,
                        lambda packed: packed or "none"),
     },

@@ -15,6 +15,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import count_in
 from asmdnn.bench.values import poison
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, Settings, data_type, direction, one_of
+from asmdnn.primitives.attributes.words import number_word
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -46,7 +47,7 @@ class LrnProblem:
 
     def __str__(self) -> str:
         words = [("ls", self.size, SIZE), ("alpha", self.alpha, ALPHA), ("beta", self.beta, BETA), ("k", self.k, K)]
-        numbers = "".join(f"{word}{value:.9g}" for word, value, default in words if value != default)
+        numbers = "".join(f"{word}{number_word(value)}" for word, value, default in words if value != default)
         return f"{image_words(self.dims)}{'_' * bool(numbers)}{numbers}{quoted(self.name)}"
 
 

@@ -18,6 +18,7 @@ from asmdnn.bench.quantization import real
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, data_type, one_of, tag
 from asmdnn.errors import Unimplemented
+from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reduction.description import ALGORITHMS, ReductionAlgorithm
 
 if TYPE_CHECKING:
@@ -159,8 +160,8 @@ DRIVER = Driver(
         "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
         "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
         "dtag": Option("dtag", tag, "layout of dst: any (default) is that of src", True),
-        "p": Option("p", real, "the power of norms (2), from 1 on", True, lambda number: f"{number:.9g}"),
-        "eps": Option("eps", real, "of norms (0)", True, lambda number: f"{number:.9g}"),
+        "p": Option("p", real, "the power of norms (2), from 1 on", True, number_word),
+        "eps": Option("eps", real, "of norms (0)", True, number_word),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
     },
     dims_problem(2),

@@ -23,6 +23,7 @@ from asmdnn.bench.values import joined as in_a_row
 from asmdnn.bench.words import Option, Settings, Strides, data_type, number, show_strides, strides, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reorder.compensation import compensation_desc
 from asmdnn.types import DATA_TYPES
 
@@ -176,7 +177,7 @@ def _show_compensation(mask: int | None) -> str:
 
 
 def _show_sum(scale: float | None) -> str:
-    return "" if scale is None else f"sum:{scale:g}"
+    return "" if scale is None else f"sum:{number_word(scale)}"
 
 
 def _title(case: ReorderCase) -> str:

@@ -24,7 +24,7 @@ PROP_KINDS = {
     "FWD_I": dnn.PropKind.forward_inference,
     "BWD_D": dnn.PropKind.backward_data,
 }
-LARGEST_VALUE = 1 << 15  # s8, u8 and bf16 hold less, and then the nearest
+LARGEST_VALUE = 1 << 15  # s8 and u8 hold less: all that they hold; bf16 has the nearest
 # Numbers of oneDNN's C interface.
 FORWARD = {"FWD_D": 64, "FWD_I": 96, "BWD_D": 64}
 SRC, DST, DIFF_SRC, DIFF_DST = 1, 17, 129, 145

@@ -15,6 +15,7 @@ from asmdnn.bench.quantization import real
 from asmdnn.bench.values import decoded, poison
 from asmdnn.bench.words import Option, Settings, boolean, data_type, tag
 from asmdnn.errors import InvalidArguments
+from asmdnn.primitives.attributes.words import number_word
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
@@ -128,7 +129,7 @@ DRIVER = Driver(
         "stag": Option("stag", _tags, "layouts of the sources: abx (default), or one for each, axb:abx", True),
         "dtag": Option("dtag", tag, "layout of dst: any (default) is that of the first source", True),
         "scales": Option("scales", _scales, "a factor for all sources, or one for each: 0.5:2 (1)", True,
-                         lambda numbers: ":".join(f"{x:.9g}" for x in numbers)),
+                         lambda numbers: ":".join(map(number_word, numbers))),
         "inplace": Option("inplace", boolean, "true: the result replaces the first source; false (default)", True),
     },
     dims_problem(1),

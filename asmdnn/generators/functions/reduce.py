@@ -5,9 +5,11 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[rows, elements]    | rows src_row_bytes apart, elements dense |
+| src     | kind[rows, elements]   | rows src_row_bytes apart, elements dense |
 | dst     | f32[rows or elements]  | results of rows dst_row_bytes apart; those of lanes dense |
 | 2, 3 .. |                        | operands of before, laid out as src; of after, as dst: an element a row, or a row |
+
+kind is f32, or what a TypedReduceSpec says; elements become f32 as they are loaded.
 
 The order of the operations depends on the spec alone.  Maxima and minima pass over NaN: of nothing else, they are the
 neutral element, an infinity.
@@ -22,8 +24,10 @@ from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import Operand, PostOp
+from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import DST, OTHER_REGISTERS, SRC, Computation, Rows, steps_of
 from asmdnn.generators.functions.rows import Vectors, Walk, operands_touched, rows_touched
+from asmdnn.generators.functions.types import SIZE_BYTES, typed_program
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Combine, Vector
@@ -49,9 +53,19 @@ class ReduceSpec:
     after: tuple[PostOp, ...] = ()
 
     @property
+    def src_kind(self) -> str:
+        """The type of src."""
+        return "f32"
+
+    @property
+    def program(self) -> Program:
+        """What is reduced, of src and the operands of `before`."""
+        return compose(self.before)
+
+    @property
     def name(self) -> str:
         words = [*words_of((*self.before, *self.after)), f"{crc32(repr(self).encode()):08x}"]
-        return f"reduce_{self.op}_f32_{self.along}{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
+        return f"reduce_{self.op}_{self.src_kind}_{self.along}{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -65,7 +79,7 @@ class ReduceSpec:
 
     def footprint(self) -> Footprint:
         rows, elements = self.results
-        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
+        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, SIZE_BYTES[self.src_kind])
         operands: list[Range] = [*operands_touched(self.before, self.rows, self.elements)]
         operands += operands_touched(self.after, rows, elements)
         return Footprint(tuple(dict.fromkeys((*src, *operands))), rows_touched(DST, rows, self.dst_row_bytes, elements))
@@ -80,10 +94,30 @@ class ReduceSpec:
         asm.ret()
 
 
+@dataclass(frozen=True, slots=True)
+class TypedReduceSpec(ReduceSpec):
+    """A reduction of elements of another type than f32, in which it computes."""
+
+    kind: str = "bf16"
+
+    @property
+    def src_kind(self) -> str:
+        return self.kind
+
+    @property
+    def program(self) -> Program:
+        kinds = (self.kind, *["f32"] * len(operands_of(self.before)))
+        return typed_program((self.before,), kinds, ("f32",))
+
+
 def combine_of(op: str, v: Vector) -> Combine:
     """dst = a op b, b being what maxima and minima take where a is NaN."""
     combine: Combine = getattr(v.asm, INSTRUCTIONS[op])
     return combine
+
+
+def walk_of(spec: ReduceSpec, v: Vector) -> Walk:
+    return Walk(v, spec.elements, SIZE_BYTES[spec.src_kind])
 
 
 class ReduceAlong(Rows):
@@ -92,7 +126,7 @@ class ReduceAlong(Rows):
     def __init__(self, spec: ReduceSpec, v: Vector) -> None:
         steps = steps_of(operands_of((*spec.before, *spec.after)))
         super().__init__(v, spec.rows, 1, (spec.src_row_bytes, spec.dst_row_bytes), steps)
-        self.spec, self.walk, self.combine = spec, Walk(v, spec.elements), combine_of(spec.op, v)
+        self.spec, self.walk, self.combine = spec, walk_of(spec, v), combine_of(spec.op, v)
 
     def some(self, rows: int) -> None:
         v, asm = self.v, self.v.asm
@@ -113,7 +147,7 @@ class ReduceAlong(Rows):
     def add(self, vectors: Vectors, totals: Sequence[Register]) -> None:
         v, spec = self.v, self.spec
         operands = [self.operand(operand, vectors) for operand in operands_of(spec.before)]
-        values = self.apply(compose(spec.before), [vectors.sources(lambda: self.src), *operands])
+        values = self.apply(spec.program, [vectors.sources(lambda: self.src, kind=spec.src_kind), *operands])
         for part, value, total in zip(vectors.parts, values, totals, strict=False):
             if part is not v:
                 neutral = v.registers.take("neutral")
@@ -130,7 +164,7 @@ class ReduceDown(Computation):
     def __init__(self, spec: ReduceSpec, v: Vector) -> None:
         super().__init__(v)
         self.spec, self.combine = spec, combine_of(spec.op, v)
-        self.walk, self.left = Walk(v, spec.elements), v.asm.gp.take("rows left")
+        self.walk, self.left = walk_of(spec, v), v.asm.gp.take("rows left")
 
     def emit(self) -> None:
         self.walk.each(AT_ONCE, "lanes", self.some)
@@ -146,8 +180,8 @@ class ReduceDown(Computation):
         asm.MOV(self.left, spec.rows)
         with asm.loop(self.left, "rows"):
             pointers.forget()
-            sources = vectors.sources(lambda: pointers.register(SRC))
-            values = self.apply(compose(spec.before), [sources, *(self.operand(o, vectors, pointers) for o in before)])
+            sources = vectors.sources(lambda: pointers.register(SRC), kind=spec.src_kind)
+            values = self.apply(spec.program, [sources, *(self.operand(o, vectors, pointers) for o in before)])
             for total, value in zip(totals, values, strict=True):
                 self.combine(total, value, total)
             v.registers.free(*values)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from asmdnn.generators.contract import Range
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.typed import typed_lanes
 from asmdnn.isa.vector import Lanes, Vector
 
 F32_BYTES = 4
@@ -15,37 +17,45 @@ F32_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Consecutive vectors of a row: how each is accessed, and where the first one begins."""
+    """Consecutive vectors of a row: how each is accessed, and where the first one begins: bytes of f32, and a register
+    that counts elements of `unit` bytes, in bytes."""
 
     v: Vector
     parts: Sequence[Lanes]
     offset_bytes: int
     index: Register | None
+    unit: int = F32_BYTES
 
     @property
     def count(self) -> int:
         return len(self.parts)
 
-    def at(self, pointer: Register, j: int, further_bytes: int = 0) -> Pointer:
-        """Vector j of the row that begins so many bytes behind the pointer."""
-        offset = self.offset_bytes + j * self.v.bytes + further_bytes
-        return mem(pointer, offset, size=self.v.bytes, index=self.index)
+    def at(self, pointer: Register, j: int, further_bytes: int = 0, size: int = F32_BYTES) -> Pointer:
+        """Vector j of the row, of elements of so many bytes, that begins so many bytes behind the pointer."""
+        offset = (self.offset_bytes + j * self.v.bytes) * size // F32_BYTES + further_bytes
+        return mem(pointer, offset, size=self.v.bytes, index=self.index, scale=size // self.unit)
 
-    def sources(self, pointer: Callable[[], Register], element: bool = False, further_bytes: int = 0) -> list[Source]:
-        """Of every vector, or of the one element that counts for all of the row."""
+    def sources(
+        self, pointer: Callable[[], Register], element: bool = False, further_bytes: int = 0, kind: str = "f32"
+    ) -> list[Source]:
+        """Of every vector, of elements of that type, or of the one f32 that counts for all of the row."""
         if element:
             return [Source(lambda: mem(pointer(), further_bytes, size=4), None)] * self.count
         return [
-            Source(lambda j=j: self.at(pointer(), j, further_bytes), part)  # type: ignore[misc]
+            Source(
+                lambda j=j: self.at(pointer(), j, further_bytes, SIZE_BYTES[kind]),  # type: ignore[misc]
+                typed_lanes(self.v, part, kind),
+            )
             for j, part in enumerate(self.parts)
         ]
 
 
 class Walk:
-    """Over all vectors of rows of so many elements.  Takes a register for the place, and what a tail needs."""
+    """Over all vectors of rows of so many elements, the smallest of which have `unit` bytes.  Takes a register for the
+    place, and what a tail needs."""
 
-    def __init__(self, v: Vector, elements: int) -> None:
-        self.v = v
+    def __init__(self, v: Vector, elements: int, unit: int = F32_BYTES) -> None:
+        self.v, self.unit = v, unit
         self.full, rest = divmod(elements, v.lanes)
         self.tail = v.tail(rest) if rest else None
         self.place = v.asm.gp.take("bytes into the row")
@@ -58,23 +68,25 @@ class Walk:
     def each(self, together: int, name: str, body: Callable[[Vectors], None]) -> None:
         """`body` for every vector, so many at a time: in a loop, then the rest, the tail among them."""
         v, asm = self.v, self.v.asm
-        groups = self.full // together
+        groups, step = self.full // together, together * v.lanes * self.unit
         if groups > 1:
             start = asm.new_label(name)
             asm.XOR(self.place, self.place)
             asm.bind(start)
-            body(Vectors(v, [v] * together, 0, self.place))
-            asm.ADD(self.place, together * v.bytes)
-            asm.CMP(self.place, groups * together * v.bytes)
+            body(Vectors(v, [v] * together, 0, self.place, self.unit))
+            asm.ADD(self.place, step)
+            asm.CMP(self.place, groups * step)
             asm.JB(start)
         parts, done = self.parts, groups * together if groups > 1 else 0
         for first in range(done, len(parts), together):
-            body(Vectors(v, parts[first : first + together], first * v.bytes, None))
+            body(Vectors(v, parts[first : first + together], first * v.bytes, None, self.unit))
 
 
-def rows_touched(argument: int, rows: int, row_bytes: int, elements: int) -> tuple[Range, ...]:
-    """`rows` rows of so many f32."""
-    size = F32_BYTES * elements
+def rows_touched(
+    argument: int, rows: int, row_bytes: int, elements: int, element_bytes: int = F32_BYTES
+) -> tuple[Range, ...]:
+    """`rows` rows of so many elements, of f32 if nothing else is said."""
+    size = element_bytes * elements
     if rows == 1 or row_bytes == size:
         return (Range(argument, 0, (rows - 1) * row_bytes + size),)
     return tuple(dict.fromkeys(Range(argument, r * row_bytes, r * row_bytes + size) for r in range(rows)))

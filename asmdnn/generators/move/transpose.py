@@ -33,6 +33,7 @@ class TransposeSpec:
     zero_rows: units of zero behind the rows of every column of dst, which then are the side that is unrolled.
     streaming: whole vectors go past the caches if dst is aligned to their size, as dst_row_bytes must be then.
     least_across: units of the unrolled side that there can be, where a line has fewer.
+    by_lines: a line of each row is read before other rows are; else lines of dst are written whole, one by one.
     """
 
     isa: str
@@ -44,12 +45,14 @@ class TransposeSpec:
     streaming: bool = False
     zero_rows: int = 0
     least_across: int = FEWEST_ACROSS
+    by_lines: bool = False
 
     @property
     def name(self) -> str:
         zeros = f"z{self.zero_rows}" if self.zero_rows else ""
         block = f"{self.rows}{zeros}x{self.columns}_s{self.src_row_bytes}_d{self.dst_row_bytes}"
-        more = f"_l{self.least_across}" * (self.least_across != FEWEST_ACROSS) + "_streaming" * self.streaming
+        more = f"_l{self.least_across}" * (self.least_across != FEWEST_ACROSS)
+        more += "_lines" * self.by_lines + "_streaming" * self.streaming
         return f"transpose_b{8 * self.unit_bytes}_{block}{more}__{self.isa}"
 
     @property

@@ -38,6 +38,8 @@ class TransposeFields(Protocol):
     def zero_rows(self) -> int: ...
     @property
     def stored_rows(self) -> int: ...
+    @property
+    def by_lines(self) -> bool: ...
 
 
 class TransposeCode:
@@ -68,11 +70,11 @@ class TransposeCode:
         stored = rows + self.spec.zero_rows
         high, wide = self.stacked * self.size, self.beside * self.size
         # Rows within columns: lines of dst are whole before others begin, which streaming and aliased lines need.
-        for c in range(0, columns, wide):
-            for r in range(0, stored, high):
-                real = max(0, min(high, rows - r))
-                tile = TransposeTile(self, r, min(high, stored - r), real, c, min(wide, columns - c))
-                tile.emit(last and r + high >= rows, last and c + wide >= columns)
+        places = [(r, c) for c in range(0, columns, wide) for r in range(0, stored, high)]
+        for r, c in sorted(places) if self.spec.by_lines else places:
+            real = max(0, min(high, rows - r))
+            tile = TransposeTile(self, r, min(high, stored - r), real, c, min(wide, columns - c))
+            tile.emit(last and r + high >= rows, last and c + wide >= columns)
 
     def moves(self, rows: int, columns: int) -> None:
         """Units that are no smaller than what is interleaved."""

@@ -85,8 +85,9 @@ def plan(desc: BinaryForward, attr: Attr, engine: Engine) -> Plan:
 
     unscaled = replace(attr, scales={}, zero_points={})  # type: ignore[arg-type]  # as __init__
     found = schedule(Request("binary", ("src0", src0), ("dst", dst), others, main), unscaled, engine)
-    in_place = tuple(name for name in found.in_place if name in desc.sources)
-    return replace(found, tensors={**found.tensors, **in_vectors(scales)}, in_place=in_place)
+    vectors = in_vectors(scales)
+    in_place = tuple(name for name in found.in_place if name not in vectors)
+    return replace(found, tensors={**found.tensors, **vectors}, in_place=in_place) if scales else found
 
 
 @lru_cache

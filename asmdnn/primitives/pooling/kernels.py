@@ -152,11 +152,13 @@ def index_calls(maker: Maker, runs: Sequence[Sequence[WindowRun]], carries: bool
 def plane_calls(maker: Maker) -> Iterator[PoolCall] | None:
     """Of kernels that make one number of a dense plane; None if windows are others."""
     sizes, axes = maker.planes.sizes, maker.axes()
-    if any(run.outputs != 1 or run.window.inside != size for (run, *_), size in zip(axes, sizes, strict=True)):
+    if any(sum(run.outputs for run in runs) != 1 for runs in axes):
+        return None
+    if any(run.window.inside != size for (run,), size in zip(axes, sizes, strict=True)):
         return None
     if maker.planes.numbers() != tuple(step // 4 for step in maker.planes.src.axis_bytes):
         return None
-    elements, divisor = prod(sizes), prod(run.window.divisor for run, *_ in axes)
+    elements, divisor = prod(sizes), prod(run.window.divisor for (run,) in axes)
 
     def make(_: WindowNest, loops: tuple[Loop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
         (loop,) = loops

@@ -1,17 +1,16 @@
 """The plan of a reduction: one tree, or two for the logarithm of a sum of exponentials; post-ops behind it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from math import prod
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.functions.chain import compose
 from asmdnn.generators.functions.eltwise.exponential import MOST_F32, flushed_exp
 from asmdnn.generators.functions.eltwise.logarithm import log, power
 from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import EltwiseOp, ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
-from asmdnn.generators.functions.reduce import ReduceSpec
+from asmdnn.generators.functions.reduce import ReduceSpec, TypedReduceSpec
 from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
@@ -45,15 +44,21 @@ class Reductions(TreeKernels):
     after: Program | None
     results: tuple[str, ...] = ("dst",)
     beside: tuple[str, ...] = ()
+    kind: str = "f32"
+
+    @property
+    def src_bytes(self) -> int:
+        return SIZE_BYTES[self.kind]
 
     def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
         beside = Operand(2, chunk.dst_row_bytes, 0, chunk.along == "rows")
-        return self.spec(chunk, self.chain(self.before, beside), self.chain(self.after if is_last else None, beside))
+        spec = self.spec(chunk, self.chain(self.before, beside), self.chain(self.after if is_last else None, beside))
+        return spec if self.kind == "f32" else typed(spec, self.kind)
 
     def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
         return self.spec(chunk, (), self.chain(self.after if is_last else None, Operand(2, 0, 0, False)))
 
-    def spec(self, chunk: Chunk, before: tuple[PostOp, ...], after: tuple[PostOp, ...]) -> KernelSpec:
+    def spec(self, chunk: Chunk, before: tuple[PostOp, ...], after: tuple[PostOp, ...]) -> ReduceSpec:
         rows = (chunk.rows, chunk.elements, chunk.src_row_bytes, chunk.dst_row_bytes)
         return ReduceSpec(self.isa, chunk.along, self.op, *rows, before, after)
 
@@ -64,8 +69,13 @@ class Reductions(TreeKernels):
         """Expected cycles of a call."""
         assert isinstance(spec, ReduceSpec)
         vectors = -(-spec.elements // lanes_of(spec.isa))
-        steps = len(compose(spec.before).steps) // 2
+        steps = len(spec.program.steps) // 2
         return tuning.call_cycles + spec.rows * (tuning.row_cycles + vectors * (2 + steps))
+
+
+def typed(spec: ReduceSpec, kind: str) -> TypedReduceSpec:
+    """The same of elements of another type."""
+    return TypedReduceSpec(**{each.name: getattr(spec, each.name) for each in fields(spec)}, kind=kind)
 
 
 @implementation(NAME, f32_level)
@@ -78,7 +88,7 @@ def plan(desc: ReductionForward, attr: Attr, engine: Engine) -> Plan:
     dst = like(src, dense_like(src, desc.dst) if desc.dst.is_any else desc.dst)
     passed = {"src": src, "dst": dst}
     check_tensors(passed, "dst", tuple(SIZE_BYTES))
-    src, dst = (of_type(tensor, f32) for tensor in passed.values())
+    dst = of_type(dst, f32)
     inner, source, own = src, None, dense_like(src, dst)
     for inner in (src, row_major(src.dims, src)):
         own = dense_like(inner, dst)
@@ -112,15 +122,17 @@ def with_post_ops(desc: ReductionForward, attr: Attr, engine: Engine, passed: di
 
 def add_reduction(assembly: Assembly, desc: ReductionForward, isa: str, source: ReductionSource, elements: int) -> None:
     """Its phases."""
+    kind = desc.src.dtype.name
     if desc.alg == "logsumexp":
         assembly.scratch[MAXIMA] = 4 * elements
-        Tree(assembly, Reductions(isa, "max", None, None, (MAXIMA,)), elements).grow(source)
-        sums = Reductions(isa, "sum", power_of_difference(), log_and_most(), beside=(MAXIMA,))
+        Tree(assembly, Reductions(isa, "max", None, None, (MAXIMA,), kind=kind), elements).grow(source)
+        sums = Reductions(isa, "sum", power_of_difference(), log_and_most(), beside=(MAXIMA,), kind=kind)
         Tree(assembly, sums, elements).grow(source)
         return
     op = desc.alg if desc.alg in ("max", "min", "mul") else "sum"
     count = prod(desc.src.dims) // elements
-    Tree(assembly, Reductions(isa, op, before(desc.alg, desc.p), after(desc, count)), elements).grow(source)
+    own = Reductions(isa, op, before(desc.alg, desc.p), after(desc, count), kind=kind)
+    Tree(assembly, own, elements).grow(source)
 
 
 def before(alg: str, p: float) -> Program | None:

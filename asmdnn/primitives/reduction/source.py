@@ -10,6 +10,7 @@ from asmdnn.planning.loops import Loop
 from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.elementwise.schedule import MAX_STEP
 from asmdnn.primitives.nests import Nest, nest_of
+from asmdnn.types import f32
 
 SRC, DST = range(2)
 
@@ -20,6 +21,11 @@ class TreeKernels(ABC):
 
     results: tuple[str, ...]
     beside: tuple[str, ...]
+
+    @property
+    def src_bytes(self) -> int:
+        """Of an element of src."""
+        return f32.size_bytes
 
     @abstractmethod
     def first(self, chunk: "Chunk", is_last: bool) -> KernelSpec:

@@ -36,7 +36,7 @@ class Tree:
         row = source.row or (nest.reduced[-1] if nest.reduced else Loop(1, (0, 0)))
         outer = [loop for loop in nest.reduced if loop is not row]
         within = source.lanes or max(nest.kept, key=lambda loop: loop.extent, default=Loop(1, (0, 0)))
-        tuning = self.tuning
+        tuning, size_bytes = self.tuning, self.kernels.src_bytes
         most = min(within.extent, tuning.lanes)
         part = part_of(row.extent, tuning.row_elements if source.row else max(1, tuning.chunk_elements // most))
         if source.row:
@@ -49,12 +49,12 @@ class Tree:
             loop = loop or Loop(1, (0,) * len(box.starts))
             for piece, some in cut_loop(box, loop, most):
                 if source.row:
-                    strides = (4 * some.strides[SRC], 4 * some.strides[DST])
+                    strides = (size_bytes * some.strides[SRC], F32_BYTES * some.strides[DST])
                     chunk = Chunk("rows", some.extent, size, *strides)
                 else:
-                    chunk = Chunk("lanes", size, some.extent, 4 * row.strides[SRC], 0)
+                    chunk = Chunk("lanes", size, some.extent, size_bytes * row.strides[SRC], 0)
                 calls.append((self.kernels.first(chunk, is_last), piece, others(piece, some)))
-        self.add(calls, (buffer, *written, *self.kernels.beside))
+        self.add(calls, (buffer, *written, *self.kernels.beside), size_bytes)
         last = row.extent - (chunks[-1] - 1) * part
         self.merge_all(chunks, (part, last), written)
 
@@ -136,9 +136,11 @@ class Tree:
         self.assembly.scratch |= dict.fromkeys(names, F32_BYTES * chunks * self.elements)
         return names, False
 
-    def add(self, calls: Calls[KernelSpec], buffers: tuple[str, ...]) -> None:
+    def add(self, calls: Calls[KernelSpec], buffers: tuple[str, ...], first_bytes: int = F32_BYTES) -> None:
+        """A phase; first_bytes: of an element of the first buffer."""
+        sizes = (first_bytes, *[F32_BYTES] * (len(buffers) - 1))
         costs = {spec: self.kernels.cost(spec, self.tuning) for spec in dict.fromkeys(spec for spec, *_ in calls)}
-        self.assembly.add(phases_of(calls, costs, views(buffers), self.assembly.tuning.phases))
+        self.assembly.add(phases_of(calls, costs, views(buffers), self.assembly.tuning.phases, sizes))
 
 
 def others(box: Box, loop: Loop) -> tuple[Loop, ...]:

@@ -7,6 +7,7 @@ elements    neither: elements are moved or converted one by one
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import gcd
 from typing import TypeVar
 
 from asmdnn.generators.move.conversion import Conversion
@@ -27,8 +28,10 @@ from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
 
 VECTOR_BYTES = 32  # of kernels for AVX2, which serve every level
+WAY_BYTES = 4096  # of a way of L1, in all CPUs: lines so far apart meet in a set
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 SCALE, SCALE_BYTES = 2, 4  # the tensor of scales
+WORD_BYTES = 4
 WIDE_COLUMNS = 16  # of a row that is converted with wide vectors: fewer would not fill one
 SINGLE = Loop(1, (0, 0, 0))
 BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
@@ -116,12 +119,31 @@ class Blocks:
         along = whole_vectors(max(across, by.record_bytes // (min(across, shape.columns.extent) * unit)))
         if shape.columns.extent <= across:
             return {"columns": across, "rows": along}
-        whole_row = (shape.rows.extent + shape.zeros) * unit
-        if whole_row == shape.columns.dst and whole_row <= by.most_row_bytes:
+        if self.is_whole(shape, unit):
             across = shape.rows.extent  # dst is written in order
-        elif shape.columns.dst >= by.page_bytes:
+        elif self.is_far(shape, across):
             return {"columns": across, "rows": by.page_lines * across}  # a few lines of each page while it is at hand
         return {"columns": whole_vectors(max(1, by.record_bytes // (across * unit))), "rows": across}
+
+    def is_whole(self, shape: Shape, unit: int) -> bool:
+        """Whether a transpose writes whole rows of dst: short ones that follow one another.  Copies that stay in the
+        caches are faster by lines, and so is what reads more rows than L1 holds lines of."""
+        by, row = self.tuning, (shape.rows.extent + shape.zeros) * unit
+        by_lines = self.conversion.is_copy and unit >= WORD_BYTES and not self.streams
+        most = by.near_row_bytes if by_lines else by.most_row_bytes
+        return row == shape.columns.dst and row <= most and not self.meet(shape.rows.extent, shape.rows.src)
+
+    def is_far(self, shape: Shape, across: int) -> bool:
+        """Whether rows of dst are so far apart that only some lines of each are written at a time: a page; or less, if
+        lines of dst meet in L1, and those of src that are read with them do not."""
+        by, step = self.tuning, shape.columns.dst
+        line = across * shape.inner.extent * self.sizes[1] >= LINE_BYTES
+        meets = line and step >= by.meeting_bytes and self.meet(shape.columns.extent, step)
+        return step >= by.page_bytes or (meets and not self.meet(by.page_lines * across, shape.rows.src))
+
+    def meet(self, lines: int, step: int) -> bool:
+        """Whether so many lines, `step` bytes apart, are more than the sets of L1 hold that they fall into."""
+        return lines * gcd(step, WAY_BYTES) > self.tuning.set_lines * WAY_BYTES
 
     def cut(self, box: Box, zeros: int) -> Iterator[tuple[Box, Shape]]:
         """The same box with loops inside a kernel no longer than they may be, remainders in boxes of their own."""
@@ -142,7 +164,9 @@ class Blocks:
             unit = dst * shape.inner.extent
             extents = (rows.extent, columns.extent)
             spec = TransposeSpec(AVX2.name, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
-            return self.cheapest(replace(spec, least_across=self.tuning.least_across))
+            by_lines = self.meet(rows.extent, rows.src) and not self.meet(spec.across, columns.dst)
+            found = self.cheapest(replace(spec, least_across=self.tuning.least_across))
+            return replace(found, by_lines=by_lines and not found.streaming)
         if columns is SINGLE:
             columns = Loop(1, (src, dst))
         if box.padding or (self.conversion.is_copy and (columns.src, columns.dst) == (src, dst)):

@@ -14,6 +14,7 @@ from asmdnn.planning.loops import Box, Loop, boxes, merge
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.reorder.blocks import SINGLE, Blocks, Shape
+from asmdnn.primitives.reorder.cost import Cost
 from asmdnn.types import f32
 
 
@@ -42,12 +43,12 @@ def reorder_phases(
     moves = tuning.moves
     numbers = numbers or Numbers(Conversion(src.dtype.name, dst.dtype.name))
     maker, scales = Blocks(isa, numbers.conversion, streams, moves), numbers.scales
+    cost = Cost(maker, far=src.size_bytes + dst.size_bytes >= moves.streaming_bytes)
     tensors = [src, dst] if scales is None else [src, dst, MemoryDesc(src.dims, f32, strides=scales)]
     calls = []
     for whole, zeros in with_zeros(maker, [maker.in_bytes(box) for box in boxes(tensors)]):
         for box, shape in maker.cut(whole, zeros):
-            cycles = moves.call_cycles + shape.elements * max(maker.sizes) // moves.bytes_per_cycle
-            calls.append(Call(maker.kernel(box, shape), box.starts, outer_loops(box, shape), cycles))
+            calls.append(Call(maker.kernel(box, shape), box.starts, outer_loops(box, shape), cost.cycles(box, shape)))
     return phases_of(calls, views(buffers), tuning.phases, along_dst=True)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from asmdnn.generators.functions.reduce import ReduceSpec
+from asmdnn.generators.functions.reduce import ReduceSpec, TypedReduceSpec
+from asmdnn.types import DATA_TYPES, f32
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.references.softmax import chained
 from tests.support.arena import Doubles, buffer_of, elements
@@ -14,7 +15,8 @@ OPS: dict[str, Callable[..., Doubles]] = {"sum": np.sum, "mul": np.prod, "max": 
 
 def reduce_case(spec: ReduceSpec, random: np.random.Generator, integers: bool) -> Case:
     """Within a rounding for each element, in the size of what is summed or multiplied."""
-    memory = {name: elements(random, integers) for name in spec.frame}
+    kinds = {"src": DATA_TYPES[spec.src_kind]}
+    memory = {name: elements(random, integers, kinds.get(name, f32)) for name in spec.frame}
     is_rows = spec.along == "rows"
     rows = [memory["src"].load(r * spec.src_row_bytes, spec.elements) for r in range(spec.rows)]
     x = np.array([chained(spec.before, row, r, memory) for r, row in enumerate(rows)])
@@ -29,4 +31,4 @@ def reduce_case(spec: ReduceSpec, random: np.random.Generator, integers: bool) -
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
 
 
-REFERENCES = {ReduceSpec: Reference(reduce_case, rounds=True)}
+REFERENCES = {kind: Reference(reduce_case, rounds=True) for kind in (ReduceSpec, TypedReduceSpec)}

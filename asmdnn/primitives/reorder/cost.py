@@ -1,0 +1,72 @@
+"""What a call of a reorder's kernel is expected to take.
+
+    cycles = call + bytes / near + runs * run + meeting * meet + elements * conversion (+ bytes / far + runs * far run)
+
+Bytes are those of src and dst.  A run is what is dense: a row of src, or what a transpose writes of a row of dst; each
+begins with a miss, and ends with a rest.  Runs of a line or less that meet in few sets of L1 lose their lines.  The
+terms in brackets are of tensors that together come from memory.  Numbers fit 254 reorders of Zen 3
+(docs/cost-model.md).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from asmdnn.generators.move.transpose import LINE_BYTES
+from asmdnn.planning.loops import Box
+from asmdnn.primitives.reorder.blocks import Blocks, Shape
+
+
+class DenseRuns(NamedTuple):
+    """So many runs of so many bytes, each `step` bytes behind the one before."""
+
+    size_bytes: int
+    number: int
+    step: int
+
+    @property
+    def total_bytes(self) -> int:
+        return self.size_bytes * self.number
+
+    def joined(self) -> "DenseRuns":
+        """As one run, if they follow one another."""
+        return DenseRuns(self.total_bytes, 1, self.total_bytes) if self.step == self.size_bytes else self
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of calls of what `blocks` makes.  far: whether src and dst come from memory."""
+
+    blocks: Blocks
+    far: bool
+
+    def cycles(self, box: Box, shape: Shape) -> int:
+        by, sides = self.blocks.tuning, self.runs(box, shape)
+        size, count = sum(side.total_bytes for side in sides), sum(side.number for side in sides)
+        found = by.call_cycles + size / by.near_bytes_per_cycle + count * by.run_cycles
+        found += sum(side.number for side in sides if self.meet(side)) * by.meeting_cycles
+        if not self.blocks.conversion.is_copy:
+            rounds = self.blocks.conversion.dst == "bf16"
+            found += shape.elements * (by.bf16_cycles if rounds else by.convert_cycles)
+        if self.far:
+            found += size / by.far_bytes_per_cycle + count * by.far_run_cycles
+        return int(found)
+
+    def runs(self, box: Box, shape: Shape) -> list[DenseRuns]:
+        """Of src, unless zeros are written, and of dst."""
+        (src, dst), rows, columns = self.blocks.sizes, shape.rows, shape.columns
+        if shape.transposes:
+            read = DenseRuns(columns.extent * columns.src, rows.extent, rows.src)
+            written = DenseRuns((rows.extent + shape.zeros) * rows.dst, columns.extent, columns.dst)
+        else:
+            read = DenseRuns(columns.extent * within_a_line(columns.src) or src, rows.extent, rows.src)
+            written = DenseRuns(columns.extent * within_a_line(columns.dst) or dst, rows.extent, rows.dst)
+        return [side.joined() for side in ([written] if box.padding else [read, written])]
+
+    def meet(self, side: DenseRuns) -> bool:
+        apart = side.size_bytes <= LINE_BYTES and side.step >= self.blocks.tuning.meeting_bytes
+        return apart and self.blocks.meet(side.number, side.step)
+
+
+def within_a_line(step: int) -> int:
+    """What an element takes with it if elements lie `step` bytes apart."""
+    return min(step, LINE_BYTES)
