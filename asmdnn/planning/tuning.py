@@ -84,10 +84,11 @@ class WinogradTuning:
     weights_share: float = 1.0  # of L2
     ends_kib_cycles: int = 180  # of src and dst
     spilled_kib_cycles: int = 115  # between the steps of a block,
-    phases_kib_cycles: int = 215  # and between phases, beyond
-    between_share: float = 0.4  # of L2,
+    between_share: float = 0.4  # beyond this share of L2,
     near_kib_cycles: int = 10  # or, within a block, beyond
     near_share: float = 1e6  # of L1, which is never without groups
+    phases_kib_cycles: int = 400  # and between phases,
+    phases_near_bytes: int = 7 << 17  # beyond this: less comes from L3 in time, as it is written once and read in order
     reread_kib_cycles: int = 14  # of a block's transformed tiles, for panels that do not come at once
 
     def source_cycles(self, m: int, lanes: int) -> int:
@@ -101,7 +102,14 @@ class WinogradTuning:
 
 # Of 25 convolutions in groups of 8 to 232 channels, 7x7 to 56x56, on Zen 3, the choices took 1.024 times as long as the
 # fastest cuts of up to 11, the worst 1.08; by the numbers without groups 1.06, the worst 1.5.
-GROUPS: Final = WinogradTuning(held_share=0.5, block_cycles=10, ends_kib_cycles=120, near_share=2.0)
+GROUPS: Final = WinogradTuning(
+    held_share=0.5,
+    block_cycles=10,
+    ends_kib_cycles=120,
+    near_share=2.0,
+    phases_kib_cycles=215,
+    phases_near_bytes=200 << 10,
+)
 
 
 @exact
