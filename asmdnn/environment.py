@@ -54,7 +54,8 @@ def of_host(get: Callable[[bytes], bytes | None] = _values.get) -> tuple[bytes |
 def text(name: str) -> str:
     """The value without the blanks around it; "" if it is unset."""
     _warn_of_unknown_names()
-    return os.fsdecode(raw(name) or b"").strip()
+    value = raw(name)
+    return os.fsdecode(value).strip() if value else ""
 
 
 def shown(name: str) -> str:
@@ -70,10 +71,11 @@ def word(name: str) -> str:
 def flag(name: str, default: bool) -> bool:
     """Whether a yes-or-no variable says yes; `default` if it is unset, or says neither."""
     value = word(name)
+    if not value:
+        return default
     if value in YES or value in NO:
         return value in YES
-    if value:
-        _warn(f"{name}={value} is neither yes nor no and is ignored: use 1, yes, on, true, or 0, no, off, false.")
+    _warn(f"{name}={value} is neither yes nor no and is ignored: use 1, yes, on, true, or 0, no, off, false.")
     return default
 
 

@@ -72,8 +72,14 @@ def _printed() -> frozenset[str]:
 
 def _logger() -> Any:
     """The logger if it is enabled for DEBUG; a process that never imported `logging` has nobody who listens."""
-    logging = sys.modules.get("logging")
-    if logging is None:
+    if "logging" not in sys.modules:
         return None
-    logger = logging.getLogger("asmdnn")
-    return logger if logger.isEnabledFor(logging.DEBUG) else None
+    logger, debug = _logger_and_level()
+    return logger if logger.isEnabledFor(debug) else None
+
+
+@cache
+def _logger_and_level() -> tuple[Any, int]:
+    """Asked for once, as there is a lock around it."""
+    logging = sys.modules["logging"]
+    return logging.getLogger("asmdnn"), logging.DEBUG

@@ -103,16 +103,23 @@ def rank(case: AnyCase) -> Ranked:
     return Ranked(case.driver.title(case), names[0], low[0], names[number], low[number], regret)
 
 
-def judged(samples: Sequence[Sequence[float]]) -> tuple[int, float]:
-    """(number of the best, regret of the first), from the seconds of calls that took turns, round by round.
+def judged(*cases: Sequence[Sequence[float]]) -> tuple[int, float]:
+    """(number of the best, regret of the first), from the seconds of calls that took turns, round by round; of several
+    cases the calls that are the best on average.
 
     Each sample counts as a share of the first call's in its round, as a slow phase of the machine hits both.  The best
-    by one half of the rounds is judged by the other half: of many that are equal, the best one only had luck.
+    by one half of the rounds is judged by the other half: of many that are equal, the best one only had luck.  A single
+    round judges itself.
     """
-    shares = np.array(samples) / np.array(samples[0])
-    halves = [np.median(shares[:, first::2], axis=1) for first in (0, 1)]
-    best = [other[one.argmin()] for one, other in (halves, halves[::-1])]
-    return int(np.median(shares, axis=1).argmin()), max(0.0, 1 / float(np.mean(best)) - 1)
+    shares = [np.array(samples) / np.array(samples[0]) for samples in cases]
+    rounds = min(each.shape[1] for each in shares)
+
+    def medians(first: int, step: int) -> Any:
+        return np.mean([np.median(each[:, first::step], axis=1) for each in shares], axis=0)
+
+    halves = [medians(first, 2) for first in range(min(2, rounds))]
+    best = [other[one.argmin()] for one, other in zip(halves, halves[::-1], strict=True)]
+    return int(medians(0, 1).argmin()), max(0.0, 1 / float(np.mean(best)) - 1)
 
 
 def within(factor: float, calls: Mapping[str, Call], times: Sequence[Times]) -> dict[str, Call]:
@@ -143,7 +150,8 @@ def every_plan(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterato
     if kind.candidates is not None:
         candidates = kind.candidates(desc, attr, engine)
         plans += [(f"{p.implementation} {what}", plan_with_denormals(p, attr)) for what, p in candidates]
-    same = {identity(plan): name for name, plan in plans}  # the last name of a plan says most
+    same = {identity(plan): name for name, plan in reversed(plans[: len(answers)])}  # what reorders nothing is itself,
+    same |= {identity(plan): name for name, plan in plans[len(answers) :]}  # and what is special about a plan says more
     for _, plan in plans:
         if identity(plan) not in seen:
             seen.add(identity(plan))

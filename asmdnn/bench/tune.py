@@ -2,18 +2,19 @@
 
 All candidates of a problem are measured in turns, then those near the best again, beside the planners' own choice, and
 for longer.  Where a problem is given for several numbers of threads, it is one choice: the one whose times are the
-least on average, each as a share of the best.  A choice is kept where it beats the planners' by more than noise does.
+least on average, each as a share of that choice's.  A plan is kept where it beats the planners' by more than noise
+does, judged by other samples than those that it is the best of (`rank.judged`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import asmdnn as dnn
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Mistake, Reader
-from asmdnn.bench.rank import FIRST_SHARE, NEAR, bound, described, every_plan
-from asmdnn.bench.timing import interleaved
+from asmdnn.bench.rank import FIRST_SHARE, NEAR, ROUNDS, bound, described, every_plan, judged
+from asmdnn.bench.timing import interleaved, sampled
 from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
@@ -98,11 +99,12 @@ def tune(problem: TuningProblem) -> tuple[Choice, bool]:
     default, *_ = plans
     calls = [calls_of(case, plans) for case in problem.cases]
     budget = problem.cases[0].settings.max_ms * 1e-3
-    first = scores([measured(each, plans, budget * FIRST_SHARE) for each in calls])
+    first = scores([measured(each, budget * FIRST_SHARE) for each in calls])
     near = [name for name in plans if first[name] <= NEAR * min(first.values()) or name == default]
-    again = scores([measured(each, near, budget * (1 - FIRST_SHARE)) for each in calls])
-    best = min(again, key=lambda name: again[name])
-    choice = Choice(problem.title, best, default, again[default] / again[best], problem.threads, plan_digest())
+    rest = budget * (1 - FIRST_SHARE)
+    number, gain = judged(*(sampled([each[name] for name in near], rest, fewest=ROUNDS) for each in calls))
+    best = near[number]
+    choice = Choice(problem.title, best, default, 1 + gain, problem.threads, plan_digest())
     is_kept = best != default and choice.gain >= LEAST_GAIN
     if is_kept:
         tuned.keep(problem.key, engine, plans[best], choice)
@@ -118,11 +120,10 @@ def calls_of(case: AnyCase, plans: Mapping[str, Plan]) -> Calls:
     return bound(plans.items(), desc, attr, engine, arrays)
 
 
-def measured(calls: Calls, names: Iterable[str], budget_s: float) -> dict[str, float]:
+def measured(calls: Calls, budget_s: float) -> dict[str, float]:
     """Seconds of each, by the 10th percentile."""
-    chosen = list(names)
-    times = interleaved([calls[name] for name in chosen], budget_s)
-    return {name: time.low for name, time in zip(chosen, times, strict=True)}
+    times = interleaved([*calls.values()], budget_s)
+    return {name: time.low for name, time in zip(calls, times, strict=True)}
 
 
 def scores(times: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -24,6 +24,12 @@ def lanes_of(isa: str) -> int:
     return VECTORS[isa].bytes // 4
 
 
+def narrowed(isa: str, elements: int) -> str:
+    """The level for rows of so many f32 that lie apart: of those that fill a ymm register the lower one, as a zmm
+    register would be half empty, behind a mask."""
+    return AVX2.name if elements == Avx2.bytes // 4 else isa
+
+
 def vector_of(isa: str, asm: Assembler) -> Vector:
     """The vector operations of an ISA level, emitting into `asm`."""
     return VECTORS[isa](asm)

@@ -15,6 +15,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
+from asmdnn.network.operators.attributes import check_attributes
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
 from asmdnn.network.planned import plan
@@ -117,7 +118,9 @@ class Graph:
         inputs = tuple(self._operand(operand) for operand in operands)
         outputs = tuple(f"{op} {len(self._nodes)}" + (f".{i}" if i else "") for i in range(results))
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
-        self._nodes.append(Node(op, inputs, outputs, values, name, "", OPSET))
+        node = Node(op, inputs, outputs, values, name, "", OPSET)
+        check_attributes(node)
+        self._nodes.append(node)
         made = tuple(Symbol(self, output) for output in outputs)
         return made if results > 1 else made[0]
 

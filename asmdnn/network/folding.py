@@ -14,6 +14,7 @@ from asmdnn.errors import LONGEST_VALUE, InvalidArguments, OutOfMemory, Unimplem
 from asmdnn.network.bodies import BODIES
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.onnx.tensors import ELEMENTS
+from asmdnn.network.operators.attributes import check_attributes
 from asmdnn.network.operators.definition import Operator, Type, Value, listed
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.static import StaticGraph, needed
@@ -111,6 +112,7 @@ class Folding:
 
     def node(self, node: Node) -> None:
         if node.op in BODIES and not node.domain:
+            check_attributes(node)
             for name, known in BODIES[node.op](self, node).items():
                 self.rename(name, known)
             return
@@ -118,6 +120,7 @@ class Folding:
         if operator is None:
             domain = f" of domain {node.domain!r}" if node.domain else ""
             raise Unimplemented(f"{node} is an operator{domain} that is not known")
+        check_attributes(node)
         if node.op in RENAMED or self.is_cast_to_itself(node):
             self.pass_on(node)
             return

@@ -32,10 +32,7 @@ class ArgumentPacker:
         self.size_bytes = primitive.program.sizes["dst"]
 
     def run(self, source: int, target: int) -> None:
-        call = self.program.take()
-        call.place((source, target), self.program.places)
-        call()
-        self.program.give(call)
+        self.program.run((source, target), self.program.places)
 
 
 class ArrayCall:
@@ -113,21 +110,13 @@ class ArrayCall:
         if self._packer is not None:
             self._run_packed(self._packer, addresses)
             return
-        program = self._program
-        call = program.take()
-        call.place(addresses, self._places)
-        call()
-        program.give(call)
+        self._program.run(addresses, self._places)
 
     def _run_packed(self, packer: ArgumentPacker, addresses: list[int]) -> None:
         pad = scratch_pool.take(packer.size_bytes)
         packer.run(addresses[packer.position], pad.address)
         addresses[packer.position] = pad.address
-        program = self._program
-        call = program.take()
-        call.place(addresses, self._places)
-        call()
-        program.give(call)
+        self._program.run(addresses, self._places)
         scratch_pool.give(pad)
 
     def check_output(self, writable: bool, addresses: Sequence[int]) -> None:

@@ -81,8 +81,9 @@ class WinogradTuning:
     weights_share: float = 1.0  # of L2
     ends_kib_cycles: int = 180  # of src and dst
     spilled_kib_cycles: int = 115  # between the steps of a block,
-    phases_kib_cycles: int = 215  # and between phases, beyond
-    between_share: float = 0.4  # of L2
+    between_share: float = 0.4  # beyond this share of L2,
+    phases_kib_cycles: int = 400  # and between phases,
+    phases_near_bytes: int = 7 << 17  # beyond this: less comes from L3 in time, as it is written once and read in order
     reread_kib_cycles: int = 14  # of a block's transformed tiles, for panels that do not come at once
 
     def source_cycles(self, m: int, lanes: int) -> int:

@@ -13,7 +13,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.engine import Engine, engine_or_default
-from asmdnn.primitives.implementation import Planner, first_plan, try_all
+from asmdnn.primitives.implementation import Planner, first_plan, plans, try_all
 from asmdnn.primitives.kind import Description, asked
 from asmdnn.primitives.registry import kind_of
 from asmdnn.primitives.reports import introduce, report_choice, report_refusals
@@ -142,16 +142,19 @@ def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | Non
     argument, Unimplemented with every implementation's reason if none takes it.
     """
     planners, engine = check_request(desc, attr, engine)
-    if verbose.listening():
+    if listening := verbose.listening():
         introduce()
     try:
-        planned = first_plan(planners, desc, attr, engine)
+        planned = plans.get((planners, desc, attr, engine))  # what was planned was checked
+        if planned is None:
+            check_formats(desc)
+            planned = first_plan(planners, desc, attr, engine)
     except Unimplemented:
-        if verbose.wants("dispatch"):
+        if listening and verbose.wants("dispatch"):
             answers = try_all(planners, desc, attr, engine)
             report_refusals(desc, attr, [answer for answer in answers if isinstance(answer, Refusal)])
         raise
-    if verbose.wants("dispatch"):
+    if listening and verbose.wants("dispatch"):
         report_refusals(desc, attr, planned.refusals)
         if planned.choice:
             report_choice(desc, attr, planned.plan.implementation, planned.choice)
@@ -163,6 +166,7 @@ def implementations(
 ) -> list[PrimitiveDesc | Refusal]:
     """What every implementation says, best first: a primitive descriptor, or a Refusal with its reason."""
     planners, engine = check_request(desc, attr, engine)
+    check_formats(desc)
     return [
         PrimitiveDesc(desc, attr, engine, answer) if isinstance(answer, Plan) else answer
         for answer in try_all(planners, desc, attr, engine)
@@ -171,9 +175,14 @@ def implementations(
 
 def check_request(desc: Description, attr: Attr, engine: Engine | None) -> tuple[tuple[Planner[Any], ...], Engine]:
     kind = kind_of(desc)
-    for name, tensor in asked(desc).items():
-        if tensor.storage is not tensor and name not in kind.transformed:
-            raise InvalidArguments(f"{name} is {tensor}, whose elements are transformed: pass a format that holds them")
     if not isinstance(attr, Attr):
         raise InvalidArguments(f"attr must be an Attr, not {type(attr).__name__}")
     return kind.planners, engine_or_default(engine)
+
+
+def check_formats(desc: Description) -> None:
+    """Raise InvalidArguments for tensors in formats that hold no elements, where the kind does not take them."""
+    transformed = kind_of(desc).transformed
+    for name, tensor in asked(desc).items():
+        if tensor.storage is not tensor and name not in transformed:
+            raise InvalidArguments(f"{name} is {tensor}, whose elements are transformed: pass a format that holds them")

@@ -1,6 +1,6 @@
 """Primitives, which own kernels and execute."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import partial
 from time import perf_counter
@@ -41,10 +41,12 @@ class Primitive:
             plan.check()
         self._takes_scratchpad = pd.attr.scratchpad_mode == "user"
         self._program, counts = program_of(plan, pd.threads, pooled=not self._takes_scratchpad)
-        self._report = call_report(pd) if verbose.wants("exec") else None
-        if verbose.wants("create"):
+        listening = verbose.listening()
+        self._report = call_report(pd) if listening and verbose.wants("exec") else None
+        if listening and verbose.wants("create"):
             report_creation(pd, counts, (perf_counter() - start) * 1e3)
-        self._tensors, self._sizes, self._outputs = plan.tensors, self._program.sizes, plan.outputs
+        self._tensors = plan.tensors
+        self._wanted, self._outputs = tuple(plan.tensors.items()), self._program.outputs
         self._defaults = pd.attr.data()
         self._guard = kind_of(pd.desc).guard
         self._is_plain = not (self._checks or self._report or self._takes_scratchpad or self._defaults)
@@ -68,11 +70,7 @@ class Primitive:
             addresses = self._check(memories)
             if self._guard is not None:
                 self._guard(self.pd.desc, memories)
-            program = self._program
-            call = program.take()
-            call.place(addresses, program.places)
-            call()
-            program.give(call)
+            self._program.run(addresses, self._program.places)
         else:
             self.bind(scratchpad=scratchpad, **memories)()
 
@@ -133,11 +131,13 @@ class Primitive:
         return begin if size else None
 
     def _check(self, memories: Mapping[str, Memory]) -> list[int]:
-        """The address of every argument, in the order of the plan's tensors, or InvalidArguments."""
-        tensors = self._tensors
+        """The address of every argument, in the order of the plan's tensors, or InvalidArguments.
+
+        An output is writable, and shares no byte with another argument, unless the plan works in place on it.
+        """
         addresses = []
         try:
-            for name, desc in tensors.items():
+            for name, desc in self._wanted:
                 memory = memories[name]
                 if type(memory) is not Memory:
                     raise InvalidArguments(f"{name} must be a Memory, not {type(memory).__name__}")
@@ -148,25 +148,21 @@ class Primitive:
             self._refuse_names(memories)
         if len(memories) != len(addresses):
             self._refuse_names(memories)
-        for name in self._outputs:
-            self._check_output(name, memories[name], addresses)
+        for output in self._outputs:
+            if not memories[output.name].writable:
+                raise InvalidArguments(f"{output.name} is read-only, it must be writable")
+            begin = addresses[output.position]
+            end = begin + output.size_bytes
+            for position, size in output.others:
+                address = addresses[position]
+                if address < end and begin < address + size and not (address == begin and position in output.in_place):
+                    other, _ = self._wanted[position]
+                    raise InvalidArguments(f"{output.name} overlaps {other}, give it memory of its own")
         return addresses
 
     def _refuse_names(self, memories: Mapping[str, Memory]) -> NoReturn:
         names = ", ".join(self._tensors)
         raise InvalidArguments(f"arguments must be {names}, not {', '.join(memories) or 'none'}")
-
-    def _check_output(self, name: str, memory: Memory, addresses: Sequence[int]) -> None:
-        """An output is writable, and shares no byte with another argument, unless the plan works in place on it."""
-        if not memory.writable:
-            raise InvalidArguments(f"{name} is read-only, it must be writable")
-        begin = memory.address
-        end = begin + self._sizes[name]
-        for (other, size), address in zip(self._sizes.items(), addresses, strict=True):
-            if address < end and begin < address + size and other != name:
-                if address == begin and other in self.pd.plan.in_place and self._tensors[other] == self._tensors[name]:
-                    continue
-                raise InvalidArguments(f"{name} overlaps {other}, give it memory of its own")
 
 
 def guarded(call: Callable[[], None], guard: Callable[[], None]) -> Callable[[], None]:

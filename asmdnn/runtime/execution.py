@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from asmdnn import environment
 from asmdnn.forking import importing
@@ -74,7 +74,7 @@ class ExecutablePlan:
 
     __slots__ = (
         "__weakref__", "_idle", "_kernels", "_slots", "_tables", "again", "arguments", "counts", "entry", "kept_bytes",
-        "parts", "places", "plan", "pooled", "scratch_places", "scratchpad_bytes", "sizes", "used",
+        "outputs", "parts", "places", "plan", "pooled", "scratch_places", "scratchpad_bytes", "sizes", "used",
     )  # fmt: skip
 
     def __init__(
@@ -101,6 +101,7 @@ class ExecutablePlan:
             for slot, offset in self.slots(name)
         )
         self.sizes = {name: desc.size_bytes for name, desc in plan.tensors.items()}
+        self.outputs = outputs_of(plan)
         self.places: tuple[Place, ...] = tuple(
             (slot, i, offset) for i, name in enumerate(plan.tensors) for slot, offset in self.slots(name)
         )
@@ -113,14 +114,23 @@ class ExecutablePlan:
         """A call of one's own, without tensors yet; `report` is told the ms of every run."""
         return ReportedCall(self, report) if report else NativeCall(self)
 
-    def take(self) -> "NativeCall":
-        """A call to run and to give back; equal primitives share them."""
-        try:
-            return self._idle.pop()  # atomic: another thread may take the last one
-        except IndexError:
-            return NativeCall(self)
+    def run(self, addresses: Sequence[int], places: Iterable[Place]) -> None:
+        """One call on tensors at these addresses; `places` are the program's, if they are in the order of plan.tensors.
 
-    def give(self, call: "NativeCall") -> None:
+        Equal primitives share the contexts, each of which is one call's at a time.  All that a small call costs is here
+        and not in functions of its own.
+        """
+        try:
+            call = self._idle.pop()  # atomic: another thread may take the last one
+        except IndexError:
+            call = NativeCall(self)
+        words = call.words
+        for slot, i, offset in places:
+            words[slot] = addresses[i] + offset
+        if call.is_plain:
+            self.entry(call.context)
+        else:
+            call()
         self._idle.append(call)
 
     def context_words(self) -> list[int]:
@@ -139,6 +149,30 @@ class ExecutablePlan:
     def slots(self, name: str) -> Sequence[tuple[int, int]]:
         """The words of the context that point into a buffer, and how far behind its start."""
         return self._slots.get(name, ())
+
+
+class Output(NamedTuple):
+    """An output: its position in plan.tensors, that of every other tensor with its size, and those that may lie in its
+    place."""
+
+    name: str
+    position: int
+    size_bytes: int
+    others: tuple[tuple[int, int], ...]
+    in_place: frozenset[int]
+
+
+def outputs_of(plan: Plan) -> tuple[Output, ...]:
+    """What calls check of the destinations, so that they need not look for it."""
+    tensors = list(plan.tensors.items())
+    position = {name: i for i, (name, _) in enumerate(tensors)}
+    found = []
+    for name in plan.outputs:
+        desc = plan.tensors[name]
+        others = tuple((i, tensor.size_bytes) for i, (other, tensor) in enumerate(tensors) if other != name)
+        shared = frozenset(position[other] for other in plan.in_place if plan.tensors[other] == desc)
+        found.append(Output(name, position[name], desc.size_bytes, others, shared))
+    return tuple(found)
 
 
 def slots_of(plan: Plan) -> dict[str, list[tuple[int, int]]]:
@@ -174,23 +208,25 @@ class NativeCall:
     """One native call of a program: `call()` runs it on the buffers bound last.  Not for two threads at once."""
 
     __slots__ = (
-        "_context", "_entry", "_keep", "_parallel", "_program", "_scratch_address", "_scratch_bytes", "_words",
+        "_entry", "_keep", "_parallel", "_program", "_scratch_address", "_scratch_bytes", "context", "is_plain",
+        "words",
     )  # fmt: skip
 
     def __init__(self, program: ExecutablePlan) -> None:
         plan = program.plan
         self._program, self._entry, self._parallel = program, program.entry, None
-        self._context = ffi.new("int64_t[]", program.context_words())
-        self._words = memoryview(ffi.buffer(self._context)).cast("q")  # stores twice as fast as cffi
+        self.context = ffi.new("int64_t[]", program.context_words())
+        self.words = memoryview(ffi.buffer(self.context)).cast("q")  # stores twice as fast as cffi
         self._keep: object = None
         self._scratch_address = 0
         self._scratch_bytes = program.scratchpad_bytes if program.pooled else 0
         for name, array in plan.constants.items():
             for slot, offset in program.slots(name):
-                self._words[slot] = array.ctypes.data + offset
+                self.words[slot] = array.ctypes.data + offset
         runtime = openmp() if program.parts > 1 else None
         if runtime:
             self._parallel = runtime.parallel
+        self.is_plain = self._parallel is None and not self._scratch_bytes
 
     def bind(self, addresses: Sequence[int], keep: object) -> None:
         """As `place`; `keep` is held as long as the call."""
@@ -199,7 +235,7 @@ class NativeCall:
 
     def place(self, addresses: Sequence[int], places: Iterable[Place]) -> None:
         """Set where the tensors lie; `places` are the program's, if the addresses are in the order of plan.tensors."""
-        words = self._words
+        words = self.words
         for slot, i, offset in places:
             words[slot] = addresses[i] + offset
 
@@ -207,27 +243,27 @@ class NativeCall:
         """Set where the scratchpad lies, `scratchpad_bytes` of it, at a multiple of ALIGNMENT_BYTES."""
         self._scratch_address = address
         for slot, offset in self._program.scratch_places:
-            self._words[slot] = address + offset
+            self.words[slot] = address + offset
 
     def __call__(self) -> None:
-        if self._scratch_bytes:
+        if self.is_plain:
+            self._entry(self.context)
+        elif self._scratch_bytes:
             pad = scratch_pool.take(self._scratch_bytes)
             if pad.address != self._scratch_address:
                 self.place_scratch(pad.address)
             self._run()
             scratch_pool.give(pad)
-        elif self._parallel is None:
-            self._entry(self._context)
         else:
             self._run()
 
     def _run(self) -> None:
         if self._parallel is not None:
             if threads_usable():
-                self._parallel(self._entry, self._context, self._program.parts, 0)
+                self._parallel(self._entry, self.context, self._program.parts, 0)
                 return
-            self._words[Context.THREAD_NUM] = 0  # alone; also in a fork()ed child, for good
-        self._entry(self._context)
+            self.words[Context.THREAD_NUM] = 0  # alone; also in a fork()ed child, for good
+        self._entry(self.context)
 
 
 class ReportedProgram:
@@ -239,12 +275,11 @@ class ReportedProgram:
         self._program, self._report = program, report
         self.places, self.sizes = program.places, program.sizes
 
-    def take(self) -> "NativeCall":
-        """A call to run and to give back."""
-        return self._program.prepare(self._report)
-
-    def give(self, call: "NativeCall") -> None:
-        """Nothing is kept: whoever listens has time."""
+    def run(self, addresses: Sequence[int], places: Iterable[Place]) -> None:
+        """One call; its context is made anew: whoever listens has time."""
+        call = self._program.prepare(self._report)
+        call.place(addresses, places)
+        call()
 
 
 class ReportedCall(NativeCall):

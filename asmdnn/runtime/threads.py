@@ -60,10 +60,11 @@ def threads_usable() -> bool:
 
 def max_threads() -> int:
     """How many threads the calling thread's next parallel region gets by default; 1 if threads are not usable."""
-    if not threads_usable():
+    if not (_usable if _usable is not None else _decide()):  # every array function asks, so without another call
         return 1
     runtime = _search()
-    return max(1, runtime.get_max_threads()) if isinstance(runtime, OpenMP) else 1
+    count: int = runtime.get_max_threads() if isinstance(runtime, OpenMP) else 1
+    return count if count > 0 else 1
 
 
 def runtime_path() -> str | None:

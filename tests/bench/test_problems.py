@@ -1,7 +1,7 @@
 """benchdnn's problem strings: values, derived sizes, canonical form, and one precise error for each mistake."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asmdnn.bench.axis import ProblemAxis
@@ -123,16 +123,19 @@ def problems(draw: st.DrawFn) -> ConvProblem:
     return ConvProblem(draw(st.integers(1, 99)), groups, draw(channels), draw(channels), tuple(axis_list), name)
 
 
+@settings(deadline=None)
 @given(problems())
 def test_printing_and_parsing_round_trip(problem: ConvProblem) -> None:
     assert parse_problem(str(problem)) == problem
 
 
+@settings(deadline=None)
 @given(axes())
 def test_taps_inside_counts_products_with_real_elements(axis: ProblemAxis) -> None:
     assert axis.taps_inside() == brute_force_taps(axis)
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from('mbicohwkspdg0123456789_n"-x '), max_size=30))
 def test_any_text_is_a_problem_or_invalid(text: str) -> None:
     try:

@@ -11,6 +11,7 @@ from asmdnn.bench.drivers import driver_names
 from asmdnn.bench.options import Mistake, Reader
 from asmdnn.bench.timing import Times
 from asmdnn.cli.main import main
+from asmdnn.generators.dot.conv_shape import BLOCKS
 
 PROBLEM = "mb1ic16ih9oc24oh9kh3ph1"
 
@@ -45,12 +46,20 @@ def test_regret_of_the_choice(clock: None, capsys: pytest.CaptureFixture[str]) -
         ([[2, 2, 2, 2], [3, 3, 3, 3]], (0, 0.0)),
         ([[2, 20, 2, 20, 2, 20], [1, 10, 1, 10, 1, 10]], (1, 1.0)),  # a slow phase hits both
         ([[1, 1, 1, 1, 1, 1], [0.5, 2, 0.5, 2, 0.5, 2]], (0, 0.0)),  # the best by one half only had luck
+        ([[4], [2]], (1, 1.0)),  # a call so long that there was one round
     ],
 )
 def test_regret_is_of_pairs_and_judged_by_the_other_half(
     samples: list[list[float]], expected: tuple[int, float]
 ) -> None:
     assert rank.judged(samples) == expected
+
+
+def test_of_several_cases_the_best_is_that_on_average() -> None:
+    """Each case counts alike, however long its calls take and however many rounds it has."""
+    one, other = [[4.0] * 6, [2.0] * 6, [3.0] * 6], [[40.0] * 2, [50.0] * 2, [20.0] * 2]
+    best, regret = rank.judged(one, other)
+    assert (best, regret) == (2, pytest.approx(1 / 0.625 - 1))
 
 
 def test_candidates_share_the_memories_of_equal_formats(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,6 +90,21 @@ def test_candidates_are_plans_and_the_choice_is_the_first(isa: str) -> None:
     assert {m for m in ("F(2x2", "F(4x4") if any(m in name for name in names)} == {"F(2x2", "F(4x4"}
     chosen = dnn.primitive_desc(desc, engine=engine).plan
     assert rank.identity(plans[0][1]) == rank.identity(chosen)
+    for _, plan in plans:
+        plan.check()
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
+def test_candidates_of_deconvolutions(isa: str) -> None:
+    """Panels of every width, and what takes few output channels."""
+    sizes = ((1, 64, 40, 40), (1, 64, 2, 2), (1, 1, 80, 80))
+    src, weights, dst = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in sizes)
+    engine = dnn.Engine(isa=isa, threads=1, machine="zen3")
+    plans = list(rank.every_plan(dnn.DeconvolutionForward(src, weights, dst, strides=(2, 2)), dnn.Attr(), engine))
+    assert plans[0][0] == f"few:{isa}"  # no reorder, which is an implementation of its own
+    panels = {int(name.rpartition(" ")[2]) for name, _ in plans if "panels of" in name}
+    lanes = {"avx2": 8, "avx512_core": 16}[isa]
+    assert panels == {lanes * vectors for vectors in BLOCKS[isa]}
     for _, plan in plans:
         plan.check()
 

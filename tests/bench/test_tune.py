@@ -35,13 +35,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Microseconds that the first, second, .. call takes; the last one for all others."""
     micros = [4.0, 3.0, 2.0, 8.0]
 
-    def measured(calls: Sequence[Callable[[], object]], budget_s: float, rounds: int = 0) -> list[Times]:
+    def taken(calls: Sequence[Callable[[], object]]) -> list[float]:
         for call in calls:
             call()
-        found = [*micros, *[micros[-1]] * len(calls)]
-        return [Times(1.0, found[i] * 1e-6) for i in range(len(calls))]
+        return [*micros, *[micros[-1]] * len(calls)][: len(calls)]
 
-    monkeypatch.setattr(tune, "interleaved", measured)
+    monkeypatch.setattr(tune, "interleaved", lambda calls, _: [Times(1.0, each * 1e-6) for each in taken(calls)])
+    monkeypatch.setattr(tune, "sampled", lambda calls, *_, **__: [[each * 1e-6] * 6 for each in taken(calls)])
     monkeypatch.setattr(tune, "NEAR", 3.0)
     return micros
 

@@ -31,6 +31,17 @@ MISTAKES: list[tuple[Callable[[dnn.Graph, Any], Any], str]] = [
     (lambda g, x: x + None, "an operand must be a Symbol, an array or a number, not None"),
     (lambda g, x: x + "text", "an operand must be a Symbol, an array or a number, not 'text'"),
     (lambda g, x: g.apply("Relu", dnn.Graph().input("x", (1, 4))), "<Symbol 'x'> is of another graph"),
+    (
+        lambda g, x: g.apply("Conv", x, f32(4, 4, 3, 3), kernal_shape=(3, 3)),
+        "Conv 'Conv 0' has the attribute 'kernal_shape', which Conv has not: did you mean kernel_shape",
+    ),
+    (lambda g, x: g.apply("Relu", x, alpha=0.1), "Relu 'Relu 0' has the attribute 'alpha', .* it has none$"),
+    (lambda g, x: g.apply("LeakyRelu", x, alpha="x"), "LeakyRelu 'LeakyRelu 0' has alpha='x', .* must be a number$"),
+    (lambda g, x: g.apply("Softmax", x, axis=1.5), "has axis=1.5, which must be an integer$"),
+    (lambda g, x: g.apply("Transpose", x, perm="0132"), "has perm='0132', which must be integers$"),
+    (lambda g, x: g.apply("Gelu", x, approximate="tan"), "has approximate='tan', which must be one of none, tanh$"),
+    (lambda g, x: g.apply("LRN", x), "LRN 'LRN 0' lacks the attribute size, which must be an integer"),
+    (lambda g, x: g.apply("Clip", x, min=0.0), "has the attribute min, which is an input since 11"),
     (lambda g, x: g.input("x", (1, 2)), "a name that no other input has, not 'x'"),
     (lambda g, x: g.input("n", (1, "n")), "input n is float32 1xn: say its dims"),
 ]

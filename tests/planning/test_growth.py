@@ -100,6 +100,17 @@ REQUESTS: dict[str, Callable[[], Any]] = {
         "max", desc(1, 64, 56, 10**6, tag="axb"), desc(1, 64, 28, 5 * 10**5, tag="axb"), (2, 2), (2, 2)
     ),
 }
+
+
+def winograd(images: int, rows: int) -> Any:
+    tensor = desc(images, 64, rows, 28)
+    return dnn.ConvolutionForward(
+        src=tensor, weights=desc(64, 64, 3, 3), dst=tensor, padding_l=(1, 1), padding_r=(1, 1), algorithm="winograd"
+    )
+
+
+REQUESTS["Winograd's algorithm on ten thousand images"] = lambda: winograd(10**4, 28)
+REQUESTS["Winograd's algorithm on ten thousand rows"] = lambda: winograd(1, 10**4)
 REQUESTS["a wide depthwise layer"] = lambda: dnn.ConvolutionForward(
     src=desc(1, 64, 28, 10**6),
     weights=desc(64, 1, 1, 3, 3),

@@ -14,6 +14,7 @@ from asmdnn.jit.native import ffi, function, open_library
 
 PAGE = mmap.PAGESIZE
 CHILD_SECONDS = 60
+PATIENCE = 20  # times as long, if it waits or other programs have the cores
 
 
 class GuardedBuffer:
@@ -51,8 +52,10 @@ def in_child(action: Callable[[], None]) -> str:
         report = ""
         try:
             signal.signal(signal.SIGSEGV, signal.SIG_DFL)  # a fault is a result, not a crash to be reported
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(CHILD_SECONDS)
+            for ending in (signal.SIGALRM, signal.SIGPROF):
+                signal.signal(ending, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_PROF, CHILD_SECONDS)  # of this process's own time: others may be busy
+            signal.alarm(PATIENCE * CHILD_SECONDS)  # one that waits for ever takes none
             action()
         except BaseException:
             report = traceback.format_exc()

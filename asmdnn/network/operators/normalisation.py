@@ -21,6 +21,8 @@ def batch_norm(node: Node, x: Array, scale: Array, shift: Array, mean: Array, va
 def batch_norm_types(node: Node, x: Value, *_: Value) -> list[Type]:
     if node.get("training_mode", 0):
         raise Unimplemented(f"{node} has training_mode 1: networks are run, not trained")
+    if not node.get("spatial", 1) and len(x.shape) > 2:
+        raise Unimplemented(f"{node} has spatial 0: statistics of every pixel are not defined here")
     return [(x.shape, x.dtype)]
 
 

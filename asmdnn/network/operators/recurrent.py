@@ -39,8 +39,9 @@ def functions_of(node: Node, direction: int) -> list[Callable[[Array], Any]]:
         if name != "leakyrelu" and name not in FUNCTIONS:
             raise ValueError(f"activation {name} is not defined")
         found.append(FUNCTIONS.get(name, partial(leaky_relu, alpha)))
-    if node.get("clip"):
-        raise ValueError(f"clip {node.get('clip')} is not defined")
+    for name in ("clip", "input_forget"):
+        if node.get(name):
+            raise ValueError(f"{name}={node.get(name)} is not defined")
     return found
 
 

@@ -198,6 +198,8 @@ class Attr:
 
     def data(self) -> dict[str, Memory]:
         """The data that came with tensors of user-written post-ops, by argument name."""
+        if not self.post_ops:
+            return {}
         own = ((i, op) for i, op in enumerate(self.post_ops) if isinstance(op, PostOp))
         return {f"{name}_{i}": memory for i, op in own for name, memory in op.data.items()}
 

@@ -1,6 +1,6 @@
 """Every plan of a convolution that planners choose from: to measure how good their choice is."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from asmdnn.generators.dot.conv_shape import BLOCKS
@@ -11,7 +11,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution import direct
-from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.description import ConvolutionForward, Desc
 from asmdnn.primitives.convolution.pairs.pair import is_pair
 from asmdnn.primitives.convolution.pairs.plan import every_height
 from asmdnn.primitives.convolution.winograd import cut as cuts
@@ -31,17 +31,20 @@ def candidates(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator
         yield from every_height(desc, attr, engine)
         return
     if desc.algorithm != Algorithm.convolution_winograd:
-        yield from of_direct(desc, attr, engine)
+        yield from of_direct(desc, attr, engine, direct.planned)
     if desc.algorithm != Algorithm.convolution_direct:
         yield from of_winograd(desc, attr, engine)
 
 
-def of_direct(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:
+def of_direct(
+    desc: Desc, attr: Attr, engine: Engine, planned: Callable[[Desc, Attr, Engine], Plan]
+) -> Iterator[Candidate]:
+    """What `planned` makes of weights in panels of every width, if their format is open."""
     for vectors in BLOCKS[engine.isa] if desc.weights.is_any else ():
         panel = vectors * lanes_of(engine.isa)
-        weights = direct.panels_desc(desc.weights, panel, desc.has_groups)
+        weights = direct.panels_desc(desc, panel)
         try:
-            yield f"panels of {panel}", direct.planned(desc.with_formats({"weights": weights}), attr, engine)
+            yield f"panels of {panel}", planned(desc.with_formats({"weights": weights}), attr, engine)
         except Refused:
             continue
 

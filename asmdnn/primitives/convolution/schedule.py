@@ -59,7 +59,7 @@ def schedule_tiles(
     bias = "bias" in tensors and not chain.adds_bias
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     depths = list(make_depths(ranges, bias, post_ops))
-    tables = [kernels.of(depth, tiles.patterns, taps[d], panels.count) for d, depth in enumerate(depths)]
+    tables = kernels.of_depths(depths, tiles.patterns, taps, panels.count)
     layout = RecordLayout(offsets, tiles, panels, offsets.of_groups(4 * tensors["weights"].strides[0]), chunks)
     buffers = [PREFETCHED.get(argument, argument) for argument in (*offsets.arguments[: AHEAD + 1], *operands)]
     views = tuple(View(buffer) if buffer in tensors or buffer == "taps" else NOTHING for buffer in buffers)
@@ -68,10 +68,12 @@ def schedule_tiles(
     for begin, end, repeats in rounds_of(g.mb, images, rounds, offsets.image_steps()):
         for piece in cut.pieces:
             again = (*repeats, *inner_repeats(piece, offsets))
+            alike = {id(table): layout.records(range(begin, end), piece, table) for table in tables}
             for d, depth in enumerate(depths):
-                records = layout.records(range(begin, end), piece, starts[d], depth.begin, tables[d])
+                records, cycles = alike[id(tables[d])]
+                of_depth = layout.of_depth(records, starts[d], depth.begin)
                 apart = bool(phases) and d == 0
-                phases.append(phase_of(*records, continues=d > 0, apart=apart, repeats=again))
+                phases.append(phase_of(of_depth, cycles, continues=d > 0, apart=apart, repeats=again))
     return Plan(name, flushing(phases), tensors, {"taps": tap_lists}, {}, ("dst",))
 
 
@@ -103,7 +105,7 @@ class Chunks:
 
 @dataclass(frozen=True, slots=True)
 class RecordLayout:
-    """How the records of some images and of a range of channels are put together; groups: what each adds."""
+    """How the records of some images are put together; groups: what each adds."""
 
     offsets: Offsets
     tiles: Tiles
@@ -111,22 +113,27 @@ class RecordLayout:
     groups: Int64
     chunks: Chunks
 
-    def records(
-        self, images: range, piece: TilePiece, starts: Int64, first_channel: int, table: Table
-    ) -> tuple[Int64, Cycles]:
-        """(records, their cycles) of a piece of images; starts: of each pattern's tap list."""
+    def records(self, images: range, piece: TilePiece, table: Table) -> tuple[Int64, Cycles]:
+        """(records, their cycles) of a piece of images, for `of_depth`: instead of its tap list each has the number of
+        its pattern."""
         g, panels, chunk = self.offsets.g, self.panels, self.chunks.chunk
         tiles = self.tiles.some(piece.begin, piece.end)
         pattern = np.tile(tiles.pattern, len(images))
         rows = self.offsets.of_tiles(tiles, images)
-        rows[:, 1 + TAPS] = starts[pattern]
-        rows[:, 1 + AHEAD] += panels.panel_bytes * first_channel // g.ic
+        rows[:, 1 + TAPS] = pattern
         rows[:, 1 + AHEAD] += shares_ahead(g, panels.depth_bytes, len(pattern), chunk)
         at_once = self.chunks.order.panels_at_once
         records, cycles = lay_out(rows, self.offsets.of_panels(panels), pattern, *table, at_once, chunk)
         if len(self.groups) == 1:
             return records, cycles
         return (self.groups[:, None] + records).reshape(-1, records.shape[1]), np.tile(cycles, len(self.groups))
+
+    def of_depth(self, records: Int64, starts: Int64, first_channel: int) -> Int64:
+        """The records of the channels from one on; starts: of each pattern's tap list."""
+        found = records.copy()
+        found[:, 1 + TAPS] = starts[records[:, 1 + TAPS]]
+        found[:, 1 + AHEAD] += self.panels.panel_bytes * first_channel // self.offsets.g.ic
+        return found
 
 
 def shares_ahead(g: ConvGeometry, depth_bytes: int, tiles: int, chunk: int) -> Int64:

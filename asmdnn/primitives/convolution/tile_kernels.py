@@ -1,6 +1,7 @@
 """The kernels of a tiled convolution, one for every pattern, range of channels and kind of panel; and their cycles."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,25 @@ class TileKernels:
         self.g, self.tiling, self.engine, self.lines = g, tiling, engine, lines
         self.lanes = lanes_of(engine.isa)
         self.specs: dict[ConvTileSpec, int] = {}
+
+    def of_depths(
+        self,
+        depths: Sequence[Depth],
+        patterns: Sequence[Pattern],
+        taps: Sequence[Sequence[Sequence[Taps]]],
+        panels: int,
+    ) -> list[Table]:
+        """`of` all depths; the same object where depths differ by their channels' places alone, as most of many do."""
+        found: dict[tuple[Any, ...], Table] = {}
+        tables = []
+        for depth, of_patterns in zip(depths, taps, strict=True):
+            # All patterns see the same runs of channels, so that the one with most groups tells depths apart.
+            groups = max(of_patterns, key=len, default=())
+            key = depth.bias, depth.accumulate, depth.post_ops, tuple((each.group, each.count) for each in groups)
+            if key not in found:
+                found[key] = self.of(depth, patterns, of_patterns, panels)
+            tables.append(found[key])
+        return tables
 
     def of(self, depth: Depth, patterns: Sequence[Pattern], taps: Sequence[Sequence[Taps]], panels: int) -> Table:
         """For every panel and pattern, whose taps are given: the number of the spec, and the cycles that a call is

@@ -4,6 +4,7 @@ from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.kind import problem_word
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.deconvolution import direct, few, grouped
+from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
 from asmdnn.primitives.kind import Kind, Words
 
@@ -13,4 +14,4 @@ def words(desc: DeconvolutionForward) -> Words:
 
 
 PLANNERS = (scaling_weights(parts_of), with_scales(grouped.plans), with_scales(few.plans), with_scales(direct.plans))
-KINDS = (Kind(DeconvolutionForward, PLANNERS, words, letters=DeconvolutionForward.letters),)
+KINDS = (Kind(DeconvolutionForward, PLANNERS, words, candidates=candidates, letters=DeconvolutionForward.letters),)

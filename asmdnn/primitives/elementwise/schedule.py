@@ -14,7 +14,7 @@ from asmdnn.generators.functions.postops import OLD_DST, ExpressionOp, Operand, 
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.generators.move.rows import RowsSpec
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level, lanes_of, narrowed
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call
 from asmdnn.planning.calls import phases_of as records_of_calls
@@ -81,7 +81,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
             if isinstance(spec, ElementwiseSpec):
                 spec = replace(spec, interleaved=tuning.interleaved, ahead_bytes=tuning.ahead_bytes)
             if isinstance(spec, ElementwiseSpec) and may_stream(tensors[request.dst[0]], tuning):
-                aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(isa)) == 0
+                aligned = rows.extent == 1 or spec.dst_row_bytes % (4 * lanes_of(spec.isa)) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
             costs.setdefault(spec, cost(spec, tuning))
             calls.append((spec, piece, tuple(x for x in piece.loops if x is not row and x is not rows)))
@@ -203,7 +203,7 @@ def spec_of(
     chain = (main, *after.on_registers(operands))
     src = next(iter(operands.values()))
     if set(types) == {f32.name}:
-        return ElementwiseSpec(isa, rows.extent, row.extent, src, dst_step, chain)
+        return ElementwiseSpec(narrowed(isa, row.extent), rows.extent, row.extent, src, dst_step, chain)
     fields = (isa, rows.extent, row.extent, src, dst_step, chain)
     if request.mask:
         mask = Result(MASK, rows.strides[MASK], (main, ExpressionOp(is_positive(), ())))

@@ -21,7 +21,7 @@ from asmdnn.generators.functions.merge_moments import MergeMomentsSpec
 from asmdnn.generators.functions.moments import MomentsSpec
 from asmdnn.generators.functions.postops import ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level, lanes_of, narrowed
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
@@ -66,7 +66,7 @@ class Moments(TreeKernels):
 
     def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
         rows = (chunk.rows, chunk.elements, chunk.src_row_bytes, chunk.dst_row_bytes)
-        return MomentsSpec(self.isa, chunk.along, *rows, is_last and self.divides)
+        return MomentsSpec(narrowed(self.isa, chunk.elements), chunk.along, *rows, is_last and self.divides)
 
     def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
         size = (chunk.rows, chunk.elements, chunk.src_row_bytes)

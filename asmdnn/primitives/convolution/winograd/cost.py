@@ -6,7 +6,7 @@ from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.cpu import CacheSizes
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
-from asmdnn.planning.cuts import balanced, runs_of
+from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.grouped import shares_vectors
@@ -20,8 +20,9 @@ class Traffic:
     """Bytes that come from behind L2, or go there.
 
     weights: once a block of tiles.  unheld: of them, what L3 does not hold from call to call.  ends: src and dst.
-    spilled: of what is between the steps of a block, what does not fit into its share of L2.  phases: the same between
-    phases.  reread: transformed tiles that are read again for each chunk of panels.
+    spilled: of what is between the steps of a block, what does not fit into its share of L2.  phases: of what is
+    between phases, what L3 does not bring in time.  reread: transformed tiles that are read again for each chunk of
+    panels.
     """
 
     weights: int
@@ -64,9 +65,9 @@ def multiply_cycles(g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, isa: str
     total = 0.0
     for size, times in runs_of(sizes.tiles, cut.block if cut.is_fused else sizes.tiles):
         for vectors, count in ((cut.vectors, full), (last, 1)):
-            for rows in balanced(size, ROWS[isa][cut.vectors]) if vectors else ():
+            for rows, alike in runs_of(size, ROWS[isa][cut.vectors]) if vectors else ():
                 step = step_cycles(rows, vectors, lanes_of(isa), tuning.phases)
-                total += times * count * (tuning.phases.call_cycles + g.ic * step)
+                total += alike * times * count * (tuning.phases.call_cycles + g.ic * step)
     return total * sizes.frequencies * g.groups
 
 
@@ -77,7 +78,7 @@ def traffic_of(
     together come once if they do."""
     own, shares, held = tuning.winograd, g.groups // cut.groups, tuning.winograd.weights_share * caches.l2_bytes
     blocks = -(-sizes.tiles // cut.block) if cut.is_fused else 1
-    beyond = max(0, sizes.source_bytes + sizes.products_bytes - int(own.between_share * caches.l2_bytes))
+    between, near = sizes.source_bytes + sizes.products_bytes, int(own.between_share * caches.l2_bytes)
     all_weights, together = g.groups * sizes.group_bytes, cut.groups * sizes.group_bytes
     weights = all_weights * (blocks if together > held else 1)
     return Traffic(
@@ -85,8 +86,8 @@ def traffic_of(
         unheld=weights if all_weights > caches.l3_bytes else 0,
         ends=4 * lanes * shares * g.mb
         * (sizes.source_vectors * g.src_pixels + sizes.result_vectors * g.rows * g.width),
-        spilled=shares * blocks * beyond * cut.is_fused,
-        phases=beyond * (not cut.is_fused),
+        spilled=shares * blocks * max(0, between - near) * cut.is_fused,
+        phases=max(0, between - own.phases_near_bytes) * (not cut.is_fused),
         reread=shares * (-(-sizes.panels // cut.panels) - 1) * blocks * sizes.source_bytes,
     )  # fmt: skip
 

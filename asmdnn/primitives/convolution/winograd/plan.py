@@ -30,7 +30,15 @@ from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
 from asmdnn.primitives.convolution.winograd.checks import check_channels, check_distances, check_window
 from asmdnn.primitives.convolution.winograd.choice import choose
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, records_of_image, sizes_of
-from asmdnn.primitives.convolution.winograd.schedule import Records, WinogradJob, fused, products, results, sources
+from asmdnn.primitives.convolution.winograd.schedule import (
+    Blocks,
+    Records,
+    WinogradJob,
+    fused,
+    products,
+    results,
+    sources,
+)
 from asmdnn.primitives.convolution.winograd.tiles import make_tiles
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Answer, Planner
@@ -186,7 +194,7 @@ def steps_of(job: WinogradJob, begin: int, end: int, repeats: tuple[Repeat, ...]
     if job.cut.is_fused:
         (records, cycles), groups = fused(job, tiles)
         return [Phase((), (), records, cycles, repeats=repeats, groups=groups)]
-    every = slice(0, len(tiles.first))
+    every = Blocks(slice(0, len(tiles.first)), len(tiles.first))
     steps: list[Records] = [
         sources(job, tiles, every),
         products(job, len(tiles.first), 0, job.sizes.panels),

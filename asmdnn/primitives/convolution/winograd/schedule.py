@@ -23,7 +23,7 @@ from asmdnn.generators.winograd.products import ProductsTransformSpec
 from asmdnn.generators.winograd.source import SourceTransformSpec
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
-from asmdnn.planning.cuts import balanced, runs_of
+from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.phase import Int64, records_of
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
@@ -77,31 +77,46 @@ class WinogradJob:
         return np.array([self.specs.setdefault(spec, len(self.specs)) for spec in specs], np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Some tiles, in blocks of `size` of them."""
+
+    tiles: slice
+    size: int
+
+    @property
+    def rows(self) -> Int64:
+        """int64[tiles]: the place of each in its block."""
+        return np.arange(self.tiles.stop - self.tiles.start) % self.size
+
+
 def fused(job: WinogradJob, tiles: WinogradTiles) -> tuple[Records, Int64]:
-    """The records of all blocks, and where each begins."""
-    first, parts, starts, count = 0, [], [0], 0
-    multiplied: dict[tuple[int, int], Records] = {}
+    """The records of all blocks, and where each begins; blocks of one size are made at once."""
+    first, runs, starts = 0, list[Records](), [np.zeros(1, np.int64)]
     chunks = [(p, min(job.cut.panels, job.sizes.panels - p)) for p in range(0, job.sizes.panels, job.cut.panels)]
-    for size in balanced(len(tiles.first), job.cut.block):
-        block = slice(first, first + size)
-        pieces = [sources(job, tiles, block)]
+    for size, times in runs_of(len(tiles.first), job.cut.block):
+        some = Blocks(slice(first, first + size * times), size)
+        pieces = [sources(job, tiles, some)]
         for panel, panels in chunks:
-            if (size, panel) not in multiplied:
-                multiplied[size, panel] = products(job, size, panel, panels)
-            pieces += [multiplied[size, panel], results(job, tiles, block, panel, panels)]
-        first += size
-        count += sum(len(cycles) for _, cycles in pieces)
-        parts += pieces
-        starts.append(count)
-    return joined(parts), np.array(starts, np.int64)
+            multiplied = products(job, size, panel, panels)
+            pieces += [(np.tile(multiplied[0], (times, 1)), np.tile(multiplied[1], times))]
+            pieces += [results(job, tiles, some, panel, panels)]
+        runs.append(in_turn(pieces, times))
+        first += size * times
+        starts.append(starts[-1][-1] + len(runs[-1][1]) // times * np.arange(1, times + 1))
+    records, cycles = (np.concatenate(each) for each in zip(*runs, strict=True))
+    return (records, cycles), np.concatenate(starts)
 
 
-def joined(parts: list[Records]) -> Records:
-    return np.concatenate([records for records, _ in parts]), np.concatenate([cycles for _, cycles in parts])
+def in_turn(pieces: list[Records], blocks: int) -> Records:
+    """For every block its share of each piece, which are equal."""
+    width = pieces[0][0].shape[1]
+    records = np.concatenate([records.reshape(blocks, -1, width) for records, _ in pieces], 1)
+    return records.reshape(-1, width), np.concatenate([cycles.reshape(blocks, -1) for _, cycles in pieces], 1).ravel()
 
 
-def sources(job: WinogradJob, tiles: WinogradTiles, block: slice) -> Records:
-    """The transforms of a block's tiles, side by side."""
+def sources(job: WinogradJob, tiles: WinogradTiles, blocks: Blocks) -> Records:
+    """The transforms of the tiles, those of a block side by side."""
     g, sizes, m = job.g, job.sizes, job.cut.m
     rows, pixels = g.src.axis_bytes
     number = job.numbers(
@@ -110,10 +125,10 @@ def sources(job: WinogradJob, tiles: WinogradTiles, block: slice) -> Records:
         )
         for down, across in tiles.reads_of
     )
-    src = tiles.src_bytes[block]
-    columns = {"source": np.arange(len(src)) * sizes.source_row_bytes, "src": src}
+    src = tiles.src_bytes[blocks.tiles]
+    columns = {"source": blocks.rows * sizes.source_row_bytes, "src": src}
     cycles = job.call_cycles + job.tuning.winograd.source_cycles(m, job.lanes) * sizes.source_vectors
-    return job.records(columns, number[tiles.reads[block]]), np.full(len(src), cycles, np.int32)
+    return job.records(columns, number[tiles.reads[blocks.tiles]]), np.full(len(src), cycles, np.int32)
 
 
 def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
@@ -175,7 +190,7 @@ def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -
     return MatmulTileSpec(tile)
 
 
-def results(job: WinogradJob, tiles: WinogradTiles, block: slice, panel: int, panels: int) -> Records:
+def results(job: WinogradJob, tiles: WinogradTiles, blocks: Blocks, panel: int, panels: int) -> Records:
     """The transforms of products into the channels of some panels, tile by tile, for each some vectors at a time."""
     sizes, lanes, begin, channels = job.sizes, job.lanes, panel * job.cut.vectors, job.cut.groups * job.g.oc
     end = sizes.result_vectors if panel + panels == sizes.panels else begin + panels * job.cut.vectors
@@ -187,8 +202,9 @@ def results(job: WinogradJob, tiles: WinogradTiles, block: slice, panel: int, pa
     number = job.numbers(
         spec for shape in tiles.makes_of for spec in (result(job, shape, each), result(job, shape, last))
     )
+    block = blocks.tiles
     kernel = 2 * tiles.makes[block][:, None] + (vectors == vectors[-1])
-    row = np.arange(len(kernel))[:, None] * sizes.products_row_bytes
+    row = blocks.rows[:, None] * sizes.products_row_bytes
     columns = {
         "bias": 4 * lanes * vectors,
         "products": row + 4 * lanes * (vectors - begin),

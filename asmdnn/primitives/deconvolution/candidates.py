@@ -1,0 +1,16 @@
+"""Every plan of a deconvolution that planners choose from: to measure how good their choice is."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from asmdnn.isa.dot import F32, dot_level
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.convolution.candidates import Candidate, of_direct
+from asmdnn.primitives.convolution.description import DeconvolutionForward
+from asmdnn.primitives.deconvolution import direct
+from asmdnn.primitives.engine import Engine
+
+
+def candidates(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:
+    """Parts of dst by panels of every width, if the format of weights is open."""
+    yield from of_direct(desc, attr, replace(engine, isa=dot_level(F32, engine.isa)), direct.planned)

@@ -1,0 +1,47 @@
+"""Rows of f32 that fill a ymm register take no zmm register, which would be half empty: blocks of 8 channels, with a
+number for each channel, on a CPU with AVX-512."""
+
+from math import prod
+from typing import Any
+
+import pytest
+
+import asmdnn as dnn
+from asmdnn.planning.plan import Plan
+
+INFERENCE = dnn.PropKind.forward_inference
+
+
+def request(kind: str, channels: int, block: int) -> Any:
+    x = dnn.MemoryDesc((2, channels, 5, 7), dnn.f32, f"aBcd{block}b")
+    vector = dnn.MemoryDesc((channels,), dnn.f32, "a")
+    each = dnn.MemoryDesc((1, channels, 1, 1), dnn.f32, f"aBcd{block}b")
+    if kind == "binary":
+        return dnn.BinaryForward("add", x, each, x)
+    if kind == "prelu":
+        return dnn.PReLUForward(INFERENCE, x, each, x)
+    given = {"mean": vector, "variance": vector, "use_global_stats": True} if kind == "given" else {}
+    return dnn.BatchNormForward(INFERENCE, x, x, 1e-5, scale=vector, shift=vector, **given)
+
+
+def expected(plan: Plan) -> int:
+    """Cycles."""
+    return sum(int(phase.cycles.sum()) * prod(each.times for each in phase.repeats) for phase in plan.phases)
+
+
+def planned(kind: str, block: int, isa: str) -> Plan:
+    engine = dnn.Engine(isa=isa, threads=1, machine="sapphire_rapids")
+    return dnn.primitive_desc(request(kind, 32, block), engine=engine).plan
+
+
+@pytest.mark.parametrize("kind", ["binary", "prelu", "given", "computed"])
+def test_wider_registers_are_not_expected_to_be_slower(kind: str) -> None:
+    for block in (8, 16):
+        assert expected(planned(kind, block, "avx512_core")) <= expected(planned(kind, block, "avx2"))
+
+
+@pytest.mark.parametrize(("block", "level"), [(8, "avx2"), (16, "avx512_core")])
+@pytest.mark.parametrize("kind", ["binary", "prelu", "given", "computed"])
+def test_the_level_of_rows(kind: str, block: int, level: str) -> None:
+    rows = [spec for spec in planned(kind, block, "avx512_core").specs if getattr(spec, "elements", 0) == block]
+    assert {spec.name.rpartition("__")[2] for spec in rows} == {level}
