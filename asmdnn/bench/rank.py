@@ -150,7 +150,8 @@ def every_plan(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterato
     if kind.candidates is not None:
         candidates = kind.candidates(desc, attr, engine)
         plans += [(f"{p.implementation} {what}", plan_with_denormals(p, attr)) for what, p in candidates]
-    same = {identity(plan): name for name, plan in plans}  # the last name of a plan says most
+    same = {identity(plan): name for name, plan in reversed(plans[: len(answers)])}  # what reorders nothing is itself,
+    same |= {identity(plan): name for name, plan in plans[len(answers) :]}  # and what is special about a plan says more
     for _, plan in plans:
         if identity(plan) not in seen:
             seen.add(identity(plan))

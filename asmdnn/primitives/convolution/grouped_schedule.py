@@ -21,8 +21,8 @@ from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
-from asmdnn.primitives.convolution.row_pieces import RowChunk, RowPiece, row_pieces
-from asmdnn.primitives.convolution.streaming import is_streaming
+from asmdnn.primitives.convolution.row_pieces import RowChunk, RowPiece, planes_of, row_pieces
+from asmdnn.primitives.convolution.streaming import in_lines, in_runs, is_far
 from asmdnn.primitives.engine import Engine
 
 LONGEST_KERNEL = 64  # of a row: all positions are in the code
@@ -70,14 +70,14 @@ def schedule_rows(
     engine: Engine,
 ) -> list[Phase]:
     """The phases for resolved tensors, those of the chain among them; parts of dst take turns, row by row."""
-    tuning, lanes = engine.tuning, lanes_of(engine.isa)
+    tuning = engine.tuning
     bias = "bias" in tensors and not chain.adds_bias
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
     ready = []
     for g, of in parts:
-        streaming = is_streaming(tensors["dst"], g.dst, lanes, lanes, chain, tuning.convolution)
-        ready.append((g, replace(of, spec=replace(of.spec, bias=bias, post_ops=post_ops, streaming=streaming))))
+        far = is_far(tensors["dst"], chain, tuning.convolution)  # streaming where it goes in runs or lines
+        ready.append((g, replace(of, spec=replace(of.spec, bias=bias, post_ops=post_ops, streaming=far))))
     specs: dict[GroupedRows, int] = {}
     made = []
     for pieces in zip(*(pieces_of(g, of, engine) for g, of in ready), strict=True):
@@ -216,7 +216,10 @@ def shaped(
     most = most_pixels(spec, channels)
     abreast = vectors_abreast(spec, g, vectors, most, engine)
     segments = cut_columns(g.axes[-1], most // abreast)
-    return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=bands, segments=segments)
+    lanes = lanes_of(spec.isa)
+    streaming = spec.streaming and (in_runs(g.dst, lanes, lanes) or in_lines(g.dst, abreast * lanes))
+    spec = replace(spec, vectors=vectors, abreast=abreast, channels=channels, streaming=streaming)
+    return replace(spec, bands=bands, segments=segments)
 
 
 def most_pixels(spec: GroupedRows, channels: int) -> int:
@@ -270,14 +273,6 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
         x += size * times
     alike = groupby(found, lambda segment: replace(segment, times=1))
     return tuple(replace(segment, times=sum(one.times for one in same)) for segment, same in alike)
-
-
-def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
-    """By how many planes of the kernel reach it, the planes of dst, each with the first plane of the kernel."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for z, (low, high) in enumerate(axis.reach(np.arange(axis.o)).tolist()):
-        found.setdefault(high - low, []).append((z, low if high > low else 0))
-    return found
 
 
 def offsets_of(g: ConvGeometry, calls: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:

@@ -1,4 +1,4 @@
-"""The rows of an image for kernels of rows: in chunks, cut into bands; of many chunks, one that comes again."""
+"""The planes and rows of an image for kernels of rows: chunks, cut into bands; of many chunks, one that comes again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,4 +62,12 @@ def cut_rows(axis: Axis, ranges: Sequence[tuple[int, int]]) -> list[RowChunk]:
         bands = tuple(Band(len(list(same)), *kernel) for kernel, same in groupby(kernel_rows))
         found.append(RowChunk(begin, end, bands))
         at += end - begin
+    return found
+
+
+def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
+    """By how many planes of the kernel reach it, the planes of dst, each with the first plane of the kernel."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for z, (low, high) in enumerate(axis.reach(np.arange(axis.o)).tolist()):
+        found.setdefault(high - low, []).append((z, low if high > low else 0))
     return found
