@@ -20,6 +20,10 @@ def request(kind: str, channels: int, block: int) -> Any:
         return dnn.BinaryForward("add", x, each, x)
     if kind == "prelu":
         return dnn.PReLUForward(INFERENCE, x, each, x)
+    if kind == "fused":
+        mask = dnn.MemoryDesc(x.dims, dnn.u8, f"aBcd{block}b")
+        more = {"scale": vector, "shift": vector, "mean": vector, "variance": vector, "workspace": mask, "fuse": "norm_relu"}
+        return dnn.BatchNormForward(dnn.PropKind.forward_training, x, x, 1e-5, **more)
     given = {"mean": vector, "variance": vector, "use_global_stats": True} if kind == "given" else {}
     return dnn.BatchNormForward(INFERENCE, x, x, 1e-5, scale=vector, shift=vector, **given)
 
@@ -34,14 +38,14 @@ def planned(kind: str, block: int, isa: str) -> Plan:
     return dnn.primitive_desc(request(kind, 32, block), engine=engine).plan
 
 
-@pytest.mark.parametrize("kind", ["binary", "prelu", "given", "computed"])
+@pytest.mark.parametrize("kind", ["binary", "prelu", "given", "computed", "fused"])
 def test_wider_registers_are_not_expected_to_be_slower(kind: str) -> None:
     for block in (8, 16):
         assert expected(planned(kind, block, "avx512_core")) <= expected(planned(kind, block, "avx2"))
 
 
 @pytest.mark.parametrize(("block", "level"), [(8, "avx2"), (16, "avx512_core")])
-@pytest.mark.parametrize("kind", ["binary", "prelu", "given", "computed"])
+@pytest.mark.parametrize("kind", ["binary", "prelu", "given", "computed", "fused"])
 def test_the_level_of_rows(kind: str, block: int, level: str) -> None:
     rows = [spec for spec in planned(kind, block, "avx512_core").specs if getattr(spec, "elements", 0) == block]
     assert {spec.name.rpartition("__")[2] for spec in rows} == {level}
