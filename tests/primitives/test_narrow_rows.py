@@ -22,8 +22,8 @@ def request(kind: str, channels: int, block: int) -> Any:
         return dnn.PReLUForward(INFERENCE, x, each, x)
     if kind == "fused":
         mask = dnn.MemoryDesc(x.dims, dnn.u8, f"aBcd{block}b")
-        more = {"scale": vector, "shift": vector, "mean": vector, "variance": vector, "workspace": mask, "fuse": "norm_relu"}
-        return dnn.BatchNormForward(dnn.PropKind.forward_training, x, x, 1e-5, **more)
+        written = {"mean": vector, "variance": vector, "workspace": mask, "fuse": "norm_relu"}
+        return dnn.BatchNormForward(dnn.PropKind.forward_training, x, x, 1e-5, scale=vector, shift=vector, **written)
     given = {"mean": vector, "variance": vector, "use_global_stats": True} if kind == "given" else {}
     return dnn.BatchNormForward(INFERENCE, x, x, 1e-5, scale=vector, shift=vector, **given)
 
