@@ -4,10 +4,12 @@ number for each channel, on a CPU with AVX-512."""
 from math import prod
 from typing import Any
 
+import numpy as np
 import pytest
 
 import asmdnn as dnn
 from asmdnn.planning.plan import Plan
+from tests.support.plans import emulate_plan
 
 INFERENCE = dnn.PropKind.forward_inference
 
@@ -49,3 +51,19 @@ def test_wider_registers_are_not_expected_to_be_slower(kind: str) -> None:
 def test_the_level_of_rows(kind: str, block: int, level: str) -> None:
     rows = [spec for spec in planned(kind, block, "avx512_core").specs if getattr(spec, "elements", 0) == block]
     assert {spec.name.rpartition("__")[2] for spec in rows} == {level}
+
+
+@pytest.mark.parametrize("level", ["avx2", "avx512_core"])
+def test_results(level: str) -> None:
+    """Rows of ymm registers beside whole zmm registers: 3 blocks of 8 channels, each with its number, and padding."""
+    random = np.random.default_rng(3)
+    x, each = (random.standard_normal(dims).astype(np.float32) for dims in ((2, 21, 5, 7), (1, 21, 1, 1)))
+    desc = request("binary", 21, 8)
+    plan = dnn.primitive_desc(desc, engine=dnn.Engine(isa=level, threads=1, machine="sapphire_rapids")).plan
+    memories = {
+        "src0": dnn.Memory.from_numpy(x, desc.src0),
+        "src1": dnn.Memory.from_numpy(each, desc.src1),
+        "dst": dnn.Memory(desc.dst),
+    }
+    emulate_plan(plan, memories)
+    assert np.array_equal(memories["dst"].numpy(), x + each)
