@@ -137,12 +137,14 @@ def planes(isa: str) -> Iterator[GroupedRowsSpec]:
 
 
 def streaming(isa: str) -> Iterator[GroupedRowsSpec]:
-    """Stores past the caches: with padding behind the channels, post-ops, segments in a loop."""
+    """Stores past the caches: with padding behind the channels, post-ops, segments in a loop; vectors abreast."""
     yield rows(isa, Segment(3, 2, 5), whole(2, times=2), padding=2, bands=EDGES[:2], bias=True, streaming=True)
     yield rows(isa, whole(2), channels=3, bias=True, post_ops=(RELU,), streaming=True)
     full, channel = Operand(4, 4 * LANES[isa], 0, False), Operand(5, 0, 0, False)
     chain = BinaryOp("add", full), BinaryOp("mul", channel)
     yield rows(isa, whole(3), whole(2), bands=(Band(2, 0, 3),), post_ops=chain, streaming=True)
+    abreast = channels_last(isa, 4, LANES[isa]) | {"abreast": 2, "dst_pixel_bytes": 16 * LANES[isa]}
+    yield rows(isa, whole(2), Segment(3, 0, 4), **abreast, bands=EDGES[:2], post_ops=(RELU,), streaming=True)
 
 
 FAMILIES = of_levels(

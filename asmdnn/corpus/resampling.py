@@ -8,6 +8,8 @@ from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.postops import EltwiseOp, PostOp, ReluOp
 from asmdnn.generators.functions.resample import ResampleSpec, Step
 from asmdnn.generators.functions.resample_rows import Column, Pick, ResampleRowsSpec, first_result
+from asmdnn.generators.functions.resample_typed import TypedResampleSpec
+from asmdnn.generators.functions.types import SIZE_BYTES
 
 CHAIN: tuple[PostOp, ...] = (EltwiseOp("linear", 2.0, -1.0, 1.0), ReluOp(0.5))
 
@@ -30,6 +32,20 @@ def taps(isa: str) -> Iterator[ResampleSpec]:
     for last in ((0,), (0, pixel)):
         loops = (Step(2, pixel, 2 * pixel, 8 * len(last)),)
         yield ResampleSpec(isa, loops, ((0, 9 * pixel), last), lanes + 3, 2, pixel, chain=CHAIN)
+
+
+def typed(isa: str) -> Iterator[TypedResampleSpec]:
+    """Every type on either side; weights of no, one and both axes; groups of channels, and a tail."""
+    lanes = LANES[isa]
+    pairs = (("u8", "u8"), ("s8", "f32"), ("bf16", "bf16"), ("f16", "f16"), ("f32", "s8"), ("s32", "bf16"))
+    for i, (src, dst) in enumerate(pairs):
+        for elements in (lanes, 4 * lanes + 3):
+            pixel, result = SIZE_BYTES[src] * elements, SIZE_BYTES[dst] * elements
+            two, row = (0, pixel), 7 * pixel
+            found = (((0, row), two), (two,), ((0, row), (0,)))[i % 3]
+            loops = (Step(3, pixel, 2 * result, 8 * len(found[-1])),)
+            chain: tuple[PostOp, ...] = (ReluOp(0.5),) if i == 2 else ()
+            yield TypedResampleSpec(isa, loops, found, elements, 2, result, chain=chain, types=(src, dst))
 
 
 def columns(width: int, results: int, taps: int, lanes: int) -> tuple[Column, ...]:
@@ -63,4 +79,4 @@ def rows(isa: str) -> Iterator[ResampleRowsSpec]:
         yield ResampleRowsSpec(isa, (Step(2, 4 * width, 4 * results, 0),), (0,), made, width, results, 1, 0, streaming)
 
 
-FAMILIES = of_levels("resample", taps=taps, rows=rows)
+FAMILIES = of_levels("resample", taps=taps, rows=rows, typed=typed)

@@ -87,7 +87,7 @@ def prepare(
     for label, array in given.values():
         if not array.ndim:
             raise InvalidArguments(f"{label} is a scalar, it must have dims")
-    layouts = {name: layout_of(label, array, bool(i)) for i, (name, (label, array)) in enumerate(given.items())}
+    layouts = {name: layout_of(label, array) for name, (label, array) in given.items()}
     descs = {name: desc for name, (desc, _) in layouts.items()}
     dims = result_dims(descs)
     if out is not None and out.shape != dims:

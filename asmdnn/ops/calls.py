@@ -140,14 +140,10 @@ class ArrayCall:
 calls: Cache[tuple[Any, ...], ArrayCall] = Cache(LIMIT_BYTES, "calls")
 
 
-def layout_of(name: str, array: AnyArray, beside: bool = False) -> tuple[MemoryDesc, bool]:
-    """The strides of an input as a descriptor, and whether it has to be copied to have any that kernels take.
-
-    beside: an input beside the first one, of which a vector is copied where it is not dense.
-    """
-    is_sparse = beside and array.ndim == 1 and not array.flags.c_contiguous
+def layout_of(name: str, array: AnyArray) -> tuple[MemoryDesc, bool]:
+    """The strides of an input as a descriptor, and whether it has to be copied to have any that kernels take."""
     try:
-        return desc_of(name, np.ascontiguousarray(array) if is_sparse else array), is_sparse
+        return desc_of(name, array), False
     except InvalidArguments:
         if not array.flags.aligned:
             raise

@@ -65,6 +65,8 @@ def nest_of(
     """The loops over all of `dims`; None if some blocks do not nest, or a tensor has padding."""
     found: dict[bool, list[Loop]] = {True: [], False: []}
     for dim, size in enumerate(dims):
+        if any(t.dims[dim] == size != t.padded_dims[dim] for t in tensors):
+            return None
         if size > 1:
             loops = _loops_of(tensors, dim, size)
             if loops is None:
@@ -78,7 +80,7 @@ def _loops_of(tensors: Sequence[MemoryDesc], dim: int, size: int) -> list[Loop] 
     """Those of one dim, which fills whole blocks."""
     places: list[Digits] = [[(1, 0)] if t.dims[dim] < size else digits(t, dim) for t in tensors]
     above, _ = units_of(places)
-    if above or any(t.dims[dim] == size != t.padded_dims[dim] for t in tensors):
+    if above:
         return None
     (piece, *more) = pieces_of(size, size, places)
     return None if more else list(piece.loops)

@@ -416,3 +416,14 @@ def test_data_of_narrow_types_differ(words: str, dtype: str) -> None:
             src = arrays["src"] if "src" in arrays else arrays["src0"]
             _, counts = np.unique(src, return_counts=True)
             assert counts.max() <= src.size // 2
+
+
+@pytest.mark.parametrize("alg", ["max", "min", "sum", "mean", "mul", "norm_lp_max"])
+def test_reductions_of_integers_differ(alg: str) -> None:
+    """A result in a wrong place would not be seen otherwise."""
+    (case,) = read(f"--reduction --sdt=u8 --ddt=s32 --alg={alg} 4x9x70:4x9x1")
+    work = case.driver.work(case)
+    assert not isinstance(work, str)
+    answer = work.answer(work.data(exact=False))
+    _, counts = np.unique(answer.values, return_counts=True)
+    assert counts.max() <= 18 and np.isfinite(answer.tolerance).all()

@@ -132,6 +132,33 @@ def test_arrays(isa: str) -> None:
     assert dnn.ops.batch_norm(np.zeros((0, 4, 5), np.float32)).shape == (0, 4, 5)
 
 
+@pytest.mark.parametrize("tag", ["abc", "aBc8b"])
+def test_vectors_whose_elements_lie_apart(isa: str, tag: str) -> None:
+    """Scale and shift that are read, statistics that are written: copied in front and behind."""
+    x, wide = np.random.default_rng(0).uniform(-2, 2, (3, 9, 5)).astype(np.float32), dnn.MemoryDesc((9,), dnn.f32, "a")
+    every_third = dnn.MemoryDesc((9,), dnn.f32, strides=(3,))
+    desc = dnn.MemoryDesc(x.shape, dnn.f32, tag)
+    results = []
+    for vector in (wide, every_third):
+        parameters = dict.fromkeys(("scale", "shift", "mean", "variance"), vector)
+        norm = dnn.BatchNormForward(dnn.PropKind.forward_training, desc, desc, 1e-5, **parameters)
+        pd = dnn.primitive_desc(norm, engine=dnn.Engine(isa=isa, threads=2))
+        assert pd.implementation == ("reorder+" if vector is every_third else "") + f"batch_norm:{isa}"
+        pd.plan.check()
+        memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
+        for name, values in (("src", x), ("scale", np.arange(9)), ("shift", -np.arange(9))):
+            memories[name] = dnn.Memory.from_numpy(values.astype(np.float32), pd.plan.tensors[name])
+        dnn.Primitive(pd).execute(**memories)
+        results.append([memories[name].numpy() for name in ("dst", "mean", "variance")])
+    assert all(np.array_equal(apart, dense) for dense, apart in zip(*results, strict=True))
+
+
+def test_a_scale_that_is_every_second_element(isa: str) -> None:
+    x, scale, engine = numbers(3, 9, 5), np.arange(18, dtype=np.float32)[::2], dnn.Engine(isa=isa)
+    found = dnn.ops.group_norm(x, 3, scale, engine=engine)
+    assert np.array_equal(found, dnn.ops.group_norm(x, 3, scale.copy(), engine=engine))
+
+
 @pytest.mark.parametrize("tag", ["abc", "acb"])
 def test_large_means(isa: str, tag: str) -> None:
     """Statistics of many elements with a large mean keep six digits."""

@@ -15,6 +15,7 @@ STREAMED = [case_of(f"{words} relu") for words in (
     "g19mb2ic19ih9oc19oh9kh3ph1 any any bias",
     "g16mb1ic16ih8iw15oc16oh4ow8kh3kw3sh2sw2ph1pw1 any any -",
     "mb2ic3ih12iw28oc30oh12ow28kh3kw3ph1pw1 nchw any bias",
+    "g512mb1ic512ih3oc512oh3kh3ph1 nhwc nhwc bias",
 )]  # fmt: skip
 OTHERS = [case_of(words) for words in (
     "g19mb2ic19ih9oc19oh9kh3ph1 any any bias sum",
@@ -59,7 +60,7 @@ def test_emulated(case: ConvCase) -> None:
 
 @pytest.mark.parametrize("case", OTHERS, ids=str)
 def test_read_or_scattered_results_do_not(planned_isa: str, case: ConvCase) -> None:
-    """Sums read dst; vectors of channels last are lines here and there; tiles of many channels gain nothing."""
+    """Sums read dst; 40 channels last are no whole lines; tiles of many channels gain nothing."""
     assert streams(planned(case, planned_isa)) == {False}
 
 

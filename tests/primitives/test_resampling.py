@@ -184,6 +184,33 @@ def test_types(isa: str, dtype: dnn.DataType) -> None:
     assert np.array_equal(result.numpy(), x.repeat(2, 2).repeat(2, 3))
 
 
+@pytest.mark.parametrize("alg", ["linear", "cubic"])
+@pytest.mark.parametrize(
+    ("sdt", "ddt"), [(dnn.u8, dnn.u8), (dnn.bf16, dnn.bf16), (dnn.f16, dnn.s8), (dnn.s32, dnn.f32)]
+)
+def test_channels_of_other_types_are_converted_in_registers(
+    isa: str, alg: ResamplingAlgorithm, sdt: dnn.DataType, ddt: dnn.DataType
+) -> None:
+    """To the bits of conversions in front of f32 kernels and behind them, in one phase."""
+    for channels, tag in ((40, "acdb"), (21, "acdb"), (20, "aBcd8b")):
+        x = np.random.default_rng(3).integers(0, 100, (2, channels, 5, 6)).astype(np.float32)
+        plain, large = (dnn.MemoryDesc((2, channels, *n), dnn.f32, tag) for n in ((5, 6), (10, 9)))
+        src, dst = (dnn.MemoryDesc(d.dims, t, tag) for d, t in ((plain, sdt), (large, ddt)))
+        results = []
+        for far_bytes, phases in ((1, 1), (1 << 30, 1 + (sdt != dnn.f32) + (ddt != dnn.f32))):
+            with tuned("moves", streaming_bytes=far_bytes):
+                engine = dnn.Engine(isa=isa, threads=2)
+                pd = dnn.primitive_desc(dnn.ResamplingForward(alg, src, dst), engine=engine)
+            pd.plan.check()
+            if isa == "avx2":
+                assert len(pd.plan.phases) == (1 if {sdt, ddt} <= {dnn.f32, dnn.f16} else phases)
+            found = dnn.Memory(dst)
+            dnn.Primitive(pd).execute(src=dnn.reorder(dnn.Memory.from_numpy(x, plain), src), dst=found)
+            assert found.padding_is_zero()
+            results.append(dnn.reorder(found, large).numpy())
+        np.testing.assert_array_equal(*results)
+
+
 def test_post_ops_in_another_type(isa: str) -> None:
     """Which compute in f32, and are rounded once."""
     x = np.random.default_rng(1).integers(0, 100, (1, 19, 4, 4)).astype(np.int8)

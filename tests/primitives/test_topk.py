@@ -57,6 +57,21 @@ def check(x: Any, axis: int, tag: str, k: int, alg: Any, isa: str, emulated: boo
     assert np.array_equal(memories["values"].numpy(), numbers)
 
 
+def test_results_that_lie_in_another_order(isa: str) -> None:
+    """Than src, than one another, and in blocks that src's channels do not fill."""
+    x = integers(2, 1, 9, 5)
+    src, tags = dnn.MemoryDesc(x.shape, dnn.f32, "abcd"), ("abcd", "dbca", "aBcd8b")
+    for one, other in ((one, other) for one in tags for other in tags):
+        dst, values = dnn.MemoryDesc((2, 1, 9, 3), dnn.s32, one), dnn.MemoryDesc((2, 1, 9, 3), dnn.f32, other)
+        pd = dnn.primitive_desc(dnn.TopKForward("max", src, dst, 3, values), engine=dnn.Engine(isa=isa))
+        pd.plan.check()
+        memories = {"src": dnn.Memory.from_numpy(x, src), "dst": dnn.Memory(dst), "values": dnn.Memory(values)}
+        dnn.Primitive(pd).execute(**memories)
+        places, numbers = wanted(x, 3, 3)
+        assert np.array_equal(memories["dst"].numpy(), places) and np.array_equal(memories["values"].numpy(), numbers)
+        assert memories["dst"].padding_is_zero() and memories["values"].padding_is_zero()
+
+
 @pytest.mark.parametrize("alg", ["max", "min"])
 @pytest.mark.parametrize(("dims", "axis", "tag", "k"), CASES, ids=str)
 def test_layouts(isa: str, dims: tuple[int, ...], axis: int, tag: str, k: int, alg: str) -> None:

@@ -15,7 +15,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.values import decoded, poison
+from asmdnn.bench.values import decoded, encoded, poison
 from asmdnn.bench.words import Option, data_type, one_of, tag
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.attributes.words import number_word
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 Doubles = npt.NDArray[np.float64]
 UNIT = 2.0**-23
-LARGEST_VALUE = 4.0
+LARGEST_VALUE, LARGEST_CENTER = 4.0, 8
+INTEGERS, TWOS = ("s32", "s8", "u8"), 3  # so many factors of a product are 2
 # Numbers of oneDNN's C interface.
 ALGS = {alg: 0x2FFF2 + i for i, alg in enumerate(alg for alg in ALGORITHMS if alg != "logsumexp")}
 SRC, DST = 1, 17
@@ -88,7 +89,8 @@ class ReductionWork(Work[TensorData]):
         return self.desc, self.attr
 
     def data(self, exact: bool) -> TensorData:
-        """Products of many numbers stay in range: the more there are, the nearer each is to 1."""
+        """Products of many numbers stay in range: the more there are, the nearer each is to 1; a few integers are 2.
+        Others have a center of their own for every result: the extremes of many integers would be equal everywhere."""
         random = np.random.default_rng(1)
         count = math.prod(self.src.dims) / math.prod(self.dst.dims)
         spread = min(0.1, 10 / math.sqrt(count))
@@ -97,6 +99,11 @@ class ReductionWork(Work[TensorData]):
         if self.attr.reads_dst():
             dst = typed.numbers(random, self.dst.dims, self.dst.dtype, -1, 1)
         src = typed.numbers(random, self.src.dims, self.src.dtype, *limits)
+        if self.desc.alg != "mul":
+            centers = random.integers(0, LARGEST_CENTER, self.dst.dims)
+            src = encoded(decoded(src, self.src.dtype) + centers, self.src.dtype)
+        elif self.src.dtype.name in INTEGERS:
+            src += (random.random(src.shape) < TWOS / max(count, 2 * TWOS)).astype(src.dtype)
         return TensorData({"src": src, "dst": dst, **chains.operands(self.attr, exact)}, exact)
 
     def answer(self, data: TensorData) -> Answer:
@@ -112,7 +119,7 @@ class ReductionWork(Work[TensorData]):
         if desc.alg == "mul":
             error = 2 * UNIT * (count + 8) * size
         if desc.alg == "logsumexp":
-            error = UNIT * (roundings + 2 * LARGEST_VALUE) * (1 + size)
+            error = UNIT * (roundings + 2 * (LARGEST_VALUE + LARGEST_CENTER)) * (1 + size)
         return typed.answer(self.attr, values, error, data.arrays, self.dst.dtype)
 
     def peer(self, isa: str, threads: int) -> PeerSide:

@@ -188,15 +188,23 @@ class RowsCode:
         self.ending.emit(self.dst, spec.streaming, lambda: self.finish(acc))
 
     def finish(self, acc: list[list[Register]]) -> None:
-        """Post-ops and stores of a window; what is stored with plain stores, the last ones, leaves its registers."""
-        spec, asm, v = self.spec, self.asm, self.v
+        """Post-ops and stores of a window: pixel by pixel past the caches, so that lines are written at once; else
+        vector by vector, and what is stored leaves its registers."""
+        if self.ending.streams:
+            for p, of_pixel in enumerate(zip(*acc, strict=True)):
+                for j, x in enumerate(of_pixel):
+                    self.store(x, p, j)
+            return
         for j, of_vector in enumerate(acc):
             for p, x in enumerate(of_vector):
-                at = mem(self.dst, p * spec.dst_pixel_bytes + j * v.bytes, size=v.bytes)
-                asm.call_it(at, f"dst[{p}, {j}]")
-                self.ending.finish(x, p, j, at, v if spec.dst_whole else self.real, self.real)
-            if not self.ending.streams:
-                v.registers.free(*of_vector)
+                self.store(x, p, j)
+            self.v.registers.free(*of_vector)
+
+    def store(self, x: Register, p: int, j: int) -> None:
+        """What post-ops make of x, as vector j of pixel p."""
+        at = mem(self.dst, p * self.spec.dst_pixel_bytes + j * self.v.bytes, size=self.v.bytes)
+        self.asm.call_it(at, f"dst[{p}, {j}]")
+        self.ending.finish(x, p, j, at, self.v if self.spec.dst_whole else self.real, self.real)
 
     def start(self, acc: list[Register], j: int) -> None:
         """acc[p] = vector j of the bias, or zero."""

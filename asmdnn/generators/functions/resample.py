@@ -4,10 +4,11 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32 | pixels of `elements` channels; taps lie `taps` bytes behind the first one of each result; only read |
-| dst     | f32 | `together` pixels for each step of the loops, all made of the same ones of src; only written |
+| src     | kinds[0] | pixels of `elements` channels; taps lie `taps` bytes behind a result's first one; only read |
+| dst     | kinds[1] | `together` pixels for each step of the loops, all made of the same ones of src; only written |
 | weights0, 1, .. | f32 | of an axis with several taps; those of the last axis go on with the loops; only read |
 
+kinds are f32, but for a TypedResampleSpec (resample_typed.py).
 Sums over all axes but the last one come first, by FMA, their weights multiplied with one another; the pixels of a step
 share them, such as the two between neighbours where an image is doubled.
 Post-ops that read nothing else follow.
@@ -24,6 +25,7 @@ from zlib import crc32
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.generators.functions.values import Slots
 from asmdnn.generators.move.shuffle_body import emit_stored
 from asmdnn.generators.pooling.window import repeated, touched
@@ -64,9 +66,28 @@ class ResampleSpec:
     chain: tuple[PostOp, ...] = ()
 
     @property
+    def kinds(self) -> tuple[str, str]:
+        """The types of src and dst."""
+        return ("f32", "f32")
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of their elements."""
+        src, dst = self.kinds
+        return SIZE_BYTES[src], SIZE_BYTES[dst]
+
+    @property
+    def spares(self) -> int:
+        """Registers for what becomes of sums before they are stored."""
+        return SPARES if self.chain else 0
+
+    @property
     def name(self) -> str:
         sizes = "x".join(str(len(taps)) for taps in self.taps)
-        words = [f"resample_f32_{sizes}_{self.together}x{self.elements}", *words_of(self.chain)]
+        words = [
+            f"resample_{''.join(dict.fromkeys(self.kinds))}_{sizes}_{self.together}x{self.elements}",
+            *words_of(self.chain),
+        ]
         words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
 
@@ -76,12 +97,12 @@ class ResampleSpec:
         return ("src", "dst", *(f"weights{axis}" for axis in range(len(self.taps))))
 
     def footprint(self) -> Footprint:
-        size = 4 * self.elements
+        size, dst_size = (each * self.elements for each in self.sizes)
         steps = [self.place(at) for at in product(*(range(x.times) for x in self.loops))]
         offsets = [sum(at) for at in product(*self.taps)]
         src = touched((first + at for first, _, _ in steps for at in offsets), size)
         pixels = range(self.together)
-        dst = touched((at + p * self.dst_pixel_bytes for _, at, _ in steps for p in pixels), size)
+        dst = touched((at + p * self.dst_pixel_bytes for _, at, _ in steps for p in pixels), dst_size)
         reads = [Range(SRC, *ends) for ends in src]
         for axis, taps in enumerate(self.taps):
             if len(taps) > 1:
@@ -102,8 +123,11 @@ class ResampleSpec:
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 frame[2 + axes])."""
         v = vector_of(self.isa, asm)
-        code = ResampleCode(self, v)
+        code = self.code(v)
         emit_stored(v, code.dst, code.run, self.streaming)
+
+    def code(self, v: Vector) -> "ResampleCode":
+        return ResampleCode(self, v)
 
 
 class ResampleCode:
@@ -118,15 +142,15 @@ class ResampleCode:
         *outer, inner = spec.taps
         self.across = self.outer_weights([len(taps) for taps in outer])
         full, rest = divmod(spec.elements, v.lanes)
-        for_chain = SPARES if spec.chain else 0
-        room = (v.registers.available - OTHER_REGISTERS - for_chain) // (len(inner) + 1)
+        room = (v.registers.available - OTHER_REGISTERS - spec.spares) // (len(inner) + 1)
         self.vectors = max(1, min(full + (rest > 0), MOST_VECTORS, room))
         self.columns = v.registers.take("sum over the outer axes", len(inner), self.vectors)
         self.sums: Sequence[Register] = v.registers.take("result", self.vectors)
         self.spare = v.registers.take("loaded, or a weight")
-        self.spares = [self.spare, *v.registers.take("of post-ops", for_chain)]
+        self.spares = [self.spare, *v.registers.take("of post-ops", spec.spares)]
         self.slots = Slots(v)
         self.store: Store = v.store
+        self.vector_bytes = [size * v.lanes for size in spec.sizes]  # of src and dst
 
     def outer_weights(self, counts: Sequence[int]) -> list[Register]:
         """A register for each combination of outer taps: the product of their weights; none if there is one."""
@@ -164,8 +188,8 @@ class ResampleCode:
         """The loops from this level on; pointers end where the next result of the loop outside would follow."""
         loop, is_last = self.spec.loops[level], level == len(self.spec.loops) - 1
         groups = len(parts) // self.vectors
-        done = groups * self.vectors * self.v.bytes
-        gone = (done, done, 0)
+        done = [groups * self.vectors * size for size in self.vector_bytes]
+        gone = (done[0], done[1], 0)
         if not is_last:
             inner = self.spec.loops[level + 1]
             gone = (inner.times * inner.src_bytes, inner.times * inner.dst_bytes, inner.times * inner.weights_bytes)
@@ -180,39 +204,44 @@ class ResampleCode:
     def pixels(self, parts: Sequence[Lanes]) -> None:
         """All channels of a step's pixels; whole groups of vectors are gone past."""
         self.asm.role("pixels")
-        step = self.vectors * self.v.bytes
+        steps = [self.vectors * size for size in self.vector_bytes]
         groups = len(parts) // self.vectors
         alike = groups - any(part is not self.v for part in parts[: groups * self.vectors])
         if alike:
-            with repeated(self.asm, alike, "channels", ((self.src, step), (self.dst, step))):
+            with repeated(self.asm, alike, "channels", zip((self.src, self.dst), steps, strict=True)):
                 self.block(parts[: self.vectors])
         for first in range(alike * self.vectors, len(parts), self.vectors):
             some = parts[first : first + self.vectors]
             self.block(some)
             if len(some) == self.vectors:
-                self.asm.ADD(self.src, step)
-                self.asm.ADD(self.dst, step)
+                self.asm.ADD(self.src, steps[0])
+                self.asm.ADD(self.dst, steps[1])
 
     def block(self, parts: Sequence[Lanes]) -> None:
         """Some vectors of all pixels of a step."""
         *outer, inner = self.spec.taps
+        src_bytes, dst_bytes = self.vector_bytes
         for sums, offset in zip(self.columns, inner, strict=True):
             for i, at in enumerate(product(*outer)):
                 for j, part in enumerate(parts):
-                    self.add(sums[j], sum(at) + offset + j * self.v.bytes, part, i)
+                    self.add(sums[j], sum(at) + offset + j * src_bytes, part, i)
         if len(inner) == 1:
             self.finish(self.columns[0][: len(parts)])
         for pixel in range(self.spec.together):
             results = self.along(pixel, len(parts)) if len(inner) > 1 else self.columns[0]
             is_last = len(inner) > 1 or pixel == self.spec.together - 1
             for j, part in enumerate(parts):
-                at_dst = mem(self.dst, pixel * self.spec.dst_pixel_bytes + j * self.v.bytes, size=self.v.bytes)
-                if part is self.v:
-                    self.store(at_dst, results[j])
-                    continue
-                if not is_last:  # a tail's register is left overwritten
-                    self.v.move(self.spare, results[j])
-                part.store_last(at_dst, results[j] if is_last else self.spare)
+                at_dst = mem(self.dst, pixel * self.spec.dst_pixel_bytes + j * dst_bytes, size=self.v.bytes)
+                self.put(at_dst, part, results[j], is_last)
+
+    def put(self, at: Any, part: Lanes, x: Register, is_last: bool) -> None:
+        """Store results that are not needed again if `is_last`."""
+        if part is self.v:
+            self.store(at, x)
+            return
+        if not is_last:  # a tail's register is left overwritten
+            self.v.move(self.spare, x)
+        part.store_last(at, x if is_last else self.spare)
 
     def add(self, target: Register, offset: int, part: Lanes, i: int) -> None:
         """target = or += a vector of src times the weights of combination i of outer taps."""

@@ -42,7 +42,7 @@ def of_direct(
     """What `planned` makes of weights in panels of every width, if their format is open."""
     for vectors in BLOCKS[engine.isa] if desc.weights.is_any else ():
         panel = vectors * lanes_of(engine.isa)
-        weights = direct.panels_desc(desc.weights, panel, desc.has_groups)
+        weights = direct.panels_desc(desc, panel)
         try:
             yield f"panels of {panel}", planned(desc.with_formats({"weights": weights}), attr, engine)
         except Refused:

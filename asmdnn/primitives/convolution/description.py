@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TypeVar
 
 from asmdnn.errors import InvalidArguments, shown
@@ -60,6 +61,11 @@ class ConvolutionDesc:
     def groups(self) -> int:
         """Of channels; a group of output channels is computed from its group of input channels alone."""
         return self.weights.dims[0] if self.has_groups else 1
+
+    @property
+    def parts(self) -> int:
+        """Into how many convolutions, each with some of the kernel's positions, it is cut."""
+        return 1
 
     @property
     def kernel(self) -> tuple[int, ...]:
@@ -183,6 +189,10 @@ class DeconvolutionForward(ConvolutionDesc):
     """
 
     algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.deconvolution_direct
+
+    @property
+    def parts(self) -> int:
+        return prod(self.strides)
 
     def _check_axis(self, axis: int, name: str) -> None:
         size, out, stride = self.src.dims[2 + axis], self.dst.dims[2 + axis], self.strides[axis]

@@ -23,7 +23,7 @@ from asmdnn.primitives.convolution.joining import joined
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.schedule import schedule_tiles
-from asmdnn.primitives.convolution.taps import TAP_CHANNELS
+from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
 from asmdnn.primitives.convolution.tiling import choose_tiling
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import implementation
@@ -72,7 +72,7 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], we
     first = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, engine.isa), engine.tuning)
     tilings = [first, *(choose_tiling(g, engine.isa, (first.vectors,), engine.tuning) for g in geometries[1:])]
     width = first.vectors * lanes
-    weights = panels_desc(resolved.weights, width, resolved.has_groups)
+    weights = panels_desc(resolved, width)
     check_weights(desc, weights)
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved))
     others = chain.operands(resolved.dst)
@@ -95,7 +95,7 @@ def nothing(desc: ConvolutionDesc, attr: Attr, engine: Engine) -> Plan:
     name, weights = f"nothing:{engine.isa}", desc.weights
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
     if weights.is_any:
-        weights = panels_desc(weights, 2 * lanes_of(engine.isa), desc.has_groups)
+        weights = panels_desc(desc, 2 * lanes_of(engine.isa))
     empty = Phase((), views(("dst",)), np.zeros((0, 2), np.int64), np.zeros(0, np.int32))
     tensors = {**desc.tensors(), "weights": weights, **chain.arguments(chain.operands(desc.dst))}
     return Plan(name, (empty,), tensors, {}, {}, ("dst",))
@@ -192,9 +192,11 @@ def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> 
     return ConvGeometry(mb, into, out, stored, axes, src, dst, desc.groups)
 
 
-def panels_desc(weights: MemoryDesc, panel_channels: int, has_groups: bool) -> MemoryDesc:
-    """Panels of output channels, in each a row of the panel for every input channel: OIhw8i16o and the like."""
-    ic = weights.dims[1 + has_groups]
-    (group, out, into), rows = (("a", "b", "c") if has_groups else ("", "a", "b")), min(TAP_CHANNELS, ic)
+def panels_desc(desc: ConvolutionDesc, panel_channels: int) -> MemoryDesc:
+    """The weights in panels of output channels, in each a row of the panel for every input channel, some channels at
+    each kernel position: OIhw8i16o and the like."""
+    weights, has_groups = desc.weights, desc.has_groups
+    group, out, into = ("a", "b", "c") if has_groups else ("", "a", "b")
+    rows = weights_rows(weights.dims[1 + has_groups], desc.parts)
     tag = f"{group}{out.upper()}{into.upper()}x{rows}{into}{panel_channels}{out}"
     return MemoryDesc(weights.dims, weights.dtype, tag)

@@ -21,7 +21,7 @@ from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
-from asmdnn.primitives.convolution.streaming import is_streaming
+from asmdnn.primitives.convolution.streaming import in_lines, in_runs, is_far
 from asmdnn.primitives.engine import Engine
 
 LONGEST_KERNEL = 64  # of a row: all positions are in the code
@@ -78,15 +78,15 @@ def schedule_rows(
     engine: Engine,
 ) -> list[Phase]:
     """The phases for resolved tensors, those of the chain among them; parts of dst take turns, row by row."""
-    tuning, lanes = engine.tuning, lanes_of(engine.isa)
+    tuning = engine.tuning
     bias = "bias" in tensors and not chain.adds_bias
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
     specs: dict[GroupedRows, int] = {}
     calls, records = [], []
     for g, of in parts:
-        streaming = is_streaming(tensors["dst"], g.dst, lanes, lanes, chain, tuning.convolution)
-        spec = replace(of.spec, bias=bias, post_ops=post_ops, streaming=streaming)
+        far = is_far(tensors["dst"], chain, tuning.convolution)
+        spec = replace(of.spec, bias=bias, post_ops=post_ops, streaming=far)  # where it goes in runs or lines
         calls.append(calls_of_part(g, replace(of, spec=spec), specs, engine))
         records.append(offsets_of(g, calls[-1], of, placed))
     all_calls, all_records = (np.concatenate(each) for each in (calls, records))
@@ -197,7 +197,10 @@ def shaped(
     most = most_pixels(spec, channels)
     abreast = vectors_abreast(spec, g, vectors, most, engine)
     segments = cut_columns(g.axes[-1], most // abreast)
-    return replace(spec, vectors=vectors, abreast=abreast, channels=channels, bands=bands, segments=segments)
+    lanes = lanes_of(spec.isa)
+    streaming = spec.streaming and (in_runs(g.dst, lanes, lanes) or in_lines(g.dst, abreast * lanes))
+    spec = replace(spec, vectors=vectors, abreast=abreast, channels=channels, streaming=streaming)
+    return replace(spec, bands=bands, segments=segments)
 
 
 def most_pixels(spec: GroupedRows, channels: int) -> int:

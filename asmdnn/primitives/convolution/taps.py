@@ -15,16 +15,21 @@ from asmdnn.primitives.convolution.tiles import Pattern, Position
 
 NEAR_BYTES = 2**30 - 1  # twice as far, from pixel to pixel and then from channel to channel, fits a displacement
 TAP_CHANNELS = 8  # input channels unrolled in a tap: code of a 28-register block stays below 3 KiB a group
+PART_CHANNELS = 128  # at most in a block of a deconvolution's weights: 8 KiB with 16 output channels
 
 
-def weights_rows(g: ConvGeometry) -> int:
-    """Input channels in an inner block of the weights."""
-    return min(TAP_CHANNELS, g.ic)
+def weights_rows(channels: int, parts: int) -> int:
+    """Input channels in an inner block of the weights: those of a tap; or, as every part of a deconvolution reads some
+    kernel positions of each block, so many that it reads long runs, which all sets of L1 hold."""
+    if parts == 1 or channels <= TAP_CHANNELS:
+        return min(TAP_CHANNELS, channels)
+    blocks = -(-channels // PART_CHANNELS)
+    return -(-channels // blocks // TAP_CHANNELS) * TAP_CHANNELS
 
 
 def rows_of_panel(g: ConvGeometry) -> int:
     """Rows of a weights panel: kernel positions times padded input channels."""
-    rows = weights_rows(g)
+    rows = weights_rows(g.ic, g.parts)
     return g.packed_positions * rows * -(-g.ic // rows)
 
 
@@ -90,7 +95,7 @@ def make_tap_lists(g: ConvGeometry, taps: Sequence[Sequence[Sequence[Taps]]], ro
     """Of `taps_of` all depths: the constant that holds all lists, and int64[depths, patterns]: where each starts in it,
     in bytes."""
     starts = np.empty((len(taps), len(taps[0])), np.int64)
-    offsets = TapOffsets(g, row_bytes, weights_rows(g))
+    offsets = TapOffsets(g, row_bytes, weights_rows(g.ic, g.parts))
     lists: list[Int64] = []
     at = 0
     for d, of_depth in enumerate(taps):

@@ -44,7 +44,7 @@ from asmdnn.primitives.normalization.channel_description import (
 )
 from asmdnn.primitives.reduction.source import Chunk, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree, others
-from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, between_reorders
 from asmdnn.types import f32, u8
 
 STATISTICS = ("mean", "variance")
@@ -108,11 +108,9 @@ class ChannelPlan:
             self.take_fusion(desc)
         self.assembly = Assembly(engine.tuning, engine.isa)
         optional = {name: getattr(desc, name) for name in (*STATISTICS, "scale", "shift")}
-        # Of vectors any format is a plain one.
+        # Of vectors any format is a plain one; elements that lie apart are copied, in front or behind.
         self.given = {name: row_major(t.dims, t) for name, t in optional.items() if t is not None}
-        for name, tensor in optional.items():
-            if tensor is not None and not tensor.is_any and tensor != self.given[name]:
-                raise Refused(f"{name} is {tensor}, it must be dense")
+        self.apart = {name: t for name, t in optional.items() if t and not t.is_any and t != self.given[name]}
 
     def take_fusion(self, desc: BatchNormForward) -> None:
         self.fuse = desc.fuse
@@ -132,8 +130,11 @@ class ChannelPlan:
         passed |= self.mask
         written = () if self.desc.use_global_stats else tuple(name for name in STATISTICS if name in self.given)
         outputs = ("dst", *written, *self.mask)
+        for name in written:
+            if name in self.apart and self.apart[name].may_overlap:
+                raise Refused(f"elements of {name} overlap")
         if 0 in self.dst.dims:
-            return self.assembly.plan(self.name, passed, outputs)
+            return self.assembly.plan(self.name, passed | self.apart, outputs)
         if not self.desc.use_global_stats:
             self.add_statistics()
         self.add_factor()
@@ -141,9 +142,11 @@ class ChannelPlan:
         self.assembly.add_plan(apply, {"mean of channel": View(self.mean_of_channel)})
         tensors = {**apply.tensors, **passed}
         del tensors["mean of channel"], tensors[FACTOR]
-        name = self.name if not apply.implementation.startswith("reorder") else f"reorder+{self.name}"
+        is_copied = apply.implementation.startswith(WORD) and not self.apart  # then the reorders outside say so
+        name = f"{WORD}+{self.name}" if is_copied else self.name
         in_place = tuple(name for name in apply.in_place if name == "src")
-        return self.assembly.plan(name, tensors, outputs, in_place)
+        dense = self.assembly.plan(name, tensors, outputs, in_place)
+        return between_reorders(dense, tensors | self.apart, self.engine.tuning, isa=self.isa)
 
     @property
     def per_group(self) -> int:

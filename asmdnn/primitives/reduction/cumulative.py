@@ -69,7 +69,7 @@ def plan(desc: CumulativeSum, attr: Attr, engine: Engine) -> Plan:
     if 0 in src.dims:
         return Assembly(tuning, engine.isa).plan(name, passed, ("dst",))
     tensors: Mapping[str, MemoryDesc] = passed
-    calls = None if src.padded_dims != src.dims else calls_of(desc, passed, isa, tuning)
+    calls = calls_of(desc, passed, isa, tuning)
     if calls is None:
         tensors = dict.fromkeys(passed, with_last(src, (desc.axis,)))
         calls = calls_of(desc, tensors, isa, tuning)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleSpec, Step
+from asmdnn.generators.functions.resample_typed import TypedResampleSpec
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.refusal import Refused
@@ -17,6 +18,7 @@ from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
 from asmdnn.primitives.resampling.taps import ResampleRun, ResampleTap, pattern, runs_of
 
 LINE_ELEMENTS = 16
+F32 = ("f32", "f32")
 Cycles = npt.NDArray[np.int32]
 Piece = tuple[Int64, Cycles, tuple[Loop, ...]]  # records of some planes, their cycles, and the loops over all
 
@@ -24,7 +26,7 @@ Piece = tuple[Int64, Cycles, tuple[Loop, ...]]  # records of some planes, their 
 class DenseChannels:
     """The records of all rows of dst, by the runs of the last axis.
 
-    axes: taps of every spatial axis; streams: whether dst goes past the caches.
+    axes: taps of every spatial axis; streams: whether dst goes past the caches; kinds: of src and dst.
     """
 
     def __init__(
@@ -35,14 +37,16 @@ class DenseChannels:
         streams: bool,
         record_cycles: int,
         chain: tuple[PostOp, ...] = (),
+        kinds: tuple[str, str] = F32,
     ) -> None:
-        self.isa, self.planes, self.axes, self.chain = isa, planes, axes, chain
+        self.isa, self.planes, self.axes, self.chain, self.kinds = isa, planes, axes, chain, kinds
         self.runs, self.elements = runs_of(axes[-1]), planes.src.block
         self.record_cycles = record_cycles
         lanes, pixel = lanes_of(isa), planes.dst.pixel_bytes
         lines = self.elements % LINE_ELEMENTS == 0 or pixel == 4 * self.elements  # are written at once
         dense = max((run.groups * run.together for run in self.runs if run.step in (0, run.together)), default=0)
         in_order = 2 * dense >= len(axes[-1])  # else pieces of a row, and of lines, are written one after the other
+        streams = streams and kinds == F32
         self.streams = streams and lines and in_order and self.elements % lanes == 0 and pixel % (4 * lanes) == 0
 
     def phases(self, arguments: tuple[View, ...], tuning: PhaseTuning) -> list[Phase]:
@@ -133,6 +137,8 @@ class DenseChannels:
         if max(reach, *(abs(i) for each in taps for i in each)) > MAX_OFFSET // 2:
             raise Refused("a plane spans more than 1 GiB")
         made = self.elements, run.together, dst_pixel, self.streams, self.chain
+        if self.kinds != F32:
+            return TypedResampleSpec(self.isa, tuple(loops), taps, *made, types=self.kinds)
         return ResampleSpec(self.isa, tuple(loops), taps, *made)
 
 

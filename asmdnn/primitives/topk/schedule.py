@@ -46,8 +46,8 @@ def plan(desc: TopKForward, attr: Attr, engine: Engine) -> Plan:
     tensors: Mapping[str, MemoryDesc] = passed
     calls = calls_of(desc, tensors, isa, tuning)
     if calls is None:
-        last = (desc.axis,)
-        tensors = {name: with_last(src if name == "src" else x, last) for name, x in passed.items()}
+        rows = with_last(src, (desc.axis,))
+        tensors = {name: rows if name == "src" else in_order_of(rows, x, desc.axis) for name, x in passed.items()}
         calls = calls_of(desc, tensors, isa, tuning)
         assert calls is not None, "rows along the axis are dense"
     costs = {spec: cost(spec, tuning.topk) for spec in dict.fromkeys(spec for spec, *_ in calls)}

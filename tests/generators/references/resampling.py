@@ -6,7 +6,10 @@ import numpy as np
 
 from asmdnn.generators.functions.resample import ResampleSpec
 from asmdnn.generators.functions.resample_rows import ResampleRowsSpec, first_result
+from asmdnn.generators.functions.resample_typed import TypedResampleSpec
+from asmdnn.generators.functions.types import LIMITS
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.types import DATA_TYPES, f32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.support import functions
 from tests.support.arena import buffer_of, elements
@@ -14,7 +17,8 @@ from tests.support.arena import buffer_of, elements
 
 def resample_case(spec: ResampleSpec, random: np.random.Generator, integers: bool) -> Case:
     """Real numbers within a rounding of every product and partial sum of numbers up to 1."""
-    memory = {name: elements(random, integers) for name in spec.frame}
+    types = dict(zip(("src", "dst"), map(DATA_TYPES.get, spec.kinds), strict=True))
+    memory = {name: elements(random, integers, types.get(name) or f32) for name in spec.frame}
     weighted = [axis for axis, taps in enumerate(spec.taps) if len(taps) > 1]
     for at in product(*(range(loop.times) for loop in spec.loops), range(spec.together)):
         pixel, (src, dst, last) = at[-1], spec.place(at[:-1])
@@ -26,7 +30,8 @@ def resample_case(spec: ResampleSpec, random: np.random.Generator, integers: boo
             offset = sum(taps[t] for t, taps in zip(tap, spec.taps, strict=True))
             factor = np.prod([weights[axis][tap[axis]] for axis in weighted])
             total += factor * memory["src"].load(src + offset, spec.elements)
-        memory["dst"].store(dst, functions.apply(spec.chain, total, None, {}))
+        least, most = LIMITS.get(spec.kinds[1], (-np.inf, np.inf))
+        memory["dst"].store(dst, functions.apply(spec.chain, total, None, {}).clip(least, most))
     taps = np.prod([len(each) for each in spec.taps])
     bound = 0.0 if integers else 2 * (taps + 4) * taps * UNIT_ROUNDOFF * (MOST_SLOPE if spec.chain else 1)
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"dst": bound})
@@ -57,5 +62,6 @@ def resample_rows_case(spec: ResampleRowsSpec, random: np.random.Generator, inte
 
 REFERENCES = {
     ResampleSpec: Reference(resample_case, rounds=True),
+    TypedResampleSpec: Reference(resample_case, rounds=False),
     ResampleRowsSpec: Reference(resample_rows_case, rounds=True),
 }

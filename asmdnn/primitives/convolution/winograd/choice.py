@@ -33,7 +33,7 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     cost = {
         cut: cycles_of(g, cut, isa, caches, tuning) + packs * packing_cycles(g, cut.m, lanes, tuning) for cut in cuts
     }
-    best = min(cost, key=lambda cut: cost[cut])
+    best = min(cost, key=lambda cut: (cost[cut], -cut.vectors))  # of equal ones wider panels: longer runs of weights
     if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):
         other = direct_cycles(g, isa, tuning)
         if g.oc <= MOST_OUTPUTS and g.groups == 1:

@@ -7,7 +7,7 @@ from asmdnn.isa.cpu import CacheSizes
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import runs_of
-from asmdnn.planning.tuning import Tuning
+from asmdnn.planning.tuning import Tuning, WinogradTuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.grouped import shares_vectors
 from asmdnn.primitives.convolution.winograd.cut import ROWS, CutSizes, WinogradCut, sizes_of
@@ -20,9 +20,9 @@ class Traffic:
     """Bytes that come from behind L2, or go there.
 
     weights: once a block of tiles.  unheld: of them, what L3 does not hold from call to call.  ends: src and dst.
-    spilled: of what is between the steps of a block, what does not fit into its share of L2.  phases: of what is
-    between phases, what L3 does not bring in time.  reread: transformed tiles that are read again for each chunk of
-    panels.
+    spilled: of what is between the steps of a block, what does not fit into its share of L2; near: into that of L1.
+    phases: of what is between phases, what L3 does not bring in time.  reread: transformed tiles that are read again
+    for each chunk of panels.
     """
 
     weights: int
@@ -31,11 +31,16 @@ class Traffic:
     spilled: int
     phases: int
     reread: int
+    near: int
+
+
+def tuning_of(g: ConvGeometry, tuning: Tuning) -> WinogradTuning:
+    return tuning.winograd if g.groups == 1 else tuning.winograd_groups
 
 
 def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, tuning: Tuning) -> float:
     """The whole convolution."""
-    own, lanes, shares = tuning.winograd, lanes_of(isa), g.groups // cut.groups
+    own, lanes, shares = tuning_of(g, tuning), lanes_of(isa), g.groups // cut.groups
     sizes = sizes_of(g, cut, lanes, g.mb)
     traffic = traffic_of(g, cut, sizes, lanes, caches, tuning)
     calls = shares * sizes.tiles * (1 + -(-sizes.panels // cut.panels)) * tuning.phases.call_cycles
@@ -55,6 +60,7 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
         + own.spilled_kib_cycles * traffic.spilled
         + own.phases_kib_cycles * traffic.phases
         + own.reread_kib_cycles * traffic.reread
+        + own.near_kib_cycles * traffic.near
     )
     return calls + transforms + multiplied + moved / KIB
 
@@ -62,12 +68,12 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
 def multiply_cycles(g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, isa: str, tuning: Tuning) -> float:
     """The products of all frequencies, if nothing has to be waited for."""
     full, last = divmod(-(-g.oc // lanes_of(isa)), cut.vectors)
-    total = 0.0
+    total, own = 0.0, tuning_of(g, tuning)
     for size, times in runs_of(sizes.tiles, cut.block if cut.is_fused else sizes.tiles):
         for vectors, count in ((cut.vectors, full), (last, 1)):
             for rows, alike in runs_of(size, ROWS[isa][cut.vectors]) if vectors else ():
                 step = step_cycles(rows, vectors, lanes_of(isa), tuning.phases)
-                total += alike * times * count * (tuning.phases.call_cycles + g.ic * step)
+                total += alike * times * count * (own.block_cycles + g.ic * step)
     return total * sizes.frequencies * g.groups
 
 
@@ -76,19 +82,23 @@ def traffic_of(
 ) -> Traffic:
     """Of all blocks; weights that fit into their share of L2 cost nothing, and those of groups that are computed
     together come once if they do."""
-    own, shares, held = tuning.winograd, g.groups // cut.groups, tuning.winograd.weights_share * caches.l2_bytes
+    own, shares = tuning_of(g, tuning), g.groups // cut.groups
+    held = own.weights_share * caches.l2_bytes
     blocks = -(-sizes.tiles // cut.block) if cut.is_fused else 1
-    between, near = sizes.source_bytes + sizes.products_bytes, int(own.between_share * caches.l2_bytes)
+    between = sizes.source_bytes + sizes.products_bytes
+    beyond = max(0, between - int(own.between_share * caches.l2_bytes))
+    near = max(0, between - int(own.near_share * caches.l1d_bytes))
     all_weights, together = g.groups * sizes.group_bytes, cut.groups * sizes.group_bytes
     weights = all_weights * (blocks if together > held else 1)
     return Traffic(
         weights=weights if all_weights > held else 0,
-        unheld=weights if all_weights > caches.l3_bytes else 0,
+        unheld=weights if all_weights > own.held_share * caches.l3_bytes else 0,
         ends=4 * lanes * shares * g.mb
         * (sizes.source_vectors * g.src_pixels + sizes.result_vectors * g.rows * g.width),
-        spilled=shares * blocks * max(0, between - near) * cut.is_fused,
+        spilled=shares * blocks * beyond * cut.is_fused,
         phases=max(0, between - own.phases_near_bytes) * (not cut.is_fused),
         reread=shares * (-(-sizes.panels // cut.panels) - 1) * blocks * sizes.source_bytes,
+        near=shares * blocks * near * cut.is_fused,
     )  # fmt: skip
 
 
@@ -97,7 +107,7 @@ def direct_cycles(g: ConvGeometry, isa: str, tuning: Tuning) -> float:
     lanes = lanes_of(isa)
     vectors = -(-g.groups * g.oc // lanes) if shares_vectors(g.ic, g.oc, lanes) else g.groups * -(-g.oc // lanes)
     steps = 9 * g.ic * vectors * g.mb * g.rows * g.width / 2
-    return steps / tuning.winograd.direct_busy
+    return steps / tuning_of(g, tuning).direct_busy
 
 
 def packing_cycles(g: ConvGeometry, m: int, lanes: int, tuning: Tuning) -> float:

@@ -1,0 +1,75 @@
+"""Resampling of other types than f32 where channels are dense: as resample.py, with elements that become f32 as they
+are loaded, and are rounded as types.py says before they are stored.
+
+Every combination of types has the arithmetic of f32, so results are those of conversions in front and behind.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from asmdnn.generators.functions.code import apply_program
+from asmdnn.generators.functions.resample import SPARES, ResampleCode, ResampleSpec, Store
+from asmdnn.generators.functions.types import BF16_BITS, LIMITS, typed_program
+from asmdnn.isa.assembler import Register, mem
+from asmdnn.isa.typed import typed_lanes
+from asmdnn.isa.vector import Lanes, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class TypedResampleSpec(ResampleSpec):
+    """types: of src and dst."""
+
+    types: tuple[str, str] = ("f32", "f32")
+
+    @property
+    def kinds(self) -> tuple[str, str]:
+        return self.types
+
+    @property
+    def spares(self) -> int:
+        return SPARES
+
+    def code(self, v: Vector) -> ResampleCode:
+        return TypedResampleCode(self, v)
+
+
+class TypedResampleCode(ResampleCode):
+    """Vectors of src and dst in memory are those of their types."""
+
+    def run(self, store: Store) -> None:
+        """All loops; a rest of channels is a tail."""
+        full, rest = divmod(self.spec.elements, self.v.lanes)
+        with self.v.parts(full + (rest > 0), self.spec.elements) as parts:
+            self.loop(0, parts)
+
+    def add(self, target: Register, offset: int, part: Lanes, i: int) -> None:
+        """target = or += a vector of src times the weights of combination i of outer taps."""
+        x = self.spare if self.across else target
+        self.load(x, mem(self.src, offset, size=self.v.bytes), part)
+        if not self.across:
+            return
+        if i == 0:
+            self.v.mul(target, self.across[i], x)
+        else:
+            self.v.fma(target, self.across[i], x)
+
+    def load(self, x: Register, at: Any, part: Lanes) -> None:
+        """As f32."""
+        kind = self.spec.kinds[0]
+        typed_lanes(self.v, part, kind).load(x, at)
+        if kind == "bf16":
+            self.asm.VPSLLD(x, x, BF16_BITS)
+        elif kind in LIMITS:
+            self.asm.VCVTDQ2PS(x, x)
+
+    def put(self, at: Any, part: Lanes, x: Register, is_last: bool) -> None:
+        """Store results, which may be overwritten if `is_last`."""
+        if not is_last:
+            self.v.move(self.spare, x)
+        typed_lanes(self.v, part, self.spec.kinds[1]).store(at, x if is_last else self.spare)
+
+    def finish(self, results: Any) -> None:
+        """Post-ops, and the rounding to dst's type."""
+        program = typed_program((self.spec.chain,), ("f32",), (self.spec.kinds[1],))
+        for x in results:
+            apply_program(program, self.v, x, (), self.spares, self.slots)
