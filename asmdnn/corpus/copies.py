@@ -49,6 +49,7 @@ def transpose_specs() -> Iterator[TransposeSpec]:
                 steps = (unit * columns + apart, unit * stored + apart)
                 yield TransposeSpec(REORDER_ISA, unit, rows, columns, *steps, zero_rows=stored - rows)
     yield from by_lines(REORDER_ISA)
+    yield from grouped(REORDER_ISA)
 
 
 def by_lines(isa: str) -> Iterator[TransposeSpec]:
@@ -57,6 +58,15 @@ def by_lines(isa: str) -> Iterator[TransposeSpec]:
     for unit, rows, columns, zero_rows in sizes:
         steps = (unit * columns + unit, unit * (rows + zero_rows))
         yield TransposeSpec(isa, unit, rows, columns, *steps, zero_rows=zero_rows, by_lines=True)
+
+
+def grouped(isa: str) -> Iterator[TransposeSpec]:
+    """Columns in groups: side by side in dst, as in blocks of input channels, and apart; tails; a loop over rows."""
+    for unit, rows, group, groups in ((4, 8, 9, 4), (4, 3, 3, 8), (4, 21, 4, 4), (8, 5, 3, 4), (32, 2, 1, 2)):
+        width, columns = unit * rows, group * groups
+        yield TransposeSpec(isa, unit, rows, columns, unit * columns, groups * width, group=group, group_bytes=width)
+        steps = (unit * (columns + 1), width + 2 * unit)
+        yield TransposeSpec(isa, unit, rows, columns, *steps, group=group, group_bytes=group * steps[1] + unit)
 
 
 def wide_copy_specs() -> Iterator[RowsSpec]:
@@ -84,6 +94,7 @@ def wide_transpose_specs() -> Iterator[TransposeSpec]:
         yield TransposeSpec(WIDE_ISA, unit, line, line + 1, unit * (line + 1), LINE_BYTES, streaming=True)
     yield TransposeSpec(WIDE_ISA, UNITS[-1], 3, 5, 160, 96)
     yield from by_lines(WIDE_ISA)
+    yield from grouped(WIDE_ISA)
 
 
 def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:

@@ -33,6 +33,8 @@ class TransposeSpec:
     zero_rows: units of zero behind the rows of every column of dst, which then are the side that is unrolled.
     streaming: whole vectors go past the caches if dst is aligned to their size, as dst_row_bytes must be then.
     least_across: units of the unrolled side that there can be, where a line has fewer.
+    group, group_bytes: if there are groups, so many columns are one, so many bytes from one to the next in dst; all
+    columns are unrolled then.
     by_lines: a line of each row is read before other rows are; else lines of dst are written whole, one by one.
     """
 
@@ -46,6 +48,8 @@ class TransposeSpec:
     zero_rows: int = 0
     least_across: int = FEWEST_ACROSS
     by_lines: bool = False
+    group: int = 0
+    group_bytes: int = 0
 
     @property
     def name(self) -> str:
@@ -53,6 +57,7 @@ class TransposeSpec:
         block = f"{self.rows}{zeros}x{self.columns}_s{self.src_row_bytes}_d{self.dst_row_bytes}"
         more = f"_l{self.least_across}" * (self.least_across != FEWEST_ACROSS)
         more += "_lines" * self.by_lines + "_streaming" * self.streaming
+        more += f"_g{self.group}by{self.group_bytes}" if self.group else ""
         return f"transpose_b{8 * self.unit_bytes}_{block}{more}__{self.isa}"
 
     @property
@@ -67,10 +72,16 @@ class TransposeSpec:
                 return (Range(argument, 0, rows * width),)
             return tuple(Range(argument, r * row_bytes, r * row_bytes + width) for r in range(rows))
 
-        return Footprint(
-            rows_of(SRC, self.rows, self.src_row_bytes, self.columns),
-            rows_of(DST, self.columns, self.dst_row_bytes, self.stored_rows),
-        )
+        written = rows_of(DST, self.columns, self.dst_row_bytes, self.stored_rows)
+        if self.group:
+            width = self.stored_rows * self.unit_bytes
+            written = tuple(Range(DST, at, at + width) for at in map(self.column_bytes, range(self.columns)))
+        return Footprint(rows_of(SRC, self.rows, self.src_row_bytes, self.columns), written)
+
+    def column_bytes(self, column: int) -> int:
+        """Where a column begins in dst."""
+        groups, within = divmod(column, self.group) if self.group else (0, column)
+        return groups * self.group_bytes + within * self.dst_row_bytes
 
     @property
     def stored_rows(self) -> int:
@@ -116,7 +127,7 @@ class TransposeSpec:
 
     def all_blocks(self, asm: Assembler, tiles: TransposeCode, src: Any, dst: Any, left: Any) -> None:
         """A loop over whole blocks along the longer side, and the rest."""
-        by_rows = self.columns <= self.across
+        by_rows = self.columns <= self.across or self.group > 0
         extent = self.rows if by_rows else self.columns
         # The last block is apart: it alone must not reach behind the last row or column.
         blocks = (extent - 1) // self.across

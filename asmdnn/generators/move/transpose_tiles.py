@@ -40,6 +40,9 @@ class TransposeFields(Protocol):
     def stored_rows(self) -> int: ...
     @property
     def by_lines(self) -> bool: ...
+    @property
+    def group(self) -> int: ...
+    def column_bytes(self, column: int) -> int: ...
 
 
 class TransposeCode:
@@ -84,13 +87,13 @@ class TransposeCode:
             for r in range(rows):
                 self.asm.role(f"row {r}, column {c}")
                 self.asm.VMOVDQU(x, mem(self.src, r * spec.src_row_bytes + c * self.unit, size=MOVED_BYTES))
-                store(mem(self.dst, c * spec.dst_row_bytes + r * self.unit, size=MOVED_BYTES), x)
+                store(mem(self.dst, spec.column_bytes(c) + r * self.unit, size=MOVED_BYTES), x)
         if spec.zero_rows:
             self.asm.VPXOR(x, x, x)
         for c in range(columns):
             for r in range(rows, rows + spec.zero_rows):
                 self.asm.role(f"zeros of column {c}")
-                store(mem(self.dst, c * spec.dst_row_bytes + r * self.unit, size=MOVED_BYTES), x)
+                store(mem(self.dst, spec.column_bytes(c) + r * self.unit, size=MOVED_BYTES), x)
 
 
 def quarters_of(spec: TransposeFields, vector_bytes: int) -> tuple[int, int]:
@@ -124,7 +127,7 @@ class TransposeTile:
         return mem(self.tiles.src, offset, size=1)
 
     def dst(self, column: int) -> Any:
-        offset = (self.c + column) * self.spec.dst_row_bytes + self.r * self.spec.unit_bytes
+        offset = self.spec.column_bytes(self.c + column) + self.r * self.spec.unit_bytes
         return mem(self.tiles.dst, offset, size=1)
 
     def load(self, last_rows: bool) -> list[Any]:
@@ -200,7 +203,7 @@ class TransposeTile:
 
     def store_column(self, value: Any, column: int, quarter: int, last: bool) -> None:
         count = self.rows * self.spec.unit_bytes
-        dense = self.spec.dst_row_bytes == count and self.rows == self.spec.stored_rows
+        dense = self.spec.dst_row_bytes == count and self.rows == self.spec.stored_rows and not self.spec.group
         reach = round_up(count) if dense and not last and count < QUARTER_BYTES else count
         x = value
         if value is SPILL:

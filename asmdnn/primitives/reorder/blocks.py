@@ -22,6 +22,7 @@ from asmdnn.generators.move.convert_pixels import (
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec, across_of
+from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.loops import Box, Loop, cut_loop
@@ -51,13 +52,14 @@ class Shape:
     columns: Loop
     inner: Loop = SINGLE
     zeros: int = 0  # rows of zeros behind
+    groups: Loop = SINGLE  # of columns, which go on in src from the end of a row, but not in dst
 
     @property
     def elements(self) -> int:
-        return self.rows.extent * self.columns.extent * self.inner.extent
+        return self.rows.extent * self.columns.extent * self.inner.extent * self.groups.extent
 
     def has(self, loop: Loop) -> bool:
-        return any(loop is own for own in (self.rows, self.columns, self.inner))
+        return any(loop is own for own in (self.rows, self.columns, self.inner, self.groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,8 @@ class Blocks:
             single = Loop(1, (0, inner.extent * dst)) if zeros else SINGLE  # one row, and zeros behind it
             rows = next((x for x in others if x.dst == inner.extent * dst), single)
             if rows is not SINGLE and columns is not SINGLE and rows is not columns:
-                transpose = Shape(True, rows, columns, inner, zeros)
+                groups = self.groups([x for x in others if x is not rows], columns) if not zeros else SINGLE
+                transpose = Shape(True, rows, columns, inner, zeros, groups)
                 if self.is_near(transpose):
                     return transpose
         if inner is SINGLE and not box.padding:
@@ -98,6 +101,13 @@ class Blocks:
         # Rows that touch in dst before longer loops: a long row that was cut stays in one piece.
         rows = max(near, key=lambda x: (x.dst == inner.extent * inner.dst, x.extent), default=SINGLE)
         return Shape(False, rows, inner)
+
+    def groups(self, loops: list[Loop], columns: Loop) -> Loop:
+        """The loop that goes on in src behind the end of a short row, such as of 3x3 weights; not of bytes."""
+        row = columns.extent * columns.src
+        if not self.conversion.is_copy or columns.src < WORD_BYTES or row >= LINE_BYTES:
+            return SINGLE
+        return next((x for x in loops if x.src == row and LINE_BYTES * x.dst <= MAX_OFFSET), SINGLE)
 
     def is_near(self, shape: Shape) -> bool:
         """Whether displacements reach all unrolled rows and columns."""
@@ -118,7 +128,7 @@ class Blocks:
         across = across_of(unit, by.least_across) if self.conversion.is_copy else by.convert_rows
         along = whole_vectors(max(across, by.record_bytes // (min(across, shape.columns.extent) * unit)))
         if shape.columns.extent <= across:
-            return {"columns": across, "rows": along}
+            return {"columns": across, "rows": along, "groups": most_groups(shape.columns.extent * unit)}
         if self.is_whole(shape, unit):
             across = shape.rows.extent  # dst is written in order
         elif self.is_far(shape, across):
@@ -162,9 +172,12 @@ class Blocks:
         pixels = self.pixels(shape)
         if shape.transposes and self.conversion.is_copy and not pixels:
             unit = dst * shape.inner.extent
-            extents = (rows.extent, columns.extent)
+            extents = (rows.extent, columns.extent * shape.groups.extent)
             spec = TransposeSpec(AVX2.name, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros)
-            by_lines = self.meet(rows.extent, rows.src) and not self.meet(spec.across, columns.dst)
+            if shape.groups.extent > 1:
+                spec = replace(spec, group=columns.extent, group_bytes=shape.groups.dst)
+            # Lines of dst wait half written meanwhile: 1.5x slower with 512 channels, where they meet, too.
+            by_lines = self.meet(rows.extent, rows.src) and not self.meet(2 * spec.across, columns.dst)
             found = self.cheapest(replace(spec, least_across=self.tuning.least_across))
             return replace(found, by_lines=by_lines and not found.streaming)
         if columns is SINGLE:
@@ -228,12 +241,19 @@ class Blocks:
             if isinstance(spec, RowsSpec)
             else (spec.stored_rows * spec.unit_bytes, spec.dst_row_bytes)
         )
-        return replace(spec, streaming=self.streams and width == step and width % spec.vector_bytes == 0)
+        apart = isinstance(spec, TransposeSpec) and spec.group > 0
+        return replace(spec, streaming=self.streams and width == step and width % spec.vector_bytes == 0 and not apart)
 
 
 def whole_vectors(count: int) -> int:
     """Not more, and without a rest of vectors if there are several."""
     return count // VECTOR_BYTES * VECTOR_BYTES or count
+
+
+def most_groups(row_bytes: int) -> int:
+    """Of rows so short: as many as make a line, and whole quarters of registers, such as 4 of 36 bytes."""
+    whole = QUARTER_BYTES // gcd(QUARTER_BYTES, row_bytes)
+    return whole * -(-LINE_BYTES // (whole * row_bytes))
 
 
 def scale_of(loop: Loop) -> int:

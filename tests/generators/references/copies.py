@@ -121,8 +121,10 @@ def copy(spec: RowsSpec, memory: dict[str, Octets]) -> None:
 def transpose(spec: TransposeSpec, memory: dict[str, Octets]) -> None:
     r, c = (index.ravel() for index in np.indices((spec.rows, spec.columns)))
     units = memory["src"].gather(r * spec.src_row_bytes + c * spec.unit_bytes, spec.unit_bytes)
-    memory["dst"].scatter(c * spec.dst_row_bytes + r * spec.unit_bytes, units)
-    for c in range(spec.columns):
+    group = spec.group or spec.columns
+    begins = np.arange(spec.columns) // group * spec.group_bytes + np.arange(spec.columns) % group * spec.dst_row_bytes
+    memory["dst"].scatter(begins[c] + r * spec.unit_bytes, units)
+    for c in range(spec.columns if spec.zero_rows else 0):
         zeros = np.zeros(spec.zero_rows * spec.unit_bytes, np.uint8)
         memory["dst"].store(c * spec.dst_row_bytes + spec.rows * spec.unit_bytes, zeros)
 
