@@ -21,7 +21,7 @@ from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
-from asmdnn.primitives.convolution.row_pieces import RowChunk, RowPiece, planes_of, row_pieces
+from asmdnn.primitives.convolution.row_pieces import ChunkRounds, RowChunk, planes_of, row_pieces
 from asmdnn.primitives.convolution.streaming import in_lines, in_runs, is_far
 from asmdnn.primitives.engine import Engine
 
@@ -96,7 +96,7 @@ def schedule_rows(
     return phases
 
 
-def loops_of(g: ConvGeometry, piece: RowPiece, operands: Mapping[str, TileOperand]) -> list[Loop]:
+def loops_of(g: ConvGeometry, piece: ChunkRounds, operands: Mapping[str, TileOperand]) -> list[Loop]:
     """Over images, and over the rounds of a piece of rows: how far every argument moves."""
     down = piece.rows * g.axes[1].s * g.src.axis_bytes[1], piece.rows * g.dst.axis_bytes[1]
     layouts = {name: place.layout for name, place in operands.items()}
@@ -108,7 +108,7 @@ def loops_of(g: ConvGeometry, piece: RowPiece, operands: Mapping[str, TileOperan
     return [(g.mb, steps[0]), (piece.times, steps[1])]
 
 
-def pieces_of(g: ConvGeometry, of: RowKernels, engine: Engine) -> list[RowPiece]:
+def pieces_of(g: ConvGeometry, of: RowKernels, engine: Engine) -> list[ChunkRounds]:
     """All rows of an image, in chunks of as many as a record is to have."""
     by = engine.tuning.convolution
     records = -(-g.oc // (lanes_of(engine.isa) * of.vectors)) * g.axes[0].o  # of a chunk of rows
@@ -122,7 +122,7 @@ def pixel_cycles(g: ConvGeometry, of: RowKernels, engine: Engine) -> float:
 
 
 def calls_of_part(
-    g: ConvGeometry, of: RowKernels, piece: RowPiece, specs: dict[GroupedRows, int], engine: Engine
+    g: ConvGeometry, of: RowKernels, piece: ChunkRounds, specs: dict[GroupedRows, int], engine: Engine
 ) -> Int64:
     """Rows (kernel, first vector of channels, output plane, first plane of the kernel, first output row, cycles) of all
     calls of some rows of an image; kernels that are new join `specs`."""

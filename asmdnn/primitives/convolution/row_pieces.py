@@ -22,7 +22,7 @@ class RowChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class RowPiece:
+class ChunkRounds:
     """Chunks, `times` them, each time `rows` further down."""
 
     chunks: list[RowChunk]
@@ -30,16 +30,16 @@ class RowPiece:
     rows: int = 0
 
 
-def row_pieces(axis: Axis, size: int, most: int) -> list[RowPiece]:
+def row_pieces(axis: Axis, size: int, most: int) -> list[ChunkRounds]:
     """All rows in chunks of at most `size`, written out if they are at most `most` chunks.
 
     Of more, those whose windows lie inside the image are one that repeats.  Rows of a deconvolution are not alike.
     """
     runs = runs_of(axis.o, size)
     if sum(times for _, times in runs) <= most or isinstance(axis, TransposedAxis):
-        return [RowPiece(cut_rows(axis, ranges_of(axis.o, size, 1)))]
+        return [ChunkRounds(cut_rows(axis, ranges_of(axis.o, size, 1)))]
     low, high = inside(axis)
-    pieces, edges, begin = list[RowPiece](), list[tuple[int, int]](), 0
+    pieces, edges, begin = list[ChunkRounds](), list[tuple[int, int]](), 0
     for rows, times in runs:
         first = min(times, max(0, -(-(low - begin) // rows)))
         behind = max(first, min(times, (high - begin) // rows))
@@ -47,9 +47,9 @@ def row_pieces(axis: Axis, size: int, most: int) -> list[RowPiece]:
         edges += [(start, start + rows) for start in starts]
         if behind > first:
             inner = begin + first * rows
-            pieces.append(RowPiece(cut_rows(axis, [(inner, inner + rows)]), behind - first, rows))
+            pieces.append(ChunkRounds(cut_rows(axis, [(inner, inner + rows)]), behind - first, rows))
         begin += rows * times
-    return [*pieces, RowPiece(cut_rows(axis, edges))] if edges else pieces
+    return [*pieces, ChunkRounds(cut_rows(axis, edges))] if edges else pieces
 
 
 def cut_rows(axis: Axis, ranges: Sequence[tuple[int, int]]) -> list[RowChunk]:

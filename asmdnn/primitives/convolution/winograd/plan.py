@@ -31,8 +31,8 @@ from asmdnn.primitives.convolution.winograd.checks import check_channels, check_
 from asmdnn.primitives.convolution.winograd.choice import choose
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, records_of_image, sizes_of
 from asmdnn.primitives.convolution.winograd.schedule import (
-    Blocks,
     Records,
+    TileBlocks,
     WinogradJob,
     fused,
     products,
@@ -194,7 +194,7 @@ def steps_of(job: WinogradJob, begin: int, end: int, repeats: tuple[Repeat, ...]
     if job.cut.is_fused:
         (records, cycles), groups = fused(job, tiles)
         return [Phase((), (), records, cycles, repeats=repeats, groups=groups)]
-    every = Blocks(slice(0, len(tiles.first)), len(tiles.first))
+    every = TileBlocks(slice(0, len(tiles.first)), len(tiles.first))
     steps: list[Records] = [
         sources(job, tiles, every),
         products(job, len(tiles.first), 0, job.sizes.panels),

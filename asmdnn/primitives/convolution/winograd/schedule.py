@@ -78,7 +78,7 @@ class WinogradJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class TileBlocks:
     """Some tiles, in blocks of `size` of them."""
 
     tiles: slice
@@ -95,7 +95,7 @@ def fused(job: WinogradJob, tiles: WinogradTiles) -> tuple[Records, Int64]:
     first, runs, starts = 0, list[Records](), [np.zeros(1, np.int64)]
     chunks = [(p, min(job.cut.panels, job.sizes.panels - p)) for p in range(0, job.sizes.panels, job.cut.panels)]
     for size, times in runs_of(len(tiles.first), job.cut.block):
-        some = Blocks(slice(first, first + size * times), size)
+        some = TileBlocks(slice(first, first + size * times), size)
         pieces = [sources(job, tiles, some)]
         for panel, panels in chunks:
             multiplied = products(job, size, panel, panels)
@@ -115,7 +115,7 @@ def in_turn(pieces: list[Records], blocks: int) -> Records:
     return records.reshape(-1, width), np.concatenate([cycles.reshape(blocks, -1) for _, cycles in pieces], 1).ravel()
 
 
-def sources(job: WinogradJob, tiles: WinogradTiles, blocks: Blocks) -> Records:
+def sources(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks) -> Records:
     """The transforms of the tiles, those of a block side by side."""
     g, sizes, m = job.g, job.sizes, job.cut.m
     rows, pixels = g.src.axis_bytes
@@ -190,7 +190,7 @@ def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -
     return MatmulTileSpec(tile)
 
 
-def results(job: WinogradJob, tiles: WinogradTiles, blocks: Blocks, panel: int, panels: int) -> Records:
+def results(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks, panel: int, panels: int) -> Records:
     """The transforms of products into the channels of some panels, tile by tile, for each some vectors at a time."""
     sizes, lanes, begin, channels = job.sizes, job.lanes, panel * job.cut.vectors, job.cut.groups * job.g.oc
     end = sizes.result_vectors if panel + panels == sizes.panels else begin + panels * job.cut.vectors
