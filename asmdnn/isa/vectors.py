@@ -25,8 +25,8 @@ def lanes_of(isa: str) -> int:
 
 
 def narrowed(isa: str, elements: int) -> str:
-    """The level for rows of so many f32 that lie apart: of those that fill a ymm register the lower one, as a zmm
-    register would be half empty, behind a mask."""
+    """The level for rows of so many elements, computed in f32, that lie apart: of those that fill a ymm register the
+    lower one, as a zmm register would be half empty, behind a mask."""
     return AVX2.name if elements == Avx2.bytes // 4 else isa
 
 

@@ -202,9 +202,9 @@ def spec_of(
     main = request.main(operands)
     chain = (main, *after.on_registers(operands))
     src = next(iter(operands.values()))
+    fields = (narrowed(isa, row.extent), rows.extent, row.extent, src, dst_step, chain)
     if set(types) == {f32.name}:
-        return ElementwiseSpec(narrowed(isa, row.extent), rows.extent, row.extent, src, dst_step, chain)
-    fields = (isa, rows.extent, row.extent, src, dst_step, chain)
+        return ElementwiseSpec(*fields)
     if request.mask:
         mask = Result(MASK, rows.strides[MASK], (main, ExpressionOp(is_positive(), ())))
         return TypedResultsSpec(*fields, types=types, more=(mask,))
