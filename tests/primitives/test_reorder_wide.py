@@ -118,3 +118,21 @@ def test_conversions(sdt: dnn.DataType, ddt: dnn.DataType, attr: dnn.Attr, src: 
     emulate_plan(pd.plan, memories)
     found = dnn.reorder(memories["dst"], dnn.MemoryDesc(dims, dnn.f32, "nchw")).numpy()
     assert np.array_equal(found, np.clip(np.rint(wanted), -128, 127) if ddt == dnn.s8 else wanted)
+
+
+@pytest.mark.parametrize(
+    ("dims", "by_lines"), [((1, 64, 64, 64), True), ((1, 64, 56, 56), False), ((1, 512, 32, 32), False)], ids=str
+)
+def test_rows_that_meet_in_l1_are_read_by_lines_unless_lines_of_dst_meet_too(
+    dims: tuple[int, ...], by_lines: bool
+) -> None:
+    names = [spec.name for spec in planned("nchw", "nhwc", dims, "avx2").plan.specs]
+    assert all(("_lines_" in name) == by_lines for name in names)
+
+
+@pytest.mark.parametrize("tag", ["OIhw8i8o", "OIhw16i16o", "hwio"])
+def test_short_rows_of_weights_are_taken_together(tag: str) -> None:
+    """Four of nine columns, in every format; longer rows alone."""
+    for kernel, grouped in ((3, True), (5, False)):
+        names = [spec.name for spec in planned("oihw", tag, (32, 32, kernel, kernel), "avx2").plan.specs]
+        assert all(("_g9by" in name) == grouped for name in names)
