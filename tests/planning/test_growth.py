@@ -111,6 +111,20 @@ def winograd(images: int, rows: int) -> Any:
 
 REQUESTS["Winograd's algorithm on ten thousand images"] = lambda: winograd(10**4, 28)
 REQUESTS["Winograd's algorithm on ten thousand rows"] = lambda: winograd(1, 10**4)
+REQUESTS["five thousand input channels"] = lambda: dnn.ConvolutionForward(
+    src=desc(1, 5000, 28, 28),
+    weights=desc(64, 5000, 3, 3),
+    dst=desc(1, 64, 28, 28),
+    padding_l=(1, 1),
+    padding_r=(1, 1),
+)
+REQUESTS["a depthwise layer of ten million rows"] = lambda: dnn.ConvolutionForward(
+    src=desc(1, 64, 10**7, 28),
+    weights=desc(64, 1, 1, 3, 3),
+    dst=desc(1, 64, 10**7, 28),
+    padding_l=(1, 1),
+    padding_r=(1, 1),
+)
 REQUESTS["a wide depthwise layer"] = lambda: dnn.ConvolutionForward(
     src=desc(1, 64, 28, 10**6),
     weights=desc(64, 1, 1, 3, 3),

@@ -76,6 +76,49 @@ def test_the_bits_are_the_same(isa: str, line: str) -> None:
     check_results(dnn.Primitive(planned(case, isa, written_out=1, round_records=1)), case)
 
 
+DEPTHWISE = (
+    "g17mb2ic17ih41iw9oc17oh41ow9kh3kw3ph1pw1 any any bias relu",
+    "g16mb1ic16ih61iw9oc16oh31ow5kh5kw3sh2sw2ph2pw1 any any bias sum",
+    "g24mb1ic24id5ih30iw7oc24od5oh30ow7kd3kh3kw3pd1ph1pw1 any any - -",
+    "g4mb1ic16ih40iw9oc16oh36ow9kh5kw3ph0pw1 any any - sum:0.5+relu",
+)
+
+
+def planned_rows(case: ConvCase, isa: str, written_out: int) -> dnn.PrimitiveDesc:
+    """By kernels of rows, a few rows a record."""
+    engine = dnn.Engine(isa=isa, threads=2, l2_bytes=512 << 10, machine="zen3")
+    convolution = replace(engine.tuning.convolution, grouped_cycles=300, written_out=written_out)
+    tuning = replace(engine.tuning, convolution=convolution, phases=replace(engine.tuning.phases, round_records=1))
+    pd = dnn.primitive_desc(case.desc(), case.attr(), replace(engine, tuning=tuning))
+    assert pd.implementation.split(":")[0] in ("depthwise", "grouped")
+    pd.plan.check()
+    return pd
+
+
+def kernels_of(plan: Plan) -> Counter[KernelSpec]:
+    found: Counter[KernelSpec] = Counter()
+    for phase in plan.phases:
+        for spec, calls, _ in phase.uses():
+            found[spec] += calls
+    return found
+
+
+@pytest.mark.parametrize("line", DEPTHWISE)
+def test_rows_come_in_rounds(planned_isa: str, line: str) -> None:
+    all_of_it, some = (planned_rows(case_of(line), planned_isa, most).plan for most in (1 << 15, 1))
+    assert kernels_of(all_of_it) == kernels_of(some)
+    assert any(phase.repeats for phase in some.phases)
+
+
+@pytest.mark.parametrize("line", DEPTHWISE)
+def test_the_bits_of_rows_are_the_same(isa: str, line: str) -> None:
+    case = case_of(line)
+    data = make_data(case, integers=False)
+    found = {run(dnn.Primitive(planned_rows(case, isa, most)), data).tobytes() for most in (1 << 15, 1)}
+    assert len(found) == 1
+    check_results(dnn.Primitive(planned_rows(case, isa, 1)), case)
+
+
 def test_a_large_image_is_planned_by_its_edges() -> None:
     """A 1x1 convolution of 640 x 640 pixels has 273,068 tiles and panels."""
     case = case_of("mb1ic64ih640oc64oh640kh1 any any - -")

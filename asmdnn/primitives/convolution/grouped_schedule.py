@@ -14,13 +14,14 @@ from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, MOST_PIXELS, REGISTERS, Band, GroupedRows, Segment
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.cuts import ranges_of, runs_of
+from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.phase import Int64, Phase, records_of, views
-from asmdnn.planning.rounds import in_loops
+from asmdnn.planning.rounds import Loop, apart, in_loops
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
+from asmdnn.primitives.convolution.row_pieces import RowChunk, RowPiece, planes_of, row_pieces
 from asmdnn.primitives.convolution.streaming import in_lines, in_runs, is_far
 from asmdnn.primitives.engine import Engine
 
@@ -29,15 +30,6 @@ MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code 
 LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 L1_WAYS, L1_WAY_BYTES = 8, 4096
 TAIL_REGISTERS = {"avx2": 1, "avx512_core": 0}
-
-
-@dataclass(frozen=True, slots=True)
-class RowChunk:
-    """Output rows [begin, end) of an image, cut into bands."""
-
-    begin: int
-    end: int
-    bands: tuple[Band, ...]
 
 
 class VectorRun(NamedTuple):
@@ -82,35 +74,62 @@ def schedule_rows(
     bias = "bias" in tensors and not chain.adds_bias
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
-    specs: dict[GroupedRows, int] = {}
-    calls, records = [], []
+    ready = []
     for g, of in parts:
-        far = is_far(tensors["dst"], chain, tuning.convolution)
-        spec = replace(of.spec, bias=bias, post_ops=post_ops, streaming=far)  # where it goes in runs or lines
-        calls.append(calls_of_part(g, replace(of, spec=spec), specs, engine))
-        records.append(offsets_of(g, calls[-1], of, placed))
-    all_calls, all_records = (np.concatenate(each) for each in (calls, records))
-    if len(parts) > 1:
-        order = np.lexsort((all_calls[:, 4], all_calls[:, 2], all_calls[:, 1]))
-        all_calls, all_records = all_calls[order], all_records[order]
-    g, _ = parts[0]
-    moves = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
-    moves |= {operand: place.layout.image_bytes for operand, place in placed.items()}
-    images = (g.mb, tuple(moves.get(argument, 0) for argument in (*ARGUMENTS, *placed)))
+        far = is_far(tensors["dst"], chain, tuning.convolution)  # streaming where it goes in runs or lines
+        ready.append((g, replace(of, spec=replace(of.spec, bias=bias, post_ops=post_ops, streaming=far))))
+    specs: dict[GroupedRows, int] = {}
+    made = []
+    for pieces in zip(*(pieces_of(g, of, engine) for g, of in ready), strict=True):
+        calls = [calls_of_part(g, of, each, specs, engine) for (g, of), each in zip(ready, pieces, strict=True)]
+        records = [offsets_of(g, some, of, placed) for (g, of), some in zip(ready, calls, strict=True)]
+        made.append((np.concatenate(calls), np.concatenate(records), loops_of(parts[0][0], pieces[0], placed)))
     arguments = views([argument if argument in tensors else "" for argument in (*ARGUMENTS, *operands)])
-    cycles = all_calls[:, 5].astype(np.int32)
-    return in_loops(tuple(specs), arguments, all_records, cycles, [images], tuning.phases)
+    phases: list[Phase] = []
+    for all_calls, all_records, loops in made:
+        if len(parts) > 1:
+            order = np.lexsort((all_calls[:, 4], all_calls[:, 2], all_calls[:, 1]))
+            all_calls, all_records = all_calls[order], all_records[order]
+        cycles = all_calls[:, 5].astype(np.int32)
+        some_phases = in_loops(tuple(specs), arguments, all_records, cycles, loops, tuning.phases)
+        phases += apart(some_phases) if phases else some_phases
+    return phases
 
 
-def calls_of_part(g: ConvGeometry, of: RowKernels, specs: dict[GroupedRows, int], engine: Engine) -> Int64:
+def loops_of(g: ConvGeometry, piece: RowPiece, operands: Mapping[str, TileOperand]) -> list[Loop]:
+    """Over images, and over the rounds of a piece of rows: how far every argument moves."""
+    down = piece.rows * g.axes[1].s * g.src.axis_bytes[1], piece.rows * g.dst.axis_bytes[1]
+    layouts = {name: place.layout for name, place in operands.items()}
+    images = {"src": g.src.image_bytes, "dst": g.dst.image_bytes}
+    images |= {name: layout.image_bytes for name, layout in layouts.items()}
+    rows = {"src": down[0], "dst": down[1]}
+    rows |= {name: piece.rows * g.width * layout.pixel_bytes for name, layout in layouts.items()}
+    steps = [tuple(moves.get(name, 0) for name in (*ARGUMENTS, *operands)) for moves in (images, rows)]
+    return [(g.mb, steps[0]), (piece.times, steps[1])]
+
+
+def pieces_of(g: ConvGeometry, of: RowKernels, engine: Engine) -> list[RowPiece]:
+    """All rows of an image, in chunks of as many as a record is to have."""
+    by = engine.tuning.convolution
+    records = -(-g.oc // (lanes_of(engine.isa) * of.vectors)) * g.axes[0].o  # of a chunk of rows
+    size = by.grouped_cycles / (pixel_cycles(g, of, engine) * of.vectors * g.width)
+    return row_pieces(g.axes[1], max(1, int(size)), by.written_out // records)
+
+
+def pixel_cycles(g: ConvGeometry, of: RowKernels, engine: Engine) -> float:
+    """Expected of a pixel of dst, for a vector of channels."""
+    return max(g.positions * of.cycles, engine.tuning.convolution.grouped_pixel_cycles)
+
+
+def calls_of_part(
+    g: ConvGeometry, of: RowKernels, piece: RowPiece, specs: dict[GroupedRows, int], engine: Engine
+) -> Int64:
     """Rows (kernel, first vector of channels, output plane, first plane of the kernel, first output row, cycles) of all
-    calls of an image; kernels that are new join `specs`."""
+    calls of some rows of an image; kernels that are new join `specs`."""
     tuning, lanes, spec, vectors = engine.tuning, lanes_of(engine.isa), of.spec, of.vectors
     full, rest = divmod(g.oc, lanes)
     runs = [VectorRun(v, vectors, lanes) for v in range(0, full, vectors)] + [VectorRun(full, 1, rest)] * bool(rest)
-    by = tuning.convolution
-    cost = max(g.positions * of.cycles, by.grouped_pixel_cycles)
-    chunks = cut_rows(g, by.grouped_cycles / (cost * vectors * g.width))
+    chunks = piece.chunks
     kinds = tuple(dict.fromkeys(run[1:] for run in runs))
     bands = tuple(dict.fromkeys(chunk.bands for chunk in chunks))
     places = [bands.index(chunk.bands) for chunk in chunks]
@@ -121,7 +140,7 @@ def calls_of_part(g: ConvGeometry, of: RowKernels, specs: dict[GroupedRows, int]
         kernels = np.array(numbers)[[kinds.index(run[1:]) for run in runs]]
         calls.append(calls_of(kernels[:, places], runs, chunks, depths, of.in_turn))
     kernel, first, together, z, plane, begin, end = np.concatenate(calls).T
-    cycles = tuning.phases.call_cycles + (end - begin) * g.width * together * cost
+    cycles = tuning.phases.call_cycles + (end - begin) * g.width * together * pixel_cycles(g, of, engine)
     return np.stack((kernel, first, z, plane, begin, cycles), 1).astype(np.int64)
 
 
@@ -254,26 +273,6 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
         x += size * times
     alike = groupby(found, lambda segment: replace(segment, times=1))
     return tuple(replace(segment, times=sum(one.times for one in same)) for segment, same in alike)
-
-
-def cut_rows(g: ConvGeometry, most: float) -> list[RowChunk]:
-    """Rows in chunks of at most so many, or one."""
-    axis = g.axes[1]
-    low, high = axis.reach(np.arange(axis.o)).T.tolist()
-    found = []
-    for begin, end in ranges_of(axis.o, max(1, int(most)), 1):
-        kernel_rows = [(low[y], high[y] - low[y]) if high[y] > low[y] else (0, 0) for y in range(begin, end)]
-        bands = tuple(Band(len(list(same)), *kernel) for kernel, same in groupby(kernel_rows))
-        found.append(RowChunk(begin, end, bands))
-    return found
-
-
-def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
-    """By how many planes of the kernel reach it, the planes of dst, each with the first plane of the kernel."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for z, (low, high) in enumerate(axis.reach(np.arange(axis.o)).tolist()):
-        found.setdefault(high - low, []).append((z, low if high > low else 0))
-    return found
 
 
 def offsets_of(g: ConvGeometry, calls: Int64, of: RowKernels, operands: Mapping[str, TileOperand]) -> Int64:

@@ -23,7 +23,7 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.offsets import ConvPanels, Offsets
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.rounds import TileCut, TilePiece, cut_image, rounds_of, rounds_of_cut
-from asmdnn.primitives.convolution.taps import make_tap_lists, rows_of_panel, taps_of
+from asmdnn.primitives.convolution.taps import make_tap_lists, rows_of_panel, taps_of_ranges
 from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels
 from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
 from asmdnn.primitives.convolution.tiling import Tiling, ahead_lines, choose_depths
@@ -51,7 +51,7 @@ def schedule_tiles(
     cut = cut_image(g, tiling, by.written_out // each, by.round_records // each)
     images, rounds = rounds_of_cut(g, cut, panels.count, by)
     tiles = make_tiles(g, cut.first, cut.size)
-    taps = [taps_of(g, tiles.patterns, *channels) for channels in ranges]
+    taps = taps_of_ranges(g, tiles.patterns, ranges)
     tap_lists, starts = make_tap_lists(g, taps, 4 * width)
 
     chunks = chunks_of(g, cut, images, panels, engine)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from math import prod
+from math import lcm, prod
 
 import numpy as np
 
@@ -72,6 +72,30 @@ def taps_of(g: ConvGeometry, patterns: Sequence[Pattern], begin: int, end: int) 
     ]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class DepthTaps:
+    """The taps of a range of channels from `begin` on.
+
+    patterns: for every pattern, the taps of its groups; those of the first range that is like this one, the same object
+    for all of them, since ranges that differ by their place alone have the same kernels and lists.
+    """
+
+    begin: int
+    patterns: list[list[Taps]]
+
+
+def taps_of_ranges(g: ConvGeometry, patterns: Sequence[Pattern], ranges: Sequence[tuple[int, int]]) -> list[DepthTaps]:
+    """The taps of all ranges of channels."""
+    found: dict[object, list[list[Taps]]] = {}
+    depths, unit = [], lcm(g.src.block, weights_rows(g.ic, g.parts))  # as far as blocks of src and weights come again
+    for begin, end in ranges:
+        alike = begin % unit, tuple((first - begin, count) for first, count in channel_runs(g, begin, end))
+        if alike not in found:
+            found[alike] = taps_of(g, patterns, begin, end)
+        depths.append(DepthTaps(begin, found[alike]))
+    return depths
+
+
 def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tuple[int, tuple[Position, ...]]]:
     """(length, first ones) of runs of kernel positions that one tap takes.
 
@@ -91,20 +115,51 @@ def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tu
     return [(length, tuple(first)) for length, first in sorted(found.items(), reverse=True)]
 
 
-def make_tap_lists(g: ConvGeometry, taps: Sequence[Sequence[Sequence[Taps]]], row_bytes: int) -> tuple[Int64, Int64]:
-    """Of `taps_of` all depths: the constant that holds all lists, and int64[depths, patterns]: where each starts in it,
-    in bytes."""
-    starts = np.empty((len(taps), len(taps[0])), np.int64)
+def make_tap_lists(g: ConvGeometry, depths: Sequence[DepthTaps], row_bytes: int) -> tuple[Int64, Int64]:
+    """Of all depths: the constant that holds all lists, and int64[depths, patterns]: where each starts in it, in
+    bytes."""
     offsets = TapOffsets(g, row_bytes, weights_rows(g.ic, g.parts))
-    lists: list[Int64] = []
-    at = 0
-    for d, of_depth in enumerate(taps):
-        for p, groups in enumerate(of_depth):
-            starts[d, p] = at
-            for group in groups:
-                lists += [np.array((group.count,)), offsets.of(group)]
-                at += 8 + 16 * group.count
-    return np.concatenate([*lists, np.zeros(0, np.int64)]), starts
+    made: dict[int, TapLists] = {}
+    lists, starts, at = [], [], 0
+    for depth in depths:
+        alike = made.get(id(depth.patterns))
+        if alike is None:
+            alike = made[id(depth.patterns)] = lists_of(offsets, depth)
+        lists.append(alike.moved(offsets.of_channels(np.array((depth.begin,)))[0] - alike.channel))
+        starts.append(at + alike.starts)
+        at += lists[-1].nbytes
+    return np.concatenate(lists), np.array(starts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TapLists:
+    """The lists of all patterns for a range of channels.
+
+    words: counts, and offsets in src and weights; kinds: which each word is, 0, 1 or 2; starts: in bytes, of every
+    pattern's; channel: what the first channel of the range has added to offsets in src and weights.
+    """
+
+    words: Int64
+    kinds: Int64
+    starts: Int64
+    channel: Int64
+
+    def moved(self, by: Int64) -> Int64:
+        """The same for channels so many bytes further in src and weights."""
+        words: Int64 = self.words + np.array((0, *by))[self.kinds]
+        return words
+
+
+def lists_of(offsets: "TapOffsets", depth: DepthTaps) -> TapLists:
+    words, kinds, starts, count = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [], 0
+    for groups in depth.patterns:
+        starts.append(8 * count)
+        for group in groups:
+            words += [np.array((group.count,)), offsets.of(group)]
+            kinds += [np.zeros(1, np.int64), np.tile((1, 2), group.count)]
+            count += 1 + 2 * group.count
+    channel = offsets.of_channels(np.array((depth.begin,)))[0]
+    return TapLists(np.concatenate(words), np.concatenate(kinds), np.array(starts, np.int64), channel)
 
 
 class TapOffsets:

@@ -11,7 +11,7 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.depths import Depth
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.taps import Taps
+from asmdnn.primitives.convolution.taps import DepthTaps, Taps
 from asmdnn.primitives.convolution.tiles import Pattern
 from asmdnn.primitives.convolution.tiling import Tiling
 from asmdnn.primitives.engine import Engine
@@ -29,21 +29,15 @@ class TileKernels:
         self.specs: dict[ConvTileSpec, int] = {}
 
     def of_depths(
-        self,
-        depths: Sequence[Depth],
-        patterns: Sequence[Pattern],
-        taps: Sequence[Sequence[Sequence[Taps]]],
-        panels: int,
+        self, depths: Sequence[Depth], patterns: Sequence[Pattern], taps: Sequence[DepthTaps], panels: int
     ) -> list[Table]:
         """`of` all depths; the same object where depths differ by their channels' places alone, as most of many do."""
         found: dict[tuple[Any, ...], Table] = {}
         tables = []
-        for depth, of_patterns in zip(depths, taps, strict=True):
-            # All patterns see the same runs of channels, so that the one with most groups tells depths apart.
-            groups = max(of_patterns, key=len, default=())
-            key = depth.bias, depth.accumulate, depth.post_ops, tuple((each.group, each.count) for each in groups)
+        for depth, of_depth in zip(depths, taps, strict=True):
+            key = depth.bias, depth.accumulate, depth.post_ops, id(of_depth.patterns)
             if key not in found:
-                found[key] = self.of(depth, patterns, of_patterns, panels)
+                found[key] = self.of(depth, patterns, of_depth.patterns, panels)
             tables.append(found[key])
         return tables
 

@@ -1,0 +1,73 @@
+"""The planes and rows of an image for kernels of rows: chunks, cut into bands; of many chunks, one that comes again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from asmdnn.generators.dot.grouped_shape import Band
+from asmdnn.planning.cuts import ranges_of, runs_of
+from asmdnn.primitives.convolution.axis import Axis, TransposedAxis
+from asmdnn.primitives.convolution.rounds import inside
+
+
+@dataclass(frozen=True, slots=True)
+class RowChunk:
+    """Output rows [begin, end) of an image, cut into bands."""
+
+    begin: int
+    end: int
+    bands: tuple[Band, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowPiece:
+    """Chunks, `times` them, each time `rows` further down."""
+
+    chunks: list[RowChunk]
+    times: int = 1
+    rows: int = 0
+
+
+def row_pieces(axis: Axis, size: int, most: int) -> list[RowPiece]:
+    """All rows in chunks of at most `size`, written out if they are at most `most` chunks.
+
+    Of more, those whose windows lie inside the image are one that repeats.  Rows of a deconvolution are not alike.
+    """
+    runs = runs_of(axis.o, size)
+    if sum(times for _, times in runs) <= most or isinstance(axis, TransposedAxis):
+        return [RowPiece(cut_rows(axis, ranges_of(axis.o, size, 1)))]
+    low, high = inside(axis)
+    pieces, edges, begin = list[RowPiece](), list[tuple[int, int]](), 0
+    for rows, times in runs:
+        first = min(times, max(0, -(-(low - begin) // rows)))
+        behind = max(first, min(times, (high - begin) // rows))
+        starts = [begin + i * rows for i in (*range(first), *range(behind, times))]
+        edges += [(start, start + rows) for start in starts]
+        if behind > first:
+            inner = begin + first * rows
+            pieces.append(RowPiece(cut_rows(axis, [(inner, inner + rows)]), behind - first, rows))
+        begin += rows * times
+    return [*pieces, RowPiece(cut_rows(axis, edges))] if edges else pieces
+
+
+def cut_rows(axis: Axis, ranges: Sequence[tuple[int, int]]) -> list[RowChunk]:
+    """A chunk of each range of rows."""
+    found = []
+    reach = axis.reach(np.concatenate([np.arange(begin, end) for begin, end in ranges])).tolist()
+    at = 0
+    for begin, end in ranges:
+        kernel_rows = [(low, high - low) if high > low else (0, 0) for low, high, *_ in reach[at : at + end - begin]]
+        bands = tuple(Band(len(list(same)), *kernel) for kernel, same in groupby(kernel_rows))
+        found.append(RowChunk(begin, end, bands))
+        at += end - begin
+    return found
+
+
+def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
+    """By how many planes of the kernel reach it, the planes of dst, each with the first plane of the kernel."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for z, (low, high) in enumerate(axis.reach(np.arange(axis.o)).tolist()):
+        found.setdefault(high - low, []).append((z, low if high > low else 0))
+    return found
