@@ -30,6 +30,11 @@ def _clip(x: Any, least: float, most: float) -> Any:
     return np.where(x.real <= least, least, np.where(x.real > most, most, x))
 
 
+def _between(x: Any, least: float, most: float) -> Any:
+    """As _clip, and its slope is 0 where x is `most`, too."""
+    return np.where(x.real >= most, most, _clip(x, least, most))
+
+
 def _power(x: Any, exponent: float) -> Any:
     """x^exponent, which only whole exponents have where x < 0: of -infinity too, where numpy's versions differ."""
     return np.power(x if float(exponent).is_integer() else np.where(x.real < 0, np.nan, x), exponent)
@@ -50,7 +55,7 @@ FORWARD: dict[str, Function] = {
     "sqrt": lambda x, a, b: np.sqrt(x),
     "linear": lambda x, a, b: a * x + b,
     "clip": _clip,
-    "clip_v2": _clip,
+    "clip_v2": _between,
     "soft_relu": lambda x, a, b: np.log1p(np.exp(a * x)) / a,
     "logistic": lambda x, a, b: _logistic(x),
     "exp": lambda x, a, b: np.exp(x),
@@ -61,8 +66,8 @@ FORWARD: dict[str, Function] = {
     "pow": lambda x, a, b: a * _power(x, b),
     "round": lambda x, a, b: np.rint(x),
     "mish": lambda x, a, b: x * np.tanh(np.log1p(np.exp(x))),
-    "hardswish": lambda x, a, b: x * _clip(a * x + b, 0, 1),
-    "hardsigmoid": lambda x, a, b: _clip(a * x + b, 0, 1),
+    "hardswish": lambda x, a, b: x * _between(a * x + b, 0, 1),
+    "hardsigmoid": lambda x, a, b: _between(a * x + b, 0, 1),
     "erf": lambda x, a, b: _erf(x.real),
     "reciprocal": lambda x, a, b: 1 / x,
     "rsqrt": lambda x, a, b: 1 / np.sqrt(x),

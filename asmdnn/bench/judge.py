@@ -42,7 +42,7 @@ def judge(result: npt.NDArray[Any], answer: Answer, exact: bool) -> Verdict:
     with np.errstate(invalid="ignore", divide="ignore"):
         difference = np.abs(np.subtract(result, answer.values, dtype=np.float64))
         open_ended = np.broadcast_to(np.isinf(answer.tolerance), difference.shape)
-        difference[open_ended] = 0
+        difference[open_ended | (result == answer.values)] = 0  # infinities, too, are equal
         wrong = ~(difference <= answer.tolerance)
         ratio = 0.0 if exact else float(np.max(difference / np.maximum(answer.tolerance, SMALLEST)))
     if open_ended.all():

@@ -79,6 +79,7 @@ class WinogradTuning:
     memory_bytes_per_cycle: float = 14.0  # of weights that exceed (6 when others use memory)
     held_share: float = 1.0  # of L3: that much longer
     block_cycles: int = 30  # of a register block of products, besides its steps
+    phases_cycles: int = 10_000  # of three phases instead of one: 2 to 4 us with 8 to 48 channels at 14x14 and 28x28
     # Cycles for a KiB that comes from behind L2, or goes there,
     weights_kib_cycles: int = 22  # of weights, which are prefetched, and exceed
     weights_share: float = 1.0  # of L2

@@ -11,6 +11,7 @@ import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, dims_problem
 from asmdnn.bench.driver import AnyCase, Array, Data
 from asmdnn.bench.drivers import driver_names
+from asmdnn.bench.elementwise import slope
 from asmdnn.bench.options import Reader
 from asmdnn.bench.own import Own
 from asmdnn.bench.quantization import quantities
@@ -416,6 +417,15 @@ def test_data_of_narrow_types_differ(words: str, dtype: str) -> None:
             src = arrays["src"] if "src" in arrays else arrays["src0"]
             _, counts = np.unique(src, return_counts=True)
             assert counts.max() <= src.size // 2
+
+
+def test_slopes_at_the_ends_of_a_range() -> None:
+    """As oneDNN has them: of clip 1 at the upper end, of the others none there."""
+    ends = np.array([-1.0, 2.0])
+    assert slope("clip", ends, -1.0, 2.0, False).tolist() == [0, 1]
+    assert slope("clip_v2", ends, -1.0, 2.0, False).tolist() == [0, 0]
+    assert slope("hardsigmoid", np.array([1.5, 1.0]), -2.0, 3.0, False).tolist() == [0, 0]
+    assert slope("hardswish", np.array([1.5, 1.0]), -2.0, 3.0, False).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("alg", ["max", "min", "sum", "mean", "mul", "norm_lp_max"])

@@ -177,6 +177,13 @@ def test_chains_are_the_definition_within_their_tolerance(word: str) -> None:
     assert judge(in_f32(attr, x.astype(np.float32), arrays), Answer(values, tolerance, "numpy"), exact=False).reason
 
 
+def test_infinities_are_equal_to_themselves() -> None:
+    """Such as the maximum of a window in padding alone."""
+    answer = Answer(np.array([-np.inf, 1.0, np.inf]), 0.0, "numpy")
+    assert judge(np.array([-np.inf, 1.0, np.inf], np.float32), answer, exact=True).reason == ""
+    assert judge(np.array([-np.inf, 1.0, -np.inf], np.float32), answer, exact=True).reason
+
+
 def test_where_nothing_is_known() -> None:
     """log around 0 and of negative numbers, and beyond f32's range; later post-ops do not make it known again."""
     attr = attr_of(chain("log+max:f32:common"), (4,))

@@ -11,6 +11,7 @@ from asmdnn.bench.judge import Answer, judge
 from asmdnn.bench.post_ops import attr_of, chain
 from asmdnn.bench.problems import ConvProblem, parse_problem
 from asmdnn.bench.reference import ConvData, make_data, numpy_answer
+from asmdnn.bench.winograd import size_of_sums
 
 PLAIN, SUM = dnn.Attr(), dnn.Attr([dnn.Sum()])
 
@@ -106,3 +107,14 @@ def test_judge_finds_one_wrong_element(exact: bool, error: float) -> None:
     reason = judge(result, answer, exact).reason
     assert "1 of 24 elements are wrong, the first at (0, 1, 0, 2)" in reason
     assert "instead of 14 (numpy)" in reason
+
+
+def test_the_bound_of_winograd_in_groups_is_that_of_each_group() -> None:
+    groups, each = parse_problem("g3mb2ic12ih9iw7oc18kh3kw3ph1pw1"), parse_problem("mb2ic4ih9iw7oc6kh3kw3ph1pw1")
+    random = np.random.default_rng(5)
+    src, filters = random.standard_normal(groups.src_dims).astype(np.float32), random.random(groups.oc)
+    parts = [
+        size_of_sums(each, np.ascontiguousarray(src[:, 4 * g : 4 * g + 4]), filters[6 * g : 6 * g + 6])
+        for g in range(3)
+    ]
+    np.testing.assert_allclose(size_of_sums(groups, src, filters), np.concatenate(parts, axis=1), rtol=1e-12)

@@ -140,7 +140,7 @@ def test_many_formats(case: tuple[dnn.MemoryDesc, dnn.MemoryDesc, dnn.Attr]) -> 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("which", ["src", "dst", "both"])
 def test_threads_agree_bit_by_bit(which: str) -> None:
-    dims = (2, 67, 13, 17)
+    dims = (4, 67, 26, 17)
     src, dst = dnn.MemoryDesc(dims, dnn.f32, "nchw"), dnn.MemoryDesc(dims, dnn.s8, "nChw16c")
     attr = attr_of(which, 2, (True, True), 0.4)
     pd = prepared(dnn.Reorder(src, dst), attr, 2).pd

@@ -151,3 +151,9 @@ def test_deep_layers_with_few_tiles_go_in_phases() -> None:
     pd = dnn.primitive_desc(Case(1, 256, 256, (14, 14)).desc(), engine=ENGINE)
     assert len(pd.plan.phases) == 3
     assert min(phase.shares for phase in pd.plan.phases) >= 16
+
+
+def test_small_layers_go_in_blocks() -> None:
+    """Two more phases take longer than what they save."""
+    for channels, size in ((16, 28), (24, 28), (32, 14)):
+        assert len(dnn.primitive_desc(Case(1, channels, channels, (size, size)).desc(), engine=ENGINE).plan.phases) == 1

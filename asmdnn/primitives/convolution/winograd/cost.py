@@ -62,7 +62,7 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
         + own.reread_kib_cycles * traffic.reread
         + own.near_kib_cycles * traffic.near
     )
-    return calls + transforms + multiplied + moved / KIB
+    return calls + transforms + multiplied + moved / KIB + own.phases_cycles * (not cut.is_fused)
 
 
 def multiply_cycles(g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, isa: str, tuning: Tuning) -> float:
