@@ -9,7 +9,7 @@
    been, or of scratch, by a phase behind a barrier: it may have gaps, such as between rows that would share sets of L1.
 5. Continued: a phase that continues goes on, record by record, with what the phase before has written.
 6. Apart: what else a phase without a barrier in front writes is no part of what phases since the last barrier have
-   touched, and it reads nothing that they have written.
+   touched, and it reads nothing that they have written; unless one thread runs them all, one behind another.
 7. Own scratch: of a buffer that every part has for itself, a group reads only what it has written.
 """
 
@@ -46,7 +46,7 @@ class Proof:
     """What is known behind some phases of a plan.
 
     ready: buffers that hold what they should.  partial: those that are written in part, by whom and how often each
-    element.  since_reads, since_writes: what phases since the last barrier have touched.
+    element.  since_reads, since_writes: what phases since the last barrier have touched; in_turn: one thread runs them.
     """
 
     plan: Schedule
@@ -55,6 +55,7 @@ class Proof:
     partial: dict[str, tuple[str, Written]] = field(default_factory=dict)
     since_reads: list[Extent] = field(default_factory=list)
     since_writes: list[Extent] = field(default_factory=list)
+    in_turn: bool = True
     sizes: dict[str, int] = field(default_factory=dict)
     periods: dict[str, int] = field(default_factory=dict)
     wholes: dict[str, Bools] = field(default_factory=dict)
@@ -71,7 +72,8 @@ class Proof:
         """Check the phase, and know what it does."""
         plan, phase, where = self.plan, self.plan.phases[index], f"phase {index}"
         if meets or index == 0:
-            self.since_reads, self.since_writes = [], []
+            self.since_reads, self.since_writes, self.in_turn = [], [], True
+        self.in_turn &= phase.alone
         calls = self.calls[index]
         for one in calls:
             bounds.check_calls(plan, one, where)
@@ -81,7 +83,7 @@ class Proof:
         self.check_reads(phase, calls, where, grouped)
         kept = bounds.continued(plan, index, *self.calls[max(0, index - 1) : index + 1]) if phase.continues else set()
         writes = [(one, a, extent) for one in calls for a, extent in one.writes if not self.is_own(extent)]
-        if phase.continues or phase.apart:
+        if (phase.continues or phase.apart) and not self.in_turn:
             self.check_unsynchronised(calls, [extent for _, _, extent in writes if extent.buffer not in kept], where)
         names = dict.fromkeys(extent.buffer for _, _, extent in writes)
         for name in names:

@@ -331,3 +331,14 @@ def test_gaps_are_not_read(planned_isa: str) -> None:
         edited(plan, move(0, 4, record=0), phase=1).check()
     with pytest.raises(PlanError, match=r"phase 0: element \d+ of packed src is never written"):
         edited(plan, lambda records: records[1:]).check()
+
+
+def test_what_one_thread_runs_needs_no_barrier(planned_isa: str) -> None:
+    """A range of channels that continues another one reads copies that the same thread has made."""
+    plan = proven(in_ranges("mb1ic33ih6iw7oc17oh6ow7kh3kw3ph1pw1 nchw any bias relu"), planned_isa).plan
+    assert any(phase.continues for phase in plan.phases) and "reorder" in plan.implementation
+    alone = tuple(replace(phase, alone=True) for phase in plan.phases)
+    replace(plan, phases=alone).check()
+    shared = with_phase(replace(plan, phases=alone), 1, replace(alone[1], alone=False, apart=True))
+    with pytest.raises(PlanError, match="without a barrier in between"):
+        shared.check()
