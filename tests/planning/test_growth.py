@@ -90,6 +90,12 @@ REQUESTS: dict[str, Callable[[], Any]] = {
     "end of DeepLab v3": lambda: dnn.ResamplingForward(
         "linear", desc(2, 21, 65, 65, tag="axb"), desc(2, 21, 513, 513, tag="axb")
     ),
+    "linear resampling of ten thousand rows": lambda: dnn.ResamplingForward(
+        "linear", desc(1, 8, 10**4, 8, tag="abcd"), desc(1, 8, 15_000, 16, tag="abcd")
+    ),
+    "cubic resampling of a hundred thousand columns": lambda: dnn.ResamplingForward(
+        "cubic", desc(1, 8, 2, 10**5, tag="abcd"), desc(1, 8, 3, 150_000, tag="abcd")
+    ),
     "pooling of a million images": lambda: dnn.PoolingForward(
         "max", desc(10**6, 64, 56, 56, tag="axb"), desc(10**6, 64, 28, 28, tag="axb"), (2, 2), (2, 2)
     ),

@@ -92,7 +92,7 @@ def test_the_callers_mode_is_put_back(isa: str, denormals: str) -> None:
     call = bound(denormals)
     executor = Kernel.__new__(Kernel)
     executor.address = int(ffi.cast("intptr_t", call._program.entry))
-    context = int(ffi.cast("intptr_t", call._context))
+    context = int(ffi.cast("intptr_t", call.context))
 
     def is_put_back() -> bool:
         return call_with_known_registers(executor, context).mxcsr & MXCSR_CONTROL == MXCSR & MXCSR_CONTROL

@@ -124,9 +124,8 @@ class ResamplingWork(Work[TensorData]):
         for axis in range(self.src.ndims - 2):
             found = self.resampling.taps(axis)
             matrix = np.zeros((self.dst.dims[2 + axis], self.src.dims[2 + axis]))
-            for o, tap in enumerate(found):
-                np.add.at(matrix[o], list(tap.indices), tap.weights)
-            taps += len(found[0].indices) + 2
+            np.add.at(matrix, (np.arange(len(found))[:, None], found.indices), found.weights)
+            taps += found.each + 2
             values = np.moveaxis(np.tensordot(matrix, values, (1, 2 + axis)), 0, 2 + axis)
             size = np.moveaxis(np.tensordot(np.abs(matrix), size, (1, 2 + axis)), 0, 2 + axis)
         error = 2 * taps * UNIT_ROUNDOFF * size

@@ -15,7 +15,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import Loop, apart, in_loops, written_out
 from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
-from asmdnn.primitives.resampling.taps import ResampleRun, ResampleTap, pattern, runs_of
+from asmdnn.primitives.resampling.taps import ResampleRun, ResampleTap, ResampleTaps, pattern, runs_of
 
 LINE_ELEMENTS = 16
 F32 = ("f32", "f32")
@@ -33,7 +33,7 @@ class DenseChannels:
         self,
         isa: str,
         planes: Planes,
-        axes: Sequence[Sequence[ResampleTap]],
+        axes: Sequence[ResampleTaps],
         streams: bool,
         record_cycles: int,
         chain: tuple[PostOp, ...] = (),
@@ -88,10 +88,9 @@ class DenseChannels:
         places = np.indices(sizes).reshape(len(sizes), prod(sizes))
         rows, kind = np.zeros((prod(sizes), 3 + len(self.axes)), np.int64), np.zeros(prod(sizes), np.int64)
         for axis, o in enumerate(places):
-            patterns = [pattern(tap) for tap in self.axes[axis]]
-            numbers = {each: number for number, each in enumerate(dict.fromkeys(patterns))}
-            kind = kind * len(numbers) + np.array([numbers[each] for each in patterns])[o]
-            rows[:, 1] += np.array([tap.indices[0] for tap in self.axes[axis]])[o] * src.axis_bytes[axis]
+            taps, patterns = self.axes[axis], self.axes[axis].patterns
+            kind = kind * (patterns.max() + 1) + patterns[o]
+            rows[:, 1] += taps.indices[o, 0] * src.axis_bytes[axis]
             rows[:, 2] += o * dst.axis_bytes[axis]
             rows[:, 3 + axis] = o * self.weights_at(axis, 1)
         _, first = np.unique(kind, return_index=True)
@@ -99,7 +98,7 @@ class DenseChannels:
 
     def weights_at(self, axis: int, o: int) -> int:
         """The byte offset of a result's weights."""
-        count = len(self.axes[axis][0].indices)
+        count = self.axes[axis].each
         return 4 * o * count if count > 1 else 0
 
     def cost(self, run: ResampleRun, chosen: Sequence[ResampleTap]) -> int:

@@ -7,7 +7,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, finite
-from asmdnn.primitives.resampling.taps import COORDINATES, ROUNDINGS, ResampleTap, taps_of
+from asmdnn.primitives.resampling.taps import COORDINATES, ROUNDINGS, ResampleTaps, taps_of
 
 ALGORITHMS = ("nearest", "linear", "cubic")
 ResamplingAlgorithm = Literal["nearest", "linear", "cubic"]
@@ -58,7 +58,7 @@ class ResamplingForward:
             raise InvalidArguments(f"factors must be above 0, not {shown(self.factors)}")
         object.__setattr__(self, "factors", factors)
 
-    def taps(self, axis: int) -> list[ResampleTap]:
+    def taps(self, axis: int) -> ResampleTaps:
         """What each result along an axis is made of."""
         size, made = self.src.dims[2 + axis], self.dst.dims[2 + axis]
         return taps_of(self.alg, size, made, self.factors[axis], self.coordinates, self.rounding)

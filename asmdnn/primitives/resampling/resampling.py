@@ -1,6 +1,5 @@
 """The plan of a resampling: of dense channels, of dense rows, or between reorders."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -28,6 +27,7 @@ from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.resampling.channels import DenseChannels
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
+from asmdnn.primitives.resampling.taps import Numbers
 from asmdnn.primitives.words import in_words
 from asmdnn.types import f16, f32
 
@@ -129,15 +129,15 @@ def resampled(
     maker = DenseChannels(isa, planes_of(src, dst, False), axes, streams(dst, engine), record_cycles, chain, kinds)
     buffers = []
     for axis, taps in enumerate(axes):
-        several = len(taps[0].indices) > 1
+        several = taps.each > 1
         buffers.append(f"weights{axis}" if several else "")
         if several:
-            assembly.constants[f"weights{axis}"] = words_of([tap.weights for tap in taps])
+            assembly.constants[f"weights{axis}"] = words_of(taps.weights)
     assembly.add(maker.phases(views(("src", "dst", *buffers)), engine.tuning.phases))
     return assembly.plan(name, tensors, ("dst",))
 
 
-def words_of(weights: Sequence[Sequence[float]]) -> Int64:
-    """f32 numbers as int64 words."""
-    flat = np.array(weights, np.float32).ravel()
+def words_of(weights: Numbers) -> Int64:
+    """As f32 numbers in int64 words."""
+    flat = weights.astype(np.float32).ravel()
     return np.pad(flat, (0, flat.size % 2)).view(np.int64)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 from math import prod
 
@@ -15,40 +16,39 @@ from asmdnn.planning.calls import Call
 from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.pooling.schedule import MAX_OFFSET, Planes
-from asmdnn.primitives.resampling.taps import ResampleRun, ResampleTap, pattern, runs_of
+from asmdnn.primitives.resampling.taps import Numbers, ResampleRun, ResampleTap, ResampleTaps, pattern, runs_of
 
 MOST_STRETCHES = 96  # of a row, each with code of its own
 MOST_KERNELS = 24
 LINE_ELEMENTS = 16
-ONE = [ResampleTap((0,), (1.0,))]  # the rows of a tensor that has one in each plane
+ONE = ResampleTaps(np.zeros((1, 1), np.int64), np.ones((1, 1)))  # the rows of a tensor that has one in each plane
 
 
-def columns_of(taps: Sequence[ResampleTap], size: int, lanes: int) -> tuple[Column, ...] | None:
-    """How each vector of results is brought from a row of `size` elements; None if it is made of more than a vector."""
-    found = []
-    for vector in range(-(-len(taps) // lanes)):
-        first = first_result(vector, len(taps), lanes)
-        some = taps[first : first + lanes]
-        picks = []
-        for tap in range(len(taps[0].indices)):
-            places = [result.indices[tap] for result in some]
-            begin = min(min(places), max(0, size - lanes))
-            if max(places) - begin >= lanes:
-                return None
-            chosen = [place - begin for place in places]
-            picks.append(Pick(4 * begin, (*chosen, *[0] * (lanes - len(chosen)))))
-        found.append(tuple(picks))
-    return tuple(found)
+def results_of(taps: ResampleTaps, lanes: int) -> Int64:
+    """For each vector of a row its results, the last one again in lanes that have none."""
+    first = [first_result(vector, len(taps), lanes) for vector in range(-(-len(taps) // lanes))]
+    return np.minimum(np.add.outer(np.array(first, np.int64), np.arange(lanes)), len(taps) - 1)
 
 
-def factors_of(taps: Sequence[ResampleTap], lanes: int) -> Int64:
+def columns_of(taps: ResampleTaps, size: int, lanes: int) -> tuple[Column, ...] | None:
+    """How each vector of results is brought from a row of `size` elements; None if it is made of more than a vector, or
+    if more than `MOST_STRETCHES` times the next one's lanes are others."""
+    places = taps.indices[results_of(taps, lanes)].transpose(0, 2, 1)  # [vector, tap, lane]
+    begin = np.minimum(places.min(axis=2, initial=size), max(0, size - lanes))
+    if (places.max(axis=2, initial=0) - begin >= lanes).any():
+        return None
+    chosen = places - begin[:, :, None]
+    chosen[:, :, len(taps) :] = 0  # of a row that is no whole vector
+    if (chosen[1:] != chosen[:-1]).any(axis=(1, 2)).sum() > MOST_STRETCHES:
+        return None
+    both = zip((4 * begin).tolist(), chosen.tolist(), strict=True)
+    return tuple(tuple(Pick(at, tuple(lane)) for at, lane in zip(*vector, strict=True)) for vector in both)
+
+
+def factors_of(taps: ResampleTaps, lanes: int) -> Int64:
     """Their weights, f32[vectors, taps, lanes], as words."""
-    vectors = -(-len(taps) // lanes)
-    weights = np.zeros((vectors, len(taps[0].weights), lanes), np.float32)
-    for vector in range(vectors):
-        first = first_result(vector, len(taps), lanes)
-        some = np.array([tap.weights for tap in taps[first : first + lanes]], np.float32)
-        weights[vector, :, : len(some)] = some.T
+    weights = taps.weights[results_of(taps, lanes)].astype(np.float32).transpose(0, 2, 1).copy()
+    weights[:, :, len(taps) :] = 0
     return weights.ravel().view(np.int64)
 
 
@@ -58,13 +58,13 @@ class DenseRows:
 
     isa: str
     planes: Planes
-    axes: Sequence[Sequence[ResampleTap]]
+    axes: Sequence[ResampleTaps]
     streams: bool
     record_cycles: int
     chain: tuple[PostOp, ...] = ()
 
     @property
-    def outer(self) -> Sequence[Sequence[ResampleTap]]:
+    def outer(self) -> Sequence[ResampleTaps]:
         return self.axes[:-1] or [ONE]
 
     def columns(self) -> tuple[Column, ...] | None:
@@ -79,27 +79,25 @@ class DenseRows:
         """What kernels read beside src: weights of rows, and factors along a row."""
         found = {}
         if self.row_taps > 1:
-            rows = [
-                [prod(weights) for weights in product(*(tap.weights for tap in chosen))]
-                for chosen in product(*self.outer)
-            ]
-            flat = np.array(rows, np.float32).ravel()
+            rows = reduce(products, (taps.weights for taps in self.outer))
+            flat = rows.astype(np.float32).ravel()
             found["weights"] = np.pad(flat, (0, flat.size % 2)).view(np.int64)
-        if len(self.axes[-1][0].indices) > 1:
+        if self.axes[-1].each > 1:
             found["factors"] = factors_of(self.axes[-1], lanes_of(self.isa))
         return found
 
     @property
     def row_taps(self) -> int:
-        return prod(len(taps[0].indices) for taps in self.outer)
+        return prod(taps.each for taps in self.outer)
 
     def calls(self) -> list[Call] | None:
         """Every kernel and where it is called; None where rows differ so that there would be many kernels, or lie too
         far apart for code."""
         columns = self.columns()
         found: list[tuple[ResampleRowsSpec, Call]] = []
+        runs = runs_of(self.outer[-1])
         for at in product(*(range(len(taps)) for taps in self.outer[:-1])):
-            for run in runs_of(self.outer[-1]):
+            for run in runs:
                 chosen = [taps[o] for o, taps in zip((*at, run.output), self.outer, strict=True)]
                 found += self.calls_of(run, (*at, run.output), chosen, columns) if columns else []
         kernels = {kernel for kernel, _ in found}
@@ -158,6 +156,12 @@ class DenseRows:
         """Cycles of a group of rows in one plane."""
         taps = self.row_taps
         return 8 + len(columns) * (taps * (2 * len(columns[0]) - 1) + run.together * (1 + (taps > 1) * 2 * taps))
+
+
+def products(some: Numbers, others: Numbers) -> Numbers:
+    """Weights of pairs of results, and of their pairs of taps."""
+    rows, taps = (n * m for n, m in zip(some.shape, others.shape, strict=True))
+    return (some[:, None, :, None] * others[None, :, None, :]).reshape(rows, taps)
 
 
 def within_reach(spec: ResampleRowsSpec) -> bool:

@@ -1,19 +1,54 @@
 """Which elements of src each result is made of along one axis, and with what weights."""
 
-from collections.abc import Callable, Mapping, Sequence
-from math import ceil, floor
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from asmdnn.planning.phase import Int64
 
 CUBIC: Final = -0.75  # Keys' coefficient, as torch and ONNX have it by default
 MOST_PERIOD: Final = 16
 MOST_TOGETHER: Final = 8
+Numbers = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.intp]
 
 
 class ResampleTap(NamedTuple):
-    """Indices into src, clamped to it, and the weight of each."""
+    """Of one result: indices into src, clamped to it, and the weight of each."""
 
     indices: tuple[int, ...]
     weights: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResampleTaps:
+    """Of every result along an axis: indices into src, and weights, [result, tap]."""
+
+    indices: Int64
+    weights: Numbers
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, result: int) -> ResampleTap:
+        return ResampleTap(tuple(self.indices[result].tolist()), tuple(self.weights[result].tolist()))
+
+    @property
+    def each(self) -> int:
+        """Taps of a result."""
+        return int(self.indices.shape[1])
+
+    @property
+    def patterns(self) -> Counts:
+        """For each result a number: that of how its taps lie to one another."""
+        numbers = np.zeros(len(self), np.intp)
+        for column in (self.indices[:, 1:] - self.indices[:, :1]).T:
+            both = numbers * (np.ptp(column) + 1) + column - column.min()
+            _, numbers = np.unique(both, return_inverse=True)
+        return numbers
 
 
 class ResampleRun(NamedTuple):
@@ -27,53 +62,62 @@ class ResampleRun(NamedTuple):
     together: int
 
 
-COORDINATES: Final[Mapping[str, Callable[[int, float, int, int], float]]] = {
+COORDINATES: Final[Mapping[str, Callable[[Numbers, float, int, int], Numbers]]] = {
     "half_pixel": lambda o, scale, size, made: (o + 0.5) / scale - 0.5,
-    "align_corners": lambda o, scale, size, made: o * (size - 1) / (made - 1) if made > 1 else 0.0,
+    "align_corners": lambda o, scale, size, made: o * (size - 1) / (made - 1) if made > 1 else 0 * o,
     "asymmetric": lambda o, scale, size, made: o / scale,
 }
-ROUNDINGS: Final[Mapping[str, Callable[[float], int]]] = {
-    "round_prefer_floor": lambda x: ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: floor(x + 0.5),
-    "floor": floor,
-    "ceil": ceil,
+ROUNDINGS: Final[Mapping[str, Callable[[Numbers], Any]]] = {
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    "floor": np.floor,
+    "ceil": np.ceil,
 }
 
 
-def taps_of(alg: str, size: int, made: int, scale: float, coordinates: str, rounding: str) -> list[ResampleTap]:
+def taps_of(alg: str, size: int, made: int, scale: float, coordinates: str, rounding: str) -> ResampleTaps:
     """Of every result along an axis of `size` elements."""
+    results = np.arange(made, dtype=np.float64)
     if (size, scale) == (made, 1.0):
-        return [ResampleTap((o,), (1.0,)) for o in range(made)]
-    places = (COORDINATES[coordinates](o, scale, size, made) for o in range(made))
+        return single(results, made)
+    places = COORDINATES[coordinates](results, scale, size, made)
     if alg == "nearest":
-        return [ResampleTap((clamped(ROUNDINGS[rounding](x), size),), (1.0,)) for x in places]
-    return [(linear if alg == "linear" else cubic)(x, size) for x in places]
+        return single(ROUNDINGS[rounding](places), size)
+    return (linear if alg == "linear" else cubic)(places, size)
 
 
-def clamped(index: int, size: int) -> int:
-    return min(max(index, 0), size - 1)
+def single(places: Numbers, size: int) -> ResampleTaps:
+    """Of one element each, the nearest of src."""
+    return ResampleTaps(clamped(places, size)[:, None], np.ones((len(places), 1)))
 
 
-def linear(x: float, size: int) -> ResampleTap:
+def clamped(places: Numbers, size: int) -> Int64:
+    return np.clip(places, 0, size - 1).astype(np.int64)
+
+
+def linear(places: Numbers, size: int) -> ResampleTaps:
     """Between two neighbours."""
-    x = min(max(x, 0.0), size - 1.0)
-    first = min(floor(x), max(0, size - 2))
-    return ResampleTap((first, clamped(first + 1, size)), (1 - (x - first), x - first))
+    x = np.clip(places, 0.0, size - 1.0)
+    first = np.minimum(np.floor(x), max(0, size - 2))
+    return ResampleTaps(
+        np.stack([clamped(first, size), clamped(first + 1, size)], axis=1),
+        np.stack([1 - (x - first), x - first], axis=1),
+    )
 
 
-def cubic(x: float, size: int) -> ResampleTap:
+def cubic(places: Numbers, size: int) -> ResampleTaps:
     """By four, whose weights are Keys' (IEEE ASSP 29, 1981)."""
-    first = floor(x)
-    t = x - first
+    first = np.floor(places)
+    t = places - first
 
-    def near(d: float) -> float:
+    def near(d: Numbers) -> Numbers:
         return ((CUBIC + 2) * d - (CUBIC + 3)) * d * d + 1
 
-    def far(d: float) -> float:
+    def far(d: Numbers) -> Numbers:
         return CUBIC * (((d - 5) * d + 8) * d - 4)
 
-    indices = tuple(clamped(first + i, size) for i in range(-1, 3))
-    return ResampleTap(indices, (far(t + 1), near(t), near(1 - t), far(2 - t)))
+    indices = np.stack([clamped(first + i, size) for i in range(-1, 3)], axis=1)
+    return ResampleTaps(indices, np.stack([far(t + 1), near(t), near(1 - t), far(2 - t)], axis=1))
 
 
 def pattern(tap: ResampleTap) -> tuple[int, ...]:
@@ -81,50 +125,62 @@ def pattern(tap: ResampleTap) -> tuple[int, ...]:
     return tuple(index - tap.indices[0] for index in tap.indices)
 
 
-def runs_of(taps: Sequence[ResampleTap]) -> list[ResampleRun]:
+def runs_of(taps: ResampleTaps) -> list[ResampleRun]:
     """All results in runs, at the distance of groups with which there are fewest."""
-    groups, patterns = groups_of(taps), [pattern(tap) for tap in taps]
-    best = at_distance(taps, patterns, groups, 1, len(groups) + 1)
+    first, together = groups_of(taps)
+    groups = np.stack([first, taps.indices[first, 0], together, taps.patterns[first]], axis=1)
+    best = ends_at(groups, 1, len(groups) + 1)
     assert best is not None, "each group is a run at most"
     for distance in range(2, min(MOST_PERIOD, len(groups)) + 1):
-        best = at_distance(taps, patterns, groups, distance, len(best)) or best
-    return best
+        best = ends_at(groups, distance, sum(map(len, best))) or best
+    every = (runs_ending(groups[residue :: len(best)], ends) for residue, ends in enumerate(best))
+    return [run for runs in every for run in runs]
 
 
-def groups_of(taps: Sequence[ResampleTap]) -> list[tuple[int, int]]:
+def groups_of(taps: ResampleTaps) -> tuple[Counts, Counts]:
     """(first, how many) neighbours that are made of the same elements, at most MOST_TOGETHER."""
-    found: list[tuple[int, int]] = []
-    for o, tap in enumerate(taps):
-        if found and tap.indices == taps[found[-1][0]].indices and found[-1][1] < MOST_TOGETHER:
-            found[-1] = found[-1][0], found[-1][1] + 1
-        else:
-            found.append((o, 1))
+    differs = (taps.indices[1:] != taps.indices[:-1]).any(axis=1)
+    starts = np.concatenate([[0], np.flatnonzero(differs) + 1])
+    counts = np.diff(np.append(starts, len(taps)))
+    pieces = -(-counts // MOST_TOGETHER)
+    piece = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    done = MOST_TOGETHER * piece
+    return np.repeat(starts, pieces) + done, np.minimum(np.repeat(counts, pieces) - done, MOST_TOGETHER)
+
+
+def ends_at(groups: Int64, distance: int, most: int) -> list[Int64] | None:
+    """`run_ends` of every `distance`-th group, from the first ones on; None if there are `most` runs or more."""
+    found: list[Int64] = []
+    for residue in range(distance):
+        ends = run_ends(groups[residue::distance], most)
+        if ends is None:
+            return None
+        found.append(ends)
+        most -= len(ends)
     return found
 
 
-def at_distance(
-    taps: Sequence[ResampleTap],
-    patterns: Sequence[tuple[int, ...]],
-    groups: Sequence[tuple[int, int]],
-    distance: int,
-    most: int,
-) -> list[ResampleRun] | None:
-    """Runs of every `distance`-th group; None if there are `most` or more."""
-    found: list[ResampleRun] = []
-    for residue in range(distance):
-        run: ResampleRun | None = None
-        for first, together in groups[residue::distance]:
-            if run is not None and run.together == together and patterns[first] == patterns[run.output]:
-                last = run.output + (run.groups - 1) * run.step
-                step, moves = first - last, taps[first].indices[0] - taps[last].indices[0]
-                if run.groups == 1 or (run.step, run.moves) == (step, moves):
-                    run = ResampleRun(run.output, run.groups + 1, step, moves, together)
-                    continue
-            if run is not None:
-                found.append(run)
-                if len(found) + 1 >= most:
-                    return None
-            run = ResampleRun(first, 1, 0, 0, together)
-        if run is not None:
-            found.append(run)
-    return found if len(found) < most else None
+def runs_ending(some: Int64, ends: Int64) -> list[ResampleRun]:
+    """The runs of groups whose last ones these are."""
+    begins = np.append(0, ends[:-1] + 1)
+    second = np.minimum(begins + 1, ends)  # of a run of one group, that group
+    steps = (some[second] - some[begins])[:, :2]
+    runs = np.column_stack([some[begins, 0], ends - begins + 1, steps, some[begins, 2]])
+    return [ResampleRun(*run) for run in runs.tolist()]
+
+
+def run_ends(some: Int64, most: int) -> Int64 | None:
+    """The last one of each run of groups of as many results, in one pattern, at equal distances, each run as long as it
+    can be; None if there are `most` or more.  A group: [first result, its first element, results, pattern]."""
+    between = np.diff(some, axis=0)
+    alike = (between[:, 2:] == 0).all(axis=1)
+    changes = np.append(np.flatnonzero((between[1:] != between[:-1]).any(axis=1)) + 1, len(between))
+    reach = changes[np.searchsorted(changes, np.arange(len(between)), side="right")]  # of equal differences from here
+    last = [*np.where(alike, reach, np.arange(len(between))).tolist(), len(some) - 1]
+    found, begin = list[int](), 0
+    while begin < len(some):
+        found.append(last[begin])
+        if len(found) >= most:
+            return None
+        begin = found[-1] + 1
+    return np.array(found, np.int64)
