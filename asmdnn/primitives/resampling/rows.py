@@ -26,8 +26,8 @@ ONE = ResampleTaps(np.zeros((1, 1), np.int64), np.ones((1, 1)))  # the rows of a
 
 def results_of(taps: ResampleTaps, lanes: int) -> Int64:
     """For each vector of a row its results, the last one again in lanes that have none."""
-    first = [first_result(vector, len(taps), lanes) for vector in range(-(-len(taps) // lanes))]
-    return np.minimum(np.add.outer(np.array(first, np.int64), np.arange(lanes)), len(taps) - 1)
+    first = np.minimum(np.arange(0, len(taps), lanes), first_result(len(taps), len(taps), lanes))
+    return np.minimum(np.add.outer(first, np.arange(lanes)), len(taps) - 1)
 
 
 def columns_of(taps: ResampleTaps, size: int, lanes: int) -> tuple[Column, ...] | None:

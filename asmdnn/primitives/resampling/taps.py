@@ -177,10 +177,12 @@ def run_ends(some: Int64, most: int) -> Int64 | None:
     changes = np.append(np.flatnonzero((between[1:] != between[:-1]).any(axis=1)) + 1, len(between))
     reach = changes[np.searchsorted(changes, np.arange(len(between)), side="right")]  # of equal differences from here
     last = [*np.where(alike, reach, np.arange(len(between))).tolist(), len(some) - 1]
-    found, begin = list[int](), 0
-    while begin < len(some):
-        found.append(last[begin])
-        if len(found) >= most:
+    groups, begin, count = len(some), 0, 0
+    is_end = bytearray(groups)
+    while begin < groups:
+        begin = last[begin] + 1
+        is_end[begin - 1] = 1
+        count += 1
+        if count >= most:
             return None
-        begin = found[-1] + 1
-    return np.array(found, np.int64)
+    return np.flatnonzero(np.frombuffer(is_end, np.uint8))
