@@ -11,9 +11,8 @@ from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.primitives.convolution.winograd import plan
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut
 from tests.primitives.guarded import guarded_memory, in_child
-from tests.primitives.winograd_case import Case, memories_of, panels_of, planned
+from tests.primitives.winograd_case import Case, check, memories_of, name_of, panels_of, planned
 from tests.support import functions
-from tests.support.plans import emulate_plan
 
 SMALL = Case(2, 19, 21, (9, 6))
 CUTS = [
@@ -30,24 +29,8 @@ EDGES = [
 LAYOUTS = [("acdb", "acdb"), ("aBcd8b", "acdb"), ("acdb", "aBcd16b"), ("abcd", "abcd")]
 
 
-def name_of(value: object) -> str:
-    return str(value).replace(" ", "")
-
-
 def with_all_panels(case: Case, isa: str, cut: WinogradCut) -> WinogradCut:
     return cut if cut.panels else replace(cut, panels=panels_of(case, isa, cut.vectors))
-
-
-def check(pd: dnn.PrimitiveDesc, case: Case, m: int, emulated: bool = False) -> None:
-    arrays = case.arrays()
-    memories = memories_of(pd, arrays)
-    if emulated:
-        emulate_plan(pd.plan, memories)
-    else:
-        dnn.Primitive(pd).execute(**memories)
-    error = np.abs(memories["dst"].numpy() - case.sums(arrays))
-    assert (error <= case.tolerance(arrays, m)).all()
-    assert memories["dst"].padding_is_zero()
 
 
 @pytest.mark.parametrize("cut", CUTS, ids=name_of)

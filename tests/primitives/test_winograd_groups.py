@@ -11,8 +11,7 @@ from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.primitives.convolution.winograd import plan
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut
 from tests.primitives.guarded import guarded_memory, in_child
-from tests.primitives.winograd_case import Case, memories_of, planned
-from tests.support.plans import emulate_plan
+from tests.primitives.winograd_case import Case, check, memories_of, name_of, planned
 
 WHOLE = Case(2, 96, 96, (9, 6), groups=6)  # 16 channels: whole vectors of both levels
 SHORT = Case(2, 36, 60, (9, 6), groups=3)  # 12 to 20: of none
@@ -29,27 +28,11 @@ CUTS = [
 ]
 
 
-def name_of(value: object) -> str:
-    return str(value).replace(" ", "")
-
-
 def at_level(case: Case, isa: str, cut: WinogradCut) -> WinogradCut:
     """With the panels of a group, where those of avx2 are all of them."""
     if isa == "avx2" or cut.groups == 1:
         return cut
     return replace(cut, panels=-(-case.oc // case.groups // (16 * cut.vectors)))
-
-
-def check(pd: dnn.PrimitiveDesc, case: Case, m: int, emulated: bool = False) -> None:
-    arrays = case.arrays()
-    memories = memories_of(pd, arrays)
-    if emulated:
-        emulate_plan(pd.plan, memories)
-    else:
-        dnn.Primitive(pd).execute(**memories)
-    error = np.abs(memories["dst"].numpy() - case.sums(arrays))
-    assert (error <= case.tolerance(arrays, m)).all()
-    assert memories["dst"].padding_is_zero()
 
 
 @pytest.mark.parametrize("tags", [("any", "any"), ("acdb", "acdb"), ("acdb", "any")], ids=name_of)

@@ -11,6 +11,7 @@ from asmdnn.primitives.convolution.winograd.cut import WinogradCut
 from asmdnn.primitives.convolution.winograd.plan import prepared, with_cut
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from tests.generators.references.winograd import matrices
+from tests.support.plans import emulate_plan
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -116,3 +117,20 @@ def memories_of(pd: PrimitiveDesc, arrays: dict[str, Floats]) -> dict[str, dnn.M
     """dst holds NaN, so that what is not written shows."""
     held = {**arrays, "dst": np.full_like(arrays["dst"], np.nan)}
     return {name: dnn.Memory.from_numpy(held[name], desc) for name, desc in pd.plan.tensors.items()}
+
+
+def name_of(value: object) -> str:
+    return str(value).replace(" ", "")
+
+
+def check(pd: dnn.PrimitiveDesc, case: Case, m: int, emulated: bool = False) -> None:
+    """Values within the bound of F(m x m, 3x3), and zeros in the padding."""
+    arrays = case.arrays()
+    memories = memories_of(pd, arrays)
+    if emulated:
+        emulate_plan(pd.plan, memories)
+    else:
+        dnn.Primitive(pd).execute(**memories)
+    error = np.abs(memories["dst"].numpy() - case.sums(arrays))
+    assert (error <= case.tolerance(arrays, m)).all()
+    assert memories["dst"].padding_is_zero()
