@@ -77,18 +77,25 @@ def product_of(desc: ConvolutionForward, others: Mapping[str, MemoryDesc]) -> Pr
     if weights.inner_blocks:
         letters = desc.letters("weights", weights)
         raise Refused(f"weights {format_of(weights, letters)} is blocked, it must be plain")
-    sides = [4 * s if n > 1 else 0 for s, n in zip(weights.strides, weights.dims, strict=True)][desc.has_groups :]
+    size = weights.dtype.size_bytes
+    sides = [size * s if n > 1 else 0 for s, n in zip(weights.strides, weights.dims, strict=True)][desc.has_groups :]
     return Product(
         batch=desc.dst.dims[:1],
         m=prod(sizes),
         n=desc.dst.dims[1],
         k=desc.src.dims[1],
         src=src,
-        weights=Matrix("weights", 4 * weights.offset0, (0,), sides[1], sides[0]),
+        weights=Matrix("weights", size * weights.offset0, (0,), sides[1], sides[0]),
         dst=dst,
-        bias=Matrix("bias", 4 * bias.offset0, (0,), 0, 4 * bias.strides[0]) if bias else None,
+        bias=vector_of_channels(bias) if bias else None,
         others=tuple(operands),
     )
+
+
+def vector_of_channels(bias: MemoryDesc) -> Matrix:
+    """As a matrix that all pixels of all images share."""
+    size = bias.dtype.size_bytes
+    return Matrix("bias", size * bias.offset0, (0,), 0, size * bias.strides[0])
 
 
 def matrix_of_pixels(name: str, desc: MemoryDesc, sizes: tuple[int, ...]) -> Matrix:
