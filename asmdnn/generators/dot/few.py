@@ -17,8 +17,8 @@ for 8 sums (Vector.sum_lanes), so that lanes become pixels.  Taps are grouped as
 """
 
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.ending import TileEnding
@@ -65,7 +65,7 @@ class FewTileSpec:
     @property
     def name(self) -> str:
         words = [f"{self.pixels}x{self.outputs}"]
-        words += ["bias"] * self.bias + [*words_of(self.post_ops), f"{crc32(repr(self).encode()):08x}"]
+        words += ["bias"] * self.bias + [*words_of(self.post_ops), checksum(self)]
         return f"few_f32_{'_'.join(words)}__{self.isa}"
 
     @property

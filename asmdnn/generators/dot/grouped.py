@@ -52,7 +52,7 @@ from asmdnn.types import f32
 SOURCES = 3  # registers that take turns holding a source vector
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class GroupedRowsSpec(GroupedRows):
     """Rows whose lanes find their inputs in the lanes of their group."""
 

@@ -1,10 +1,10 @@
 """What kernels of rows have in common: what their code depends on, its name, and the bytes that it touches."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, joined
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -19,7 +19,6 @@ ARGUMENTS = ("src", "weights", "bias", "dst")
 MOST_PIXELS = {"avx2": 12, "avx512_core": 28}
 REGISTERS = {"avx2": 16, "avx512_core": 32}
 MOST_HELD, HELD = 9, 4  # weights of a kernel row in registers: all of them, or of a longer row some at a time
-PLANES = ("planes", "src_plane_bytes", "weights_plane_bytes")  # fields about planes
 Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position) pairs
 
 
@@ -46,7 +45,7 @@ class Segment:
     times: int = 1
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class GroupedRows:
     """Everything that the bytes of rows depend on, of a grouped convolution (grouped.py) or of one with few inputs
     (few_inputs.py), which say how a lane finds its inputs; sizes in bytes where they say so.
@@ -84,13 +83,6 @@ class GroupedRows:
     weights_plane_bytes: int = 0
     weights_position_bytes: int = 0  # from a kernel position to the next one, unless they are dense
     streaming: bool = False  # past the caches, where dst is aligned to a vector when called, as its distances must be
-
-    def __repr__(self) -> str:
-        """Of one plane and so on as it was before there were others: names and kept kernels go by it."""
-        later = ("weights_position_bytes", "streaming")
-        left_out = (() if self.planes != 1 else PLANES) + tuple(name for name in later if not getattr(self, name))
-        names = (field.name for field in fields(self) if field.name not in left_out)
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     @property
     def src_vector_bytes(self) -> int:
@@ -136,7 +128,7 @@ class GroupedRows:
     def name(self) -> str:
         words = [f"{self.kernel}s{self.stride}", f"{self.rows}x{self.width}x{self.channels * self.vectors}"]
         words += ["bias"] * self.bias + list(words_of(self.post_ops)) + ["streaming"] * self.streaming
-        words += [f"{crc32(repr(self).encode()):08x}"]
+        words += [checksum(self)]
         words = [f"{self.planes}of"] * (self.planes != 1) + words
         return f"{self.family}{self.group}_f32_{'_'.join(words)}__{self.isa}"
 
