@@ -22,7 +22,7 @@ from asmdnn.primitives.convolution.direct import channels_of_dst, scaled_dims
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.products.plan import Job, best
-from asmdnn.primitives.products.product import Matrix, Product
+from asmdnn.primitives.products.product import Matrix, Product, row_of
 from asmdnn.primitives.products.target import Ending, target_of
 from asmdnn.types import f32
 
@@ -85,17 +85,11 @@ def product_of(desc: ConvolutionForward, others: Mapping[str, MemoryDesc]) -> Pr
         n=desc.dst.dims[1],
         k=desc.src.dims[1],
         src=src,
-        weights=Matrix("weights", size * weights.offset0, (0,), sides[1], sides[0]),
+        weights=Matrix("weights", size * weights.offset0, (0,), sides[1], sides[0], weights.dtype),
         dst=dst,
-        bias=vector_of_channels(bias) if bias else None,
+        bias=replace(row_of("bias", bias), batch_bytes=(0,)) if bias else None,
         others=tuple(operands),
     )
-
-
-def vector_of_channels(bias: MemoryDesc) -> Matrix:
-    """As a matrix that all pixels of all images share."""
-    size = bias.dtype.size_bytes
-    return Matrix("bias", size * bias.offset0, (0,), 0, size * bias.strides[0])
 
 
 def matrix_of_pixels(name: str, desc: MemoryDesc, sizes: tuple[int, ...]) -> Matrix:
@@ -106,4 +100,4 @@ def matrix_of_pixels(name: str, desc: MemoryDesc, sizes: tuple[int, ...]) -> Mat
     if not layout.rows_touch(sizes):
         raise Refused(f"{name} {desc} has pixels at distances that vary")
     channel = layout.channel_bytes if desc.dims[1] > 1 else 0
-    return Matrix(name, layout.start_bytes, (layout.image_bytes,), layout.pixel_bytes, channel)
+    return Matrix(name, layout.start_bytes, (layout.image_bytes,), layout.pixel_bytes, channel, desc.dtype)
