@@ -11,6 +11,7 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.types import f32
 
 SRC, WEIGHTS, BIAS, DST = range(4)
 ARGUMENTS = ("src", "weights", "bias", "dst")
@@ -91,7 +92,7 @@ class GroupedRows:
     @property
     def position_bytes(self) -> int:
         """From the weights of a kernel position to those of the next one."""
-        return self.weights_position_bytes or 4 * lanes_of(self.isa)
+        return self.weights_position_bytes or f32.size_bytes * lanes_of(self.isa)
 
     @property
     def held(self) -> int:
@@ -155,7 +156,7 @@ class GroupedRows:
         dst = [y * self.dst_row_bytes + x * self.dst_pixel_bytes for y, x in pixels]
         writes = joined(Range(DST, at, at + dst_width) for at in dst)
         operands = operands_read(self.post_ops)
-        bias = [Range(BIAS, 0, 4 * (self.channels + (self.vectors - 1) * lanes))] * self.bias
+        bias = [Range(BIAS, 0, f32.size_bytes * (self.channels + (self.vectors - 1) * lanes))] * self.bias
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes)]
         old = list(writes) * (OLD_DST in operands)
         src = self.src_ranges(self.places(columns))
@@ -163,7 +164,8 @@ class GroupedRows:
 
     def width_bytes(self, is_whole: bool) -> int:
         """Of a pixel in a tensor that has room, zero padding, for whole vectors of channels, or that has not."""
-        return 4 * ((self.vectors - 1) * lanes_of(self.isa) + (lanes_of(self.isa) if is_whole else self.channels))
+        last = lanes_of(self.isa) if is_whole else self.channels
+        return f32.size_bytes * ((self.vectors - 1) * lanes_of(self.isa) + last)
 
     def columns(self) -> set[int]:
         """Of a row of src, the pixels that are read, counted from the image's first."""
@@ -197,7 +199,7 @@ class GroupedRows:
             for k in rows
         ]
         places = {start + k * self.position_bytes for start in starts for k in range(self.kernel)}
-        return joined(Range(WEIGHTS, at, at + 4 * lanes) for at in places)
+        return joined(Range(WEIGHTS, at, at + f32.size_bytes * lanes) for at in places)
 
     def operand_ranges(self, operand: Operand, lanes: int) -> Iterator[Range]:
         """What post-ops read of a tensor, whose pixels are a row after the other at one distance."""
@@ -205,5 +207,5 @@ class GroupedRows:
         for pixel in range(self.rows * self.width if operand.row_bytes else 1):
             for j in range(self.vectors):
                 begin = pixel * operand.row_bytes + j * operand.vector_bytes
-                found.add((begin, begin + 4 * (1 if operand.element else self.channels)))
+                found.add((begin, begin + f32.size_bytes * (1 if operand.element else self.channels)))
         yield from joined(Range(operand.argument, *place) for place in found)
