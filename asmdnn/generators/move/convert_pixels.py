@@ -157,7 +157,8 @@ class ConvertDeinterleaveSpec(TransposedBlock):
     def plane_order(self, plane: int) -> bytes:
         """VPSHUFB's order from pixels to 8 dwords: a byte at their lower end, or of s8 at their upper one."""
         order = bytearray([NOTHING]) * VECTOR_BYTES
-        for pixel in range(LANES):
+        place = 3 if self.conversion.src == "s8" else 0  # in a dword
+        for pixel, dword in enumerate(range(0, VECTOR_BYTES, VECTOR_BYTES // LANES)):
             start = self.upper if pixel >= HALF_PIXELS else 0
-            order[4 * pixel + (3 if self.conversion.src == "s8" else 0)] = pixel * self.columns + plane - start
+            order[dword + place] = pixel * self.columns + plane - start
         return bytes(order)

@@ -24,7 +24,7 @@ from asmdnn.generators.move.transpose import LINE_BYTES
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.elements import low_part, widen
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
 
 ROWS = 4  # that lie together in a quarter
 ELEMENT_BYTES = 4  # of the largest elements
@@ -44,7 +44,7 @@ class ConvertTransposeSpec(TransposedBlock):
 
     @property
     def vector_bytes(self) -> int:
-        return 4 * lanes_of(self.isa)
+        return vector_bytes(self.isa)
 
     @property
     def together(self) -> int:

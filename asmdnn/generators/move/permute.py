@@ -19,7 +19,7 @@ from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.shuffle_body import if_aligned, merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.permute import Lanes, permutes_of, steps_of
-from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
+from asmdnn.isa.vectors import VECTORS, vector_bytes, vector_of
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
@@ -68,7 +68,7 @@ class PermuteSpec:
 
     @property
     def vector_bytes(self) -> int:
-        return 4 * lanes_of(self.isa)
+        return vector_bytes(self.isa)
 
     @property
     def operations(self) -> int:

@@ -19,7 +19,7 @@ from asmdnn.generators.move.shuffle_body import Part, ShuffleCode, if_aligned, m
 from asmdnn.generators.move.shuffle_network import best
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import vector_bytes
 
 SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
@@ -68,7 +68,7 @@ class ShuffleSpec:
 
     @property
     def vector_bytes(self) -> int:
-        return 4 * lanes_of(self.isa)
+        return vector_bytes(self.isa)
 
     @property
     def pixels_together(self) -> int:
