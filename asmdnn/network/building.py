@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
+from asmdnn.network.folding import check_node
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
-from asmdnn.network.operators.attributes import check_attributes
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
 from asmdnn.network.planned import plan
@@ -119,7 +119,7 @@ class Graph:
         outputs = tuple(f"{op} {len(self._nodes)}" + (f".{i}" if i else "") for i in range(results))
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
         node = Node(op, inputs, outputs, values, name, "", OPSET)
-        check_attributes(node)
+        check_node(node)
         self._nodes.append(node)
         made = tuple(Symbol(self, output) for output in outputs)
         return made if results > 1 else made[0]
@@ -180,6 +180,15 @@ class Graph:
             raise InvalidArguments(f"an operand must be a Symbol, an array or a number, not {shown(operand)}")
         is_number = array.dtype.kind == "f" or isinstance(operand, int | float)
         name = f"constant {len(self._constants)}"
-        self._constants[name] = array.astype(np.float32) if is_number else array
+        self._constants[name] = as_f32(operand, array) if is_number else array
         self._constants[name].setflags(write=False)
         return name
+
+
+def as_f32(operand: Any, array: Array) -> Array:
+    """A constant, which f32 can hold: its own infinities, and nothing that becomes one.  Raises InvalidArguments."""
+    with np.errstate(over="ignore"):
+        found = array.astype(np.float32)
+    if np.any(np.isinf(found) & np.isfinite(array)):
+        raise InvalidArguments(f"an operand must have numbers that f32 can hold, not {shown(operand)}")
+    return found
