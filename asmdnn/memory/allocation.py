@@ -42,4 +42,4 @@ def no_memory(error: MemoryError) -> OutOfMemory:
     """What to raise instead; numpy's message has the size, Python's own has none."""
     if isinstance(error, OutOfMemory):
         return error
-    return OutOfMemory(f"{error or 'the system has no more memory'}: free memory, or make the tensors smaller")
+    return OutOfMemory(f"{str(error) or 'the system has no more memory'}: free memory, or make the tensors smaller")
