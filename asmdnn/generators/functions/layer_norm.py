@@ -19,9 +19,9 @@ variance = sum d^2 / elements - (sum d / elements)^2 is at most 1 + elements / l
 
 from dataclasses import dataclass
 from functools import lru_cache
-from zlib import crc32
 
 from asmdnn.exact import exact
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
 from asmdnn.generators.functions.expression import Builder
@@ -79,7 +79,7 @@ class LayerNormSpec:
 
     @property
     def name(self) -> str:
-        words = [*words_of(self.after), *["streaming"] * self.streams, f"{crc32(repr(self).encode()):08x}"]
+        words = [*words_of(self.after), *["streaming"] * self.streams, checksum(self)]
         kind = "layernorm" if self.centred else "rmsnorm"
         return f"{kind}_f32_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import lcm
 from typing import Final, NamedTuple
-from zlib import crc32
 
 from asmdnn.exact import exact
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.eltwise.logarithm import power
 from asmdnn.generators.functions.expression import Builder
@@ -72,7 +72,7 @@ class LrnSpec:
     @property
     def name(self) -> str:
         size = f"{self.rows}x{self.elements}_{len(self.taps)}taps"
-        return f"lrn_f32_{size}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"lrn_f32_{size}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
@@ -89,7 +89,7 @@ class ResampleSpec:
             *words_of(self.chain),
         ]
         words += ["streaming"] * self.streaming
-        return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ the constant pool.  shuffle.py builds units of 16 bytes instead, of any element.
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.shuffle_body import if_aligned, merged
 from asmdnn.isa.assembler import Assembler, mem
@@ -54,7 +54,7 @@ class PermuteSpec:
     @property
     def name(self) -> str:
         block = f"{self.pixels}x{self.stored_bytes}"
-        return f"permute_b32_{block}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"permute_b32_{block}_{checksum(self)}__{self.isa}"
 
     @property
     def stored_bytes(self) -> int:

@@ -12,8 +12,8 @@ type does not matter.  One body for registers of every width.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.shuffle_body import Part, ShuffleCode, if_aligned, merged
 from asmdnn.generators.move.shuffle_network import best
@@ -44,7 +44,7 @@ class ShuffleSpec:
     @property
     def name(self) -> str:
         block = f"{self.pixels}x{self.stored_bytes}"
-        return f"shuffle_b{8 * self.element_bytes}_{block}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"shuffle_b{8 * self.element_bytes}_{block}_{checksum(self)}__{self.isa}"
 
     @property
     def stored_bytes(self) -> int:

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from struct import pack
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.program import Predicate
 from asmdnn.generators.move.shuffle_body import if_aligned
@@ -60,7 +60,7 @@ class PoolIndicesSpec:
     def name(self) -> str:
         sizes = "x".join(str(taps.positions) for taps in self.window)
         words = ["maxpool_indices_f32", sizes, f"{self.pixels}x{self.vectors}", *["carried"] * self.carries]
-        words += [*["streaming"] * self.streaming, f"{crc32(repr(self).encode()):08x}"]
+        words += [*["streaming"] * self.streaming, checksum(self)]
         return f"{'_'.join(words)}__{self.isa}"
 
     @property

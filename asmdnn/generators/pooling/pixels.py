@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.code import apply_program
@@ -79,7 +79,7 @@ class PoolPixelsSpec(Pooled):
         alg, _, of_bytes = self.alg.partition("_")
         words = [f"{alg}pool_{of_bytes or self.kind}_{sizes}_{self.pixels}x{self.vectors}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
-        return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     def footprint(self) -> Footprint:
         size = SIZE_BYTES[self.kind] * self.elements

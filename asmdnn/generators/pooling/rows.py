@@ -22,8 +22,8 @@ from itertools import product
 from math import prod
 from struct import pack
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
@@ -79,7 +79,7 @@ class PoolRowsSpec(Pooled):
         sizes = "x".join(str(n) for n in (*(taps.positions for taps in self.rows), self.columns))
         words = [f"{self.alg}pool_rows_f32_{sizes}s{self.stride}_{self.width}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
-        return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     @property
     def reach(self) -> int:
