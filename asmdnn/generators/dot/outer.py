@@ -94,7 +94,6 @@ class OuterSpec:
             scratch = asm.gp.take("alignment")
             with if_aligned(asm, rows.pointers[DST], v.bytes, scratch):
                 rows.emit(streaming=True)
-                asm.SFENCE()
                 asm.ret()
             asm.gp.free(scratch)
         rows.emit(streaming=False)

@@ -120,7 +120,6 @@ class ElementwiseSpec:
             asm.JE(plain)
             with if_aligned(asm, code.pointers[DST], v.bytes, left):
                 code.all_rows(left, v.stream)
-                asm.SFENCE()
                 asm.ret()
             asm.bind(plain)
         code.all_rows(left, v.store)

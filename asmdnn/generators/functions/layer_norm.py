@@ -112,7 +112,6 @@ class LayerNormSpec:
             with if_aligned(asm, code.dst, v.bytes, code.left):
                 code.streams = True
                 code.all_rows()
-                asm.SFENCE()
                 asm.ret()
             code.streams = False
         code.all_rows()

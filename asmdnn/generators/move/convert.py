@@ -47,7 +47,6 @@ class ConvertSpec(ConvertBlock):
                 converter.dense.streaming = True
                 self.all_rows(asm, converter, x, pointers, left)
                 converter.dense.streaming = False
-                asm.SFENCE()
                 asm.ret()
             converter.dense.forget()
         self.all_rows(asm, converter, x, pointers, left, packer)

@@ -102,7 +102,6 @@ class PermuteSpec:
         if self.streaming:
             with if_aligned(asm, dst, self.vector_bytes, left):
                 self.all_pixels(body, left, body.v.stream)
-                asm.SFENCE()
                 asm.ret()
         self.all_pixels(body, left, body.v.store)
         asm.ret()

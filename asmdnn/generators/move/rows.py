@@ -80,7 +80,6 @@ class RowsSpec:
         if self.streaming:
             with if_aligned(asm, dst, self.vector_bytes, left):
                 self.all_rows(asm, registers, data, asm.VMOVNTDQ)
-                asm.SFENCE()
                 asm.ret()
         self.all_rows(asm, registers, data, None)
         asm.ret()

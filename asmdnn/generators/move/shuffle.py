@@ -98,7 +98,6 @@ class ShuffleSpec:
                 body.streaming = True
                 self.all_pixels(asm, body, src, dst, left)
                 body.streaming = False
-                asm.SFENCE()
                 asm.ret()
         self.all_pixels(asm, body, src, dst, left)
         asm.ret()

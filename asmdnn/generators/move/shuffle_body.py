@@ -207,7 +207,7 @@ class ShuffleCode:
 @contextmanager
 def if_aligned(asm: Assembler, pointer: Any, alignment: int, scratch: Any) -> Iterator[None]:
     """What only runs where the pointer is a multiple of `alignment`.  A body that is to be the whole kernel there ends
-    with a fence for its streaming stores and a return; what follows is then for other pointers."""
+    with a return; what follows is then for other pointers."""
     unaligned = asm.new_label("unaligned")
     asm.MOV(scratch, pointer)
     asm.AND(scratch, alignment - 1)
@@ -225,7 +225,6 @@ def emit_stored(v: Vector, dst: Register, run: Callable[[Callable[..., None]], N
         with if_aligned(asm, dst, v.bytes, rest):
             asm.gp.free(rest)
             run(v.stream)
-            asm.SFENCE()
             asm.ret()
     run(v.store)
     asm.ret()

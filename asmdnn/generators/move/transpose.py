@@ -119,7 +119,6 @@ class TransposeSpec:
                 tiles.dense.streaming = True
                 self.all_blocks(asm, tiles, src, dst, left)
                 tiles.dense.streaming = False
-                asm.SFENCE()
                 asm.ret()
             tiles.dense.forget()
         self.all_blocks(asm, tiles, src, dst, left)

@@ -87,7 +87,6 @@ class PoolIndicesSpec:
             with if_aligned(asm, both, v.bytes, rest):
                 asm.gp.free(both, rest)
                 code.run(v.stream)
-                asm.SFENCE()
                 asm.ret()
         code.run(v.store)
         asm.ret()

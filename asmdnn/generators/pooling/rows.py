@@ -129,7 +129,6 @@ class PoolRowsSpec(Pooled):
             with if_aligned(asm, code.dst, v.bytes, rest):
                 asm.gp.free(rest)
                 code.loop(0, v.stream)
-                asm.SFENCE()
                 asm.ret()
         code.loop(0, v.store)
         asm.ret()
