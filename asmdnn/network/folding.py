@@ -12,8 +12,8 @@ import numpy as np
 
 from asmdnn.errors import LONGEST_VALUE, InvalidArguments, OutOfMemory, Unimplemented, shortened, shown
 from asmdnn.network.bodies import BODIES
+from asmdnn.network.element_types import ELEMENTS
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
-from asmdnn.network.onnx.tensors import ELEMENTS
 from asmdnn.network.operators.attributes import check_attributes
 from asmdnn.network.operators.definition import Operator, Type, Value, listed
 from asmdnn.network.operators.table import operator_of
