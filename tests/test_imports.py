@@ -65,7 +65,7 @@ MAY_IMPORT = {
         "primitives",
         "recurrent",
     },
-    "recurrent": set(),
+    "recurrent": {"memory"},
     "blas": {"types", "memory", "isa", "jit", "primitives", "ops"},
     "memory_use": {"jit", "runtime", "primitives", "ops"},
     "cli": {

@@ -1,4 +1,4 @@
-"""Sizes along axes and names of algorithms, as users give them: checked."""
+"""Names of algorithms, as users give them: checked."""
 
 from typing import Any
 
