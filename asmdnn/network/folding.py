@@ -14,8 +14,8 @@ from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.bodies import BODIES
 from asmdnn.network.bounds import FoldingBounds, check_room
+from asmdnn.network.element_types import ELEMENTS
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
-from asmdnn.network.onnx.tensors import ELEMENTS
 from asmdnn.network.operators.attributes import check_attributes
 from asmdnn.network.operators.definition import Operator, Value, listed
 from asmdnn.network.operators.evaluation import own_errors
