@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.move.shuffle_body import if_aligned, merged
+from asmdnn.generators.stores import if_aligned
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.permute import Lanes, permutes_of, steps_of
 from asmdnn.isa.vectors import VECTORS, vector_bytes, vector_of
@@ -102,7 +103,6 @@ class PermuteSpec:
         if self.streaming:
             with if_aligned(asm, dst, self.vector_bytes, left):
                 self.all_pixels(body, left, body.v.stream)
-                asm.SFENCE()
                 asm.ret()
         self.all_pixels(body, left, body.v.store)
         asm.ret()
