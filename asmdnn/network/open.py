@@ -126,7 +126,11 @@ class OpenNetwork(Network):
 
     def prepare(self, shapes: Iterable[Mapping[str, Any]]) -> None:
         """Plan for these shapes now, generate their kernels and pack their weights.  Raises as `at`."""
-        for each in shapes:
+        try:
+            several = items(shapes)
+        except Exception:  # whatever the caller's object does
+            raise InvalidArguments(f"shapes must be several, such as [{{'x': dims}}], not {shown(shapes)}") from None
+        for each in several:
             self.at(each).prepare_to_run()
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
