@@ -14,8 +14,8 @@ MADE_BY_US = {"DataType", "MemoryReport", "Network", "OpenNetwork", "PrimitiveDe
 
 # Methods that planners, drivers and fusion call, on values that exist; they check nothing.
 FOR_THE_LIBRARY = {
-    "FORWARD", "check_compensation", "letters", "on_registers", "planned", "reference", "refusal", "result_dims", "runs",
-    "single", "taps", "with_formats",
+    "FORWARD", "check_compensation", "letters", "on_registers", "planned", "reference", "refusal", "result_dims",
+    "runs", "single", "taps", "with_formats",
 }  # fmt: skip
 
 
