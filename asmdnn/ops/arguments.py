@@ -12,7 +12,7 @@ from asmdnn.memory import Memory
 from asmdnn.memory.foreign import as_array
 from asmdnn.memory.sequences import items
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
-from asmdnn.primitives.convolution.words import MAX_SIZE
+from asmdnn.primitives.windows import MAX_SIZE
 
 Array = npt.NDArray[np.float32]
 AnyArray = npt.NDArray[Any]

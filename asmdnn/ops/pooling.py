@@ -12,9 +12,9 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.applied import Descs, Ending, apply
 from asmdnn.ops.arguments import Array, as_f32, integers
 from asmdnn.primitives.attributes.attr import AnyPostOp
-from asmdnn.primitives.convolution.words import MAX_SIZE
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling, PoolingForward
+from asmdnn.primitives.windows import MAX_SIZE
 from asmdnn.types import PoolingAlgorithm, s32
 
 Sizes = int | Sequence[int]

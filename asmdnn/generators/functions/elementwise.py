@@ -32,7 +32,7 @@ from asmdnn.generators.functions.elementwise_code import AHEAD_BYTES, DST, INTER
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.types import SIZE_BYTES, typed_program
-from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vectors import vector_of
 

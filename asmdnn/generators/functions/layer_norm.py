@@ -30,7 +30,7 @@ from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import DST, SRC, Rows, steps_of
 from asmdnn.generators.functions.rows import Vectors, Walk, operands_touched, rows_touched
 from asmdnn.generators.functions.values import Source
-from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.isa.vectors import vector_of

@@ -30,7 +30,7 @@ from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import DST, SRC, Rows
 from asmdnn.generators.functions.rows import F32_BYTES, Vectors, rows_touched
-from asmdnn.generators.move.shuffle_body import merged
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, Register
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_of

@@ -27,8 +27,9 @@ from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.generators.functions.values import Slots
-from asmdnn.generators.move.shuffle_body import emit_stored
-from asmdnn.generators.pooling.window import repeated, touched
+from asmdnn.generators.stepping import repeated
+from asmdnn.generators.stores import emit_stored
+from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of

@@ -29,8 +29,9 @@ from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import Step
 from asmdnn.generators.functions.values import Slots
-from asmdnn.generators.move.shuffle_body import emit_stored, merged
-from asmdnn.generators.pooling.window import repeated
+from asmdnn.generators.stepping import repeated
+from asmdnn.generators.stores import emit_stored
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_of

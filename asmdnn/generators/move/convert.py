@@ -9,7 +9,7 @@ from typing import Any
 from asmdnn.generators.move.conversion import PACKED, Argument, Converter
 from asmdnn.generators.move.convert_block import ConvertBlock
 from asmdnn.generators.move.pieces import StridedPlace
-from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vectors import lanes_of, vector_of
 

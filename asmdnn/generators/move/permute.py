@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.move.shuffle_body import if_aligned, merged
+from asmdnn.generators.stores import if_aligned
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.permute import Lanes, permutes_of, steps_of
 from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of

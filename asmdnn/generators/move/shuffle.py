@@ -15,8 +15,10 @@ from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.move.shuffle_body import Part, ShuffleCode, if_aligned, merged
+from asmdnn.generators.move.shuffle_body import Part, ShuffleCode
 from asmdnn.generators.move.shuffle_network import best
+from asmdnn.generators.stores import if_aligned
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.vectors import lanes_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.rows import ARGUMENTS, DST, IN_FLIGHT, SRC, load, store
-from asmdnn.generators.move.shuffle_body import merged
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vectors import vector_of
 

@@ -23,9 +23,10 @@ from typing import Any
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.program import Predicate
-from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.generators.pooling.pixels import PoolPixelsSpec
-from asmdnn.generators.pooling.window import DST, SRC, Loop, Reduction, Taps, repeated
+from asmdnn.generators.pooling.window import DST, SRC, Loop, Reduction, Taps
+from asmdnn.generators.stepping import repeated
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, low32, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of

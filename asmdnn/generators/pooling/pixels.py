@@ -29,19 +29,10 @@ from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.types import BF16_BITS, SIZE_BYTES, typed_program
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.generators.move.shuffle_body import emit_stored
-from asmdnn.generators.pooling.window import (
-    ARGUMENTS,
-    DST,
-    SRC,
-    Loop,
-    Pooled,
-    Reduction,
-    Taps,
-    offsets,
-    repeated,
-    touched,
-)
+from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Pooled, Reduction, Taps, offsets
+from asmdnn.generators.stepping import repeated
+from asmdnn.generators.stores import emit_stored
+from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.typed import typed_lanes
 from asmdnn.isa.vector import Lanes, Vector

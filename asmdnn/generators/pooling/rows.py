@@ -28,19 +28,10 @@ from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.generators.move.shuffle_body import if_aligned
-from asmdnn.generators.pooling.window import (
-    ARGUMENTS,
-    DST,
-    SRC,
-    Loop,
-    Pooled,
-    Reduction,
-    Taps,
-    offsets,
-    repeated,
-    touched,
-)
+from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Pooled, Reduction, Taps, offsets
+from asmdnn.generators.stepping import repeated
+from asmdnn.generators.stores import if_aligned
+from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of

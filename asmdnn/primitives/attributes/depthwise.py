@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import tensor
-from asmdnn.primitives.convolution.description import FIELDS
-from asmdnn.primitives.convolution.words import sizes_of
+from asmdnn.primitives.windows import FIELDS, sizes_of
 
 
 @dataclass(frozen=True, slots=True)
