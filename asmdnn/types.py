@@ -9,12 +9,15 @@ from typing import Literal
 class DataType:
     """An element type: `name` as oneDNN spells it, `size_bytes` of one element, `numpy` its array-protocol string.
 
-    bf16 has no numpy type; its storage is viewed as uint16.
+    extension: ml_dtypes' name for a type that numpy lacks; `numpy` is then that of unsigned integers, as which its
+    storage is viewed.  dlpack: DLPack's code of such a type.  What code does with elements is said in isa/elements.py.
     """
 
     name: str
     size_bytes: int
     numpy: str
+    extension: str = ""
+    dlpack: int = 0
 
     def __str__(self) -> str:
         return self.name
@@ -24,7 +27,7 @@ class DataType:
 
 
 f32 = DataType("f32", 4, "<f4")
-bf16 = DataType("bf16", 2, "<u2")
+bf16 = DataType("bf16", 2, "<u2", "bfloat16", dlpack=4)
 f16 = DataType("f16", 2, "<f2")
 s32 = DataType("s32", 4, "<i4")
 s8 = DataType("s8", 1, "|i1")

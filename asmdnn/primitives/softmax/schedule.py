@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
-from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -23,7 +22,7 @@ from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Calls, Nest, is_dense, nest_of, row_calls, with_last
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.softmax.description import SoftmaxForward
-from asmdnn.types import f32
+from asmdnn.types import DATA_TYPES, f32
 
 SRC, DST = range(2)
 
@@ -41,7 +40,7 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
         raise Refused("post-op sum is not implemented: dst holds exponentials meanwhile")
     masks = {} if desc.mask is None else {"mask": dense_like(dst, desc.mask) if desc.mask.is_any else desc.mask}
     passed = {"src": src, "dst": dst, **masks, **before.operands(dst), **chain.operands(dst)}
-    check_tensors(passed, "dst", tuple(SIZE_BYTES))
+    check_tensors(passed, "dst", tuple(DATA_TYPES))
     name = f"softmax:{isa}"
     if 0 in dst.dims:
         return Assembly(tuning).plan(name, passed, ("dst",))
