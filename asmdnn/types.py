@@ -66,13 +66,13 @@ ConvolutionAlgorithm = Literal["auto", "direct", "winograd"]  # Algorithm withou
 EltwiseAlgorithm = Literal[
     "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",
     "gelu_tanh", "gelu_erf", "swish", "log", "pow", "round", "mish", "hardswish", "hardsigmoid", "erf", "reciprocal",
-    "rsqrt", "sign", "sin", "cos", "floor", "ceil", "trunc", "not"
+    "rsqrt", "sign", "sin", "cos", "floor", "ceil", "trunc", "not", "bounded_relu", "gelu"
 ]  # fmt: skip
 EltwiseBackwardAlgorithm = Literal[
     "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",
     "gelu_tanh", "gelu_erf", "swish", "log", "pow", "mish", "hardswish", "hardsigmoid", "relu_use_dst_for_bwd",
     "tanh_use_dst_for_bwd", "elu_use_dst_for_bwd", "sqrt_use_dst_for_bwd", "clip_v2_use_dst_for_bwd",
-    "logistic_use_dst_for_bwd", "exp_use_dst_for_bwd"
+    "logistic_use_dst_for_bwd", "exp_use_dst_for_bwd", "bounded_relu", "gelu"
 ]  # fmt: skip
 BinaryAlgorithm = Literal[
     "add", "sub", "mul", "div", "max", "min", "ge", "gt", "le", "lt", "eq", "ne", "and", "or", "xor", "fmod", "mod"
