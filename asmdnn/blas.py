@@ -16,6 +16,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.vectors import f32_level
 from asmdnn.jit.native import address, ffi
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import F32, output
 from asmdnn.ops.calls import ArrayCall, calls
 from asmdnn.ops.packed import aligned
@@ -148,7 +149,7 @@ def gemm_pack(
     alpha = alpha if type(alpha) is float else scalar("alpha", alpha)
     source = x if type(x) is np.ndarray and x.dtype is F32 else matrix("x", x)
     if alpha != 1.0:
-        source = np.multiply(source, np.float32(alpha), dtype=np.float32)
+        source = allocated(np.multiply, source, np.float32(alpha), dtype=np.float32)
     key = ("gemm_pack", checked_identifier(identifier), trans, source.shape, source.strides, engine_key(engine))
     call: Any = find(key)
     if call is None:

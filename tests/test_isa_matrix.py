@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from asmdnn.isa.cpu import cpu_features
+from asmdnn.isa.levels import AVX512_CORE_AMX
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -87,11 +90,17 @@ def test_a_primitive_of_another_level_fails_its_item(items: list[str]) -> None:
     assert "executes avx2, but is for avx512_core" in "\n".join(lines)
 
 
-def test_a_foreign_host_caps_its_items_and_skips_what_this_cpu_lacks(items: list[str]) -> None:
+def test_a_foreign_host_caps_its_items(items: list[str]) -> None:
     """On a CPU with AVX-512, as if on a laptop without it, everything runs with avx2."""
     code, lines = pytest_run(*items, ASMDNN_MACHINE="haswell", ASMDNN_MAX_CPU_ISA="")
     assert code == 0
     assert "ISA matrix, as if on haswell: executed avx2 (3 tests); " in "\n".join(lines)
-    code, lines = pytest_run(*items, ASMDNN_MACHINE="sapphire_rapids", ASMDNN_MAX_CPU_ISA="")
+
+
+def test_a_foreign_host_skips_what_this_cpu_lacks(items: list[str]) -> None:
+    """The default level is AMX there: its item runs where this CPU has that, and is skipped elsewhere."""
+    words = ["-k", "cap or without or default"]
+    code, lines = pytest_run(*items, *words, ASMDNN_MACHINE="sapphire_rapids", ASMDNN_MAX_CPU_ISA="")
     assert code == 0
-    assert "ISA matrix, as if on sapphire_rapids: executed avx2 (" in "\n".join(lines)
+    assert "ISA matrix, as if on sapphire_rapids: executed avx2 (2 tests)" in "\n".join(lines)
+    assert ("3 passed" if AVX512_CORE_AMX.features <= cpu_features() else "2 passed, 1 skipped") in lines[-1]

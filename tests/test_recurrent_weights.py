@@ -1,5 +1,6 @@
 """Weights of recurrent layers from torch and ONNX, and back."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,31 @@ def test_weights_that_are_no_layer() -> None:
     weights = dnn.recurrent.from_torch("lstm", torch_state("lstm"))
     with pytest.raises(dnn.InvalidArguments, match=r"one layer of rnn has \[1, d, c, 1, h\]"):
         dnn.recurrent.to_onnx("rnn", weights)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"weights_iter": np.zeros((1, 1, 5, 4, 4))}, r"weights_iter has dims \(1, 1, 5, 4, 4\), beside this"),
+        ({"bias": np.zeros((1, 2, 4, 4))}, r"bias has dims \(1, 2, 4, 4\), .* it has \(1, 1, 4, 4\)"),
+        ({"bias": np.full((1, 1, 4, 4), 1e300)}, "bias has numbers of float64 that are too large for f32"),
+        ({"bias": np.zeros((1, 1, 4, 4), np.complex64)}, "bias has dtype complex64"),
+        ({"weights_peephole": np.zeros((1, 1, 3, 4))}, "weights has weights_peephole, which torch has no place for"),
+        ({"weights": np.zeros(3)}, "weights has 'weights', one layer of lstm has weights_layer, weights_iter, bias"),
+    ],
+)
+def test_weights_of_other_dims_or_types(change: dict[str, Any], says: str) -> None:
+    weights = {**dnn.recurrent.from_torch("lstm", torch_state("lstm")), **change}
+    with warnings.catch_warnings(), pytest.raises(dnn.InvalidArguments, match=says):
+        warnings.simplefilter("error")
+        dnn.recurrent.to_torch("lstm", weights)
+
+
+def test_directions_of_other_dims() -> None:
+    state = torch_state("lstm")
+    both = state | {f"{name}_reverse": x for name, x in state.items()} | {"weight_ih_l0_reverse": np.zeros((16, 7))}
+    with pytest.raises(dnn.InvalidArguments, match="directions must have weights of equal dims"):
+        dnn.recurrent.from_torch("lstm", both)
 
 
 def test_without_bias_it_is_zero() -> None:

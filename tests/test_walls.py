@@ -20,7 +20,7 @@ SET_BY_OTHERS = {
 # Functions on arrays have keyword-only options, as those of numpy and torch.
 OPTIONS = ("asmdnn/ops/",)
 
-# Class names that stand twice, and why.  Kernels are named by the texts of specs, which have names of classes in them.
+# Class names that stand twice, and where.
 TWICE = {
     "Step": "of a program and of a group of results, both in texts of specs; of a network, where nobody sees specs",
     "Operand": "of a post-op, and of a recurrent cell: both in texts of specs",

@@ -37,7 +37,8 @@ def find(name: str, directory: Path, driver: str = "") -> Path:
 
     Raises InvalidArguments, which names the nearest set.
     """
-    for folder in (directory, directory / "inputs" / driver, directory.parent / driver):
+    above = (folder for folder in directory.parents if driver and folder.name == driver)
+    for folder in (directory, directory / "inputs" / driver, directory.parent / driver, *above):
         path = folder / name
         if name and path.is_file():
             return path.resolve()

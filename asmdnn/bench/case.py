@@ -15,6 +15,7 @@ from asmdnn.bench.driver import AnyCase, Array, Side, Work
 from asmdnn.bench.judge import Answer, Verdict, judge
 from asmdnn.bench.own import Own, PassedOver
 from asmdnn.bench.peers import cap_isa
+from asmdnn.bench.problem_text import Impossible
 from asmdnn.bench.report import Record, listed
 from asmdnn.bench.timing import interleaved
 from asmdnn.bench.words import Settings
@@ -53,6 +54,8 @@ def prepare(case: AnyCase) -> Callable[[], Record]:
         work = case.driver.work(case)
     except Unimplemented as error:
         return partial(replace, record, status="unimplemented", reason=_one_line(error))
+    except Impossible as error:
+        return partial(replace, record, status="skipped", reason=_one_line(error))
     reason = work if isinstance(work, str) else _too_large(work, settings)
     if isinstance(work, str) or reason:
         return partial(replace, record, status="skipped", reason=reason)

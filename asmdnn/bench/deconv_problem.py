@@ -40,8 +40,13 @@ class DeconvAxis(ProblemAxis):
 
     def taps_inside(self) -> int:
         """How many (input, kernel tap) pairs reach an output."""
-        reached = (i * self.s + tap * (self.d + 1) - self.p for i in range(self.i) for tap in range(self.k))
-        return sum(0 <= at < self.o for at in reached)
+        count = 0
+        for tap in range(self.k):
+            shift = self.p - tap * (self.d + 1)  # input i reaches output i * s - shift
+            first = max(0, -(-shift // self.s))
+            last = min(self.i - 1, (self.o - 1 + shift) // self.s)
+            count += max(0, last - first + 1)
+        return count
 
 
 def parse_deconv_problem(text: str) -> ConvProblem:

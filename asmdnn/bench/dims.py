@@ -75,7 +75,8 @@ def _parse(text: str, tensors: int, most: int) -> DimsProblem:
     words = sizes.removesuffix("_").split(":") if named else sizes.split(":")
     if not tensors <= len(words) <= most or not all(_TENSOR.fullmatch(word) for word in words):
         example = ":".join(["16x1024"] * tensors)
-        raise InvalidArguments(f"expected the dims of {tensors} tensor{'s'[: tensors > 1]}, such as {example}")
+        more = f", or up to {most}" if most > tensors else ""
+        raise InvalidArguments(f"expected the dims of {tensors} tensor{'s'[: tensors > 1]}{more}, such as {example}")
     return DimsProblem(tuple(map(_dims, words)), parse_name(name) if named else "")
 
 

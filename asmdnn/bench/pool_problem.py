@@ -8,6 +8,7 @@ from asmdnn.bench.problem_text import LONGEST_QUOTE, entries
 from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES, ConvProblem, axes_of
 from asmdnn.errors import InvalidArguments
 
+TELLING = "ioksp"  # a dilation alone gives no axis: ih8kh3dh1dw1 is a square
 _KEYS = ("mb", "ic", *(kind + axis for kind in "iokspd" for axis in AXES))
 
 
@@ -31,7 +32,9 @@ def parse_problem(text: str) -> PoolProblem:
         if "ic" not in numbers:
             raise InvalidArguments("'ic' is missing")
         channels = numbers["ic"]
-        problem = PoolProblem(numbers.get("mb", DEFAULT_MB), 1, channels, channels, axes_of(numbers), name)
+        problem = PoolProblem(
+            numbers.get("mb", DEFAULT_MB), 1, channels, channels, axes_of(numbers, telling=TELLING), name
+        )
         for tensor, dims in (("src", problem.src_dims), ("dst", problem.dst_dims)):
             if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
                 raise InvalidArguments(f"{tensor} has {dims} elements, more than memory can address")

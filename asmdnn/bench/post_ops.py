@@ -2,7 +2,7 @@
 
     sum[:SCALE[:ZERO_POINT[:TYPE]]]         adds SCALE * (dst - ZERO_POINT)
     ALG[:ALPHA[:BETA[:SCALE]]]              SCALE * f(x): relu, tanh, linear, ...
-    ALG:TYPE[:DIMS[:TAG]]                   add, mul, ... of x and a tensor
+    ALG:TYPE[:DIMS[:TAG[:STRIDES]]]         add, mul, ... of x and a tensor; strides come before the tag
     prelu[:DIMS]                            x > 0: x, else weights * x
     dw:kKERNELsSTRIDEpPADDING               a depthwise convolution with bias, of convolutions alone: dw:k3s1p1
 
@@ -25,7 +25,7 @@ from asmdnn.bench.dims import desc_of
 from asmdnn.bench.elementwise import BINARY
 from asmdnn.bench.quantization import real
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
-from asmdnn.bench.words import tag
+from asmdnn.bench.words import show_strides, strides, tag
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.attr import MAX_POST_OPS, AnyPostOp
@@ -50,11 +50,13 @@ class TensorWord:
     alg: str
     policy: str
     tag: str = "any"
+    strides: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         if self.alg == "prelu":
             return f"prelu:{self.policy}"
-        return f"{self.alg}:f32:{self.policy}" + (f":{self.tag}" if self.tag != "any" else "")
+        layout = (self.tag, show_strides((self.strides,))) if self.strides else (self.tag,) * (self.tag != "any")
+        return ":".join((self.alg, "f32", self.policy, *layout))
 
     def mask(self, ndims: int, channels: int) -> int:
         """The dims that the tensor has, as bits."""
@@ -78,7 +80,9 @@ class TensorWord:
         if mask >> len(dims):
             raise InvalidArguments(f"post-op {self} has a tensor of more dims than the result, which has {len(dims)}")
         shape = tuple(size if mask >> dim & 1 else 1 for dim, size in enumerate(dims))
-        desc = desc_of(shape, "f32", self.tag)
+        if self.strides and len(self.strides) != len(dims):
+            raise InvalidArguments(f"post-op {self} has {len(self.strides)} strides, the result has {len(dims)} dims")
+        desc = desc_of(shape, "f32", self.tag, self.strides)
         return dnn.PReLU(desc) if self.alg == "prelu" else dnn.Binary(cast(BinaryAlgorithm, self.alg), desc)
 
 
@@ -160,12 +164,11 @@ def _entry(entry: str) -> Word:
         return _eltwise(name, entry, fields)
     if name == "prelu" and len(fields) <= 1:
         return TensorWord(name, _policy(entry, *fields))
-    if name in BINARY and len(fields) <= 3:
-        dtype, policy, layout = (*fields, *("f32", "common", "any")[len(fields) :])
-        _only_f32(entry, dtype)
-        return TensorWord(name, _policy(entry, policy), tag(layout))
+    if name in BINARY and len(fields) <= 4:
+        return _binary(name, entry, fields)
     if name == "prelu" or name in BINARY:
-        raise InvalidArguments(f"has '{entry}' with too many numbers: write prelu[:DIMS] or ALG:f32[:DIMS[:TAG]]")
+        form = "prelu[:DIMS] or ALG:f32[:DIMS[:TAG[:STRIDES]]]"
+        raise InvalidArguments(f"has '{entry}' with too many numbers: write {form}")
     raise InvalidArguments(f"has '{entry}'; post-ops are {FORMS}, joined by +: {', '.join((*FORWARD_ALGS, *BINARY))}")
 
 
@@ -174,6 +177,15 @@ def _sum(entry: str, fields: Sequence[str]) -> dnn.Sum:
         raise InvalidArguments(f"has '{entry}' with too many numbers: write sum[:SCALE[:ZERO_POINT[:f32]]]")
     _only_f32(entry, fields[2] if len(fields) == 3 else "f32")
     return dnn.Sum(*map(real, fields[:2]))
+
+
+def _binary(alg: str, entry: str, fields: Sequence[str]) -> TensorWord:
+    dtype, policy, layout, apart = (*fields, *("f32", "common", "any", "")[len(fields) :])
+    _only_f32(entry, dtype)
+    if layout == "grouped":
+        raise Unimplemented(f"has '{entry}', a tensor in groups, which is not built yet")
+    found = strides(1)(apart)
+    return TensorWord(alg, _policy(entry, policy), tag(layout), found[0] if found else ())
 
 
 def _eltwise(alg: str, entry: str, fields: Sequence[str]) -> dnn.Eltwise:

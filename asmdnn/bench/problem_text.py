@@ -9,15 +9,20 @@ from asmdnn.errors import InvalidArguments
 LONGEST_QUOTE = 160
 
 _ENTRY = re.compile(r"(?P<key>[a-z]+)(?P<number>-?[0-9]*)")
+SIZES = frozenset(("mb", "ic", "oc", *(kind + axis for kind in "io" for axis in "dhw")))  # of tensors
+LARGEST_SIZE = 2**63 - 1
 _MAY_BE_ZERO = frozenset(("mb", *(kind + axis for kind in "pd" for axis in "dhw")))
 
 
 class Impossible(InvalidArguments):
-    """A problem that can be read, of sizes that there are not."""
+    """A problem that can be read, of sizes or options that do not go together: it is skipped, as benchdnn does."""
 
 
 def entries(text: str, keys: Collection[str]) -> tuple[dict[str, int], str]:
-    """The numbers by key, and the name.  Raises InvalidArguments for what is not in `keys`."""
+    """The numbers by key, of one that is given twice the last, and the name.
+
+    Raises InvalidArguments for what is not in `keys`.
+    """
     numbers: dict[str, int] = {}
     at = 0
     while at < len(text):
@@ -33,9 +38,7 @@ def entries(text: str, keys: Collection[str]) -> tuple[dict[str, int], str]:
         key, number = match["key"], match["number"]
         if key not in keys:
             raise InvalidArguments(f"unknown key '{key}' {where}; keys are {' '.join(keys)} and n")
-        value = _number(key, number, where)
-        if numbers.setdefault(key, value) != value:
-            raise InvalidArguments(f"'{key}' is given a second time {where}, with another number")
+        numbers[key] = _number(key, number, where)
         at = match.end()
     return numbers, ""
 
@@ -44,12 +47,13 @@ def _number(key: str, digits: str, where: str) -> int:
     if digits in ("", "-"):
         raise InvalidArguments(f"'{key}' {where} has no number")
     smallest = 0 if key in _MAY_BE_ZERO else 1
+    largest = LARGEST_SIZE if key in SIZES else LARGEST_NUMBER
     # Python refuses to convert more than 4300 digits, so a long number is judged by its length.
-    value = int(digits) if len(digits) <= 20 else LARGEST_NUMBER + 1
+    value = int(digits) if len(digits) <= 20 else largest + 1
     if digits.startswith("-") or value < smallest:
         raise InvalidArguments(f"'{key}' {where} is {digits[:20]}, it must be at least {smallest}")
-    if value > LARGEST_NUMBER:
-        raise InvalidArguments(f"'{key}' {where} does not fit: it must be at most {LARGEST_NUMBER}")
+    if value > largest:
+        raise InvalidArguments(f"'{key}' {where} does not fit: it must be at most {largest}")
     return value
 
 

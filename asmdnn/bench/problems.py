@@ -142,9 +142,12 @@ def _build(numbers: dict[str, int], name: str, axis: type[ProblemAxis]) -> ConvP
     return problem
 
 
-def axes_of(numbers: dict[str, int], kind: type[ProblemAxis] = ProblemAxis) -> tuple[ProblemAxis, ...]:
-    """The completed axes; an axis counts as given when one of its values differs from its default, as in benchdnn."""
-    defaults = {"i": 0, "o": 0, "k": 0, "s": 1, "p": 0, "d": 0}
+def axes_of(
+    numbers: dict[str, int], kind: type[ProblemAxis] = ProblemAxis, telling: str = "iokspd"
+) -> tuple[ProblemAxis, ...]:
+    """The completed axes; an axis counts as given when a value whose letter is in `telling` differs from its default,
+    as in benchdnn."""
+    defaults = {letter: int(letter == "s") for letter in telling}
     given = "".join(a for a in AXES if any(numbers.get(kind + a, unset) != unset for kind, unset in defaults.items()))
     if not given:
         raise InvalidArguments("a spatial size is missing: give at least ih and kh, or iw and kw")

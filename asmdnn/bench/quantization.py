@@ -24,7 +24,7 @@ POLICIES = {"common": 0, "per_dim_0": 1, "per_dim_1": 2, "per_dim_01": 3, "per_d
 PER_CHANNEL = "per_oc"
 UNBUILT_ARGUMENT = re.compile("(src1?|wei|dst|bia|msrc[0-9]+|attr_post_op_dw_(wei|dst))")
 UNBUILT_POLICY = re.compile("per_(ocic|tensor|mb|dim_[0-9]+)|host_scalar")
-JOINT = re.compile(r"\+|_(?=(?:src|wei|dst):)")  # older files have _
+JOINT = re.compile(r"\+|(?<!attr_post_op_dw)_(?=(?:src|wei|dst):)")  # older files have _
 EXPONENTS = (-3, 4)  # random scales are powers of two, which do not round
 LARGEST_ZERO_POINT = 7
 

@@ -7,8 +7,8 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.judge import Answer
+from asmdnn.bench.problem_text import Impossible
 from asmdnn.bench.values import INTEGER_KINDS, Array, decoded, encoded, rounded
-from asmdnn.errors import InvalidArguments
 from asmdnn.types import DataType, bf16, f32
 
 
@@ -51,7 +51,11 @@ def answer(
     return Answer(*narrowed(values, error, dtype), "numpy")
 
 
-def check_in_place(source: DataType, dst: DataType) -> None:
-    """Raise InvalidArguments for a result that cannot replace a source."""
+def check_in_place(source: dnn.MemoryDesc, dst: dnn.MemoryDesc) -> None:
+    """Raise Impossible for a result that cannot replace a source."""
+    if source.dtype != dst.dtype:
+        raise Impossible(f"--inplace=true needs one type, the source is {source.dtype}, dst {dst.dtype}")
+    if source.dims != dst.dims:
+        raise Impossible(f"--inplace=true needs one size, the source has dims {source.dims}, dst {dst.dims}")
     if source != dst:
-        raise InvalidArguments(f"--inplace=true needs one type, the source is {source}, dst {dst}")
+        raise Impossible(f"--inplace=true needs one layout, the source is {source}, dst {dst}")

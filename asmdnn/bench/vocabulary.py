@@ -48,6 +48,7 @@ NEUTRAL: Final = {
     "attr-zero-points": "",
     "cross-engine": "none",
     "encoding": ":+",
+    "grouped": "",
     "flags": "O",  # of --rnn: gradients of weights replace what is there, as they do here
     "scaling": "",
     "scaling-proj": "",

@@ -41,9 +41,11 @@ void {symbol}(const struct {symbol}_frame *frame);
 def _comment(kernel: DumpedKernel) -> str:
     features = f"a CPU of level {kernel.isa}: {', '.join(kernel.features)}"
     needs = features if kernel.features else "any x86-64 CPU"
+    fence = "It has streaming stores: run SFENCE (_mm_sfence) before another thread reads what it has written."
     paragraphs = [
         f"Needs {needs}.  System V ABI; keeps every register that a callee must keep; may be called by any number of "
         "threads at once.  The text below is the generator's; the arguments that it names are the fields of the frame.",
+        *[fence] * kernel.streams,
         *kernel.contract.split("\n\n"),
         f"{kernel.spec!r}",
     ]

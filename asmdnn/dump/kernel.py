@@ -48,6 +48,11 @@ class DumpedKernel:
         return self.spec.isa
 
     @property
+    def streams(self) -> bool:
+        """Whether it has streaming stores, which its caller fences."""
+        return any("MOVNT" in line.text.upper().split(" ")[0] for line in self.listing)
+
+    @property
     def features(self) -> tuple[str, ...]:
         """The CPU features of the kernel's level, by name."""
         return () if self.isa == ANY_CPU else tuple(sorted(isa_of(self.isa).features))

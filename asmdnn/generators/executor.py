@@ -5,8 +5,9 @@
 `generators/context.py` has the words of the context: phases, their records, and the shares of the parts.  Thread t of
 a team of n runs parts t, t + n, ...: the team that OpenMP grants may be smaller than the one asked for.  Kernels may
 overwrite every caller-saved register; the executor keeps its state in callee-saved ones, and what it needs once a part
-or a round on the stack.  MXCSR is put back as it was found.  Streaming stores of kernels that have no fence are made
-visible when a thread is through its parts of a phase: calls share lines, which a fence in each would write in pieces.
+or a round on the stack.  MXCSR is put back as it was found.  Streaming stores of kernels are made visible when a thread
+is through its parts of a phase.  No kernel has a fence of its own: every call would wait until all is written, and
+calls that share lines would write them in pieces.
 """
 
 from dataclasses import dataclass

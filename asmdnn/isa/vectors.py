@@ -24,6 +24,11 @@ def lanes_of(isa: str) -> int:
     return VECTORS[isa].bytes // 4
 
 
+def vector_bytes(isa: str) -> int:
+    """Bytes of a vector of an ISA level."""
+    return VECTORS[isa].bytes
+
+
 def narrowed(isa: str, elements: int) -> str:
     """The level for rows of so many elements, computed in f32, that lie apart: of those that fill a ymm register the
     lower one, as a zmm register would be half empty, behind a mask."""

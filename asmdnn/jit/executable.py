@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory
 from asmdnn.jit.native import address, ffi, function, open_library
 
 CODE_ALIGNMENT_BYTES = 64  # a cache line: alignment inside a kernel (loops, constants) survives the mapping
@@ -21,7 +21,8 @@ class ExecutableMemory:
     They are valid until `close()` or until this object is garbage collected: whoever keeps an address keeps the object.
     At interpreter exit nothing is unmapped, because another thread may still be running a kernel.
 
-    Raises InvalidArguments if there is no code or an empty one, AsmdnnError if the system refuses the mapping.
+    Raises InvalidArguments if there is no code or an empty one, OutOfMemory if the system refuses the mapping,
+    AsmdnnError if it refuses to make it executable.
     """
 
     __slots__ = ("__weakref__", "_finalizer", "addresses", "size_bytes")
@@ -90,7 +91,7 @@ def _map_writable(size_bytes: int) -> Any:
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     base = _libc().mmap(ffi.NULL, size_bytes, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
     if base == ffi.cast("void *", -1):
-        raise AsmdnnError(_refusal("mmap", size_bytes, ffi.errno)) from OSError(ffi.errno, os.strerror(ffi.errno))
+        raise OutOfMemory(_refusal("mmap", size_bytes, ffi.errno)) from OSError(ffi.errno, os.strerror(ffi.errno))
     return base
 
 

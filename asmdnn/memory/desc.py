@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory.allocation import allocated
 from asmdnn.memory.formats import words_of
 from asmdnn.memory.layout import checked_blocks, naturals, place_anywhere, place_by_strides, place_by_tag
 from asmdnn.memory.reshaping import reshaped
@@ -224,7 +225,7 @@ class MemoryDesc:
         shape = self.padded_dims if with_padding else self.dims
         tables = [self.dim_offsets(dim)[:n] for dim, n in enumerate(shape)]
         tables[0] += self.offset0
-        return reduce(np.add.outer, tables)
+        return allocated(reduce, np.add.outer, tables)
 
     def dim_offsets(self, dim: int) -> NDArray[np.int64]:
         """The part of the offset that each index of one dim adds: offset(i) = offset0 + sum of dim_offsets(d)[i[d]].
@@ -234,7 +235,7 @@ class MemoryDesc:
         self._require_layout("offset")
         if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or not 0 <= dim < self.ndims:
             raise InvalidArguments(f"dim must be a dim of {self}, from 0 to {self.ndims - 1}, not {shown(dim)}")
-        return self._along(dim, np.arange(self.padded_dims[dim], dtype=np.int64))
+        return allocated(lambda: self._along(dim, np.arange(self.padded_dims[dim], dtype=np.int64)))
 
     def submemory(self, dims: Sequence[int], offsets: Sequence[int]) -> "MemoryDesc":
         """The `dims` elements from index `offsets` on, in the storage of this desc.

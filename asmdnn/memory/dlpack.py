@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.memory.allocation import allocated
 from asmdnn.memory.blocks import Array
 from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
 
@@ -154,7 +155,7 @@ def export_array(
     """The capsule of an array, bf16 as uint16; see Memory.__dlpack__."""
     if dl_device is not None and tuple(dl_device) != CPU_DEVICE:
         raise BufferError(f"dl_device {dl_device} must be the CPU, (1, 0)")
-    array = array.copy() if copy else array
+    array = allocated(array.copy) if copy else array
     try:
         capsule: object = array.__dlpack__(max_version=max_version)
     except TypeError:  # numpy before 2.1, which makes legacy capsules

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import MAX_INNER_BLOCKS, parse_tag
 
 MAX_NATURAL = 2**63 - 1
@@ -66,7 +67,7 @@ def place_anywhere(dims: tuple[int, ...]) -> Placement:
 def naturals(name: str, values: Sequence[int]) -> tuple[int, ...]:
     """`values` as a tuple of Python ints >= 0; numpy's integers are welcome, bools are not."""
     try:
-        given = tuple(values)
+        given = items(values)
     except Exception:  # whatever the caller's object does when it is iterated over
         raise InvalidArguments(f"{name} {shown(values)} must be a sequence of integers") from None
     for value in given:
@@ -91,7 +92,7 @@ def _integer(name: str, given: tuple[object, ...], value: object) -> int:
 def checked_blocks(given: Sequence[Sequence[int]], ndims: int) -> Blocks:
     """`given` as pairs of Python ints: dims of the tensor and positive sizes.  Raises InvalidArguments."""
     try:
-        pairs = [naturals("inner_blocks", pair) for pair in given]
+        pairs = [naturals("inner_blocks", pair) for pair in items(given)]
     except InvalidArguments:
         raise
     except Exception:

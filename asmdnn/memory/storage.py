@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from asmdnn.errors import InvalidArguments, OutOfMemory, shown
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import dlpack
+from asmdnn.memory.allocation import allocated, no_memory
 from asmdnn.memory.arrays import data_type_of, element_strides, is_stored_as, way_to
 from asmdnn.memory.blocks import Array, blocked_view, padding_views
 from asmdnn.memory.desc import MemoryDesc
@@ -87,6 +88,8 @@ class Memory:
             raise InvalidArguments(f"desc {shown(desc)} is not a MemoryDesc: use MemoryDesc(dims, f32, 'nchw') or such")
         try:
             array = np.asarray(array)
+        except MemoryError as error:
+            raise no_memory(error) from None
         except Exception as error:  # whatever the caller's object does
             what = f"array of type {type(array).__name__} cannot be read ({type(error).__name__})"
             raise InvalidArguments(f"{what}: pass a numpy array") from error
@@ -98,8 +101,8 @@ class Memory:
             raise InvalidArguments(f"desc {desc} lets elements share memory: use strides that keep them apart")
         memory = cls(desc)
         storage = desc.storage
-        padded = np.zeros(storage.padded_dims, memory.array.dtype)
-        padded[tuple(map(slice, storage.dims))] = desc._stored(array.view(memory.array.dtype))
+        padded = allocated(np.zeros, storage.padded_dims, memory.array.dtype)
+        padded[tuple(map(slice, storage.dims))] = allocated(desc._stored, array.view(memory.array.dtype))
         view = blocked_view(storage, memory.array)
         view[...] = padded.reshape(view.shape)
         return memory
@@ -136,7 +139,7 @@ class Memory:
         view = self.view()
         if copy is False and dtype is not None and view.dtype != dtype:
             raise ValueError(f"copy=False, but {self.desc} must be copied to become {np.dtype(dtype)}")
-        return np.array(view, dtype) if copy else np.asarray(view, dtype)
+        return allocated(np.array if copy else np.asarray, view, dtype)
 
     def __buffer__(self, flags: int) -> memoryview:
         """The buffer protocol of Python 3.12 on; before, use memoryview(memory.view()).  Raises BufferError."""
@@ -165,7 +168,7 @@ class Memory:
         """A copy as a dense ndarray shaped dims, in logical order; bf16 as uint16."""
         self._check_elements("copy")
         padded = blocked_view(self.desc, self.array).reshape(self.desc.padded_dims)
-        copied: Array = padded[tuple(map(slice, self.desc.dims))].copy()
+        copied: Array = allocated(padded[tuple(map(slice, self.desc.dims))].copy)
         return copied
 
     def padding_is_zero(self) -> bool:
@@ -233,10 +236,7 @@ def placed(desc: MemoryDesc, storage: Array, address: int) -> Memory:
 
 
 def _allocate(size_bytes: int) -> Array:
-    try:
-        raw = np.zeros(size_bytes + ALIGNMENT_BYTES - 1, np.uint8)
-    except MemoryError:
-        raise OutOfMemory(f"a tensor of {size_bytes} bytes does not fit: free memory, or make it smaller") from None
+    raw = allocated(np.zeros, size_bytes + ALIGNMENT_BYTES - 1, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT_BYTES
     return raw[start : start + size_bytes]
 

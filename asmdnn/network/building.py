@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
+from asmdnn.memory.foreign import rounded_f32
+from asmdnn.memory.sequences import items
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
 from asmdnn.network.operators.attributes import check_attributes
@@ -29,7 +31,7 @@ MOST_RESULTS = 4096
 def declared(name: str, shape: Any, dtype: Any) -> TensorType:
     """The type of an input.  Raises InvalidArguments."""
     try:
-        dims = tuple(n if n is None or isinstance(n, str) else index(n) for n in shape)
+        dims = tuple(n if n is None or isinstance(n, str) else index(n) for n in items(shape))
         found = np.dtype(dtype)
     except Exception:  # whatever the caller's objects do
         raise InvalidArguments(
@@ -180,6 +182,6 @@ class Graph:
             raise InvalidArguments(f"an operand must be a Symbol, an array or a number, not {shown(operand)}")
         is_number = array.dtype.kind == "f" or isinstance(operand, int | float)
         name = f"constant {len(self._constants)}"
-        self._constants[name] = array.astype(np.float32) if is_number else array
+        self._constants[name] = rounded_f32("an operand", array).copy() if is_number else array
         self._constants[name].setflags(write=False)
         return name

@@ -11,6 +11,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.files import replace_file
 from asmdnn.generators.contract import Spec
 from asmdnn.isa.peachpy_version import PEACHPY_VERSION
+from asmdnn.memory.sequences import items
 from asmdnn.network.compiled import Compiled
 from asmdnn.network.planned import Planned
 from asmdnn.runtime.execution import executor_spec
@@ -32,7 +33,7 @@ def specs_of(planned: Planned) -> list[Spec]:
 def dump(planned: Planned, path: str | PathLike[str], formats: Sequence[str]) -> list[dict[str, Any]]:
     """Write the directory; the kernels' entries of its manifest.  Raises InvalidArguments."""
     try:
-        wanted = list(formats)
+        wanted = list(items(formats))
         is_known = all(isinstance(name, str) and name in FORMATS for name in wanted)
     except Exception:  # whatever the caller's object does when it is iterated over
         is_known = False

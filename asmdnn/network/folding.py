@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import LONGEST_VALUE, InvalidArguments, OutOfMemory, Unimplemented, shortened, shown
+from asmdnn.memory.sequences import items
 from asmdnn.network.bodies import BODIES
+from asmdnn.network.element_types import ELEMENTS
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
-from asmdnn.network.onnx.tensors import ELEMENTS
 from asmdnn.network.operators.attributes import check_attributes
 from asmdnn.network.operators.definition import Operator, Type, Value, listed
 from asmdnn.network.operators.table import operator_of
@@ -59,7 +60,7 @@ def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
             raise InvalidArguments(f"input {name} is {declared}: say its dims, as in shapes={{{name!r}: (1, ...)}}")
         return tuple(n for n in known if isinstance(n, int))
     try:
-        dims = tuple(int(n) for n in given)
+        dims = tuple(int(n) for n in items(given))
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"shapes[{name!r}] must be integers, not {shown(given)}") from None
     fits = known is None or (

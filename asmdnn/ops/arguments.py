@@ -10,8 +10,9 @@ import numpy.typing as npt
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory
 from asmdnn.memory.foreign import as_array
+from asmdnn.memory.sequences import items
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
-from asmdnn.primitives.convolution.words import MAX_SIZE
+from asmdnn.primitives.windows import MAX_SIZE
 
 Array = npt.NDArray[np.float32]
 AnyArray = npt.NDArray[Any]
@@ -96,7 +97,7 @@ def image_dims(value: Sequence[int] | None, ndims: int) -> tuple[int, ...] | Non
 def integers(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
     """One integer, or a sequence of them, as a tuple."""
     try:
-        numbers = tuple(value) if isinstance(value, Sequence) else (value,)
+        numbers = items(value) if isinstance(value, Sequence) else (value,)
         if not isinstance(value, bytes | bytearray) and not any(isinstance(n, bool) for n in numbers):
             return tuple(index(n) for n in numbers)  # numpy's integers too
     except Exception:  # whatever the caller's object does

@@ -12,6 +12,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.allocation import allocated, no_memory
 from asmdnn.ops.arguments import F32, AnyArray, Array
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.runtime.addresses import address_reader
@@ -89,11 +90,13 @@ class ArrayCall:
         return OBJECTS_BYTES
 
     def __call__(self, arrays: list[AnyArray], out: AnyArray | None = None) -> Array:
-        """Compute into `out`, or into a new array; returns it.  Raises InvalidArguments."""
-        if self.copied:
+        """Compute into `out`, or into a new array; returns it.  Raises InvalidArguments, OutOfMemory."""
+        try:
             for i in self.copied:
                 arrays[i] = np.ascontiguousarray(arrays[i])
-        result: Array = np.empty(self.dims, F32) if out is None else out
+            result: Array = np.empty(self.dims, F32) if out is None else out
+        except MemoryError as error:
+            raise no_memory(error) from None
         arrays.append(result)
         addresses = self.addresses_of(arrays)
         if out is not None:
@@ -147,7 +150,7 @@ def layout_of(name: str, array: AnyArray) -> tuple[MemoryDesc, bool]:
     except InvalidArguments:
         if not array.flags.aligned:
             raise
-        return desc_of(name, np.ascontiguousarray(array)), True
+        return desc_of(name, allocated(np.ascontiguousarray, array)), True
 
 
 def desc_of(name: str, array: AnyArray) -> MemoryDesc:

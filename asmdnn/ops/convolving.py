@@ -13,11 +13,12 @@ from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls, desc_of, layout_o
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
-from asmdnn.primitives.convolution.words import MAX_SIZE, algorithm_of
+from asmdnn.primitives.convolution.words import algorithm_of
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.primitives.windows import MAX_SIZE
 from asmdnn.types import f32
 
 Convolution = ConvolutionForward | DeconvolutionForward

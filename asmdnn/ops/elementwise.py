@@ -7,6 +7,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
 from asmdnn.ops.applied import Descs, apply, compute, same_dims
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, checked_f32
@@ -104,5 +105,5 @@ def numbers(label: str, value: Any) -> AnyArray:
     array = as_array(label, value)
     if label == "condition" and array.dtype in (np.bool_, np.uint8):
         octets: AnyArray = np.asarray(array).view(np.uint8)
-        return octets.copy() if octets.ctypes.data % F32.itemsize else octets
+        return allocated(octets.copy) if octets.ctypes.data % F32.itemsize else octets
     return checked_f32(label, array)

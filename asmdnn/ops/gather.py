@@ -6,6 +6,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory
+from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.moves import memory_of, run, target
@@ -28,7 +29,7 @@ def gather(x: Any, indices: Any, axis: int = 0, *, out: Any = None, engine: Engi
     at = axis_of(axis, memory.desc.ndims)
     dims = memory.desc.dims
     check_indices("indices", positions, dims[at], at)
-    dense = np.ascontiguousarray(positions)  # has a dim where `positions` is a number
+    dense = allocated(np.ascontiguousarray, positions)  # has a dim where `positions` is a number
     made = (*dims[:at], *dense.shape, *dims[at + 1 :])
     shape = (*dims[:at], *positions.shape, *dims[at + 1 :])
     given = None if out is None or positions.shape else np.expand_dims(out, at)

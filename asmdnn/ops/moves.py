@@ -12,7 +12,9 @@ import numpy as np
 
 from asmdnn.errors import AsmdnnError, InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
+from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import AnyArray, integers, output
 from asmdnn.primitives.concat.concat import Concat, axis_of
@@ -30,7 +32,7 @@ Widths = int | Sequence[Sequence[int]]
 def concat(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
     """Arrays of one type one behind the other along an axis, in a new array or in `out`.  Raises InvalidArguments."""
     try:
-        memories = [memory_of(f"arrays[{k}]", array) for k, array in enumerate(arrays)]
+        memories = [memory_of(f"arrays[{k}]", array) for k, array in enumerate(items(arrays))]
     except AsmdnnError:
         raise
     except Exception:  # whatever the caller's object does
@@ -88,7 +90,7 @@ def slice(
     ranges = [range(n)[start:stop:step] for start, stop, step, n in places]
     dims = [len(each) for each in ranges]
     if 0 in dims:
-        return np.empty(dims, desc.dtype.numpy)
+        return allocated(np.empty, dims, desc.dtype.numpy)
     forward = [each if each.step > 0 else range(n) for each, n in zip(ranges, desc.dims, strict=True)]
     offset = sum(each.start * stride for each, stride in zip(forward, desc.strides, strict=True))
     strides = [each.step * stride for each, stride in zip(forward, desc.strides, strict=True)]
@@ -104,7 +106,7 @@ def slice(
 
 def gathered(source: Memory, axis: int, numbers: range, engine: Engine | None) -> Memory:
     """What is at these places of an axis, as a new plain tensor."""
-    indices = Memory.from_array(np.array(numbers, np.int32))
+    indices = Memory.from_array(allocated(np.array, numbers, np.int32))
     dims = source.desc.dims
     result = target((*dims[:axis], len(numbers), *dims[axis + 1 :]), source.desc, None)
     desc = Gather(source.desc, indices.desc, result.desc, axis)
@@ -129,7 +131,7 @@ def pad(
     dims = memory.desc.dims
     try:
         pairs = [(index(widths),) * 2] * len(dims) if not isinstance(widths, Sequence) else [
-            (index(before), index(behind)) for before, behind in widths
+            (index(before), index(behind)) for before, behind in items(widths)
         ]  # fmt: skip
     except Exception:  # whatever the caller's object does
         pairs = []
@@ -171,7 +173,7 @@ def memory_of(name: str, value: Any) -> Memory:
     try:
         return Memory.from_array(array)
     except InvalidArguments:
-        return Memory.from_array(np.ascontiguousarray(array))
+        return Memory.from_array(allocated(np.ascontiguousarray, array))
 
 
 def target(dims: Sequence[int], like: MemoryDesc, out: Any) -> Memory:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.allocation import allocated
 from asmdnn.memory.storage import ALIGNMENT_BYTES, placed
 from asmdnn.ops.arguments import F32, Array
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
@@ -62,13 +63,13 @@ def packing_call(
 def run(call: ArrayCall, plain: Array, address: int) -> None:
     """Reorder an array to an address."""
     if call.copied:
-        plain = np.ascontiguousarray(plain)
+        plain = allocated(np.ascontiguousarray, plain)
     call.run([*call.addresses_of((plain,)), address])
 
 
 def aligned(size_bytes: int) -> tuple[npt.NDArray[np.uint8], int]:
     """New bytes that start at a multiple of 64, and their address; what they hold is chance."""
-    raw = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
+    raw = allocated(np.empty, size_bytes + ALIGNMENT_BYTES, np.uint8)
     (address,) = address_reader()((raw,))
     start = -address % ALIGNMENT_BYTES
     return raw[start : start + size_bytes], address + start

@@ -7,13 +7,14 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.applied import Descs, Ending, apply
 from asmdnn.ops.arguments import Array, as_f32, integers
 from asmdnn.primitives.attributes.attr import AnyPostOp
-from asmdnn.primitives.convolution.words import MAX_SIZE
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling, PoolingForward
+from asmdnn.primitives.windows import MAX_SIZE
 from asmdnn.types import PoolingAlgorithm, s32
 
 Sizes = int | Sequence[int]
@@ -176,7 +177,7 @@ def pool(
     ending: Ending,
 ) -> Any:
     """Compute; indices are written as s32, into memory that goes in as if it were an input."""
-    indices = np.empty(dims, np.int32) if flag("return_indices", return_indices) else None
+    indices = allocated(np.empty, dims, np.int32) if flag("return_indices", return_indices) else None
 
     def described(descs: Descs, dst: MemoryDesc) -> Pooling:
         places = MemoryDesc(dims, s32, LETTERS[: len(dims)]) if return_indices else None
@@ -184,4 +185,4 @@ def pool(
 
     inputs = {"src": ("x", x), "indices": ("indices", None if indices is None else indices.view(np.float32))}
     values = apply(key, inputs, described, lambda _: dims, *ending)
-    return values if indices is None else (values, indices.astype(np.int64))
+    return values if indices is None else (values, allocated(indices.astype, np.int64))

@@ -7,6 +7,8 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.allocation import allocated
+from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, packed_or_plain
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
@@ -124,7 +126,7 @@ def run(
     }
     arrays: list[AnyArray] = [array for array, _ in given.values()]
     try:
-        steps = tuple(lengths)
+        steps = items(lengths)
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"lengths must be a sequence of integers, not {shown(lengths)}") from None
     layouts = tuple((name, layout) for name, (_, layout) in given.items())
@@ -136,7 +138,7 @@ def run(
     if not isinstance(call, RecurrentCall):
         call = prepare(KINDS[cell], arguments, given, {"direction": direction, "lengths": steps, **more}, engine)
         calls.put(key, call)
-    states = [np.empty(desc.dims, F32) for desc in call.more]
+    states = [allocated(np.empty, desc.dims, F32) for desc in call.more]
     dst = call([*arrays, *states])
     return [dst, *states]
 

@@ -1,6 +1,7 @@
 """Resampling of arrays."""
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
@@ -45,7 +46,7 @@ def resize(
         made = each("size", size, axes, 1)
     else:
         numbers = factor if isinstance(factor, Sequence) else (factor,) * axes
-        factors = tuple(finite("factor", number) for number in numbers)  # type: ignore[arg-type]
+        factors = tuple(finite("factor", number) for number in islice(numbers, axes + 1))  # type: ignore[arg-type]
         if len(factors) != axes or min(factors) <= 0:
             raise InvalidArguments(f"factor must be a number above 0, or {axes} of them, not {shown(factor)}")
         made = tuple(int(n * number) for n, number in zip(sizes, factors, strict=True))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory.sequences import items
 from asmdnn.ops.applied import apply, same_dims
 from asmdnn.ops.arguments import Array
 from asmdnn.primitives.attributes.attr import AnyPostOp
@@ -24,7 +25,7 @@ def weighted_sum(
     out: anything that exports memory of these dims; an array of the sum itself, if dense.  Raises InvalidArguments.
     """
     try:
-        given, factors = list(arrays), tuple(scales)
+        given, factors = items(arrays), items(scales)
     except Exception:  # whatever the caller's objects do
         raise InvalidArguments(
             f"arrays and scales must be sequences, not {shown(arrays)} and {shown(scales)}"

@@ -8,9 +8,10 @@ import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.applied import Descs, apply
-from asmdnn.ops.arguments import Array, as_f32, integers, output
+from asmdnn.ops.arguments import F32, Array, as_f32, integers, output
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.topk.description import TopKForward
@@ -32,7 +33,7 @@ def topk(
     dims = dims_of(array, axis, k)
     if out is not None and not (isinstance(out, Sequence) and len(out) == 2):
         raise InvalidArguments(f"out must be two arrays, for values and indices, not {shown(out)}")
-    values = np.empty(dims, np.float32) if out is None else result_in("out[0]", out[0], dims, np.dtype(np.float32))
+    values = allocated(np.empty, dims, F32) if out is None else result_in("out[0]", out[0], dims, F32)
     if out is not None and np.may_share_memory(values, array):
         raise InvalidArguments("out[0] shares memory with x: give another array")
     indices = best("max" if largest else "min", array, values, dims, axis, (False, not largest), engine)
@@ -130,4 +131,4 @@ def best(
 
     inputs = {"src": ("x", x), "values": ("values", values)}
     found = apply(("topk", alg, dims, axis, flags), inputs, described, lambda _: dims, (), None, engine)
-    return found.view(np.int32).astype(np.int64)
+    return allocated(found.view(np.int32).astype, np.int64)

@@ -6,6 +6,7 @@ from typing import Any
 from asmdnn import verbose
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.formats import words_of
 from asmdnn.notebook import html_of
 from asmdnn.planning.phase import said_of
@@ -161,6 +162,7 @@ def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | Non
     return PrimitiveDesc(desc, attr, engine, planned.plan, planned.refusals, planned.choice)
 
 
+@within_memory
 def implementations(
     desc: Description, attr: Attr = NO_ATTR, engine: Engine | None = None
 ) -> list[PrimitiveDesc | Refusal]:

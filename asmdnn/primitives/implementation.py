@@ -13,6 +13,7 @@ from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.jit import packs
 from asmdnn.jit.digests import digest_of
 from asmdnn.jit.tuned_folder import has_any
+from asmdnn.memory.allocation import within_memory
 from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
@@ -93,6 +94,7 @@ def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engi
     return plans.get(key) or plans.put(key, _find_plan(*key))
 
 
+@within_memory
 def _find_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> PlannedAnswer:
     """As first_plan; a plan of a loaded pack comes before one that was tuned, and that before all planners."""
     if packs.loaded() and (stored := packs.find_plan(plan_keys(planners, desc, attr, engine))):

@@ -18,6 +18,7 @@ from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.jit import packs
 from asmdnn.jit.digests import source_digest
 from asmdnn.jit.packs import Pack
+from asmdnn.memory.sequences import items
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.primitives.implementation import ANY_MACHINE, plan_digest, plan_key
 from asmdnn.primitives.registry import kind_of
@@ -121,7 +122,7 @@ def _path(path: str | PathLike[str]) -> Path:
 
 def _descs(descs: Iterable[PrimitiveDesc]) -> list[PrimitiveDesc]:
     try:
-        given = list(descs)
+        given = list(items(descs))
     except Exception:  # whatever the caller's object does when it is iterated over
         raise InvalidArguments(f"descs must be a list of PrimitiveDesc, not {shown(descs)}") from None
     for pd in given:

@@ -9,6 +9,7 @@ from typing import NoReturn
 from asmdnn import verbose
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory
+from asmdnn.memory.allocation import within_memory
 from asmdnn.notebook import html_of
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import ALIGNMENT_BYTES
@@ -27,9 +28,10 @@ class Primitive:
     it back, so that concurrent calls cost memory, never a race.  With "user" every call passes `scratchpad`, which no
     other call may use at the same time.
     With ASMDNN_CHECK=1 in the environment, what checking.py says is checked.
-    Raises Unimplemented if this machine, or a cap on the ISA, cannot execute the engine's level.
+    Raises Unimplemented if this machine, or a cap on the ISA, cannot execute the engine's level, OutOfMemory.
     """
 
+    @within_memory
     def __init__(self, pd: PrimitiveDesc) -> None:
         if not isinstance(pd, PrimitiveDesc):
             raise InvalidArguments(f"pd must be a PrimitiveDesc, not {type(pd).__name__}")

@@ -1,6 +1,7 @@
-"""Rules "direction flag", "vzeroupper", "mxcsr" and "tiles": what a kernel changes in the CPU is put back.
+"""Rules "direction flag", "vzeroupper", "mxcsr", "tiles" and "sfence": what code changes in the CPU is put back.
 
-MXCSR only before it returns: the executor sets it for the kernels that it calls.
+MXCSR only before it returns: the executor sets it for the kernels that it calls.  Their streaming stores are in flight
+when they return, so that the executor passes SFENCE before it meets other threads or returns.
 """
 
 from typing import Final
@@ -15,11 +16,13 @@ def check(machine: Interpreter, step: PlacedInstruction, state: State) -> None:
     """Raise BrokenRule where a kernel returns or calls with something left undone."""
     if step.fact.flow not in LEAVING:
         return
+    streamed = state.in_flight and not step.fact.calls_kernel
     for undone, rule, reason in (
         (state.direction, "direction flag", "the direction flag may be set"),
         (state.upper, "vzeroupper", "ymm or zmm registers were used and no VZEROUPPER has followed"),
         (state.mxcsr and step.fact.flow == "return", "mxcsr", "MXCSR may not be what it was at the call"),
         (state.tiles, "tiles", "tiles are configured and no TILERELEASE has followed"),
+        (streamed, "sfence", "a kernel was called, which may have streaming stores, and no SFENCE has followed"),
     ):
         if undone:
             raise machine.kernel.broken(rule, f"{reason}, on a path to here", step)

@@ -82,6 +82,11 @@ class Fact:
     is_string: bool  # MOVS, STOS, ...: touches as much as rcx says
     is_special: bool  # changes what the ABI guards, but no register that the decoder tells of
 
+    @property
+    def calls_kernel(self) -> bool:
+        """Whether it calls what a table holds: those are kernels, and all else that an executor calls is OpenMP's."""
+        return self.flow == "indirect call" and any(access.index != NO_REGISTER for access in self.accesses)
+
 
 def require_decoder() -> None:
     """Raise Unimplemented, with what to install, when iced-x86 is missing."""
@@ -173,7 +178,7 @@ def _fact_of(data: bytes) -> Fact:
         changes_flags=flags,
         inert=not (gp_written or masks_written or accesses or flags) and _flow(ins) == "next",
         is_string=bool(ins.is_string_instruction),
-        is_special=mnemonic in ("vzeroupper", "vzeroall", "tilerelease", "cld", "std"),
+        is_special=mnemonic in ("vzeroupper", "vzeroall", "tilerelease", "cld", "std", "sfence", "mfence"),
     )
 
 

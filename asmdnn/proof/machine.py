@@ -39,7 +39,7 @@ class State:
     compared: the register whose value the flags tell of as long as both are what they were, or NO_REGISTER.
     """
 
-    __slots__ = ("compare", "compared", "direction", "mxcsr", "registers", "slots", "tiles", "upper")
+    __slots__ = ("compare", "compared", "direction", "in_flight", "mxcsr", "registers", "slots", "tiles", "upper")
 
     def __init__(self) -> None:
         self.registers = [at_entry(register) for register in range(16)]
@@ -50,12 +50,14 @@ class State:
         self.direction = False  # the direction flag may be set
         self.mxcsr = False  # MXCSR may differ from what it was at the call
         self.tiles = False  # tiles are configured
+        self.in_flight = False  # a kernel was called, whose streaming stores no SFENCE has followed
 
     def copy(self) -> "State":
         other = type(self)()
         other.registers, other.slots, other.compare = self.registers[:], dict(self.slots), self.compare
         other.compared = self.compared
         other.upper, other.direction, other.mxcsr, other.tiles = self.upper, self.direction, self.mxcsr, self.tiles
+        other.in_flight = self.in_flight
         return other
 
     def join(self, other: "State") -> bool:
@@ -69,10 +71,11 @@ class State:
         self.direction |= other.direction
         self.mxcsr |= other.mxcsr
         self.tiles |= other.tiles
+        self.in_flight |= other.in_flight
         return before != self._all()
 
     def _all(self) -> tuple[object, ...]:
-        abi = self.upper, self.direction, self.mxcsr, self.tiles
+        abi = self.upper, self.direction, self.mxcsr, self.tiles, self.in_flight
         return self.registers, self.slots, self.compare, self.compared, abi
 
 
@@ -239,6 +242,7 @@ def _call(machine: Interpreter, state: State, step: PlacedInstruction) -> None:
         state.registers[register] = JUNK
     state.registers[RAX] = NUMBER
     state.compare = None
+    state.in_flight |= step.fact.calls_kernel
 
 
 def _ldmxcsr(machine: Interpreter, state: State, step: PlacedInstruction) -> None:
@@ -264,4 +268,5 @@ SPECIAL: Final[dict[str, Callable[[Interpreter, State, PlacedInstruction], None]
     "std": _set("direction", True), "cld": _set("direction", False),
     "vzeroupper": _set("upper", False), "vzeroall": _set("upper", False),
     "ldtilecfg": _set("tiles", True), "tilerelease": _set("tiles", False),
+    "sfence": _set("in_flight", False), "mfence": _set("in_flight", False),
 }  # fmt: skip

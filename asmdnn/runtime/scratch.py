@@ -9,6 +9,7 @@ import weakref
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.memory.allocation import allocated
 from asmdnn.planning.plan import ALIGNMENT_BYTES
 from asmdnn.runtime.limits import Limited
 
@@ -16,8 +17,8 @@ LIMIT_BYTES = 512 << 20
 
 
 def aligned_bytes(size: int) -> npt.NDArray[np.uint8]:
-    """`size` bytes that start at a multiple of 64."""
-    raw = np.empty(size + ALIGNMENT_BYTES, np.uint8)
+    """`size` bytes that start at a multiple of 64.  Raises OutOfMemory."""
+    raw = allocated(np.empty, size + ALIGNMENT_BYTES, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT_BYTES
     return raw[start : start + size]
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.show.picture import scene_of
 from asmdnn.show.png import write_png
@@ -21,14 +21,18 @@ def draw(desc: MemoryDesc, path: str | os.PathLike[str] | None = None, names: st
     document = svg_of(scene)
     if path is None:
         return document
-    suffix = Path(path).suffix
+    try:
+        suffix = Path(path).suffix
+    except Exception:  # whatever the caller's object does
+        raise InvalidArguments(f"path must be the path of a picture, not {shown(path)}") from None
     if suffix not in (".svg", ".png"):
-        raise InvalidArguments(f"path {os.fspath(path)!r} is no picture: end it in .svg or .png")
+        raise InvalidArguments(f"path {shown(os.fspath(path))} is no picture: end it in .svg or .png")
     try:
         if suffix == ".png":
             write_png(scene, os.fspath(path))
         else:
             Path(path).write_text(document, encoding="utf-8")
-    except OSError as error:
-        raise InvalidArguments(f"path {os.fspath(path)!r} cannot be written: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # ValueError: characters that no name has
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidArguments(f"path {shown(os.fspath(path))} cannot be written: {reason}") from None
     return document

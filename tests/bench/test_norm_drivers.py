@@ -11,12 +11,14 @@ PROBLEMS = [
     "--softmax --stag=abx,axb --axis=1,-1 --alg=SOFTMAX,LOGSOFTMAX --inplace=false,true 2x19x3x5",
     "--softmax --stag=aBx8b --dtag=any,abx --attr-post-ops=linear:2:1+add:f32:per_oc 2x16x3x5",
     "--lnorm --tag=abx,axb --flags=,CH,GC,M --inplace=false,true 3x19",
+    "--lnorm --tag=abc:acb,acb:bac --stat_tag=ab,ba --ss_dt=f32 --flags=CH 3x2x19",
     "--lnorm --dir=FWD_I --flags=CHM,H --attr-post-ops=linear:2:1+add:f32:per_oc 2x3x40",
     "--reduction --alg=sum,max,norm_lp_sum --p=1,3 --eps=0.5 --stag=abx,axb,aBx8b 2x16x3x5:2x16x1x1 2x19x3x5:1x1x3x1",
     "--bnorm --tag=abx,axb,aBx8b --dir=FWD_D,FWD_I --flags=,GC,CHR --inplace=true,false mb2ic16ih5 mb3ic19ih4eps1e-3",
     "--bnorm --tag=axb,aBx8b --dir=FWD_D,FWD_I --flags=A,GCHA --attr-post-ops=,linear:2:1 mb2ic19ih5",
     "--gnorm --tag=abx,aBx8b --dir=FWD_D,FWD_I --flags=CH --attr-post-ops=sum:0.5+relu g4mb2ic16ih5 g19mb2ic19id3ih4",
-    "--sdpa --mask=false,true --causal=false,true 1x4x9x8:1x2x12x8:1x2x12x5",
+    "--sdpa --mask=none,buffer,buffer_1d,buffer_2d,causal_bottom_right --ktag=abx,abdc,any 1x4x9x8:1x2x8x12:1x2x12x5",
+    "--sdpa --qtag=acbd --ktag=abx,acdb --dtag=acbd --scale=div --mask=causal_top_left 2x4x8x8:2x4x8x8:2x4x8x8",
     '--lrn --tag=abx,axb,aBx8b --dir=FWD_D,FWD_I mb2ic16ih5_ls3alpha0.5k2 mb1ic20iw7_ls4beta0.6n"a"',
     "--lrn --tag=abx,axb,aBx8b --alg=WITHIN --mb=1 ic16ih5_ls3alpha0.5 ic3id2ih4iw3_ls2",
     "--cumsum --tag=abx,axb,aBx8b --axis=1,-1 --exclusive=true,false --reverse=true,false 2x16x3x5",
@@ -34,6 +36,20 @@ def test_problems_pass(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "failed:0" in capsys.readouterr().out
     for case in read(words):
         assert read(str(case)) == [case]
+
+
+def test_keys_of_attention_are_columns() -> None:
+    """Also where a head has as many keys as numbers in each, so that dims cannot tell."""
+    for tag, strides in (("abx", (64, 64, 1, 8)), ("abdc", (64, 64, 8, 1))):
+        (case,) = read(f"--sdpa --ktag={tag} 1x1x8x8:1x1x8x8:1x1x8x8")
+        desc, _ = case.driver.work(case).describe()
+        assert desc.key.strides == strides
+    (case,) = read("--sdpa 1x1x4x16:1x1x8x16:1x1x8x16")  # keys as rows, which older versions took
+    with pytest.raises(dnn.InvalidArguments, match="a head's keys are 8x16, they must be 16x8"):
+        case.driver.work(case)
+    (case,) = read("--sdpa --mask=causal_top_left 1x1x4x16:1x1x16x8:1x1x8x16")
+    with pytest.raises(dnn.Unimplemented, match="of 4 queries and 8 keys is not built yet, causal_bottom_right is"):
+        case.driver.work(case)
 
 
 def test_problems_of_norms() -> None:

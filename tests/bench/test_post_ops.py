@@ -77,6 +77,23 @@ def test_tensors_of_words(word: str, dims: tuple[int, ...], printed: str | None)
     assert blocked.src1 == dnn.MemoryDesc(DIMS, dnn.f32, "aBcd8b")
 
 
+@pytest.mark.parametrize(
+    ("word", "dims", "strides"),
+    [
+        ("add:f32:13:abcd:500x500x7x1", (2, 1, 3, 5), (500, 500, 7, 1)),
+        ("mul:f32:common:abcd:1x1x8x16", (1, 1, 1, 1), (1, 1, 8, 16)),
+        ("max:f32:per_tensor:axb:300x1x80x17", DIMS, (300, 1, 80, 17)),
+    ],
+)
+def test_tensors_of_words_with_strides(word: str, dims: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    (op,) = attr_of(chain(word), DIMS).post_ops
+    assert isinstance(op, dnn.Binary)
+    assert (op.src1.dims, op.src1.strides) == (dims, strides)
+    assert chain(joined(chain(word))) == chain(word)
+    with pytest.raises(dnn.Unimplemented, match="a tensor in groups, which is not built yet"):
+        chain("add:f32:3:grouped")
+
+
 def test_a_depthwise_post_op_changes_the_dims_behind_it() -> None:
     words = chain("relu+dw:k3s2p1+mul:f32:per_tensor")
     assert joined(words) == "relu+dw:k3s2p1+mul:f32:per_tensor"
@@ -123,7 +140,7 @@ def test_verbose_words_are_words() -> None:
         ("add:f32:-1", "with the dims '-1'"),
         ("add:f32:4096", "with the dims '4096'"),
         ("add:f32:2:a-b", "must be any, nchw"),
-        ("add:f32:2:any:1", "with too many numbers"),
+        ("add:f32:2:any:1:1", "with too many numbers"),
         ("prelu:per_oc:abx", "has 'prelu:per_oc:abx' with too many numbers"),
         ("user:1234abcd", "has 'user:1234abcd': a post-op written in Python has no word"),
         ("+".join(["relu"] * 33), "has 33 post-ops, at most 32 can be chained"),
@@ -139,6 +156,8 @@ def test_mistakes(word: str, says: str) -> None:
 def test_a_mask_of_too_many_dims(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--matmul", "--attr-post-ops=add:f32:4", "3x4:4x5"]) == 2
     assert "post-op add:f32:4 has a tensor of more dims than the result, which has 2" in capsys.readouterr().err
+    assert main(["bench", "--matmul", "--attr-post-ops=add:f32:2:any:1", "3x4:4x5"]) == 2
+    assert "post-op add:f32:2:any:1 has 1 strides, the result has 2 dims" in capsys.readouterr().err
 
 
 def in_f32(attr: dnn.Attr, x: Any, arrays: Any) -> Any:

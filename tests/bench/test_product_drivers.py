@@ -177,7 +177,7 @@ def test_ip_problems(text: str, problem: IpProblem, printed: str) -> None:
         ("--ip ic2oc4kh3", "unknown key 'kh'"),
         ("--ip mb2147483647ic2147483647oc9", "more than memory can address"),
         ("--ip --dir=BWD_B ic2oc4", "must be one of FWD_B"),
-        ("--matmul 2x3", "expected the dims of 2 tensors, such as 16x1024:16x1024"),
+        ("--matmul 2x3", "expected the dims of 2 tensors, or up to 3, such as 16x1024:16x1024"),
         ("--matmul --bia_dt=s9 2x3:3x4", "must be one of f32"),
         ("--matmul --attr-post-ops=tanhh 2x3:3x4", "has 'tanhh'"),
         ("--gemm --pack=c 2x3:3x4", "must be one of none, a, b, ab"),

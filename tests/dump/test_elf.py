@@ -16,6 +16,7 @@ from asmdnn.generators.contract import Spec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert import ConvertSpec
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.levels import ANY_CPU
 from tests.dump.tools import need, output, sections
@@ -130,6 +131,14 @@ def test_what_a_header_says() -> None:
     assert "dst[p, o] = post_ops(" in text
     assert "    int64_t num_threads;\n" in header(listed(ExecutorSpec(2)))
     assert "Needs any x86-64 CPU." in header(listed(ExecutorSpec(2)))
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_who_fences_streaming_stores(streaming: bool) -> None:
+    kernel = listed(RowsSpec("avx2", 3, 64, 64, 64, streaming=streaming))
+    assert any(line.text.startswith("vmovntdq") for line in kernel.listing) == streaming
+    assert "sfence" not in {line.text for line in kernel.listing}
+    assert ("run SFENCE" in " ".join(header(kernel).split())) == streaming
 
 
 def test_a_name_that_is_no_identifier(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from asmdnn.corpus.shuffle import ShuffleKernel, interleave
 from asmdnn.generators.move.rows import RowsSpec, cover
 from asmdnn.generators.move.shuffle import ShuffleSpec
-from asmdnn.generators.move.shuffle_body import Part, Tile, merged
+from asmdnn.generators.move.shuffle_body import Part, Tile
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.shuffle_network import ZERO, GatherUnits, Unpack, best, dword_steps, gather_cost
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,24 +21,37 @@ MOST_NAMES = 20  # in a message
 FILES = (*files(), "families")
 
 ADVICE = """{changed}
-A refactoring must not change kernels.  If the commit means to make other code (a faster kernel, a corrected one, a
-changed name or spec, another PeachPy), run `pytest tests/golden --update-golden -k {file}` and say in its message why;
+A refactoring must not change kernels.  If the commit means to make other code (a faster kernel, a corrected one,
+another PeachPy), run `pytest tests/golden --update-golden -k {file}` and say in its message why;
 the commit that makes code faster shows the bench table.
 """
 
 
 def changes(old: dict[str, str], new: dict[str, str]) -> str:
-    """What differs, by name; "" if nothing does."""
+    """What differs, by name; "" if nothing does.  The same bytes under another name are a rename, and no difference."""
+    gone, added = ({name: x[name] for name in x if name not in y} for x, y in ((old, new), (new, old)))
     kinds = {
         "bytes changed": [name for name in new if name in old and old[name] != new[name]],
-        "new in the corpus": [name for name in new if name not in old],
-        "gone from the corpus": [name for name in old if name not in new],
+        "new in the corpus": unmatched(added, gone),
+        "gone from the corpus": unmatched(gone, added),
     }
     lines = []
     for kind, names in kinds.items():
         more = [f"... and {len(names) - MOST_NAMES} more"] * (len(names) > MOST_NAMES)
         lines += [f"{len(names)} kernels, {kind}:"] * bool(names) + [f"  {n}" for n in names[:MOST_NAMES] + more]
     return "\n".join(lines)
+
+
+def unmatched(some: dict[str, str], others: dict[str, str]) -> list[str]:
+    """The names whose bytes are not among those of the others, each of which stands for one name."""
+    free = Counter(others.values())
+    names = []
+    for name, digest in some.items():
+        if free[digest]:
+            free[digest] -= 1
+        else:
+            names.append(name)
+    return names
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -62,6 +76,8 @@ def test_changes_are_named() -> None:
         "1 kernels, new in the corpus:", "  d",
         "1 kernels, gone from the corpus:", "  c",
     ]  # fmt: skip
+    assert changes({"a": "1", "b": "2"}, {"c": "2", "a": "1"}) == ""  # renamed
+    assert changes({"a": "1", "b": "2"}, {"b": "1"}).splitlines()[0] == "1 kernels, bytes changed:"
     many = changes({}, {str(i): "" for i in range(30)})
     assert many.endswith("\n  ... and 10 more")
 
@@ -79,7 +95,5 @@ def test_again(files: tuple[str, ...]) -> None:
     )
     assert run.returncode == 0, run.stderr
     assert json.loads(run.stdout) == [expected] * THREADS
-    golden: dict[str, str] = {}
-    for file in files:
-        golden |= json.loads((FOLDER / f"{file}.json").read_text())
-    assert expected == {name: golden[name] for name in expected}
+    golden = {digest for file in files for digest in json.loads((FOLDER / f"{file}.json").read_text()).values()}
+    assert set(expected.values()) <= golden

@@ -17,9 +17,9 @@ def numbers(*dims: int, seed: int = 0) -> Any:
     return np.random.default_rng(seed).integers(-100, 100, dims).astype(np.float32)
 
 
-def run(desc: Any, arrays: dict[str, Any], says: str) -> Any:
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(threads=2))
-    assert pd.implementation.removeprefix("reorder+") == f"{says}:avx2"
+def run(desc: Any, arrays: dict[str, Any], says: str, isa: str = "avx2") -> Any:
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+    assert pd.implementation.removeprefix("reorder+") == f"{says}:{isa}"
     pd.plan.check()
     memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items() if name not in arrays}
     memories |= {name: dnn.Memory.from_numpy(array, pd.plan.tensors[name]) for name, array in arrays.items()}
@@ -75,7 +75,7 @@ def test_pieces_of_a_padding_that_read_src_are_one_phase() -> None:
 
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
 @pytest.mark.parametrize("tag", TAGS)
-def test_pad(tag: str, mode: Any) -> None:
+def test_pad(isa: str, tag: str, mode: Any) -> None:
     for widths in (((0, 0), (1, 2), (3, 0), (2, 4)), ((1, 0), (0, 0), (0, 0), (0, 3)), ((0, 0),) * 4):
         x = numbers(2, 3, 5, 7)
         dims = tuple(n + sum(width) for n, width in zip(x.shape, widths, strict=True))
@@ -83,7 +83,7 @@ def test_pad(tag: str, mode: Any) -> None:
         descs = dnn.MemoryDesc(x.shape, dnn.f32, tag), dnn.MemoryDesc(dims, dnn.f32, tag)
         desc = dnn.Pad(*descs, tuple(before for before, _ in widths), mode, value)
         more = {"constant_values": value} if mode == "constant" else {}
-        assert np.array_equal(run(desc, {"src": x}, "pad"), np.pad(x, widths, mode, **more))
+        assert np.array_equal(run(desc, {"src": x}, "pad", isa), np.pad(x, widths, mode, **more))
 
 
 @pytest.mark.isa("avx2")

@@ -1,69 +1,105 @@
 """Every public callable, with junk in the place of every argument: it works, or raises one of the library's errors.
 
 The message has a bounded length, whatever was passed.  BufferError is documented where arrays cannot say a format.
+A warning is a failure, too: numpy's about a cast says nothing of the argument that was wrong.
+
+Callables, and parameters of each, are found in the package and in signatures.  They were lists here once, so that
+modules (asmdnn.recurrent) and parameters with a default (Attr's denormals) were left out, and warnings were ignored.
 """
 
-import inspect
-import warnings
+import random
+import resource
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import asmdnn as dnn
-from tests.processes import junk, junk_along, junk_layers
+from asmdnn.errors import shown
+from tests.processes import junk
+from tests.processes.junk import Arguments, Call
+from tests.processes.junk_entries import entries
+from tests.processes.public import public_callables, public_methods
 
-# Not called with junk: constants and types, numpy's functions under another name, and what is made by others.
-NO_ENTRY = {
-    "AsmdnnError", "InvalidArguments", "Unimplemented", "OutOfMemory", "DataType", "PropKind", "Algorithm", "Refusal",
-    "PrimitiveDesc", "__version__", "f32", "bf16", "f16", "s32", "s8", "u8", "ops", "show", "absolute", "ceil", "clip",
-    "cos", "exp", "floor", "fmod", "log", "logistic", "maximum", "minimum", "mod", "power", "rint", "sign", "sin",
-    "sqrt", "square", "tanh", "trunc", "where",
-    "Graph", "Network", "load_onnx",  # tests/network/test_junk.py
-    "MemoryReport", "memory_report", "clear_caches", "set_memory_limits",  # of the process; tests/test_memory_use.py
-}  # fmt: skip
-UNBOUNDED = {"MatMulRows.primitive_desc"}  # any number of rows is legal, and a plan grows with it
+GROUPS = 8  # of entries: a test each
+SHARE = 8  # of junk: each parameter meets one in so many, and all of it in the sweep
+CALLS, SAMPLED = 20_000, 2_000  # random ones, with junk for one argument or more
+ADDRESS_SPACE_BYTES = 8 << 30
+SHARE_OF_VALID = 0.3  # of what replaces an argument: a valid value of some other parameter
 
 
 @pytest.fixture(scope="module")
-def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, junk.Call]:
-    directory = tmp_path_factory.mktemp("packs")
-    dnn.write_pack(directory / "valid.pack", [junk.matmul_pd()])
-    described, called = (
-        {**junk.descriptions(), **junk_layers.described(), **junk_along.described()},
-        {**junk.functions(), **junk_layers.called(), **junk_along.called()},
-    )
-    return {**described, **junk.values(), **junk.primitives(directory), **called}
+def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
+    return entries(tmp_path_factory.mktemp("files"))
 
 
-NAMES = (
-    *junk.descriptions(), *junk_layers.described(), *junk_along.described(), *junk.values(),
-    "primitive_desc", "implementations", "Primitive", "Primitive.execute", "Primitive.execute with scratchpad",
-    "Primitive.bind", "MatMulRows", "MatMulRows.execute", "load_pack", "write_pack",
-    *junk.functions(), *junk_layers.called(), *junk_along.called(),
-)  # fmt: skip
+@pytest.fixture(scope="module", autouse=True)
+def _memory() -> Iterator[None]:
+    """A limit, so that what asks for all of it fails at once."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+@pytest.fixture(autouse=True)
+def _directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where files are written, under any name."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.isa("avx2")
-@pytest.mark.parametrize("name", NAMES)
-def test_junk(name: str, calls: dict[str, junk.Call], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # a pack may be written under any name
-    call, valid = calls[name]
-    call(**valid())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = list(junk.failures(call, valid))
-    assert found == [], f"{len(found)} of {len(valid()) * len(junk.JUNK)}"
+@pytest.mark.parametrize("every", [SHARE, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_junk(group: int, every: int, calls: dict[str, Call]) -> None:
+    found = []
+    for at, name in enumerate(list(calls)[group::GROUPS]):
+        call, valid = calls[name]
+        call(**valid())
+        found += [f"{name} {each}" for each in junk.failures(call, valid, every, at)]
+    assert found == []
 
 
-def test_every_public_callable_has_an_entry(calls: dict[str, junk.Call]) -> None:
-    assert set(calls) == set(NAMES)
-    public = {name for name in dnn.__all__ if name not in NO_ENTRY and callable(getattr(dnn, name))}
-    assert public <= set(calls)
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(
+    ("seed", "count"), [(0, SAMPLED), *(pytest.param(seed, CALLS, marks=pytest.mark.slow) for seed in range(1, 4))]
+)
+def test_junk_for_several_arguments(seed: int, count: int, calls: dict[str, Call]) -> None:
+    """Of random callables, with junk and with what is valid elsewhere; also of those that have no entry yet."""
+    known = {**{name: (call, Arguments) for name, call in public_callables().items()}, **calls}
+    elsewhere = [value for _, valid in calls.values() for value in valid().values()]
+    found, draw = [], random.Random(seed)
+    for _ in range(count):
+        name = draw.choice(list(known))
+        call, valid = known[name]
+        arguments, said = several(call, valid(), elsewhere, draw)
+        if failure := junk.failure(call, arguments):
+            found.append(f"{name}({', '.join(said)}): {failure}")
+    assert found == []
 
 
-@pytest.mark.parametrize("kind", [dnn.MemoryDesc, dnn.Primitive, dnn.MatMulRows, dnn.Memory])
-def test_every_public_method_has_an_entry(kind: type, calls: dict[str, junk.Call]) -> None:
-    """Methods that take arguments."""
-    for name, method in inspect.getmembers(kind, callable):
-        if not name.startswith("_") and len(inspect.signature(method).parameters) > (not inspect.ismethod(method)):
-            assert f"{kind.__name__}.{name}" in calls.keys() | UNBOUNDED
+def several(
+    call: Callable[..., Any], valid: Arguments, elsewhere: list[Any], draw: random.Random
+) -> tuple[Arguments, list[str]]:
+    """Arguments, one to three of them junk, and so are those that are needed and not known; and which they are."""
+    all_names = junk.parameters(call, valid)
+    needed = [name for name in junk.needed(call) if name not in valid]
+    chosen = dict.fromkeys([*needed, *draw.sample(all_names, min(len(all_names), draw.randint(1, 3)))])
+    arguments, said = dict(valid), []
+    for name in chosen:
+        if draw.random() < SHARE_OF_VALID:
+            arguments[name] = draw.choice(elsewhere)
+            said.append(f"{name}={type(arguments[name]).__name__} {shown(arguments[name])}")
+        else:
+            which = draw.choice(list(junk.JUNK))
+            arguments[name] = junk.fresh(which)
+            said.append(f"{name}={which}")
+    return arguments, said
+
+
+def test_every_public_callable_has_an_entry(calls: dict[str, Call]) -> None:
+    assert set(public_callables()) - set(calls) == set()
+
+
+def test_every_public_method_has_an_entry(calls: dict[str, Call]) -> None:
+    assert set(public_methods()) - set(calls) == set()

@@ -269,8 +269,14 @@ def tiles_left() -> Kernel:
     return Kernel("tiles", Contract(isa_of("avx512_core_amx"), 0, None), asm.finish())
 
 
+def without_sfence() -> Kernel:
+    spec = ExecutorSpec(2)
+    return with_bytes(spec, find(spec, "sfence").offset, NOP3)
+
+
 WITH_BYTES: dict[str, tuple[Callable[[], Kernel], str, str]] = {
     "one vzeroupper missing": (without_one_vzeroupper, "vzeroupper", "no VZEROUPPER"),
+    "no sfence": (without_sfence, "sfence", "no SFENCE"),
     "dirty call": (dirty_call, "vzeroupper", "no VZEROUPPER"),
     "tiles left": (tiles_left, "tiles", "TILERELEASE"),
     "not what is listed": (lambda: other_registers(listed=False), "listing", "other bytes"),

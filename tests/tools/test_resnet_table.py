@@ -6,6 +6,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.post_ops import chain
+from asmdnn.isa.vectors import f32_level
 from tools import resnet_table
 from tools.resnet_table import Layer
 
@@ -37,7 +38,7 @@ def test_a_row_says_what_was_planned_and_measured(two_layers: list[Layer]) -> No
     assert second.record.reference == "numpy"
     words = resnet_table.row(first).split()
     start = ["1", "conv1", "3x224x224", "->", "64x112x112", "7x7/2", "relu"]
-    assert words[:9] == [*start, f"direct:{ENGINE.isa}", str(first.size.tiles)]
+    assert words[:9] == [*start, f"direct:{f32_level(ENGINE.isa)}", str(first.size.tiles)]
     assert words[10:] == [f"{first.record.us:.1f}", f"{first.record.gflops:.1f}", words[12], "-"]
     assert resnet_table.row(second).split()[:7] == [
         "2", "res2a_branch2c", "64x56x56", "->", "256x56x56", "1x1", "sum+relu",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 LARGEST_VALUE = 100  # integers to this are numbers of all types
-MOST_SOURCES = 64
+MOST_SOURCES = 256
 # Numbers of oneDNN's C interface.
 MULTIPLE_SRC, DST = 1024, 17
 NUMBERS = {f"src{k}": MULTIPLE_SRC + k for k in range(MOST_SOURCES)}

@@ -13,6 +13,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.norms import FLAG_BITS, Doubles, arrays_of, flags, normalized_error
+from asmdnn.bench.typed import check_in_place
 from asmdnn.bench.values import joined
 from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction, tag
 from asmdnn.errors import Unimplemented
@@ -31,6 +32,7 @@ ARGUMENTS = {"src": 1, "dst": 17, "mean": 49, "variance": 50, "scale": 51, "shif
 class LnormSettings(AttributeSettings):
     dir: str = "FWD_D"
     dt: str = "f32"
+    ss_dt: str = "f32"
     tag: str = "abx"
     stat_tag: str = "abx"
     flags: str = ""
@@ -48,13 +50,17 @@ class LnormWork(Work[TensorData]):
     def __init__(self, case: LnormCase) -> None:
         settings, dims = case.settings, case.problem.dims
         self.settings, self.dims = settings, dims
-        self.tensor = desc_of(dims, "f32", settings.tag)
+        source, _, target = settings.tag.partition(":")
+        self.src = desc_of(dims, "f32", source)
+        self.dst = self.src if target in ("", "any") else desc_of(dims, "f32", target)
+        if settings.inplace:
+            check_in_place(self.src, self.dst)
         self.given, self.is_training = "G" in settings.flags, settings.dir == "FWD_D"
         vector, statistics = desc_of(dims[-1:], "f32", "abx"), desc_of(dims[:-1], "f32", settings.stat_tag)
         has = {"scale": "C" in settings.flags, "shift": "H" in settings.flags}
         keeps = self.given or self.is_training
         self.rms = "M" in settings.flags
-        self.descs = {"src": self.tensor, "dst": self.tensor}
+        self.descs = {"src": self.src, "dst": self.dst}
         self.descs |= {name: statistics for name in ("mean", "variance")[self.rms :] if keeps}
         self.descs |= {name: vector for name, is_there in has.items() if is_there}
         self.results = ("dst", *(("mean", "variance")[self.rms :] if keeps and not self.given else ()))
@@ -70,7 +76,7 @@ class LnormWork(Work[TensorData]):
         kind = PROP_KINDS[self.settings.dir]
         return (
             dnn.LayerNormForward(
-                kind, self.tensor, self.tensor, EPSILON, **optional, use_global_stats=self.given, rms=self.rms
+                kind, self.src, self.dst, EPSILON, **optional, use_global_stats=self.given, rms=self.rms
             ),
             self.attr,
         )
@@ -134,6 +140,12 @@ class LnormWork(Work[TensorData]):
         )
 
 
+def _tags(word: str) -> str:
+    """That of both, or SRC:DST; `any` of dst is that of src."""
+    source, _, target = word.partition(":")
+    return tag(source) + (f":{tag(target)}" if target not in ("", "any") else "")
+
+
 def _title(case: LnormCase) -> str:
     settings, dims = case.settings, "x".join(map(str, case.problem.dims))
     return f"{settings.dir} {settings.flags} {settings.tag} {dims}"
@@ -150,7 +162,8 @@ DRIVER = Driver(
     {
         "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True),
         "dt": Option("dt", data_type("f32"), "data type: f32", True),
-        "tag": Option("tag", tag, "layout of src and dst: abx (default), axb, ...", True),
+        "ss_dt": Option("ss_dt", data_type("f32"), "data type of scale and shift: f32", True),
+        "tag": Option("tag", _tags, "layouts of src and dst: abx (default), axb, abx:axb, ...", True),
         "stat_tag": Option("stat_tag", tag, "layout of mean and variance: abx (default), axb, ...", True),
         "flags": Option("flags", flags("GCHM"), "G statistics are given, C scale, H shift, M without mean (RMS)", True),
         **options("linear:2:1, add:f32:per_oc"),

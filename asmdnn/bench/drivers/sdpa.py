@@ -1,4 +1,8 @@
-"""`--sdpa`: scaled dot-product attention; oneDNN's side is a product, a softmax and another product."""
+"""`--sdpa`: scaled dot-product attention; oneDNN's side is a product, a softmax and another product.
+
+Problems are benchdnn's: dims of queries (n, heads, rows, d), of keys as the product takes them (n, groups, d, keys),
+and of values (n, groups, keys, e).
+"""
 
 import math
 from collections.abc import Callable
@@ -8,26 +12,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, dims_problem
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.values import poison
-from asmdnn.bench.words import Option, Settings, boolean, data_type
-from asmdnn.errors import InvalidArguments
+from asmdnn.bench.words import Option, Settings, data_type, direction, one_of, tag
+from asmdnn.errors import InvalidArguments, Unimplemented
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 UNIT = 2.0**-23
+PROP_KINDS = {"FWD_I": dnn.PropKind.forward_inference, "FWD_D": dnn.PropKind.forward_training}
+TRANSPOSED = (0, 1, 3, 2)  # keys as rows, which descriptions have
+# Whether a mask's dims are those of the scores, by its name.
+BUFFERS = {"buffer": (1, 1, 1, 1), "buffer_1d": (0, 0, 0, 1), "buffer_2d": (0, 0, 1, 1)}
+CAUSAL = ("causal_top_left", "causal_bottom_right")
 # Numbers of oneDNN's C interface.
 SRC, WEIGHTS, DST, INFERENCE, SOFTMAX = 1, 33, 17, 96, 0x30000
 
 
 @dataclass(frozen=True, slots=True)
 class SdpaSettings(Settings):
+    dir: str = "FWD_I"
     dt: str = "f32"
-    mask: bool = False
-    causal: bool = False
+    qtag: str = "abx"
+    ktag: str = "abx"
+    vtag: str = "abx"
+    dtag: str = "abx"
+    mask: str = "none"
+    mdt: str = "f32"
+    scale: str = "library"
 
 
 SdpaCase = Case[SdpaSettings, DimsProblem]
@@ -43,26 +58,46 @@ class SdpaWork(Work[TensorData]):
 
     def __init__(self, case: SdpaCase) -> None:
         query, key, value = case.problem.tensors
+        settings = self.settings = case.settings
         if not {len(query), len(key), len(value)} == {4}:
-            raise InvalidArguments("query, key and value of attention have 4 dims: images, heads, rows, columns")
-        self.settings, self.scale = case.settings, query[3] ** -0.5
-        self.scores = (*query[:3], key[2])
-        self.descs = {"query": plain(query), "key": plain(key), "value": plain(value)}
-        self.descs["dst"] = plain((*query[:3], value[3]))
-        if case.settings.mask:
-            self.descs["mask"] = plain((1, 1, query[2], key[2]))
-        causal = math.prod(self.scores) * (1 - query[2] / key[2] / 2 if case.settings.causal else 1)
-        self.flops = int(2 * causal * (query[3] + value[3]))
+            raise InvalidArguments("query, key and value have 4 dims: images, heads, and those of matrices")
+        if query[3] != key[2] or key[3] != value[2]:
+            raise InvalidArguments(
+                f"a head's keys are {key[2]}x{key[3]}, they must be {query[3]}x{value[2]}: by query and value"
+            )
+        if settings.mask == CAUSAL[0] and query[2] != key[3]:
+            raise Unimplemented(
+                f"--mask={settings.mask} of {query[2]} queries and {key[3]} keys is not built yet, {CAUSAL[1]} is"
+            )
+        self.scores, self.depth = (*query[:3], key[3]), key[2]
+        self.is_causal = settings.mask in CAUSAL
+        result = (*query[:3], value[3])
+        self.keys = desc_of(key, "f32", settings.ktag)  # as the product takes them
+        rows = (*key[:2], key[3], key[2])
+        self.descs = {
+            "query": desc_of(query, "f32", settings.qtag),
+            "key": desc_of(rows, "f32", "any") if settings.ktag == "any" else self.keys.permute_axes(TRANSPOSED),
+            "value": desc_of(value, "f32", settings.vtag),
+            "dst": desc_of(result, "f32", settings.dtag),
+        }
+        if settings.mask in BUFFERS:
+            has = zip(BUFFERS[settings.mask], self.scores, strict=True)
+            self.descs["mask"] = plain(tuple(size if dim else 1 for dim, size in has))
+        seen = math.prod(self.scores) * (1 - query[2] / key[3] / 2 if self.is_causal else 1)
+        self.flops = int(2 * seen * (query[3] + value[3]))
 
     @property
     def argument_bytes(self) -> int:
-        return sum(desc.size_bytes for desc in self.descs.values())
+        return sum(4 * math.prod(desc.padded_dims) for desc in self.descs.values())
+
+    @property
+    def scale(self) -> float:
+        """The same for each way to say it; 0 leaves it to the library."""
+        return 0.0 if self.settings.scale == "library" else self.depth**-0.5
 
     def describe(self) -> tuple[dnn.AttentionForward, dnn.Attr]:
-        desc = dnn.AttentionForward(
-            dnn.PropKind.forward_inference, **self.descs, scale=self.scale, causal=self.settings.causal
-        )
-        return desc, dnn.Attr()
+        kind = PROP_KINDS[self.settings.dir]
+        return dnn.AttentionForward(kind, **self.descs, scale=self.scale, causal=self.is_causal), dnn.Attr()
 
     def data(self, exact: bool) -> TensorData:
         random = np.random.default_rng(1)
@@ -71,15 +106,16 @@ class SdpaWork(Work[TensorData]):
 
     def added(self, data: Data) -> Array | float:
         """The mask, and the future of causal attention."""
-        mask = data.arrays["mask"].astype(np.float64) if self.settings.mask else 0.0
+        if "mask" in self.descs:
+            return data.arrays["mask"].astype(np.float64)
         rows, keys = self.scores[2:]
         hidden = np.arange(keys) > np.arange(rows)[:, None] + keys - rows
-        return np.where(hidden, -np.inf, mask) if self.settings.causal else mask
+        return np.where(hidden, -np.inf, 0.0) if self.is_causal else 0.0
 
     def answer(self, data: TensorData) -> Answer:
         query, key, value = (data.arrays[name].astype(np.float64) for name in ("query", "key", "value"))
         together = query.shape[1] // key.shape[1]
-        scores = query @ key.repeat(together, 1).swapaxes(2, 3) * self.scale + self.added(data)
+        scores = query @ key.repeat(together, 1).swapaxes(2, 3) * self.depth**-0.5 + self.added(data)
         powers = np.exp(scores - scores.max(-1, keepdims=True))
         values = powers / powers.sum(-1, keepdims=True) @ value.repeat(together, 1)
         return Answer(values, UNIT * (32 + query.shape[3] + key.shape[2] / 16), "numpy")
@@ -95,17 +131,13 @@ class Composition:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
 
         self.work = work
-        images, heads, rows, keys = work.scores
         query, value = (work.descs[name] for name in ("query", "value"))
         if query.dims[1] != value.dims[1]:
             raise InvalidArguments("the peer onednn has as many heads of keys as of queries")
         scores = plain(work.scores)
-        depth = query.dims[3]
-        plane = keys * depth
-        transposed = dnn.MemoryDesc((images, heads, depth, keys), dnn.f32, strides=(heads * plane, plane, 1, depth))
-        self.mask = plain((1, 1, rows, keys))
-        more = {"binary_1": Tensor(65536 | 2, self.mask)} if work.settings.mask or work.settings.causal else {}
-        first = {"src": Tensor(SRC, query), "weights": Tensor(WEIGHTS, transposed), "dst": Tensor(DST, scores), **more}
+        self.mask = work.descs.get("mask", plain((1, 1, *work.scores[2:])))
+        more = {"binary_1": Tensor(65536 | 2, self.mask)} if work.settings.mask != "none" else {}
+        first = {"src": Tensor(SRC, query), "weights": Tensor(WEIGHTS, work.keys), "dst": Tensor(DST, scores), **more}
         second = {"src": Tensor(SRC, scores), "weights": Tensor(WEIGHTS, value), "dst": Tensor(DST, work.descs["dst"])}
         self.scoring = OnednnPrimitive(self._scores, first, isa, threads)
         shared = Storage(shared={"src": self.scoring.storage["dst"]})
@@ -148,7 +180,7 @@ class Composition:
     def _scores(self, peer: "OnednnPrimitive") -> Any:
         from asmdnn.bench.peers.onednn_attributes import attributes
 
-        ops: list[Any] = [dnn.Eltwise("linear", self.work.scale)]
+        ops: list[Any] = [dnn.Eltwise("linear", self.work.depth**-0.5)]
         ops += [dnn.Binary("add", self.mask)] if "binary_1" in peer.descs else []
         return self._product(peer, attributes(peer, dnn.Attr(ops)))
 
@@ -162,8 +194,14 @@ class Composition:
         return peer.describe(create, src, weights, peer.null, dst, peer.null if attr is None else attr)
 
 
+def _types(word: str) -> str:
+    """One for all, or those of query, key, value and dst."""
+    given = word.lower().split(":")
+    return data_type("f32")(given[0] if len(given) == 4 and len({*given}) == 1 else word)
+
+
 def _title(case: SdpaCase) -> str:
-    words = ["mask"] * case.settings.mask + ["causal"] * case.settings.causal
+    words = [case.settings.mask] * (case.settings.mask != "none")
     return " ".join([":".join("x".join(map(str, dims)) for dims in case.problem.tensors), *words])
 
 
@@ -171,14 +209,22 @@ DRIVER = Driver(
     "sdpa",
     SdpaSettings(),
     {
-        "dt": Option("dt", data_type("f32"), "data type: f32", True),
-        "mask": Option("mask", boolean, "true: a number is added to every score; false (default)", True),
-        "causal": Option("causal", boolean, "true: rows see no later keys; false (default)", True),
+        "dir": Option("dir", direction(*PROP_KINDS), "FWD_I inference (default), FWD_D training", True),
+        "dt": Option("dt", _types, "data type: f32", True),
+        "qtag": Option("qtag", tag, "layout of queries: abx (default), acbd, ...", True),
+        "ktag": Option("ktag", tag, "of keys, whose last dim is their number; abdc: each key is dense", True),
+        "vtag": Option("vtag", tag, "of values", True),
+        "dtag": Option("dtag", tag, "of dst", True),
+        "mask": Option("mask", one_of("none", *BUFFERS, *CAUSAL),
+                       f"none (default), {', '.join((*BUFFERS, *CAUSAL))}", True),
+        "mdt": Option("mdt", data_type("f32"), "data type of the mask: f32", True),
+        "scale": Option("scale", one_of("library", "mul", "div"),
+                        "who says 1 / sqrt(d): library (default), mul or div", True),
     },
     dims_problem(3),
     SdpaWork,
-    example="--mode=CP --threads=1 --peer=onednn 1x12x512x64:1x12x512x64:1x12x512x64",
-    notation="1x12x512x64:1x12x512x64:1x12x512x64",
+    example="--mode=CP --threads=1 --peer=onednn --ktag=abdc 1x12x512x64:1x12x64x512:1x12x512x64",
+    notation="1x12x512x64:1x12x64x512:1x12x512x64",
     title=_title,
     bandwidth_bound=False,
 )  # fmt: skip

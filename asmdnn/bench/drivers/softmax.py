@@ -75,7 +75,7 @@ class SoftmaxWork(Work[TensorData]):
         self.scales = scales_of(settings.scales, {"src": dims, "dst": dims}, {"src": 1, "dst": 1})
         self.attr = settings.attr(dims, scales=self.scales.masks)
         if settings.inplace:
-            typed.check_in_place(self.src.dtype, self.dst.dtype)
+            typed.check_in_place(self.src, self.dst)
         self.desc = dnn.SoftmaxForward(
             PROP_KINDS[settings.dir], "log" if self.is_log else "accurate", self.src, self.dst, settings.axis
         )

@@ -56,7 +56,7 @@ class SumWork(Work[TensorData]):
         self.sum = dnn.SumForward(srcs, desc_of(dims, settings.ddt, target), scales)
         self.in_place = {"dst": "src0"} if settings.inplace else {}
         if settings.inplace:
-            typed.check_in_place(srcs[0].dtype, self.sum.dst.dtype)
+            typed.check_in_place(srcs[0], self.sum.dst)
 
     @property
     def argument_bytes(self) -> int:

@@ -38,9 +38,7 @@ def tensors_of(attr: dnn.Attr) -> dict[str, Tensor]:
     return found
 
 
-def quantities_of(
-    arrays: Mapping[str, npt.NDArray[Any]], numbers: Mapping[str, int] = ARGUMENTS
-) -> dict[str, Tensor]:
+def quantities_of(arrays: Mapping[str, npt.NDArray[Any]], numbers: Mapping[str, int] = ARGUMENTS) -> dict[str, Tensor]:
     """Scales and zero points, as `src_scales` and so on; numbers: of the arguments that can have some."""
     found = {}
     for name, values in arrays.items():

@@ -25,14 +25,13 @@ multiplication", 2008); the batch of taps is the batch-reduce of Georganas et al
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import AHEAD, ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup
 from asmdnn.generators.dot.ending import TileEnding, operand_ranges
 from asmdnn.generators.dot.matmul_shape import Bias
 from asmdnn.generators.dot.start import load_bias, start_tile
-from asmdnn.generators.dot.typed import text_of
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, mem
@@ -46,7 +45,7 @@ ONE_ROW = Bias(0, True)  # of a channel for all pixels
 BROADCASTS = 4  # registers that take turns holding a broadcast source element
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class ConvTileSpec:
     """Everything that the bytes of a tile kernel depend on; sizes in bytes where they say so.
 
@@ -70,9 +69,6 @@ class ConvTileSpec:
     types: Types = F32
     src_ahead_bytes: int = 0  # prefetch the source so far ahead: that of the next tile
 
-    def __repr__(self) -> str:
-        return text_of(self)
-
     @property
     def dst_type(self) -> DataType:
         """Post-ops take f32, and leave it."""
@@ -83,7 +79,7 @@ class ConvTileSpec:
         """Block, what happens before and after the sum, and a checksum of the whole spec for the geometry."""
         words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
         words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
-        words += ["ahead"] * bool(self.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
+        words += ["ahead"] * bool(self.ahead_lines) + [checksum(self)]
         return f"conv_{self.types}_{'_'.join(words)}__{self.isa}"
 
     @property

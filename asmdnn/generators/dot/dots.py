@@ -13,8 +13,8 @@ Each step takes two vectors of STRIP rows, so that each row is a stream that the
 
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, load_operands
 from asmdnn.isa.assembler import Assembler, mem
@@ -36,7 +36,7 @@ class DotsSpec:
 
     @property
     def name(self) -> str:
-        return f"dots_f32_{self.rows}x{self.depth}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"dots_f32_{self.rows}x{self.depth}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from asmdnn.generators.functions.chain import apply_composed, operands_of
 from asmdnn.generators.functions.pointers import OperandPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.types import f32

@@ -17,8 +17,8 @@ for 8 sums (Vector.sum_lanes), so that lanes become pixels.  Taps are grouped as
 """
 
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.ending import TileEnding
@@ -28,6 +28,7 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.types import f32
 
 MOST_SOURCES = 3  # registers that take turns holding a source vector
 Sums = list[tuple[int, list[Register]]]  # of a pixel, those of all outputs
@@ -64,7 +65,7 @@ class FewTileSpec:
     @property
     def name(self) -> str:
         words = [f"{self.pixels}x{self.outputs}"]
-        words += ["bias"] * self.bias + [*words_of(self.post_ops), f"{crc32(repr(self).encode()):08x}"]
+        words += ["bias"] * self.bias + [*words_of(self.post_ops), checksum(self)]
         return f"few_f32_{'_'.join(words)}__{self.isa}"
 
     @property
@@ -74,10 +75,10 @@ class FewTileSpec:
 
     def footprint(self) -> Footprint:
         """The bytes that a call touches."""
-        dst = tuple(Range(DST, at, at + 4 * self.pixels) for at in self.of_outputs(self.dst_output_bytes))
+        dst = tuple(Range(DST, at, at + f32.size_bytes * self.pixels) for at in self.of_outputs(self.dst_output_bytes))
         operands = operands_read(self.post_ops)
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand)]
-        reads = (*[Range(BIAS, 0, 4 * self.outputs)] * self.bias, *others, *dst * (OLD_DST in operands))
+        reads = (*[Range(BIAS, 0, f32.size_bytes * self.outputs)] * self.bias, *others, *dst * (OLD_DST in operands))
         groups = tuple(tuple(dict.fromkeys(self.tap_ranges(group))) for group in self.groups)
         return Footprint(reads, dst, TapList(TAPS, (SRC, WEIGHTS), groups))
 
@@ -85,7 +86,7 @@ class FewTileSpec:
         return [output * step_bytes for output in range(self.outputs)]
 
     def operand_ranges(self, operand: Operand) -> tuple[Range, ...]:
-        size = 4 * (1 if operand.element else self.pixels)
+        size = f32.size_bytes * (1 if operand.element else self.pixels)
         return tuple(dict.fromkeys(Range(operand.argument, at, at + size) for at in self.of_outputs(operand.row_bytes)))
 
     def tap_ranges(self, group: TapGroup) -> list[Range]:
@@ -93,11 +94,11 @@ class FewTileSpec:
         lanes = lanes_of(self.isa)
         firsts = range(0, group.channels, lanes)
         src = [
-            (self.src_pixel_bytes[p] + j * self.src_vector_bytes, 4 * min(lanes, group.channels - first))
+            (self.src_pixel_bytes[p] + j * self.src_vector_bytes, f32.size_bytes * min(lanes, group.channels - first))
             for p in group.pixels
             for j, first in enumerate(firsts)
         ]
-        of_vector = 4 * lanes * self.outputs
+        of_vector = f32.size_bytes * lanes * self.outputs
         weights = [j * self.weights_vector_bytes for j in range(len(firsts))]
         return [*(Range(SRC, at, at + n) for at, n in src), *(Range(WEIGHTS, at, at + of_vector) for at in weights)]
 
@@ -194,7 +195,7 @@ class FewCode:
         asm.role(f"pixels {first}: add lanes")
         spare = v.registers.take("spare")
         for o, of_output in enumerate(acc):
-            v.store_first(self.sums[o].shifted(4 * first), v.sum_lanes(of_output, spare), len(of_output))
+            v.store_first(self.sums[o].shifted(f32.size_bytes * first), v.sum_lanes(of_output, spare), len(of_output))
         v.registers.free(spare, *(x for of_output in acc for x in of_output))
 
     def finish(self) -> None:
@@ -206,7 +207,7 @@ class FewCode:
             for o in range(spec.outputs):
                 part.load(x, self.sums[o])
                 if spec.bias:
-                    v.broadcast(ending.spare[0], mem(self.bias, 4 * o, size=4))
+                    v.broadcast(ending.spare[0], mem(self.bias, f32.size_bytes * o, size=f32.size_bytes))
                     v.add(x, x, ending.spare[0])
                 at = mem(self.dst, o * spec.dst_output_bytes, size=v.bytes)
                 asm.call_it(at, f"dst[{o}]")

@@ -26,7 +26,7 @@ from asmdnn.isa.vector import Lanes, Vector
 MOST_HELD = 5  # positions of a kernel row: the weights of all are in registers
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class FewInputsSpec(GroupedRows):
     """Rows whose lanes share their inputs; `group` is the number of inputs, and `src_whole` says nothing."""
 

@@ -14,8 +14,8 @@ that takes all rows of a few columns would touch another page with every step.
 
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, load_operands
 from asmdnn.isa.assembler import Assembler, mem
@@ -38,7 +38,7 @@ class GemvSpec:
 
     @property
     def name(self) -> str:
-        return f"gemv_f32_{self.columns}x{self.depth}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"gemv_f32_{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

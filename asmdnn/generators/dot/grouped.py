@@ -47,11 +47,12 @@ from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.types import f32
 
 SOURCES = 3  # registers that take turns holding a source vector
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class GroupedRowsSpec(GroupedRows):
     """Rows whose lanes find their inputs in the lanes of their group."""
 
@@ -63,7 +64,7 @@ class GroupedRowsSpec(GroupedRows):
 
     @property
     def src_vector_bytes(self) -> int:
-        return 4 * lanes_of(self.isa)
+        return f32.size_bytes * lanes_of(self.isa)
 
     def src_ranges(self, places: set[int]) -> list[Range]:
         """Whole vectors, or the real channels."""
@@ -76,7 +77,7 @@ class GroupedRowsSpec(GroupedRows):
     def load_source(self, v: Vector, loads: Lanes, source: Register, at: Pointer, part: int) -> None:
         """Input `part` of their groups."""
         if self.group == v.lanes:
-            v.broadcast(source, at.shifted(4 * part).sized(4))
+            v.broadcast(source, at.shifted(f32.size_bytes * part).sized(f32.size_bytes))
         elif self.group > 1 and loads is v:
             v.spread(source, at, self.group, part)
         else:

@@ -1,16 +1,17 @@
 """What kernels of rows have in common: what their code depends on, its name, and the bytes that it touches."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, joined
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.types import f32
 
 SRC, WEIGHTS, BIAS, DST = range(4)
 ARGUMENTS = ("src", "weights", "bias", "dst")
@@ -18,7 +19,6 @@ ARGUMENTS = ("src", "weights", "bias", "dst")
 MOST_PIXELS = {"avx2": 12, "avx512_core": 28}
 REGISTERS = {"avx2": 16, "avx512_core": 32}
 MOST_HELD, HELD = 9, 4  # weights of a kernel row in registers: all of them, or of a longer row some at a time
-PLANES = ("planes", "src_plane_bytes", "weights_plane_bytes")  # fields about planes
 Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position) pairs
 
 
@@ -45,7 +45,7 @@ class Segment:
     times: int = 1
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class GroupedRows:
     """Everything that the bytes of rows depend on, of a grouped convolution (grouped.py) or of one with few inputs
     (few_inputs.py), which say how a lane finds its inputs; sizes in bytes where they say so.
@@ -84,13 +84,6 @@ class GroupedRows:
     weights_position_bytes: int = 0  # from a kernel position to the next one, unless they are dense
     streaming: bool = False  # past the caches, where dst is aligned to a vector when called, as its distances must be
 
-    def __repr__(self) -> str:
-        """Of one plane and so on as it was before there were others: names and kept kernels go by it."""
-        later = ("weights_position_bytes", "streaming")
-        left_out = (() if self.planes != 1 else PLANES) + tuple(name for name in later if not getattr(self, name))
-        names = (field.name for field in fields(self) if field.name not in left_out)
-        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
-
     @property
     def src_vector_bytes(self) -> int:
         """From what a vector of channels reads of a pixel to what the next one does."""
@@ -99,7 +92,7 @@ class GroupedRows:
     @property
     def position_bytes(self) -> int:
         """From the weights of a kernel position to those of the next one."""
-        return self.weights_position_bytes or 4 * lanes_of(self.isa)
+        return self.weights_position_bytes or f32.size_bytes * lanes_of(self.isa)
 
     @property
     def held(self) -> int:
@@ -135,7 +128,7 @@ class GroupedRows:
     def name(self) -> str:
         words = [f"{self.kernel}s{self.stride}", f"{self.rows}x{self.width}x{self.channels * self.vectors}"]
         words += ["bias"] * self.bias + list(words_of(self.post_ops)) + ["streaming"] * self.streaming
-        words += [f"{crc32(repr(self).encode()):08x}"]
+        words += [checksum(self)]
         words = [f"{self.planes}of"] * (self.planes != 1) + words
         return f"{self.family}{self.group}_f32_{'_'.join(words)}__{self.isa}"
 
@@ -163,7 +156,7 @@ class GroupedRows:
         dst = [y * self.dst_row_bytes + x * self.dst_pixel_bytes for y, x in pixels]
         writes = joined(Range(DST, at, at + dst_width) for at in dst)
         operands = operands_read(self.post_ops)
-        bias = [Range(BIAS, 0, 4 * (self.channels + (self.vectors - 1) * lanes))] * self.bias
+        bias = [Range(BIAS, 0, f32.size_bytes * (self.channels + (self.vectors - 1) * lanes))] * self.bias
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand, lanes)]
         old = list(writes) * (OLD_DST in operands)
         src = self.src_ranges(self.places(columns))
@@ -171,7 +164,8 @@ class GroupedRows:
 
     def width_bytes(self, is_whole: bool) -> int:
         """Of a pixel in a tensor that has room, zero padding, for whole vectors of channels, or that has not."""
-        return 4 * ((self.vectors - 1) * lanes_of(self.isa) + (lanes_of(self.isa) if is_whole else self.channels))
+        last = lanes_of(self.isa) if is_whole else self.channels
+        return f32.size_bytes * ((self.vectors - 1) * lanes_of(self.isa) + last)
 
     def columns(self) -> set[int]:
         """Of a row of src, the pixels that are read, counted from the image's first."""
@@ -205,7 +199,7 @@ class GroupedRows:
             for k in rows
         ]
         places = {start + k * self.position_bytes for start in starts for k in range(self.kernel)}
-        return joined(Range(WEIGHTS, at, at + 4 * lanes) for at in places)
+        return joined(Range(WEIGHTS, at, at + f32.size_bytes * lanes) for at in places)
 
     def operand_ranges(self, operand: Operand, lanes: int) -> Iterator[Range]:
         """What post-ops read of a tensor, whose pixels are a row after the other at one distance."""
@@ -213,5 +207,5 @@ class GroupedRows:
         for pixel in range(self.rows * self.width if operand.row_bytes else 1):
             for j in range(self.vectors):
                 begin = pixel * operand.row_bytes + j * operand.vector_bytes
-                found.add((begin, begin + 4 * (1 if operand.element else self.channels)))
+                found.add((begin, begin + f32.size_bytes * (1 if operand.element else self.channels)))
         yield from joined(Range(operand.argument, *place) for place in found)

@@ -28,8 +28,8 @@ multiplication", 2008).  dst is not read where it need not be: BLAS demands that
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.dot.conv import BROADCASTS, LINE_BYTES
 from asmdnn.generators.dot.ending import TileEnding
@@ -45,7 +45,6 @@ from asmdnn.generators.dot.matmul_shape import (
     MatmulTile,
 )
 from asmdnn.generators.dot.start import load_bias, start_tile
-from asmdnn.generators.dot.typed import text_of
 from asmdnn.generators.functions.chain import names_of_operands, words_of
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import GROUP_BYTES, dot_of
@@ -56,14 +55,11 @@ from asmdnn.types import f32
 UNROLL = 8  # steps of depth in the loop's body, each of a group of k
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class MatmulTileSpec:
     """The kernel of a tile."""
 
     tile: MatmulTile
-
-    def __repr__(self) -> str:
-        return text_of(self.tile, type(self).__name__)
 
     @property
     def isa(self) -> str:
@@ -76,7 +72,7 @@ class MatmulTileSpec:
         words = [f"{tile.rows}x{tile.columns}x{tile.depth}"] + [f"i{tile.items.count}"] * (tile.items.count > 1)
         words += ["bias"] * bool(tile.bias) + ["acc"] * tile.accumulate
         words += ["alpha"] * tile.scaled + ["beta"] * tile.beta + words_of(tile.post_ops)
-        words += ["pack"] * tile.packs + ["ahead"] * bool(tile.ahead_lines) + [f"{crc32(repr(self).encode()):08x}"]
+        words += ["pack"] * tile.packs + ["ahead"] * bool(tile.ahead_lines) + [checksum(self)]
         return f"matmul_{tile.types}_{'_'.join(words)}__{tile.isa}"
 
     @property

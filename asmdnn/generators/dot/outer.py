@@ -17,13 +17,13 @@ columns, unless the weights are `padded`: then whole vectors are.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, Bias
 from asmdnn.generators.dot.operands import src_of_f32
-from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
@@ -58,7 +58,7 @@ class OuterSpec:
     @property
     def name(self) -> str:
         words = [f"{self.rows}x{self.columns}x{self.depth}"] + ["bias"] * bool(self.bias)
-        words += ["ahead"] * self.ahead + ["streaming"] * self.streaming + [f"{crc32(repr(self).encode()):08x}"]
+        words += ["ahead"] * self.ahead + ["streaming"] * self.streaming + [checksum(self)]
         return f"outer_f32_{'_'.join(words)}__{self.isa}"
 
     @property
@@ -94,7 +94,6 @@ class OuterSpec:
             scratch = asm.gp.take("alignment")
             with if_aligned(asm, rows.pointers[DST], v.bytes, scratch):
                 rows.emit(streaming=True)
-                asm.SFENCE()
                 asm.ret()
             asm.gp.free(scratch)
         rows.emit(streaming=False)

@@ -14,8 +14,8 @@ stores of a row would fall into one set of L1.
 """
 
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import AHEAD, ARGUMENTS, WEIGHTS
@@ -40,7 +40,7 @@ class PackSpec:
 
     @property
     def name(self) -> str:
-        return f"pack_f32_{self.columns}x{self.depth}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"pack_f32_{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

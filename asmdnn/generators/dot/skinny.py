@@ -15,8 +15,8 @@ every step.
 
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, src_of_f32
 from asmdnn.isa.assembler import Assembler, mem
@@ -43,7 +43,7 @@ class SkinnySpec:
 
     @property
     def name(self) -> str:
-        return f"skinny_f32_{self.rows}x{self.columns}x{self.depth}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"skinny_f32_{self.rows}x{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

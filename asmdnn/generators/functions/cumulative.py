@@ -13,8 +13,8 @@ within 16 bytes, then across them; what came before the vector is added to all o
 """
 
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched
 from asmdnn.isa.assembler import Assembler, Register, mem
@@ -41,7 +41,7 @@ class CumulativeSumSpec:
     @property
     def name(self) -> str:
         size = f"{self.along}{self.rows}x{self.elements}{'_reverse' * self.reverse}"
-        return f"cumsum_f32_{size}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"cumsum_f32_{size}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

@@ -17,10 +17,9 @@ before: a CPU's own prefetchers stop at the end of a page, and computing fills t
 """
 
 from dataclasses import dataclass, field
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.typed import text_of
 from asmdnn.generators.functions.chain import (
     compose,
     compose_all,
@@ -33,14 +32,14 @@ from asmdnn.generators.functions.elementwise_code import AHEAD_BYTES, DST, INTER
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.types import SIZE_BYTES, typed_program
-from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vectors import vector_of
 
 LONG = 12  # steps of a function that computes for longer than a vector takes from memory
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class ElementwiseSpec:
     """Everything that the bytes of an element-wise kernel depend on; vector_bytes of operands are not used here.
 
@@ -57,12 +56,9 @@ class ElementwiseSpec:
     interleaved: int = field(default=INTERLEAVED, kw_only=True)
     ahead_bytes: int = field(default=AHEAD_BYTES, kw_only=True)
 
-    def __repr__(self) -> str:
-        return text_of(self)
-
     @property
     def name(self) -> str:
-        words = [*words_of(self.chain), *["streaming"] * self.streaming, f"{crc32(repr(self).encode()):08x}"]
+        words = [*words_of(self.chain), *["streaming"] * self.streaming, checksum(self)]
         return f"map_f32_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
     @property
@@ -124,7 +120,6 @@ class ElementwiseSpec:
             asm.JE(plain)
             with if_aligned(asm, code.pointers[DST], v.bytes, left):
                 code.all_rows(left, v.stream)
-                asm.SFENCE()
                 asm.ret()
             asm.bind(plain)
         code.all_rows(left, v.store)
@@ -138,7 +133,7 @@ def rows_of(argument: int, rows: int, row_bytes: int, width: int) -> tuple[Range
     return tuple(Range(argument, r * row_bytes, r * row_bytes + width) for r in range(rows))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class TypedElementwiseSpec(ElementwiseSpec):
     """A map of elements of other types than f32, in which it computes; types: of every argument."""
 
@@ -146,7 +141,7 @@ class TypedElementwiseSpec(ElementwiseSpec):
 
     @property
     def name(self) -> str:
-        words = [*words_of(self.chain), f"{crc32(repr(self).encode()):08x}"]
+        words = [*words_of(self.chain), checksum(self)]
         types = "".join(dict.fromkeys(self.types))
         return f"map_{types}_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
@@ -164,7 +159,7 @@ class TypedElementwiseSpec(ElementwiseSpec):
         return False
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class TypedResultsSpec(TypedElementwiseSpec):
     """A typed map with more results than dst, such as a mask of bytes: argument 2, 3 and so on."""
 
@@ -176,7 +171,7 @@ class TypedResultsSpec(TypedElementwiseSpec):
         return (Result(DST, self.dst_row_bytes, self.chain), *self.more)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class SeveralResultsSpec(ElementwiseSpec):
     """A map with more results than dst, such as the state and the output of an LSTM's cell: argument 2, 3 and so on.
 

@@ -19,9 +19,9 @@ variance = sum d^2 / elements - (sum d / elements)^2 is at most 1 + elements / l
 
 from dataclasses import dataclass
 from functools import lru_cache
-from zlib import crc32
 
 from asmdnn.exact import exact
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
 from asmdnn.generators.functions.expression import Builder
@@ -30,7 +30,7 @@ from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import DST, SRC, Rows, steps_of
 from asmdnn.generators.functions.rows import Vectors, Walk, operands_touched, rows_touched
 from asmdnn.generators.functions.values import Source
-from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.isa.vectors import vector_of
@@ -79,7 +79,7 @@ class LayerNormSpec:
 
     @property
     def name(self) -> str:
-        words = [*words_of(self.after), *["streaming"] * self.streams, f"{crc32(repr(self).encode()):08x}"]
+        words = [*words_of(self.after), *["streaming"] * self.streams, checksum(self)]
         kind = "layernorm" if self.centred else "rmsnorm"
         return f"{kind}_f32_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
@@ -112,7 +112,6 @@ class LayerNormSpec:
             with if_aligned(asm, code.dst, v.bytes, code.left):
                 code.streams = True
                 code.all_rows()
-                asm.SFENCE()
                 asm.ret()
             code.streams = False
         code.all_rows()

@@ -21,16 +21,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import lcm
 from typing import Final, NamedTuple
-from zlib import crc32
 
 from asmdnn.exact import exact
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.eltwise.logarithm import power
 from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import DST, SRC, Rows
 from asmdnn.generators.functions.rows import F32_BYTES, Vectors, rows_touched
-from asmdnn.generators.move.shuffle_body import merged
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, Register
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
@@ -72,7 +72,7 @@ class LrnSpec:
     @property
     def name(self) -> str:
         size = f"{self.rows}x{self.elements}_{len(self.taps)}taps"
-        return f"lrn_f32_{size}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"lrn_f32_{size}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

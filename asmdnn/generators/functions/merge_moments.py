@@ -12,8 +12,8 @@ Chunks are merged by means' distances from the mean of all (Chan, Golub and LeVe
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.row_code import OTHER_REGISTERS, Computation
@@ -40,7 +40,7 @@ class MergeMomentsSpec:
 
     @property
     def name(self) -> str:
-        return f"moments_f32_merge{self.rows}x{self.elements}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"moments_f32_merge{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

@@ -16,8 +16,8 @@ merge_moments.py makes one.
 """
 
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.moments_code import M2, MEAN, SHORT, MomentsDown, MomentsOfLongRows, ShortRows
 from asmdnn.generators.functions.row_code import SRC
@@ -40,7 +40,7 @@ class MomentsSpec:
 
     @property
     def name(self) -> str:
-        return f"moments_f32_{self.along}{self.rows}x{self.elements}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"moments_f32_{self.along}{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ neutral element, an infinity.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
 from asmdnn.generators.functions.pointers import RowPointers
@@ -64,7 +64,7 @@ class ReduceSpec:
 
     @property
     def name(self) -> str:
-        words = [*words_of((*self.before, *self.after)), f"{crc32(repr(self).encode()):08x}"]
+        words = [*words_of((*self.before, *self.after)), checksum(self)]
         return f"reduce_{self.op}_{self.src_kind}_{self.along}{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
     @property

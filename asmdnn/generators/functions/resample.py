@@ -20,15 +20,16 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.generators.functions.values import Slots
-from asmdnn.generators.move.shuffle_body import emit_stored
-from asmdnn.generators.pooling.window import repeated, touched
+from asmdnn.generators.stepping import repeated
+from asmdnn.generators.stores import emit_stored
+from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
@@ -89,7 +90,7 @@ class ResampleSpec:
             *words_of(self.chain),
         ]
         words += ["streaming"] * self.streaming
-        return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

@@ -22,15 +22,16 @@ from dataclasses import dataclass
 from itertools import product
 from struct import pack
 from typing import Any, NamedTuple
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import Step
 from asmdnn.generators.functions.values import Slots
-from asmdnn.generators.move.shuffle_body import emit_stored, merged
-from asmdnn.generators.pooling.window import repeated
+from asmdnn.generators.stepping import repeated
+from asmdnn.generators.stores import emit_stored
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
@@ -103,7 +104,7 @@ class ResampleRowsSpec:
     def name(self) -> str:
         sizes = f"{len(self.taps)}x{len(self.columns[0])}_{self.together}x{self.width}to{self.results}"
         words = [f"resample_rows_f32_{sizes}", *words_of(self.chain), *["streaming"] * self.streaming]
-        return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

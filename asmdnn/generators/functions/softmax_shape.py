@@ -1,8 +1,8 @@
 """What specs of softmax along rows, and along lanes side by side, have in common."""
 
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.chain import names_of_operands, operands_of, words_of
 from asmdnn.generators.functions.postops import PostOp
@@ -42,7 +42,7 @@ class SoftmaxShape:
 
     def named(self, size: str) -> str:
         """The name of a kernel of that size."""
-        words = [*words_of((*self.before, *self.after)), f"{crc32(repr(self).encode()):08x}"]
+        words = [*words_of((*self.before, *self.after)), checksum(self)]
         return f"{'logsoftmax' if self.log else 'softmax'}_f32_{size}_{'_'.join(words)}__{self.isa}"
 
     def touched(self, rereads: bool) -> Footprint:

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from struct import pack
 from typing import Final
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.row_code import DST, OTHER_REGISTERS, SRC, Rows
@@ -55,7 +55,7 @@ class TopKSpec:
     def name(self) -> str:
         what = "largest" if self.order.largest else "smallest"
         size = f"{self.along}{self.rows}x{self.elements}"
-        return f"top{self.k}_{what}_f32_{size}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"top{self.k}_{what}_f32_{size}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from asmdnn.generators.move.conversion import PACKED, Argument, Converter
 from asmdnn.generators.move.convert_block import ConvertBlock
 from asmdnn.generators.move.pieces import StridedPlace
-from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.vectors import lanes_of, vector_of
 
@@ -47,7 +47,6 @@ class ConvertSpec(ConvertBlock):
                 converter.dense.streaming = True
                 self.all_rows(asm, converter, x, pointers, left)
                 converter.dense.streaming = False
-                asm.SFENCE()
                 asm.ret()
             converter.dense.forget()
         self.all_rows(asm, converter, x, pointers, left, packer)

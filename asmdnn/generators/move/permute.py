@@ -13,10 +13,11 @@ the constant pool.  shuffle.py builds units of 16 bytes instead, of any element.
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.move.shuffle_body import if_aligned, merged
+from asmdnn.generators.stores import if_aligned
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.permute import Lanes, permutes_of, steps_of
 from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
@@ -54,7 +55,7 @@ class PermuteSpec:
     @property
     def name(self) -> str:
         block = f"{self.pixels}x{self.stored_bytes}"
-        return f"permute_b32_{block}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"permute_b32_{block}_{checksum(self)}__{self.isa}"
 
     @property
     def stored_bytes(self) -> int:
@@ -102,7 +103,6 @@ class PermuteSpec:
         if self.streaming:
             with if_aligned(asm, dst, self.vector_bytes, left):
                 self.all_pixels(body, left, body.v.stream)
-                asm.SFENCE()
                 asm.ret()
         self.all_pixels(body, left, body.v.store)
         asm.ret()

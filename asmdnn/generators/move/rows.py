@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.move.shuffle_body import if_aligned
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vectors import lanes_of, vector_of
 
@@ -80,7 +80,6 @@ class RowsSpec:
         if self.streaming:
             with if_aligned(asm, dst, self.vector_bytes, left):
                 self.all_rows(asm, registers, data, asm.VMOVNTDQ)
-                asm.SFENCE()
                 asm.ret()
         self.all_rows(asm, registers, data, None)
         asm.ret()

@@ -12,11 +12,13 @@ type does not matter.  One body for registers of every width.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.move.shuffle_body import Part, ShuffleCode, if_aligned, merged
+from asmdnn.generators.move.shuffle_body import Part, ShuffleCode
 from asmdnn.generators.move.shuffle_network import best
+from asmdnn.generators.stores import if_aligned
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.vectors import lanes_of
@@ -44,7 +46,7 @@ class ShuffleSpec:
     @property
     def name(self) -> str:
         block = f"{self.pixels}x{self.stored_bytes}"
-        return f"shuffle_b{8 * self.element_bytes}_{block}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"shuffle_b{8 * self.element_bytes}_{block}_{checksum(self)}__{self.isa}"
 
     @property
     def stored_bytes(self) -> int:
@@ -98,7 +100,6 @@ class ShuffleSpec:
                 body.streaming = True
                 self.all_pixels(asm, body, src, dst, left)
                 body.streaming = False
-                asm.SFENCE()
                 asm.ret()
         self.all_pixels(asm, body, src, dst, left)
         asm.ret()

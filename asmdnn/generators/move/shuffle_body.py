@@ -1,7 +1,6 @@
 """The body of a shuffle kernel: tiles of units, built in vector registers for a group of pixels."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +15,8 @@ from asmdnn.generators.move.shuffle_network import (
     is_whole,
     windows_of,
 )
-from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES, dense_of, view_of
-from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 
 
@@ -202,41 +200,3 @@ class ShuffleCode:
         if self.pixel_bytes == self.unit_bytes or self.group == 1:
             return [(at, self.group * self.unit_bytes)]
         return [(at + pixel * self.pixel_bytes, self.unit_bytes) for pixel in range(self.group)]
-
-
-@contextmanager
-def if_aligned(asm: Assembler, pointer: Any, alignment: int, scratch: Any) -> Iterator[None]:
-    """What only runs where the pointer is a multiple of `alignment`.  A body that is to be the whole kernel there ends
-    with a fence for its streaming stores and a return; what follows is then for other pointers."""
-    unaligned = asm.new_label("unaligned")
-    asm.MOV(scratch, pointer)
-    asm.AND(scratch, alignment - 1)
-    asm.JNZ(unaligned)
-    yield
-    asm.bind(unaligned)
-
-
-def emit_stored(v: Vector, dst: Register, run: Callable[[Callable[..., None]], None], streaming: bool) -> None:
-    """The rest of a kernel, which `run` emits for a kind of store: streaming ones where that is asked for and dst is a
-    multiple of a vector, else plain ones."""
-    asm = v.asm
-    if streaming:
-        rest = asm.gp.take("bytes past a vector")
-        with if_aligned(asm, dst, v.bytes, rest):
-            asm.gp.free(rest)
-            run(v.stream)
-            asm.SFENCE()
-            asm.ret()
-    run(v.store)
-    asm.ret()
-
-
-def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Sorted, with those that touch or overlap as one."""
-    found: list[tuple[int, int]] = []
-    for begin, end in sorted(ranges):
-        if found and begin <= found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
-        else:
-            found.append((begin, end))
-    return found

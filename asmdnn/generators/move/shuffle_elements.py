@@ -9,11 +9,11 @@ Needs AVX2, which every supported level has.
 """
 
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.rows import ARGUMENTS, DST, IN_FLIGHT, SRC, load, store
-from asmdnn.generators.move.shuffle_body import merged
+from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vectors import vector_of
 
@@ -31,7 +31,7 @@ class ElementsSpec:
     @property
     def name(self) -> str:
         block = f"{self.count}x{len(self.moves)}"
-        return f"elements_b{8 * self.element_bytes}_{block}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"elements_b{8 * self.element_bytes}_{block}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

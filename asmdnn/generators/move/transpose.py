@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.generators.move.transpose_tiles import MOVED_BYTES, TransposeCode, quarters_of
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.vectors import lanes_of
@@ -119,7 +119,6 @@ class TransposeSpec:
                 tiles.dense.streaming = True
                 self.all_blocks(asm, tiles, src, dst, left)
                 tiles.dense.streaming = False
-                asm.SFENCE()
                 asm.ret()
             tiles.dense.forget()
         self.all_blocks(asm, tiles, src, dst, left)

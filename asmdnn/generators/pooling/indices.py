@@ -19,13 +19,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from struct import pack
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.program import Predicate
-from asmdnn.generators.move.shuffle_body import if_aligned
 from asmdnn.generators.pooling.pixels import PoolPixelsSpec
-from asmdnn.generators.pooling.window import DST, SRC, Loop, Reduction, Taps, repeated
+from asmdnn.generators.pooling.window import DST, SRC, Loop, Reduction, Taps
+from asmdnn.generators.stepping import repeated
+from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Register, low32, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
@@ -60,7 +61,7 @@ class PoolIndicesSpec:
     def name(self) -> str:
         sizes = "x".join(str(taps.positions) for taps in self.window)
         words = ["maxpool_indices_f32", sizes, f"{self.pixels}x{self.vectors}", *["carried"] * self.carries]
-        words += [*["streaming"] * self.streaming, f"{crc32(repr(self).encode()):08x}"]
+        words += [*["streaming"] * self.streaming, checksum(self)]
         return f"{'_'.join(words)}__{self.isa}"
 
     @property
@@ -87,7 +88,6 @@ class PoolIndicesSpec:
             with if_aligned(asm, both, v.bytes, rest):
                 asm.gp.free(both, rest)
                 code.run(v.stream)
-                asm.SFENCE()
                 asm.ret()
         code.run(v.store)
         asm.ret()

@@ -21,27 +21,18 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.types import BF16_BITS, SIZE_BYTES, typed_program
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.generators.move.shuffle_body import emit_stored
-from asmdnn.generators.pooling.window import (
-    ARGUMENTS,
-    DST,
-    SRC,
-    Loop,
-    Pooled,
-    Reduction,
-    Taps,
-    offsets,
-    repeated,
-    touched,
-)
+from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Pooled, Reduction, Taps, offsets
+from asmdnn.generators.stepping import repeated
+from asmdnn.generators.stores import emit_stored
+from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.typed import typed_lanes
 from asmdnn.isa.vector import Lanes, Vector
@@ -79,7 +70,7 @@ class PoolPixelsSpec(Pooled):
         alg, _, of_bytes = self.alg.partition("_")
         words = [f"{alg}pool_{of_bytes or self.kind}_{sizes}_{self.pixels}x{self.vectors}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
-        return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     def footprint(self) -> Footprint:
         size = SIZE_BYTES[self.kind] * self.elements

@@ -9,13 +9,15 @@
 """
 
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Pooled, Reduction, Taps, offsets, repeated, touched
+from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Pooled, Reduction, Taps, offsets
+from asmdnn.generators.stepping import repeated
+from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
@@ -40,7 +42,7 @@ class PoolPlanesSpec(Pooled):
     @property
     def name(self) -> str:
         words = [f"{self.alg}pool_planes_f32_{self.planes}x{self.elements}", *words_of(self.chain)]
-        return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     def footprint(self) -> Footprint:
         src = touched(offsets((Taps(self.planes, self.src_plane_bytes),)), 4 * self.elements)

@@ -22,25 +22,16 @@ from itertools import product
 from math import prod
 from struct import pack
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots, Source
-from asmdnn.generators.move.shuffle_body import if_aligned
-from asmdnn.generators.pooling.window import (
-    ARGUMENTS,
-    DST,
-    SRC,
-    Loop,
-    Pooled,
-    Reduction,
-    Taps,
-    offsets,
-    repeated,
-    touched,
-)
+from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Pooled, Reduction, Taps, offsets
+from asmdnn.generators.stepping import repeated
+from asmdnn.generators.stores import if_aligned
+from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
@@ -79,7 +70,7 @@ class PoolRowsSpec(Pooled):
         sizes = "x".join(str(n) for n in (*(taps.positions for taps in self.rows), self.columns))
         words = [f"{self.alg}pool_rows_f32_{sizes}s{self.stride}_{self.width}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
-        return f"{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     @property
     def reach(self) -> int:
@@ -129,7 +120,6 @@ class PoolRowsSpec(Pooled):
             with if_aligned(asm, code.dst, v.bytes, rest):
                 asm.gp.free(rest)
                 code.loop(0, v.stream)
-                asm.SFENCE()
                 asm.ret()
         code.loop(0, v.store)
         asm.ret()

@@ -4,8 +4,7 @@ The largest number of a window is found by MAXPS with the new number first, whic
 NaN: so NaN is passed over, as oneDNN does it, and a window of NaN alone gives -infinity.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
@@ -13,8 +12,7 @@ from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
 from asmdnn.generators.functions.program import bits_of
 from asmdnn.generators.functions.types import BF16_BITS, LIMITS
-from asmdnn.generators.move.shuffle_body import merged
-from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
 
 ARGUMENTS: Final = ("src", "dst")
@@ -61,36 +59,9 @@ class Pooled:
         return OLD_DST in operands_of(self.chain)
 
 
-@contextmanager
-def repeated(asm: Assembler, count: int, name: str, steps: Iterable[tuple[Register, int]]) -> Iterator[None]:
-    """The body `count` times; behind each, pointers go on by so many bytes."""
-    if count == 1:
-        yield
-        advance(asm, steps)
-        return
-    left = asm.gp.take(f"{name} left")
-    asm.MOV(left, count)
-    with asm.loop(left, name):
-        yield
-        advance(asm, steps)
-    asm.gp.free(left)
-
-
-def advance(asm: Assembler, steps: Iterable[tuple[Register, int]]) -> None:
-    """Add bytes to pointers."""
-    for pointer, step in steps:
-        if step:
-            asm.ADD(pointer, step)
-
-
 def offsets(axes: Iterable[Taps]) -> list[int]:
     """The byte offset of every position of a window, in the order of the axes."""
     return [sum(at) for at in product(*(range(0, n * step, step) if step else [0] * n for n, step in axes))]
-
-
-def touched(begins: Iterable[int], size_bytes: int) -> list[tuple[int, int]]:
-    """The stretches of bytes that pieces of one size cover together."""
-    return merged((begin, begin + size_bytes) for begin in sorted(set(begins)))
 
 
 class Reduction:

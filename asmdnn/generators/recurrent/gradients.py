@@ -22,9 +22,9 @@ Source: the derivatives of the cells of cells.py.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from zlib import crc32
 
 from asmdnn.exact import exact
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.functions.elementwise import SeveralResultsSpec
 from asmdnn.generators.functions.elementwise_code import DST, SRC, Result
 from asmdnn.generators.functions.eltwise import exponential, gradients
@@ -179,7 +179,7 @@ def gradient_form(cell: CellGradient) -> GradientForm:
     return writing.form()
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class GradientSpec(SeveralResultsSpec):
     """The kernel of a cell's gradient: an element-wise one."""
 
@@ -189,7 +189,7 @@ class GradientSpec(SeveralResultsSpec):
     def name(self) -> str:
         words = [self.cell.algorithm, self.cell.activation, "peephole" * self.cell.peephole]
         what = "_".join(word for word in words if word)
-        return f"gradient_f32_{what}_{self.rows}x{self.elements}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"gradient_f32_{what}_{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
 
 
 def gradient_spec(isa: str, cell: CellGradient, rows: int, elements: int, row_bytes: Sequence[int]) -> GradientSpec:

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, joined
 from asmdnn.generators.dot.conv import BROADCASTS, LINE_BYTES
 from asmdnn.generators.functions.code import ProgramCode, side_by_side
@@ -75,7 +75,7 @@ class RecurrentTileSpec:
         words += ["peephole"] if self.cell.peephole else []
         words += ["keeps"] if self.cell.keeps else []
         words += ["ahead"] if self.ahead_lines else []
-        return f"recurrent_f32_{'_'.join(words)}_{crc32(repr(self).encode()):08x}__{self.isa}"
+        return f"recurrent_f32_{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     @property
     def frame(self) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ written behind the channels; else nothing is.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.ending import TileEnding
@@ -55,7 +55,7 @@ class ProductsTransformSpec:
     @property
     def name(self) -> str:
         words = [f"{self.rows}x{self.cols}x{self.channels}", *["bias"] * self.bias, *words_of(self.post_ops)]
-        text = "_".join([*words, f"{crc32(repr(self).encode()):08x}"])
+        text = "_".join([*words, checksum(self)])
         return f"winograd_products_f32_f{self.m}_{text}__{self.isa}"
 
     @property

@@ -13,8 +13,8 @@ read past the channels.  src points to pixel (0, 0), which need not exist.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.winograd.arguments import ARGUMENTS, SOURCE, SRC
@@ -46,7 +46,7 @@ class SourceTransformSpec:
     @property
     def name(self) -> str:
         (top, bottom), (left, right) = self.rows, self.cols
-        words = f"{bottom - top}x{right - left}x{self.channels}_{crc32(repr(self).encode()):08x}"
+        words = f"{bottom - top}x{right - left}x{self.channels}_{checksum(self)}"
         return f"winograd_source_f32_f{self.m}_{words}__{self.isa}"
 
     @property

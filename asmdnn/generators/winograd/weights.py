@@ -9,8 +9,8 @@
 """
 
 from dataclasses import dataclass
-from zlib import crc32
 
+from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.winograd.forms import FORMS, Transforms
 from asmdnn.generators.winograd.linear import Linear, take_constants
@@ -38,7 +38,7 @@ class WeightsTransformSpec:
 
     @property
     def name(self) -> str:
-        words = f"{self.vectors}_{crc32(repr(self).encode()):08x}"
+        words = f"{self.vectors}_{checksum(self)}"
         return f"winograd_weights_f32_f{self.m}_{words}__{self.isa}"
 
     @property

@@ -8,9 +8,9 @@ from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
-from asmdnn.primitives.convolution.description import FIELDS
 from asmdnn.primitives.convolution.pairs.strips import NAME
 from asmdnn.primitives.descriptor import primitive_desc
+from asmdnn.primitives.windows import FIELDS
 
 
 def lower_pair(steps: Steps, group: Group) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType, in_order, reads_of
 from asmdnn.network.onnx.messages import Message, Messages
-from asmdnn.network.onnx.tensors import MOST_DIMS, array_of, element_type, integers, numbers
+from asmdnn.network.onnx.tensors import MOST_DIMS, array_of, integers, numbers
 from asmdnn.network.onnx.wire import Malformed
 from asmdnn.network.operators.own import OWN
 

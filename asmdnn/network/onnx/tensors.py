@@ -7,29 +7,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.network.element_types import element_type
 from asmdnn.network.onnx.messages import Message
 from asmdnn.network.onnx.wire import Malformed
 
 Array = npt.NDArray[Any]
 
-ELEMENTS = {
-    1: "<f4", 2: "|u1", 3: "|i1", 4: "<u2", 5: "<i2", 6: "<i4", 7: "<i8", 9: "|b1", 10: "<f2", 11: "<f8", 12: "<u4",
-    13: "<u8",
-}  # fmt: skip
-UNREAD = {8: "string", 14: "complex64", 15: "complex128", 16: "bfloat16"}  # others are 8 bits and less
 EXTERNAL = 1  # data_location
 MOST_DIMS = 12
 MOST_ELEMENTS = 1 << 40  # no product of dims beyond this is even computed with
 TYPED = {1: "float_data", 7: "int64_data", 11: "double_data", 12: "uint64_data", 13: "uint64_data"}
-
-
-def element_type(code: int, what: str) -> np.dtype[Any]:
-    """numpy's type for ONNX's number of a type.  Raises Malformed."""
-    found = ELEMENTS.get(code)
-    if found is None:
-        name = UNREAD.get(code, f"number {code}")
-        raise Malformed(f"{what} has elements of type {name}, only f16, f32, f64, bool and integers are read")
-    return np.dtype(found)
 
 
 def array_of(tensor: Message, folder: Path | None) -> Array:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.onnx.tensors import element_type
 from asmdnn.network.operators.definition import Operator, Shape, Type, Value, same_as_first
 
 SCORES, CAPPED, BIASED, SOFTMAX = range(4)  # qk_matmul_output_mode

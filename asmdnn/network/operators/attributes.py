@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
+from asmdnn.memory.sequences import items
 from asmdnn.network.graph import Body, Node
 from asmdnn.network.operators.mapped import MAP
 
@@ -45,7 +46,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_list(value: Any, is_one: Callable[[Any], bool]) -> bool:
-    return not isinstance(value, str) and all(is_one(x) for x in value)
+    return not isinstance(value, str) and all(is_one(x) for x in items(value))
 
 
 def is_text(value: Any) -> bool:

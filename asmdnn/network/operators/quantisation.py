@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.onnx.tensors import element_type
 from asmdnn.network.operators.definition import Operator, Type, Value, normal
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.onnx.tensors import element_type
 from asmdnn.network.operators.definition import Operator, Type, Value, axes_of, bounded, ints, same_as_first
 
 

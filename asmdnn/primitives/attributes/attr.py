@@ -9,6 +9,7 @@ from asmdnn.exact import exact
 from asmdnn.generators.functions import postops
 from asmdnn.generators.functions.postops import EltwiseOp, OffsetSumOp, Operand, PReluOp, ReluOp, SumOp
 from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory.sequences import items
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -163,7 +164,7 @@ class Attr:
         denormals: str | None = None,
     ) -> None:
         try:
-            chain = tuple(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
+            chain = items(post_ops) if isinstance(post_ops, Iterable) and not isinstance(post_ops, str) else (post_ops,)
         except Exception:  # whatever the caller's object does when it is iterated over
             chain = (post_ops,)  # type: ignore[assignment]
         for i, op in enumerate(chain):
@@ -183,8 +184,8 @@ class Attr:
         if not isinstance(deterministic, bool):
             raise InvalidArguments(f"deterministic must be True or False, not {shown(deterministic)}")
         object.__setattr__(self, "deterministic", deterministic)
-        if denormals not in (None, *DENORMALS):
-            raise InvalidArguments(f"denormals must be 'flush', 'keep' or None for the default, not {denormals!r}")
+        if denormals is not None and not (isinstance(denormals, str) and denormals in DENORMALS):
+            raise InvalidArguments(f"denormals must be 'flush', 'keep' or None for the default, not {shown(denormals)}")
         object.__setattr__(self, "denormals", denormals)
 
     @property

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import tensor
-from asmdnn.primitives.convolution.description import FIELDS
-from asmdnn.primitives.convolution.words import sizes_of
+from asmdnn.primitives.windows import FIELDS, sizes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class Depthwise:
 
     def __post_init__(self) -> None:
         dims = tensor("Depthwise.weights", self.weights).dims
-        if not 4 <= len(dims) <= 6 or dims[1:3] != (1, 1):
+        if len(dims[3:]) not in (1, 2, 3) or dims[1:3] != (1, 1):
             raise InvalidArguments(f"Depthwise.weights has dims {dims}, they must be (channels, 1, 1, [kd, [kh,]] kw)")
         if self.bias is not None and tensor("Depthwise.bias", self.bias).dims != dims[:1]:
             raise InvalidArguments(f"Depthwise.bias has dims {self.bias.dims}, weights make it {dims[:1]}")

@@ -10,6 +10,7 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.sequences import items
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
@@ -29,7 +30,7 @@ NAME = "concat"
 def descs_of(name: str, value: Any) -> tuple[MemoryDesc, ...]:
     """A sequence of descriptors as a tuple, or InvalidArguments."""
     try:
-        found = tuple(value)
+        found = items(value)
     except Exception:  # whatever the caller's object does
         found = ()
     if not found or not all(isinstance(desc, MemoryDesc) for desc in found):

@@ -19,12 +19,12 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg
-from asmdnn.primitives.convolution.words import MAX_SIZE
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.reorder.schedule import reorder_phases
+from asmdnn.primitives.windows import MAX_SIZE
 from asmdnn.types import DataType, bf16
 
 NAME = "pad"

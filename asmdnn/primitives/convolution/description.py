@@ -9,12 +9,11 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
-from asmdnn.primitives.convolution.words import MAX_SIZE, algorithm_of, sizes_of
+from asmdnn.primitives.convolution.words import algorithm_of
+from asmdnn.primitives.windows import FIELDS, sizes_of
 from asmdnn.types import Algorithm, ConvolutionAlgorithm, PropKind
 
 AXES = ("depth", "height", "width")
-FIELDS = {"strides": (1, 1), "dilations": (0, 0), "padding_l": (0, 0), "padding_r": (-MAX_SIZE, 0)}  # least, default
-
 Desc = TypeVar("Desc", bound="ConvolutionDesc")
 
 

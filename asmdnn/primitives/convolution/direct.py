@@ -137,9 +137,9 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, eng
     if desc.bias is not None and desc.bias != MemoryDesc(desc.bias.dims, f32, "a"):
         raise Refused("bias must be dense")
     into = channels_of_group(desc, "src")
-    if src.channel_bytes != 4 and into > planar:
+    if not src.is_dense and into > planar:
         raise Refused(f"src {format_of(desc.src)} has its {into} channels apart, more than {planar}")
-    if dst.channel_bytes != 4 and desc.dst.dims[1] > 1:
+    if not dst.is_dense and desc.dst.dims[1] > 1:
         raise Refused(f"dst {format_of(desc.dst)} has its channels apart, a vector of channels cannot be stored")
     if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in BLOCKS[isa]):
         raise Refused(

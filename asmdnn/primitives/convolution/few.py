@@ -102,11 +102,11 @@ def layouts_of(desc: ConvolutionDesc, lanes: int) -> tuple[ImageLayout, ImageLay
     src, dst = image_layout(desc.src), image_layout(desc.dst)
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
-    if src.channel_bytes != 4 and desc.src.dims[1] > 1:
+    if not src.is_dense and desc.src.dims[1] > 1:
         raise Refused(f"src {format_of(desc.src)} has its channels apart")
     if desc.src.inner_blocks and src.block % lanes:
         raise Refused(f"src {format_of(desc.src)} has blocks of {src.block} channels, a vector has {lanes}")
-    if desc.dst.inner_blocks or (dst.pixel_bytes != 4 and max(desc.dst.dims[2:]) > 1):
+    if desc.dst.inner_blocks or (dst.pixel_bytes != dst.element_bytes and max(desc.dst.dims[2:]) > 1):
         raise Refused(f"dst {format_of(desc.dst)} has its pixels apart")
     return src, dst
 
@@ -129,7 +129,7 @@ def readable(desc: MemoryDesc, dst: MemoryDesc) -> MemoryDesc:
     layout = broadcast_layout(desc, dst.dims[2:])
     if layout is not None and not desc.inner_blocks and layout.rows_touch(dst.dims[2:]):
         near = MOST_OUTPUTS * layout.channel_bytes <= NEAR_BYTES
-        if near and layout.pixel_bytes in (0, 4):
+        if near and layout.pixel_bytes in (0, layout.element_bytes):
             return desc
     images, channels, *pixels = desc.dims
     return MemoryDesc((images, channels, *(dst.dims[2:] if max(pixels) > 1 else pixels)), desc.dtype, "abx")

@@ -99,7 +99,7 @@ def rows_of(g: ConvGeometry, desc: ConvolutionForward, engine: Engine) -> RowKer
     """What all kernels have in common."""
     spec = base_spec(g, desc.tensors(), g.ic, engine.isa)
     common = {field.name: getattr(spec, field.name) for field in fields(spec)}
-    common["weights_vector_bytes"] = 4 * desc.weights.strides[desc.has_groups]
+    common["weights_vector_bytes"] = desc.weights.dtype.size_bytes * desc.weights.strides[desc.has_groups]
     places = tuple(g.src.channel(i) for i in range(g.ic))
     vectors = -(-g.oc // lanes_of(engine.isa))
     return RowKernels(FewInputsSpec(**common, input_bytes=places), 1, (0,) * vectors, in_turn=True)

@@ -11,6 +11,7 @@ from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.few import FewTileSpec
 from asmdnn.generators.dot.few_shape import ARGUMENTS, PIXELS
 from asmdnn.generators.functions.postops import Operand
+from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cost import step_cycles
@@ -45,7 +46,7 @@ def scheduled(
     post_ops = chain.on_registers({operand: place.operand for operand, place in places.items()})
     whole = tensors["src"].padded_dims[1]
     groups = [taps_of(g, pattern, whole, engine.isa) for pattern in tiles.patterns]
-    offsets = TapOffsets(g, 4 * g.oc, lanes_of(engine.isa))
+    offsets = TapOffsets(g, GROUP_BYTES * g.oc, lanes_of(engine.isa))
     lists = [tap_list(offsets, taps) for taps in groups]
     starts = 8 * np.cumsum([0, *map(len, lists)])
     bias = "bias" in tensors and not chain.adds_bias
@@ -80,8 +81,8 @@ def spec_of(g: ConvGeometry, pattern: Pattern, taps: Sequence[Taps], isa: str) -
         isa=isa,
         outputs=g.oc,
         src_pixel_bytes=pattern.src_pixel_bytes,
-        src_vector_bytes=g.src.block_bytes if g.src.block == lanes else 4 * lanes,
-        weights_vector_bytes=4 * lanes * g.oc * g.positions,
+        src_vector_bytes=g.src.block_bytes if g.src.block == lanes else GROUP_BYTES * lanes,
+        weights_vector_bytes=GROUP_BYTES * lanes * g.oc * g.positions,
         dst_output_bytes=g.dst.channel(1),
         groups=tuple(of_group.group for of_group in taps),
     )
@@ -146,7 +147,8 @@ def streamed_cycles(g: ConvGeometry, pixels: int, tuning: Tuning) -> float:
     """Of so many pixels: all weights, and of src the next columns of every row, if the kernel reaches several; each
     unless L1 holds it from pixel to pixel, or from row to row."""
     by, last, rows = tuning.convolution, g.axes[-1], prod(axis.positions_of_pixel for axis in g.axes[:-1])
-    weights_bytes, column_bytes = 4 * g.oc * g.ic * g.positions_of_pixel, 4 * g.ic * rows
+    pixel_bytes = g.steps * GROUP_BYTES
+    weights_bytes, column_bytes = pixel_bytes * g.oc * g.positions_of_pixel, pixel_bytes * rows
     weights = weights_bytes if weights_bytes > by.near_panel_bytes else 0
     src = column_bytes * pixels * last.step if rows > 1 and column_bytes * last.i > by.near_panel_bytes else 0
     return (by.few_weights_stream_cycles * weights + by.few_src_stream_cycles * src) / STREAM_BYTES

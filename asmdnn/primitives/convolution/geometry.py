@@ -5,6 +5,7 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.axis import Axis
@@ -15,7 +16,8 @@ class ImageLayout:
     """Where pixel (n, c, *position) of an activation tensor lies, in bytes from the buffer's start.
 
     Channel c is at (c // block) * block_bytes + (c % block) * channel_bytes; a plain format is one block.
-    axis_bytes: one step along each spatial axis, the innermost one last.
+    axis_bytes: one step along each spatial axis, the innermost one last.  element_bytes: of a channel; of src as tiles
+    read it, of a group of channels that are multiplied at once.
     """
 
     start_bytes: int
@@ -24,6 +26,12 @@ class ImageLayout:
     block_bytes: int
     channel_bytes: int
     axis_bytes: tuple[int, ...]
+    element_bytes: int
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the channels of a block touch."""
+        return self.channel_bytes == self.element_bytes
 
     @property
     def pixel_bytes(self) -> int:
@@ -37,6 +45,14 @@ class ImageLayout:
         """The same of many."""
         return c // self.block * self.block_bytes + c % self.block * self.channel_bytes
 
+    def in_groups(self, types: Types) -> "ImageLayout":
+        """The same of groups of channels as `types` multiplies them, the last of which may be cut; of dense ones, if
+        these are several."""
+        if types.group == 1:
+            return self
+        block = -(-self.block // types.group)
+        return replace(self, block=block, channel_bytes=GROUP_BYTES, element_bytes=GROUP_BYTES)
+
     def rows_touch(self, sizes: tuple[int, ...]) -> bool:
         """Whether all pixels of an image of these sizes, in raster order, lie at one distance."""
         inner = zip(sizes[1:], self.axis_bytes[1:], strict=True)
@@ -44,13 +60,14 @@ class ImageLayout:
 
 
 def image_layout(desc: MemoryDesc) -> ImageLayout | None:
-    """The layout of an f32 activation (n, c, *positions); None if a dim other than c is blocked, or c is more than
+    """The layout of an activation (n, c, *positions); None if a dim other than c is blocked, or c is more than
     once."""
     if len(desc.inner_blocks) > 1 or any(dim != 1 for dim, _ in desc.inner_blocks):
         return None
-    n, c, *axes = (stride * desc.dtype.size_bytes for stride in desc.strides)
-    block, channel = (desc.inner_blocks[0][1], desc.dtype.size_bytes) if desc.inner_blocks else (desc.dims[1], c)
-    return ImageLayout(desc.offset0 * desc.dtype.size_bytes, n, max(block, 1), c, channel, tuple(axes))
+    size = desc.dtype.size_bytes
+    n, c, *axes = (stride * size for stride in desc.strides)
+    block, channel = (desc.inner_blocks[0][1], size) if desc.inner_blocks else (desc.dims[1], c)
+    return ImageLayout(desc.offset0 * size, n, max(block, 1), c, channel, tuple(axes), size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +75,7 @@ class ConvGeometry:
     """Sizes of a forward convolution, oneDNN's names; `axes` are its spatial axes, outermost first, one or more.
 
     Channels are those of one of the `groups`.  A row is what lies along the last axis; an image has `rows` of them, in
-    the raster order of the other axes.
+    the raster order of the other axes.  src has the layout of groups of channels, as `types` multiplies them.
     """
 
     mb: int
@@ -71,6 +88,12 @@ class ConvGeometry:
     groups: int = 1
     positions_before: int = 0  # kernel positions that other parts of a deconvolution use before
     weights_image_bytes: int = 0  # from the weights of an image to those of the next one, if each has its own
+    types: Types = F32
+
+    @property
+    def steps(self) -> int:
+        """Of the sum at a kernel position: the input channels, as many at a time as one multiply takes."""
+        return -(-self.ic // self.types.group)
 
     @property
     def parts(self) -> int:
@@ -92,7 +115,8 @@ class ConvGeometry:
         """Whether behind the last channel at a kernel position the first of the next one in its row comes, in src and
         in weights."""
         last = self.axes[-1]
-        return last.positions is None and last.d * self.src.pixel_bytes == self.ic * self.src.channel_bytes
+        touch = last.d * self.src.pixel_bytes == self.steps * self.src.channel_bytes
+        return last.positions is None and touch and self.ic % self.types.group == 0
 
     @property
     def src_pixels(self) -> int:

@@ -163,7 +163,7 @@ def layout_of(name: str, desc: MemoryDesc, lanes: int) -> ImageLayout:
     layout = image_layout(desc)
     if layout is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
-    if layout.channel_bytes != 4 and desc.dims[1] > 1:
+    if not layout.is_dense and desc.dims[1] > 1:
         raise Refused(f"{name} {format_of(desc)} has its channels apart")
     if desc.inner_blocks and layout.block % lanes:
         raise Refused(f"{name} {format_of(desc)} has blocks of {layout.block} channels, a vector has {lanes}")

@@ -192,8 +192,8 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
         dst_pixel_bytes=dst.pixel_bytes,
         dst_row_bytes=dst.axis_bytes[1],
         weights_row_bytes=row * positions[1],
-        weights_input_bytes=4 * weights.strides[-1 - spatial],
-        weights_vector_bytes=4 * weights.strides[0],
+        weights_input_bytes=weights.dtype.size_bytes * weights.strides[-1 - spatial],
+        weights_vector_bytes=weights.dtype.size_bytes * weights.strides[0],
         src_whole=tensors["src"].padded_dims[1] % lanes_of(isa) == 0,
         dst_whole=tensors["dst"].padded_dims[1] % lanes_of(isa) == 0,
         src_plane_bytes=deep.d * src.axis_bytes[0] * (deep.k > 1),
@@ -205,7 +205,8 @@ def base_spec(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, is
 def position_steps(tensors: Mapping[str, MemoryDesc]) -> list[int]:
     """Bytes from a kernel position's weights to those of the next plane, row and position."""
     spatial = tensors["dst"].ndims - 2
-    return [0] * (3 - spatial) + [4 * stride for stride in tensors["weights"].strides[-spatial:]]
+    weights = tensors["weights"]
+    return [0] * (3 - spatial) + [weights.dtype.size_bytes * stride for stride in weights.strides[-spatial:]]
 
 
 def shaped(
@@ -236,8 +237,8 @@ def vectors_abreast(spec: GroupedRows, g: ConvGeometry, vectors: int, most: int,
     channels at 147x147 3.2, 2.9 and 1.1 ms; 32 at 224x224 0.53, 0.34 and 0.34 ms; 728 at 38x38 0.31 ms each; but 5x5,
     with room for two pixels of four vectors, 192 channels at 95x95, stride 2, 0.44, 0.61 and 0.72 ms.
     """
-    line = LINE_BYTES // (4 * lanes_of(spec.isa))
-    image_bytes = 4 * g.ic * g.src_pixels
+    line = LINE_BYTES // (g.dst.element_bytes * lanes_of(spec.isa))
+    image_bytes = g.src.element_bytes * g.steps * g.src_pixels
     if spec.group == 1 and image_bytes > engine.tuning.convolution.far_image * engine.l2_bytes:
         for abreast in (2 * line, line):
             if vectors % abreast == 0 and most // abreast >= spec.kernel:
@@ -286,7 +287,7 @@ def offsets_of(g: ConvGeometry, calls: Int64, of: RowKernels, operands: Mapping[
     columns = {
         "src": g.src.start_bytes + src + first_plane * g.src.axis_bytes[0] + first_row * g.src.axis_bytes[1],
         "weights": of.weights_bytes + vector * of.spec.weights_vector_bytes + plane * of.spec.weights_plane_bytes,
-        "bias": 4 * channel,
+        "bias": g.types.sums.size_bytes * channel,
         "dst": g.dst.start_bytes + dst + z * g.dst.axis_bytes[0] + row * g.dst.axis_bytes[1],
     }
     image = np.zeros(1, np.int64)

@@ -81,7 +81,7 @@ class Offsets:
         channels, is_last = panels.width * number, number == panels.count - 1
         columns = {
             "weights": number * panels.panel_bytes,
-            "bias": 4 * channels,
+            "bias": self.g.types.sums.size_bytes * channels,
             "dst": self.g.dst.channels(channels),
             "ahead": (number + 1) % panels.count * panels.panel_bytes + is_last * panels.depth_bytes,
             **{name: place.of_channels(channels) for name, place in self.operands.items()},
@@ -92,10 +92,11 @@ class Offsets:
         """int64[groups, 1 + arguments]: what a group of channels adds to all offsets; it has `group_bytes` of
         weights."""
         g, number = self.g, np.arange(self.g.groups)
+        first = g.ic * number
         columns = {
-            "src": g.src.channels(g.ic * number),
+            "src": g.src.channels(first // g.types.group) + first % g.types.group * g.types.src.size_bytes,
             "weights": number * group_bytes,
-            "bias": 4 * g.oc * number,
+            "bias": g.types.sums.size_bytes * g.oc * number,
             "dst": g.dst.channels(g.oc * number),
             "ahead": number * group_bytes,
             **{name: place.of_channels(g.oc * number) for name, place in self.operands.items()},

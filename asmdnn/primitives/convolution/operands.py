@@ -84,7 +84,7 @@ def broadcast_layout(desc: MemoryDesc, sizes: tuple[int, ...]) -> ImageLayout | 
 
 def vectors_are_apart_equally(layout: ImageLayout, channels: int, group: int, width: int, lanes: int) -> bool:
     """Whether the vectors of each panel of `width` channels are dense and at one distance."""
-    if channels > 1 and layout.channel_bytes != 4:
+    if channels > 1 and not layout.is_dense:
         return False
     if layout.block < channels and (layout.block % lanes or (group < channels and group % lanes)):
         return False

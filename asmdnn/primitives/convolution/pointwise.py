@@ -22,7 +22,7 @@ from asmdnn.primitives.convolution.direct import channels_of_dst, scaled_dims
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.products.plan import Job, best
-from asmdnn.primitives.products.product import Matrix, Product
+from asmdnn.primitives.products.product import Matrix, Product, row_of
 from asmdnn.primitives.products.target import Ending, target_of
 from asmdnn.types import f32
 
@@ -77,16 +77,17 @@ def product_of(desc: ConvolutionForward, others: Mapping[str, MemoryDesc]) -> Pr
     if weights.inner_blocks:
         letters = desc.letters("weights", weights)
         raise Refused(f"weights {format_of(weights, letters)} is blocked, it must be plain")
-    sides = [4 * s if n > 1 else 0 for s, n in zip(weights.strides, weights.dims, strict=True)][desc.has_groups :]
+    size = weights.dtype.size_bytes
+    sides = [size * s if n > 1 else 0 for s, n in zip(weights.strides, weights.dims, strict=True)][desc.has_groups :]
     return Product(
         batch=desc.dst.dims[:1],
         m=prod(sizes),
         n=desc.dst.dims[1],
         k=desc.src.dims[1],
         src=src,
-        weights=Matrix("weights", 4 * weights.offset0, (0,), sides[1], sides[0]),
+        weights=Matrix("weights", size * weights.offset0, (0,), sides[1], sides[0], weights.dtype),
         dst=dst,
-        bias=Matrix("bias", 4 * bias.offset0, (0,), 0, 4 * bias.strides[0]) if bias else None,
+        bias=replace(row_of("bias", bias), batch_bytes=(0,)) if bias else None,
         others=tuple(operands),
     )
 
@@ -99,4 +100,4 @@ def matrix_of_pixels(name: str, desc: MemoryDesc, sizes: tuple[int, ...]) -> Mat
     if not layout.rows_touch(sizes):
         raise Refused(f"{name} {desc} has pixels at distances that vary")
     channel = layout.channel_bytes if desc.dims[1] > 1 else 0
-    return Matrix(name, layout.start_bytes, (layout.image_bytes,), layout.pixel_bytes, channel)
+    return Matrix(name, layout.start_bytes, (layout.image_bytes,), layout.pixel_bytes, channel, desc.dtype)

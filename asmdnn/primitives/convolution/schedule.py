@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.generators.dot.conv_shape import AHEAD, TAPS
+from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.depths import make_depths
@@ -45,22 +46,25 @@ def schedule_tiles(
     """The plan for resolved tensors, those of the chain among them; `g` may be the flattened geometry."""
     width, tuning = tiling.vectors * lanes_of(engine.isa), engine.tuning
     offsets = Offsets(g, {f"operand {i}": place for i, place in enumerate(operands.values())})  # a bias may be one, too
-    ranges = choose_depths(g, 4 * width, engine.l2_bytes, tuning) if chain.may_split else [(0, g.ic)]
+    row_bytes = GROUP_BYTES * width
+    ranges = choose_depths(g, row_bytes, engine.l2_bytes, tuning) if chain.may_split else [(0, g.steps)]
     panels = panels_of(g, width, ranges[0])
     each, by = panels.count * g.groups, tuning.convolution
     cut = cut_image(g, tiling, by.written_out // each, by.round_records // each)
     images, rounds = rounds_of_cut(g, cut, panels.count, by)
     tiles = make_tiles(g, cut.first, cut.size)
     taps = taps_of_ranges(g, tiles.patterns, ranges)
-    tap_lists, starts = make_tap_lists(g, taps, 4 * width)
+    tap_lists, starts = make_tap_lists(g, taps, row_bytes)
 
     chunks = chunks_of(g, cut, images, panels, engine)
-    kernels = TileKernels(g, tiling, engine, ahead_lines(4 * width, chunks.chunk, tuning.phases))
+    kernels = TileKernels(g, tiling, engine, ahead_lines(row_bytes, chunks.chunk, tuning.phases))
     bias = "bias" in tensors and not chain.adds_bias
     post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
     depths = list(make_depths(ranges, bias, post_ops))
     tables = kernels.of_depths(depths, tiles.patterns, taps, panels.count)
-    layout = RecordLayout(offsets, tiles, panels, offsets.of_groups(4 * tensors["weights"].strides[0]), chunks)
+    weights = tensors["weights"]
+    of_groups = offsets.of_groups(weights.dtype.size_bytes * weights.strides[0])
+    layout = RecordLayout(offsets, tiles, panels, of_groups, chunks)
     buffers = [PREFETCHED.get(argument, argument) for argument in (*offsets.arguments[: AHEAD + 1], *operands)]
     views = tuple(View(buffer) if buffer in tensors or buffer == "taps" else NOTHING for buffer in buffers)
     phase_of = partial(Phase, tuple(kernels.specs), views)
@@ -78,15 +82,15 @@ def schedule_tiles(
 
 
 def panels_of(g: ConvGeometry, width: int, first_depth: tuple[int, int]) -> ConvPanels:
-    panel_bytes, (begin, end) = rows_of_panel(g) * 4 * width, first_depth
-    depth_share = (end - begin) / g.ic  # ranges are equal but for the last
+    panel_bytes, (begin, end) = rows_of_panel(g) * GROUP_BYTES * width, first_depth
+    depth_share = (end - begin) / g.steps  # ranges are equal but for the last
     return ConvPanels(-(-g.oc_stored // width), width, panel_bytes, int(panel_bytes * depth_share), depth_share)
 
 
 def chunks_of(g: ConvGeometry, cut: TileCut, images: int, panels: ConvPanels, engine: Engine) -> "Chunks":
     """As it is best for all tiles of some images, also where they come in pieces."""
     tiles = images * cut.tiles
-    read = (int(4 * images * g.ic * g.src_pixels * panels.depth_share), panels.depth_bytes)
+    read = (int(GROUP_BYTES * images * g.steps * g.src_pixels * panels.depth_share), panels.depth_bytes)
     order = choose_order(*read, panels.count, tiles, engine.l2_bytes, engine.tuning.phases)
     return Chunks(order, -(-tiles // order.chunks))
 
@@ -128,11 +132,11 @@ class RecordLayout:
             return records, cycles
         return (self.groups[:, None] + records).reshape(-1, records.shape[1]), np.tile(cycles, len(self.groups))
 
-    def of_depth(self, records: Int64, starts: Int64, first_channel: int) -> Int64:
-        """The records of the channels from one on; starts: of each pattern's tap list."""
+    def of_depth(self, records: Int64, starts: Int64, first_step: int) -> Int64:
+        """The records of the steps from one on; starts: of each pattern's tap list."""
         found = records.copy()
         found[:, 1 + TAPS] = starts[records[:, 1 + TAPS]]
-        found[:, 1 + AHEAD] += self.panels.panel_bytes * first_channel // self.offsets.g.ic
+        found[:, 1 + AHEAD] += self.panels.panel_bytes * first_step // self.offsets.g.steps
         return found
 
 

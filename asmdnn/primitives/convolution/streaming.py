@@ -22,10 +22,11 @@ def is_far(desc: MemoryDesc, chain: Chain, tuning: ConvolutionTuning) -> bool:
 
 def in_runs(dst: ImageLayout, channels: int, lanes: int) -> bool:
     """Whether kernels that take `channels` at a time write neighbouring pixels one behind the other."""
-    runs = dst.channel_bytes == 4 and dst.pixel_bytes == 4 * dst.block <= 4 * channels
-    return runs and dst.block % lanes == 0 and dst.block_bytes % (4 * lanes) == 0
+    size = dst.element_bytes
+    runs = dst.is_dense and dst.pixel_bytes == size * dst.block <= size * channels
+    return runs and dst.block % lanes == 0 and dst.block_bytes % (size * lanes) == 0
 
 
 def in_lines(dst: ImageLayout, channels: int) -> bool:
     """Whether kernels that take `channels` of a pixel, and then the next ones, write whole lines of it."""
-    return dst.channel_bytes == 4 and dst.pixel_bytes % LINE_BYTES == 4 * channels % LINE_BYTES == 0
+    return dst.is_dense and dst.pixel_bytes % LINE_BYTES == dst.element_bytes * channels % LINE_BYTES == 0

@@ -29,8 +29,8 @@ def weights_rows(channels: int, parts: int) -> int:
 
 def rows_of_panel(g: ConvGeometry) -> int:
     """Rows of a weights panel: kernel positions times padded input channels."""
-    rows = weights_rows(g.ic, g.parts)
-    return g.packed_positions * rows * -(-g.ic // rows)
+    rows = weights_rows(g.steps, g.parts)
+    return g.packed_positions * rows * -(-g.steps // rows)
 
 
 def channel_runs(g: ConvGeometry, begin: int, end: int) -> list[tuple[int, int]]:
@@ -87,7 +87,8 @@ class DepthTaps:
 def taps_of_ranges(g: ConvGeometry, patterns: Sequence[Pattern], ranges: Sequence[tuple[int, int]]) -> list[DepthTaps]:
     """The taps of all ranges of channels."""
     found: dict[object, list[list[Taps]]] = {}
-    depths, unit = [], lcm(g.src.block, weights_rows(g.ic, g.parts))  # as far as blocks of src and weights come again
+    depths = []
+    unit = lcm(g.src.block, weights_rows(g.steps, g.parts))  # as far as blocks of src and weights come again
     for begin, end in ranges:
         alike = begin % unit, tuple((first - begin, count) for first, count in channel_runs(g, begin, end))
         if alike not in found:
@@ -102,14 +103,14 @@ def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tu
     Where a pixel has few channels, and behind the last of a position comes the first of the next one in its row, in src
     and in weights, several positions are as one with more channels: a tap of one channel is hardly more than its loop.
     """
-    if 2 * g.ic > TAP_CHANNELS or not g.positions_touch:
+    if 2 * g.steps > TAP_CHANNELS or not g.positions_touch:
         return [(1, tuple(positions))]
     most = min(TAP_CHANNELS, 1 + NEAR_BYTES // max(1, g.src.channel_bytes))
     found: dict[int, list[Position]] = {}
     for _, row in groupby(enumerate(positions), lambda each: (each[1][:-1], each[1][-1] - each[0])):
         places = [position for _, position in row]
         begin = 0
-        for length in balanced(len(places), max(1, most // g.ic)):
+        for length in balanced(len(places), max(1, most // g.steps)):
             found.setdefault(length, []).append(places[begin])
             begin += length
     return [(length, tuple(first)) for length, first in sorted(found.items(), reverse=True)]
@@ -118,7 +119,7 @@ def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tu
 def make_tap_lists(g: ConvGeometry, depths: Sequence[DepthTaps], row_bytes: int) -> tuple[Int64, Int64]:
     """Of all depths: the constant that holds all lists, and int64[depths, patterns]: where each starts in it, in
     bytes."""
-    offsets = TapOffsets(g, row_bytes, weights_rows(g.ic, g.parts))
+    offsets = TapOffsets(g, row_bytes, weights_rows(g.steps, g.parts))
     made: dict[int, TapLists] = {}
     lists, starts, at = [], [], 0
     for depth in depths:

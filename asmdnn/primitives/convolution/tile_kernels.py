@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.depths import Depth
@@ -15,7 +16,6 @@ from asmdnn.primitives.convolution.taps import DepthTaps, Taps
 from asmdnn.primitives.convolution.tiles import Pattern
 from asmdnn.primitives.convolution.tiling import Tiling
 from asmdnn.primitives.engine import Engine
-from asmdnn.types import f32
 
 Table = tuple[Int64, Int64]  # int64[panels, patterns]: numbers of kernels, and their cycles
 
@@ -70,7 +70,7 @@ class TileKernels:
             channels=real,
             src_pixel_bytes=pattern.src_pixel_bytes,
             src_channel_bytes=g.src.channel_bytes,
-            weights_row_bytes=4 * self.tiling.vectors * lanes,
+            weights_row_bytes=GROUP_BYTES * self.tiling.vectors * lanes,
             dst_pixel_bytes=g.dst.pixel_bytes,
             dst_vector_bytes=g.dst.channel(lanes),
             whole_vectors=g.oc_stored % lanes == 0 or real == vectors * lanes,
@@ -86,8 +86,8 @@ class TileKernels:
         """How far behind a tile the source of the next one lies, if it is worth to be prefetched: where channels are in
         blocks, a tile reads a few lines here and there, of which the CPU makes no stream."""
         g, by = self.g, self.engine.tuning.convolution
-        beside = all(axis.is_pointwise for axis in g.axes) and g.src.pixel_bytes == f32.size_bytes * g.src.block
-        few = g.src.block == self.lanes < g.ic
+        beside = all(axis.is_pointwise for axis in g.axes) and g.src.pixel_bytes == g.src.element_bytes * g.src.block
+        few = g.src.block == self.lanes < g.steps
         if not beside or not few or g.mb * g.src.image_bytes <= by.src_ahead_bytes:
             return 0
         return len(pattern.src_pixel_bytes) * g.src.pixel_bytes

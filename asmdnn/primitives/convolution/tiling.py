@@ -6,6 +6,7 @@ from math import prod
 
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.conv_shape import BLOCKS
+from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import ranges_of, runs_of
@@ -59,11 +60,11 @@ def reach_bytes(g: ConvGeometry, rows: int) -> int:
 
 def image_cycles(g: ConvGeometry, t: Tiling, lanes: int, tuning: Tuning) -> float:
     """Expected cycles of an image, edges counted as if they were inside."""
-    depth, by = g.ic * g.positions, tuning.convolution
+    depth, by = g.steps * g.positions, tuning.convolution
     panels, last = divmod(-(-g.oc_stored // lanes), t.vectors)
     strips, rest = divmod(g.rows, t.strip_rows)
     streamed = tuning.phases
-    if 4 * depth * t.vectors * lanes <= by.near_panel_bytes:
+    if GROUP_BYTES * depth * t.vectors * lanes <= by.near_panel_bytes:
         streamed = replace(streamed, weights_stream_cycles=0)
     total = 0.0
     for times, rows in ((strips, t.strip_rows), (1, rest)):
@@ -79,22 +80,23 @@ def source_bytes(g: ConvGeometry, pixels: int) -> int:
     skips lines, in every row that the kernel reaches."""
     *outer, last = g.axes
     across, down = min(pixels, g.width), -(-pixels // max(g.width, 1))
-    dense = 4 * min(g.src.block, g.ic) if g.src.channel_bytes == 4 else 4  # bytes of a pixel
+    size = g.src.element_bytes
+    dense = size * min(g.src.block, g.steps) if g.src.is_dense else size  # bytes of a pixel
     stretch = ((across - 1) * last.s + (last.k - 1) * last.d + 1) * dense
     apart = across * last.k * -(-dense // LINE_BYTES) * LINE_BYTES
     rows = prod(axis.k for axis in outer) + (down - 1) * prod(axis.s for axis in outer)
-    return min(stretch, apart) * rows * -(-4 * g.ic // dense)
+    return min(stretch, apart) * rows * -(-size * g.steps // dense)
 
 
 def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int, tuning: Tuning) -> list[tuple[int, int]]:
-    """Ranges of input channels that are summed at a time: so many that a panel's rows fill its share of L2.
+    """Ranges of steps of input channels that are summed at a time: so many that a panel's rows fill its share of L2.
 
     A panel is read again for every tile.  In a larger share of L2 it loses lines to source, destination and bad luck
     with physical pages; a smaller one makes partial sums travel more often.
     """
     rows = max(l2_bytes // tuning.convolution.panel_share // row_bytes, tuning.phases.least_depth)
     most = max(TAP_CHANNELS, rows // -(-g.packed_positions // g.parts) // TAP_CHANNELS * TAP_CHANNELS)
-    return ranges_of(g.ic, most // TAP_CHANNELS, TAP_CHANNELS)
+    return ranges_of(g.steps, most // TAP_CHANNELS, TAP_CHANNELS)
 
 
 def ahead_lines(row_bytes: int, tiles: int, tuning: PhaseTuning) -> int:

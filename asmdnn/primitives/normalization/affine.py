@@ -6,7 +6,6 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
-from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_flag, finite
 
 
@@ -23,14 +22,6 @@ def _affine(has_scale: bool, has_shift: bool) -> Program:
     if has_scale and has_shift:
         return build.finish(build.fma(x, *rest))
     return build.finish(x * rest[0] if has_scale else x + rest[0])
-
-
-def check_tensor(name: str, desc: object, dims: tuple[int, ...] | None = None) -> None:
-    """Raise InvalidArguments unless it is a descriptor, of these dims."""
-    if not isinstance(desc, MemoryDesc):
-        raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
-    if dims is not None and desc.dims != dims:
-        raise InvalidArguments(f"{name} has dims {desc.dims}, they must be {dims}")
 
 
 def checked_epsilon(owner: str, epsilon: float) -> float:

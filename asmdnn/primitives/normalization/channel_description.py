@@ -9,7 +9,8 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind
-from asmdnn.primitives.normalization.affine import check_statistics, check_tensor, checked_epsilon
+from asmdnn.primitives.normalization.affine import check_statistics, checked_epsilon
+from asmdnn.primitives.tensors import check_tensor
 from asmdnn.types import PropKind, u8
 
 Fusion = Literal["none", "norm_relu", "norm_add_relu"]

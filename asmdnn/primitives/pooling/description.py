@@ -7,8 +7,8 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.convolution.description import AXES
-from asmdnn.primitives.convolution.words import MAX_SIZE, sizes_of
 from asmdnn.primitives.pooling.windows import WindowRun, adaptive_runs, axis_runs
+from asmdnn.primitives.windows import MAX_SIZE, sizes_of
 from asmdnn.types import PoolingAlgorithm, s32
 
 MAX, INCLUDE, EXCLUDE = ALGORITHMS = ("max", "avg_include_padding", "avg_exclude_padding")

@@ -5,7 +5,7 @@ record takes whole planes, or images, while they are small, and some lines of a 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -78,7 +78,7 @@ def planes_of(src: MemoryDesc, dst: MemoryDesc, each: bool) -> Planes:
 
 def single(layout: ImageLayout) -> ImageLayout:
     """A plain layout in blocks of one channel."""
-    return ImageLayout(layout.start_bytes, layout.image_bytes, 1, layout.channel_bytes, 4, layout.axis_bytes)
+    return replace(layout, block=1, block_bytes=layout.channel_bytes, channel_bytes=layout.element_bytes)
 
 
 def pieces_of(planes: Planes, runs: Sequence[Sequence[WindowRun]], steps: Sequence[int]) -> Iterator[WindowNest]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.generators.dot.matmul_shape import BLOCKS
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, ranges_of, runs_of
 from asmdnn.planning.product_tuning import ProductTuning
@@ -50,7 +50,7 @@ def fastest_block(
     lanes, (_, n, k) = lanes_of(isa), sizes
     least = 1  # vectors; of plain weights behind L2 a line at least, which else comes twice: 7 rows times 1024x1024
     if k * n > products.far_elements:  # take 1.25 times as long by 12x1
-        least = min(-(-n // lanes), -(-LINE_BYTES // (4 * lanes)))
+        least = min(-(-n // lanes), -(-LINE_BYTES // vector_bytes(isa)))
     candidates = [
         Block(rows, vectors, panel or vectors)
         for vectors, rows in BLOCKS[isa].items()
@@ -87,13 +87,14 @@ def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]
         return [(0, p.k)]
     if isinstance(p.weights, Matrix) and not p.packed:
         return depths_of(p.k, by.plain_depth.of(p.weights.row_bytes) // DEPTH_STEP, by)
-    rows = max(target.l2_bytes // by.panel_share // (4 * target.lanes * b.vectors), target.tuning.phases.least_depth)
+    row_bytes = p.weights.element_bytes * target.lanes * b.vectors
+    rows = max(target.l2_bytes // by.panel_share // row_bytes, target.tuning.phases.least_depth)
     return depths_of(p.k, rows // DEPTH_STEP, by)
 
 
 def prefetches_columns(p: Product, b: Block, tuning: ProductTuning) -> bool:
     """Whether plain weights are read a few columns at a time, from rows that lie in many pages, and from behind L2."""
-    is_plain = isinstance(p.weights, Matrix) and not p.packed and p.weights.column_bytes == 4
+    is_plain = isinstance(p.weights, Matrix) and not p.packed and p.weights.is_dense
     few = b.rows > 2 and p.m <= tuning.few_row_tiles * b.rows
     return is_plain and few and p.k * p.n > tuning.far_elements
 
@@ -112,7 +113,7 @@ def choose_items(p: Product, tiles: int, cycles: float, tuning: ProductTuning) -
         return [1] * size
     most = int(tuning.call_target_cycles // max(cycles, 1))
     if tiles > 1:
-        most = min(most, tuning.near_bytes // (4 * (p.m * p.k + p.k * p.n + p.m * p.n)))
+        most = min(most, tuning.near_bytes // p.matrix_bytes)
     return balanced(size, max(1, most))
 
 
@@ -128,7 +129,7 @@ def choose_splits(p: Product, target: Target) -> int:
 
 def columns_are_apart(p: Product) -> bool:
     """Whether no kernel reads a vector of a row of weights as they lie."""
-    return isinstance(p.weights, Matrix) and p.weights.column_bytes != 4 and p.n > 1
+    return isinstance(p.weights, Matrix) and not p.weights.is_dense and p.n > 1
 
 
 def reads_weights_often(p: Product, b: Block, tuning: ProductTuning) -> bool:

@@ -40,7 +40,8 @@ class Cut:
     def panel_bytes(self) -> int:
         """From a panel of weights to the next one; of plain weights, the bytes of its columns."""
         x = self.p.weights
-        return x.panel_bytes if isinstance(x, Panels) else 4 * self.block.panel_vectors * self.target.lanes
+        vectors = self.block.panel_vectors
+        return x.panel_bytes if isinstance(x, Panels) else x.element_bytes * vectors * self.target.lanes
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -57,9 +58,14 @@ class Cut:
         return -(-8 * self.row_lines // self.chunk)
 
     @property
+    def row_bytes(self) -> int:
+        """Of a group's row of weights."""
+        return self.p.weights.element_bytes * self.width
+
+    @property
     def row_lines(self) -> int:
         """Of a group's row of weights."""
-        return -(-4 * self.width // LINE_BYTES)
+        return -(-self.row_bytes // LINE_BYTES)
 
     def ahead_shares(self, depth: int) -> Int64:
         """int64[tiles]: where in what is prefetched the share of each tile begins."""
@@ -74,7 +80,7 @@ class Cut:
         """int64[groups]: where what each group of columns prefetches begins."""
         step_bytes = self.panel_bytes * (self.block.vectors // self.block.panel_vectors)
         number = np.arange(self.groups)
-        begins: Int64 = 4 * self.width * number if self.ahead_row_bytes else (number + 1) % self.groups * step_bytes
+        begins: Int64 = self.row_bytes * number if self.ahead_row_bytes else (number + 1) % self.groups * step_bytes
         return begins
 
 
@@ -82,9 +88,9 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
     """The tiles of a product that is summed over these ranges of k."""
     sizes, width = balanced(p.m, block.rows), block.vectors * target.lanes
     groups, depth = -(-p.n // width), ranges[0][1]
-    read = (4 * p.m * depth, 4 * depth * width)
+    read = (p.src.element_bytes * p.m * depth, p.weights.element_bytes * depth * width)
     order = choose_order(*read, groups, len(sizes), target.l2_bytes, target.tuning.phases)
-    if target.products.weights_share * 4 * depth * p.n <= target.l2_bytes:
+    if target.products.weights_share * p.weights.element_bytes * depth * p.n <= target.l2_bytes:
         # Weights stay whatever the order; what counts is to write dst along its rows.
         order = TileOrder(groups, len(sizes))
     items = [1] if len(ranges) == 1 and p.batch and not p.others else []

@@ -105,5 +105,5 @@ def packed_desc(identifier: str, rows: int, columns: int, isa: str) -> MemoryDes
     """The format of a packed operand: b in panels, a row-major with rows that do not alias."""
     if identifier == "B" and rows and columns:
         return MemoryDesc((rows, columns), f32, panels_tag(2, panel_columns(columns, lanes_of(dot_level(F32, isa)))))
-    row = columns + 16 if columns and 4 * columns % ALIAS_BYTES == 0 else columns
+    row = columns + 16 if columns and f32.size_bytes * columns % ALIAS_BYTES == 0 else columns
     return MemoryDesc((rows, columns), f32, strides=(max(row, 1), 1))

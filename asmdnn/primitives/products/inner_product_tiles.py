@@ -32,7 +32,7 @@ from asmdnn.primitives.products.inner_product import (
 from asmdnn.primitives.products.matmul_tiles import check_tensors, is_panels, plain
 from asmdnn.primitives.products.partial import sum_of_rows
 from asmdnn.primitives.products.plan import Job, answers, multiply
-from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of
+from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of, row_of
 from asmdnn.primitives.products.target import Ending, target_of
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 
@@ -60,12 +60,12 @@ def forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Job:
     src, weights = aligned(assembly, {"src": desc.src, "weights": desc.weights}, target.lanes, panels="weights")
     bias = None
     if desc.bias is not None and not chain.adds_bias:
-        bias = Matrix("bias", 4 * desc.bias.offset0, (), 0, 4 * desc.bias.strides[0])
+        bias = row_of("bias", desc.bias)
     mb, oc = desc.dst.dims
     factors = src.rows(), weights.panels() or weights.rows().transposed
     read = {operand: plain(tensor) for operand, tensor in others.items()}
     operands = tuple(matrix_of(*other) for other in read.items())
-    p = Product((), mb, oc, src.size, *factors, rows_of("dst", desc.dst), bias, None, operands)
+    p = Product((), mb, oc, src.size, *factors, matrix_of("dst", desc.dst), bias, None, operands)
     tensors, as_passed = desc.tensors() | chain.arguments(read), passed.tensors() | chain.arguments(others)
     return Job(assembly, p, target, tensors, as_passed, reads=("dst",) * chain.reads_dst)
 
@@ -92,7 +92,7 @@ def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) ->
     panels = panels_of("weights", desc.weights) if is_read else None
     tensors = {"diff_src": desc.diff_src} | ({} if panels else {"weights": desc.weights})
     diff_src, *others = aligned(assembly, tensors, target.lanes, output="diff_src")
-    factors = rows_of("diff_dst", desc.diff_dst), panels or others[0].rows()
+    factors = matrix_of("diff_dst", desc.diff_dst), panels or others[0].rows()
     p = Product((), mb, diff_src.size, oc, *factors, diff_src.rows())
 
     def behind(assembly: Assembly) -> None:
@@ -118,13 +118,13 @@ def backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engi
     tensors = {"src": desc.src, "diff_weights": desc.diff_weights}
     src, diff_weights = aligned(assembly, tensors, target.lanes, output="diff_weights")
     mb, oc = desc.diff_dst.dims
-    diff_dst = rows_of("diff_dst", desc.diff_dst)
+    diff_dst = matrix_of("diff_dst", desc.diff_dst)
     p = Product((), oc, src.size, mb, diff_dst.transposed, src.rows(), diff_weights.rows())
 
     def behind(assembly: Assembly) -> None:
         copy_back(assembly, diff_weights, desc.diff_weights, "diff_weights")
         if desc.diff_bias is not None:
-            bias = Matrix("diff_bias", 4 * desc.diff_bias.offset0, (), 0, 4 * desc.diff_bias.strides[0])
+            bias = row_of("diff_bias", desc.diff_bias)
             multiply(assembly, sum_of_rows(assembly, diff_dst, mb, oc, bias), target)
 
     return Job(assembly, p, target, desc.tensors(), passed.tensors(), outputs, behind=behind)
@@ -163,12 +163,6 @@ def weights_like(src: MemoryDesc, weights: MemoryDesc, panel: int) -> MemoryDesc
     return MemoryDesc(weights.dims, weights.dtype, f"A{letters}{blocks}{panel}a" if panel else f"a{letters}{blocks}")
 
 
-def rows_of(name: str, desc: MemoryDesc) -> Matrix:
-    """A plain matrix."""
-    row, column = (4 * stride if n > 1 else 0 for stride, n in zip(desc.strides, desc.dims, strict=True))
-    return Matrix(name, 4 * desc.offset0, (), row, column)
-
-
 @dataclass(frozen=True, slots=True)
 class Flat:
     """A tensor whose dims behind the first are one of `size` elements, `step` elements apart."""
@@ -179,16 +173,20 @@ class Flat:
     step: int
 
     def rows(self) -> Matrix:
-        row = 4 * self.desc.strides[0] if self.desc.dims[0] > 1 else 0
-        return Matrix(self.buffer, 4 * self.desc.offset0, (), row, 4 * self.step if self.size > 1 else 0)
+        size = self.desc.dtype.size_bytes
+        row, column = (size * self.desc.strides[0], size * self.step)
+        row, column = row if self.desc.dims[0] > 1 else 0, column if self.size > 1 else 0
+        return Matrix(self.buffer, size * self.desc.offset0, (), row, column, self.desc.dtype)
 
     def panels(self) -> Panels | None:
         """Of the first dim, if that is blocked."""
         if all(dim for dim, _ in self.desc.inner_blocks):
             return None
         columns = self.desc.inner_blocks[-1][1]
+        size, dtype = self.desc.dtype.size_bytes, self.desc.dtype
         row = self.step if self.size > 1 else columns  # a single row has no distance from the next
-        return Panels(self.buffer, 4 * self.desc.offset0, (), 4 * row, 4 * self.desc.strides[0], columns)
+        panel = self.desc.strides[0]
+        return Panels(self.buffer, size * self.desc.offset0, (), size * row, size * panel, columns, dtype)
 
 
 def aligned(

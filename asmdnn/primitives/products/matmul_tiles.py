@@ -90,7 +90,7 @@ def plain(desc: MemoryDesc) -> MemoryDesc:
 def is_panels(weights: MemoryDesc, lanes: int) -> bool:
     """Whether the format is one of panels that blocks of registers can be made of."""
     panels = panels_of("weights", weights)
-    return panels is not None and panels.columns in (lanes, 2 * lanes) and panels.row_bytes == 4 * panels.columns
+    return panels is not None and panels.columns in (lanes, 2 * lanes) and panels.is_dense
 
 
 def product_of(desc: MatMul) -> Product:

@@ -11,6 +11,7 @@ import numpy as np
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
+from asmdnn.isa.vectors import vector_bytes
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.product_tuning import L1_SETS_BYTES
@@ -20,6 +21,7 @@ from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.target import Target
 
 L1_WAYS = 8
+STORE_STEPS = 4  # of k, that are done while a vector of dst is stored
 
 
 def check_outer(p: Product, target: Target) -> None:
@@ -30,11 +32,8 @@ def check_outer(p: Product, target: Target) -> None:
         raise Refused(f"there are {p.k} steps of k, outer products are for 1 to {most}")
     if p.others or not target.ending.is_plain:
         raise Refused("outer products have neither post-ops nor scales")
-    if isinstance(x, Panels):
-        dense = chunk % x.columns == 0 and x.panel_bytes == p.k * x.row_bytes
-    else:
-        dense = x.column_bytes == 4
-    if not dense:
+    panels_join = isinstance(x, Panels) and chunk % x.columns == 0 and x.panel_bytes == p.k * x.row_bytes
+    if not (panels_join if isinstance(x, Panels) else x.is_dense):
         raise Refused("columns of weights lie apart")
     if p.n < chunk:
         raise Refused(f"dst has {p.n} columns, a step of outer products {chunk}")
@@ -47,7 +46,7 @@ def weights_alias(p: Product, target: Target) -> bool:
     by = target.products
     if isinstance(p.weights, Panels) or p.m <= by.few_rows:
         return False
-    widest = 4 * column_blocks(p, target)[0]
+    widest = p.weights.element_bytes * column_blocks(p, target)[0]
     return p.k * max(gcd(p.weights.row_bytes, L1_SETS_BYTES), widest) > by.set_lines * L1_SETS_BYTES
 
 
@@ -61,7 +60,7 @@ def src_aliases(p: Product, target: Target) -> bool:
 def column_blocks(p: Product, target: Target) -> list[int]:
     """The columns of each block, such that its weights stay in L1."""
     chunk = CHUNK * target.lanes
-    most = max(1, target.products.outer_bytes // (4 * p.k * chunk))
+    most = max(1, target.products.outer_bytes // (p.weights.element_bytes * p.k * chunk))
     sizes = [chunk * x for x in balanced(-(-p.n // chunk), most)]
     return [*sizes[:-1], p.n - sum(sizes[:-1])]
 
@@ -100,7 +99,7 @@ def outer_phase(p: Product, widths: list[int], most: int, target: Target, stream
 
 def row_cycles(p: Product, width: int, lanes: int) -> int:
     """Expected cycles of a row of a block: two multiplies a cycle, or a store every other."""
-    return -(-width // lanes) * max(4, p.k) // 2 + 2 * p.k
+    return -(-width // lanes) * max(STORE_STEPS, p.k) // 2 + 2 * p.k
 
 
 def batch_starts(p: Product) -> Iterator[list[int]]:
@@ -114,10 +113,10 @@ def batch_starts(p: Product) -> Iterator[list[int]]:
 def offsets(p: Product, top: int, left: int) -> tuple[int, ...]:
     """Where a block finds its arguments."""
     x = p.weights
-    weights = x.start_bytes + (left // x.columns * x.panel_bytes if isinstance(x, Panels) else left * 4)
+    weights = x.start_bytes + (left // x.columns * x.panel_bytes if isinstance(x, Panels) else left * x.element_bytes)
     src = p.src.start_bytes + top * p.src.row_bytes
     bias = 0 if p.bias is None else p.bias.start_bytes + top * p.bias.row_bytes + left * p.bias.column_bytes
-    dst = p.dst.start_bytes + top * p.dst.row_bytes + left * 4
+    dst = p.dst.start_bytes + top * p.dst.row_bytes + left * p.dst.element_bytes
     places = {"src": src, "weights": weights, "bias": bias, "dst": dst, "ahead": weights}
     return tuple(places.get(name, 0) for name in ARGUMENTS)
 
@@ -134,10 +133,10 @@ def spec_of(p: Product, rows: int, columns: int, target: Target, streaming: bool
         src_depth_bytes=p.src.column_bytes,
         weights_row_bytes=x.row_bytes,
         panel_vectors=panel_vectors,
-        panel_bytes=x.panel_bytes if isinstance(x, Panels) else 4 * CHUNK * lanes,
+        panel_bytes=x.panel_bytes if isinstance(x, Panels) else x.element_bytes * CHUNK * lanes,
         padded=isinstance(x, Panels),
         dst_row_bytes=p.dst.row_bytes if rows > 1 else 0,
-        bias=None if p.bias is None else Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.column_bytes == 4),
+        bias=None if p.bias is None else Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.is_dense),
         ahead=columns < p.n and rows > 1,
         streaming=streaming,
     )
@@ -145,6 +144,6 @@ def spec_of(p: Product, rows: int, columns: int, target: Target, streaming: bool
 
 def is_streaming(p: Product, target: Target) -> bool:
     """Whether dst is so large that no cache holds it, every row is aligned when the first is, and written once."""
-    size = 4 * p.m * p.n * int(np.prod(p.batch, dtype=np.int64))
-    aligned = all(step % (4 * target.lanes) == 0 for step in (p.dst.row_bytes, *p.dst.batch_bytes))
+    size = p.dst.element_bytes * p.m * p.n * int(np.prod(p.batch, dtype=np.int64))
+    aligned = all(step % vector_bytes(target.isa) == 0 for step in (p.dst.row_bytes, *p.dst.batch_bytes))
     return size > target.products.streaming_bytes and aligned

@@ -36,7 +36,7 @@ def check_blocks(p: Product, target: Target) -> None:
     by, x = target.products, p.weights
     if isinstance(x, Panels):
         raise Refused("weights are in panels already")
-    if p.batch or x.column_bytes != 4:
+    if p.batch or not x.is_dense:
         raise Refused("weights are no single matrix of dense rows")
     tiles, most = by.block_tiles.of(x.row_bytes), by.block_rows.of(x.row_bytes)
     least = max((tiles - 1) * BLOCKS[target.isa][PANEL_VECTORS] + 1, by.block_least_rows)
@@ -54,8 +54,9 @@ def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
     p, by = with_near_src(assembly, p), target.products
     width, ranges = panel_columns(p.n, target.lanes), depths_of(p.k, by.block_depth // DEPTH_STEP, by)
     panels = max(1, min(by.block_columns // width, -(-p.n // width) // by.few_tiles))
-    panel_bytes = 4 * width * ranges[0][1] + LINE_BYTES  # neighbours share no set of L1
-    block = Panels(assembly.room(BLOCK, panels * panel_bytes), 0, (), 4 * width, panel_bytes, width)
+    row_bytes = p.weights.element_bytes * width
+    panel_bytes = row_bytes * ranges[0][1] + LINE_BYTES  # neighbours share no set of L1
+    block = Panels(assembly.room(BLOCK, panels * panel_bytes), 0, (), row_bytes, panel_bytes, width)
     assembly.per_part += (block.buffer,)
     phases: list[Phase] = []
     for piece in pieces_along(p, panels * width):
@@ -101,7 +102,7 @@ def multiplying(p: Product, step: DepthStep, block: Panels, target: Target, spec
     depth = step.end - step.begin
     cut = cut_of(p.depths(step.begin, step.end), block, target)
     records, cycles = tile_records(cut, replace(step, begin=0, end=depth), specs)
-    following = step.end * p.weights.row_bytes if step.end < p.k else 4 * p.n
+    following = step.end * p.weights.row_bytes if step.end < p.k else p.n * p.weights.element_bytes
     records[:, 1 + ARGUMENTS.index("ahead")] += p.weights.start_bytes + following
     return records, cycles
 

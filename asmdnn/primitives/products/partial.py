@@ -21,7 +21,7 @@ from asmdnn.planning.phases import merged
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import DEPTH_STEP, depths_of
-from asmdnn.primitives.products.product import Matrix, Panels, Product
+from asmdnn.primitives.products.product import SUM_BYTES, Matrix, Panels, Product, dense_matrix
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import NO_ENDING, Target
@@ -33,7 +33,7 @@ ONE_BITS = 0x3F800000  # 1.0f
 def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
     """Partial sums over ranges of k into scratch, side by side; then their sum."""
     ranges = depths_of(p.k, -(-p.k // DEPTH_STEP // splits), target.products)
-    size, at = 4 * p.m * p.n, 0
+    size, at = p.sums_bytes, 0
     partial = assembly.room(PARTIAL, len(ranges) * size)
     parts = list[Phase]()
     for k, run in groupby(ranges, key=lambda r: r[1] - r[0]):
@@ -41,7 +41,7 @@ def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
         part = p.depths(begin, begin + k)
         src = replace(part.src, batch_bytes=(k * p.src.column_bytes,))
         weights = replace(part.weights, batch_bytes=(k * p.weights.row_bytes,))
-        dst = Matrix(partial, at * size, (size,), 4 * p.n, 4)
+        dst = dense_matrix(partial, p.n, at * size, (size,))
         part = Product((count,), p.m, p.n, k, src, weights, dst)
         parts += schedule(part, replace(target, ending=NO_ENDING), one_range=True)
         at += count
@@ -63,13 +63,13 @@ def rows_of_weights(assembly: Assembly, p: Product, target: Target) -> None:
             spec = rows_spec(p, width, end - begin, target)
             columns = {
                 "src": part.src.start_bytes,
-                "weights": part.weights.start_bytes + 4 * at,
-                "dst": 4 * (i * p.m * p.n + at),
+                "weights": part.weights.start_bytes + p.weights.element_bytes * at,
+                "dst": i * p.sums_bytes + SUM_BYTES * at,
             }
             records.append(records_of(OPERANDS, columns, specs.setdefault(spec, len(specs))))
             cycles.append(p.m * width * (end - begin) // 8 + target.call_cycles)
             at += width
-    partial = assembly.room(PARTIAL, 4 * len(ranges) * p.m * p.n)
+    partial = assembly.room(PARTIAL, len(ranges) * p.sums_bytes)
     assembly.add([partial_phase(p, partial, tuple(specs), records, cycles)], "rows")
     add_partial_sums(assembly, p, target, len(ranges), partial)
 
@@ -79,20 +79,20 @@ def rows_spec(p: Product, columns: int, depth: int, target: Target) -> KernelSpe
     src, row_bytes = p.src, p.weights.row_bytes
     if p.m == 1:
         return GemvSpec(target.isa, columns, depth, src.column_bytes, row_bytes)
-    return SkinnySpec(target.isa, p.m, columns, depth, src.row_bytes, src.column_bytes, row_bytes, 4 * p.n)
+    return SkinnySpec(target.isa, p.m, columns, depth, src.row_bytes, src.column_bytes, row_bytes, SUM_BYTES * p.n)
 
 
 def dots(assembly: Assembly, p: Product, target: Target) -> None:
     """Rows of src times a vector: what every lane sums, then the sum of the lanes."""
-    row, by = 4 * target.lanes, target.products
-    partial = assembly.room(PARTIAL, p.m * row)
+    sums, by = dense_matrix(PARTIAL, target.lanes), target.products
+    sums = replace(sums, buffer=assembly.room(PARTIAL, p.m * sums.row_bytes))
     most = max(STRIP, by.dot_elements // p.k)
     phases: list[Phase] = []
-    for piece in pieces_of(replace(p, dst=Matrix(partial, 0, (), row, 4)), (most, 1), by.many_dots, by.round_records):
+    for piece in pieces_of(replace(p, dst=sums), (most, 1), by.many_dots, by.round_records):
         made = dots_phase(piece.product, most, target)
         phases += in_rounds([made], piece, OPERANDS, is_first=not phases)
     assembly.add(phases, "dots")
-    total = replace(p, k=target.lanes, src=Matrix(partial, 0, (), row, 4), weights=ones(assembly, 0))
+    total = replace(p, k=target.lanes, src=sums, weights=ones(assembly, 0))
     assembly.add(schedule(total, target, one_range=True))
 
 
@@ -123,11 +123,11 @@ def partial_phase(
 
 def add_partial_sums(assembly: Assembly, p: Product, target: Target, count: int, partial: str) -> None:
     """dst = the sum of `count` partial results, in their order: a product with a row of ones."""
-    size = 4 * p.m * p.n
-    factors, sums = ones(assembly, 1), Matrix(partial, 0, (4 * p.n,), size, 4)
+    row = dense_matrix(partial, p.n)
+    factors, sums = ones(assembly, 1), replace(row, batch_bytes=(row.row_bytes,), row_bytes=p.sums_bytes)
 
     def row_by_row(x: Matrix) -> Matrix:
-        return Matrix(x.buffer, x.start_bytes, (x.row_bytes,), 0, x.column_bytes)
+        return replace(x, batch_bytes=(x.row_bytes,), row_bytes=0)
 
     bias, others = p.bias and row_by_row(p.bias), tuple(map(row_by_row, p.others))
     total = Product((p.m,), 1, p.n, count, factors, sums, row_by_row(p.dst), bias, None, others).folded()
@@ -151,7 +151,7 @@ def check_rows(p: Product, tuning: ProductTuning) -> None:
         raise Refused(f"dst is more than {tuning.few_vectors} rows")
     if p.m > 1 and p.k * p.n <= tuning.far_elements:
         raise Refused(f"weights of {p.k} x {p.n} stay in L2, where tiles read them")
-    if isinstance(p.weights, Panels) or p.weights.column_bytes != 4:
+    if isinstance(p.weights, Panels) or not p.weights.is_dense:
         raise Refused("rows of weights are not dense")
     rows, columns = tuning.vector_rows, tuning.vector_columns
     if p.k < rows or p.n < columns:
@@ -170,5 +170,5 @@ def as_dots(p: Product, target: Target) -> Product:
 
 def reads_dots(p: Product, target: Target) -> bool:
     x, by = p.weights, target.products
-    vector = isinstance(x, Matrix) and x.row_bytes == 4 and p.n == 1 and not p.batch
-    return vector and p.src.column_bytes == 4 and p.k >= by.dot_depth and p.m >= by.dot_rows
+    vector = isinstance(x, Matrix) and x.dense_down and p.n == 1 and not p.batch
+    return vector and p.src.is_dense and p.k >= by.dot_depth and p.m >= by.dot_rows

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from asmdnn.generators.dot.conv import LINE_BYTES
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.product_tuning import L1_SETS_BYTES, ProductTuning
@@ -11,7 +12,6 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices_desc
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
-from asmdnn.types import f32
 
 MAX_OFFSET = 2**31 - 1  # displacements in code are 32 bits
 TILE_ROWS = 24  # the most that a tile has
@@ -36,8 +36,8 @@ def prepare(assembly: Assembly, p: Product, target: Target) -> Prepared:
     if min(p.m, p.n, *p.batch) == 0:
         return Prepared(None)
     p, behind = p.folded(), tuple[Reordering, ...]()
-    if p.dst.column_bytes != 4 and p.n > 1:
-        rows_are_dense = p.dst.row_bytes == 4 and all(x.row_bytes in (0, 4) for x in p.others)
+    if not p.dst.is_dense and p.n > 1:
+        rows_are_dense = p.dst.dense_down and all(x.row_bytes == 0 or x.dense_down for x in p.others)
         if rows_are_dense and isinstance(p.weights, Matrix) and not p.batch:
             assembly.add((), "swap")
             p = p.transposed(p.weights)
@@ -52,7 +52,7 @@ def prepare(assembly: Assembly, p: Product, target: Target) -> Prepared:
 def check_reach(p: Product) -> None:
     """Refuse tiles whose displacements do not fit into 32 bits."""
     for name, x in p.operands().items():
-        if isinstance(x, Panels) and x.row_bytes != 4 * x.columns:
+        if isinstance(x, Panels) and not x.is_dense:
             raise Refused(f"the rows of a panel of {name} are not dense")
         row = TILE_ROWS * x.row_bytes + 16 * (x.column_bytes if isinstance(x, Matrix) else x.panel_bytes)
         if row > MAX_OFFSET:
@@ -61,10 +61,9 @@ def check_reach(p: Product) -> None:
 
 def dense_dst(assembly: Assembly, p: Product) -> tuple[Matrix, Reordering, Reordering]:
     """A row-major dst in scratch, and how to bring what dst holds into it, and back."""
-    dense = [4 * p.m * p.n]
-    for size in reversed(p.batch[1:]):
-        dense.insert(0, dense[0] * size)
-    dst = Matrix("", 0, tuple(dense[: len(p.batch)]), 4 * p.n, 4)
+    size = p.dst.element_bytes
+    steps = tuple(size * step for step in strides_of(p.batch, p.m * p.n))
+    dst = replace(p.dst, start_bytes=0, batch_bytes=steps, row_bytes=size * p.n, column_bytes=size)
     outer, inner = (matrices_desc(x, p.batch, p.m, p.n) for x in (p.dst, dst))
     dst = replace(dst, buffer=assembly.room("row-major dst", inner.size_bytes))
     into = Reordering(p.dst.buffer, outer, dst.buffer, inner)
@@ -73,9 +72,9 @@ def dense_dst(assembly: Assembly, p: Product) -> tuple[Matrix, Reordering, Reord
 
 def with_dense_operands(assembly: Assembly, p: Product) -> Product:
     """The product with copies of bias and operands whose columns lie apart."""
-    if p.bias is not None and p.bias.column_bytes not in (0, 4):
+    if p.bias is not None and p.bias.is_apart:
         p = replace(p, bias=dense_copy(assembly, p, p.bias, p.n, ("bias", "pack_bias")))
-    apart = [x.column_bytes not in (0, 4) for x in p.others]
+    apart = [x.is_apart for x in p.others]
     if not any(apart):
         return p
     dense = [
@@ -95,9 +94,9 @@ def with_near_src(assembly: Assembly, p: Product) -> Product:
 def src_needs_pack(p: Product, tuning: ProductTuning) -> bool:
     """Whether reading src in place costs more than a copy: its elements of a row lie apart, and it is read often, or
     all rows of a tile share the sets of L1, and it is read more often still."""
-    apart = p.src.column_bytes not in (0, 4) and p.k > tuning.apart_depth and p.n >= tuning.apart_columns
-    alias = p.src.column_bytes == 4 and p.src.row_bytes > 0 and p.src.row_bytes % L1_SETS_BYTES == 0
-    size = 4 * p.m * p.k * prod(p.batch)
+    apart = p.src.is_apart and p.k > tuning.apart_depth and p.n >= tuning.apart_columns
+    alias = p.src.is_dense and p.src.row_bytes > 0 and p.src.row_bytes % L1_SETS_BYTES == 0
+    size = p.src.element_bytes * p.m * p.k * prod(p.batch)
     often = p.m >= tuning.alias_rows and p.n >= tuning.alias_columns
     return apart or (alias and often and size <= tuning.alias_copy_bytes)
 
@@ -108,15 +107,16 @@ def dense_copy(assembly: Assembly, p: Product, x: Matrix, columns: int, names: t
     names: what is packed, and the word for that.
     """
     rows = p.m if x.row_bytes else 1
-    row = columns + 16 if 4 * columns % ALIAS_BYTES == 0 else columns
+    size = x.dtype.size_bytes
+    row = columns + LINE_BYTES // size if size * columns % ALIAS_BYTES == 0 else columns
     kept = [size if step else 1 for size, step in zip(p.batch, x.batch_bytes, strict=True)]
     strides = strides_of(kept, rows * row)
     source = matrices_desc(x, p.batch, rows, columns)
-    target = MemoryDesc((*kept, rows, columns), f32, strides=(*strides, row, 1))
+    target = MemoryDesc((*kept, rows, columns), x.dtype, strides=(*strides, row, 1))
     buffer = assembly.room(f"packed {names[0]}", target.size_bytes)
     add_reorder(assembly, Reordering(x.buffer, source, buffer, target), names[1])
-    steps = tuple(4 * s if step else 0 for s, step in zip(strides, x.batch_bytes, strict=True))
-    return Matrix(buffer, 0, steps, 4 * row if x.row_bytes else 0, 4)
+    steps = tuple(size * s if step else 0 for s, step in zip(strides, x.batch_bytes, strict=True))
+    return Matrix(buffer, 0, steps, size * row if x.row_bytes else 0, size, x.dtype)
 
 
 def strides_of(sizes: Sequence[int], innermost: int) -> list[int]:

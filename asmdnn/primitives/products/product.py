@@ -8,18 +8,44 @@ from dataclasses import dataclass, replace
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.types import f32
+from asmdnn.types import DataType, f32
+
+SUM_BYTES = 4  # sums have 32 bits whatever is multiplied
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Element (b, r, c) of a batch of matrices; distances of 0 broadcast.  Bytes from the buffer's start."""
+    """Element (b, r, c) of a batch of matrices; distances of 0 broadcast.  Bytes from the buffer's start.
+
+    group: of `dtype` elements along k, if a dot takes several at once; what is called an element is such a group then.
+    """
 
     buffer: str
     start_bytes: int
     batch_bytes: tuple[int, ...]
     row_bytes: int
     column_bytes: int
+    dtype: DataType = f32
+    group: int = 1
+
+    @property
+    def element_bytes(self) -> int:
+        return self.group * self.dtype.size_bytes
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the columns of a row touch."""
+        return self.column_bytes == self.element_bytes
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the columns of a row neither touch nor are one element for all."""
+        return self.column_bytes not in (0, self.element_bytes)
+
+    @property
+    def dense_down(self) -> bool:
+        """Whether the rows of a column touch."""
+        return self.row_bytes == self.element_bytes
 
     @property
     def transposed(self) -> "Matrix":
@@ -28,7 +54,10 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """Weights in panels of `columns` columns, zero padded: row k of a panel at k * row_bytes, dense."""
+    """Weights in panels of `columns` columns, zero padded: row k of a panel at k * row_bytes, dense.
+
+    group: elements of k that each column of such a row has, side by side, as a dot takes them.
+    """
 
     buffer: str
     start_bytes: int
@@ -36,6 +65,17 @@ class Panels:
     row_bytes: int
     panel_bytes: int
     columns: int
+    dtype: DataType = f32
+    group: int = 1
+
+    @property
+    def element_bytes(self) -> int:
+        return self.group * self.dtype.size_bytes
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the rows of a panel touch."""
+        return self.row_bytes == self.columns * self.element_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +99,17 @@ class Product:
     @property
     def other_names(self) -> tuple[str, ...]:
         return tuple(f"operand {i}" for i in range(len(self.others)))
+
+    @property
+    def matrix_bytes(self) -> int:
+        """Of one matrix of the batch: src, weights and dst."""
+        read = self.m * self.k * self.src.element_bytes + self.k * self.n * self.weights.element_bytes
+        return read + self.m * self.n * self.dst.element_bytes
+
+    @property
+    def sums_bytes(self) -> int:
+        """Of the sums of one matrix of the batch, row-major."""
+        return self.m * self.n * SUM_BYTES
 
     def transposed(self, weights: Matrix) -> "Product":
         """dst^T = weights^T src^T."""
@@ -138,19 +189,33 @@ class Product:
 
 def matrix_of(name: str, desc: MemoryDesc) -> Matrix:
     """The last two dims of a plain desc as a matrix; dims of 1 broadcast, and their strides have no say, nor of 0."""
-    *steps, row, column = (4 * s if n > 1 else 0 for s, n in zip(desc.strides, desc.dims, strict=True))
-    return Matrix(name, 4 * desc.offset0, tuple(steps), row, column)
+    size = desc.dtype.size_bytes
+    *steps, row, column = (size * s if n > 1 else 0 for s, n in zip(desc.strides, desc.dims, strict=True))
+    return Matrix(name, size * desc.offset0, tuple(steps), row, column, desc.dtype)
+
+
+def row_of(name: str, vector: MemoryDesc) -> Matrix:
+    """A vector as the one row of a matrix, which every row of a product meets."""
+    size = vector.dtype.size_bytes
+    return Matrix(name, size * vector.offset0, (), 0, size * vector.strides[0], vector.dtype)
+
+
+def dense_matrix(buffer: str, columns: int, start_bytes: int = 0, batch_bytes: tuple[int, ...] = ()) -> Matrix:
+    """Row-major f32 in scratch."""
+    size = f32.size_bytes
+    return Matrix(buffer, start_bytes, batch_bytes, columns * size, size)
 
 
 def panels_of(name: str, desc: MemoryDesc) -> Panels | None:
     """Weights in panels: their last dim blocked once; None for other formats."""
     if len(desc.inner_blocks) != 1 or desc.inner_blocks[0][0] != desc.ndims - 1:
         return None
-    *steps, row, panel = (4 * s for s in desc.strides)
+    size, columns = desc.dtype.size_bytes, desc.inner_blocks[0][1]
+    *steps, row, panel = (size * s for s in desc.strides)
     batch = tuple(s if n > 1 else 0 for s, n in zip(steps, desc.dims, strict=False))
-    columns = desc.inner_blocks[0][1]
-    row = row if desc.dims[-2] > 1 else 4 * columns  # a single row has no distance from the next
-    return Panels(name, 4 * desc.offset0, batch, row, panel if desc.dims[-1] > columns else row, columns)
+    row = row if desc.dims[-2] > 1 else size * columns  # a single row has no distance from the next
+    panel = panel if desc.dims[-1] > columns else row
+    return Panels(name, size * desc.offset0, batch, row, panel, columns, desc.dtype)
 
 
 def panels_tag(ndims: int, columns: int) -> str:
@@ -162,6 +227,6 @@ def panels_tag(ndims: int, columns: int) -> str:
 def matrices_desc(x: Matrix, batch: tuple[int, ...], rows: int, columns: int) -> MemoryDesc:
     """A batch of matrices as a tensor; batch dims that broadcast have size 1."""
     dims = [size if step else 1 for size, step in zip(batch, x.batch_bytes, strict=True)]
-    steps = [*x.batch_bytes, x.row_bytes, x.column_bytes]
-    strides = [step // 4 for step in steps]
-    return MemoryDesc((*dims, rows, columns), f32, strides=strides, offset0=x.start_bytes // 4)
+    steps, size = [*x.batch_bytes, x.row_bytes, x.column_bytes], x.dtype.size_bytes
+    strides = [step // size for step in steps]
+    return MemoryDesc((*dims, rows, columns), x.dtype, strides=strides, offset0=x.start_bytes // size)

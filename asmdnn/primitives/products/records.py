@@ -77,7 +77,7 @@ def group_rows(cut: Cut) -> Int64:
     step_bytes = cut.panel_bytes * (cut.block.vectors // cut.block.panel_vectors)
     columns = {
         "weights": number * step_bytes,
-        "dst": number * 4 * cut.width,
+        "dst": number * p.dst.element_bytes * cut.width,
         "ahead": cut.ahead_groups(),
     }
     if p.bias is not None:

@@ -68,7 +68,7 @@ def check_packing_tiles(p: Product, target: Target) -> None:
     check_worth_packing(p, target)
     if columns_are_apart(p):
         raise Refused("columns of weights lie apart, tiles pack rows only")
-    if shares_weights(p) or (isinstance(p.weights, Matrix) and p.weights.column_bytes != 4):
+    if shares_weights(p) or (isinstance(p.weights, Matrix) and not p.weights.is_dense):
         raise Refused("matrices of the batch share weights, which one of them alone may pack")
 
 
@@ -112,7 +112,7 @@ def add_split(assembly: Assembly, p: Product, target: Target) -> None:
 
 def is_packed_before(p: Product, target: Target) -> bool:
     """Whether weights are packed by a phase of its own, because tiles cannot read or must not pack them."""
-    if isinstance(p.weights, Panels) or not (p.weights.column_bytes != 4 or shares_weights(p)):
+    if isinstance(p.weights, Panels) or (p.weights.is_dense and not shares_weights(p)):
         return False
     return columns_are_apart(p) or reads_weights_often(p, choose_block(p, target), target.products)
 
@@ -139,7 +139,7 @@ def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Ite
     """The product in groups of columns, and where in scratch each group's weights are to be packed."""
     x, by, width = p.weights, target.products, panel_columns(p.n, target.lanes)
     assert isinstance(x, Matrix)
-    panels, panel_bytes = -(-p.n // width), 4 * p.k * width
+    panels, panel_bytes = -(-p.n // width), x.element_bytes * p.k * width
     few = p.m <= by.few_row_tiles * choose_block(p, target).rows
     group = by.group_l2 * (1 + few) * target.l2_bytes
     most = panels if at_once else max(1, group // max(panel_bytes, 1))

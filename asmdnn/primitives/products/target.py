@@ -40,7 +40,7 @@ class Ending:
     def on_registers(self, others: Sequence[Matrix], lanes: int) -> tuple[PostOp, ...]:
         """The post-ops on registers, whose operands lie as `others` says: columns dense, or one for all."""
         operands = [
-            Operand(number, x.row_bytes, 4 * lanes if x.column_bytes else 0, not x.column_bytes)
+            Operand(number, x.row_bytes, x.element_bytes * lanes if x.column_bytes else 0, not x.column_bytes)
             for number, x in enumerate(others, len(ARGUMENTS))
         ]
         return self.chain.on_registers(dict(zip(self.chain.names, operands, strict=True)))

@@ -62,7 +62,7 @@ def tile_spec(cut: Cut, step: DepthStep, rows: int, columns: int, items: int) ->
     p, block = cut.p, cut.block
     bias = None
     if p.bias is not None and step.bias:
-        bias = Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.column_bytes == 4)
+        bias = Bias(p.bias.row_bytes if rows > 1 else 0, p.bias.is_dense)
     tile = MatmulTile(
         isa=cut.target.isa,
         rows=rows,
@@ -95,7 +95,7 @@ def stream_bytes(cut: Cut) -> int:
     if isinstance(p.weights, Panels):
         return by.stream_bytes if cut.sizes == [1] and block.vectors > block.panel_vectors else 0
     if prefetches_columns(p, block, by):
-        return max(LINE_BYTES, 4 * cut.width)  # of the same rows: in pages in use
+        return max(LINE_BYTES, cut.row_bytes)  # of the same rows: in pages in use
     ahead = by.stream_rows * p.weights.row_bytes
     return ahead if p.k * p.n >= by.few_weights and ahead <= by.most_stream_bytes else 0
 

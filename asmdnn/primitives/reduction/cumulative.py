@@ -21,9 +21,8 @@ from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.nests import Calls, is_dense, nest_of, row_calls, with_last
-from asmdnn.primitives.normalization.affine import check_tensor
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.primitives.softmax.description import checked_axis
+from asmdnn.primitives.tensors import check_tensor, checked_axis
 
 NAME = "cumulative_sum"
 SRC, DST = range(2)

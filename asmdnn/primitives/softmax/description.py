@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
+from asmdnn.primitives.tensors import checked_axis
 from asmdnn.types import PropKind
 
 SoftmaxAlgorithm = Literal["accurate", "log"]
@@ -52,15 +51,6 @@ class SoftmaxForward:
         scaled = f" times {self.scale:g}" if self.scale != 1 else ""
         masked = f" plus {self.mask}" if self.mask is not None else ""
         return f"{what} of {self.src}{scaled}{masked} to {self.dst}, axis {self.axis}"
-
-
-def checked_axis(axis: int, src: MemoryDesc) -> int:
-    """From 0 on.  Raises InvalidArguments for an axis that src does not have."""
-    if isinstance(axis, bool) or not isinstance(axis, int | np.integer):
-        raise InvalidArguments(f"axis must be an integer, not {shown(axis)}")
-    if not -src.ndims <= axis < src.ndims:
-        raise InvalidArguments(f"axis is {shown(axis)}, src has {src.ndims} dims: use {-src.ndims} to {src.ndims - 1}")
-    return int(axis) % src.ndims
 
 
 def check_broadcast(name: str, desc: MemoryDesc, model: MemoryDesc) -> None:

@@ -6,9 +6,8 @@ from typing import Literal
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
-from asmdnn.primitives.convolution.words import MAX_SIZE
-from asmdnn.primitives.normalization.affine import check_tensor
-from asmdnn.primitives.softmax.description import checked_axis
+from asmdnn.primitives.tensors import check_tensor, checked_axis
+from asmdnn.primitives.windows import MAX_SIZE
 from asmdnn.types import s32
 
 ALGORITHMS = ("max", "min")

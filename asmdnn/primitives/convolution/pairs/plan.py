@@ -84,8 +84,8 @@ def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> PreparedPa
     engine = replace(engine, isa=dot_level(F32, engine.isa))
     pair, lanes = pair_of(desc, attr), lanes_of(engine.isa)
     check_pointwise(pair.first)
-    if desc.src.ndims != 4:
-        raise Refused(f"src has {desc.src.ndims - 2} spatial axes, strips have 2")
+    if len(desc.kernel) != 2:
+        raise Refused(f"src has {len(desc.kernel)} spatial axes, strips have 2")
     if 0 in pair.second.dst.dims or 0 in desc.src.dims:
         raise Refused("src or dst has no elements")
     middle = MemoryDesc(desc.dst.dims, f32, f"aBx{lanes}b")
@@ -93,7 +93,7 @@ def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> PreparedPa
     second = grouped.planned(replace(pair.second, src=middle), pair.second_attr, engine)
     panel = first.tensors["weights"].blocks[0]
     for tensor in (*first.tensors.values(), *second.tensors.values()):
-        if tensor.ndims == 4 and panel % tensor.blocks[1] and tensor.dims[1] == desc.dst.dims[1]:
+        if tensor.ndims == desc.dst.ndims and panel % tensor.blocks[1] and tensor.dims[1] == desc.dst.dims[1]:
             raise Refused(f"{tensor} has blocks of {tensor.blocks[1]} channels, panels have {panel}")
     return PreparedPair(pair, (first, second), panel, engine)
 

@@ -13,8 +13,8 @@ LEAST_CHANNELS = 4  # of groups: products of fewer take longer than direct convo
 
 def check_window(desc: ConvolutionForward) -> None:
     """Raise Refused unless this is a 3x3 convolution of images with stride 1."""
-    if desc.src.ndims != 4:
-        raise Refused(f"src has {desc.src.ndims - 2} spatial axes, only 2 are implemented")
+    if len(desc.kernel) != 2:
+        raise Refused(f"src has {len(desc.kernel)} spatial axes, only 2 are implemented")
     if desc.kernel != (TAPS, TAPS) or {*desc.strides} != {1} or {*desc.dilations} != {0}:
         rows, cols = desc.kernel
         raise Refused(
@@ -30,7 +30,7 @@ def check_window(desc: ConvolutionForward) -> None:
 def check_channels(desc: ConvolutionForward, src: ImageLayout, dst: ImageLayout, lanes: int) -> None:
     """Raise Refused unless vectors of channels are dense and at one distance."""
     for name, tensor, layout in (("src", desc.src, src), ("dst", desc.dst, dst)):
-        if layout.channel_bytes != 4 and tensor.dims[1] > 1:
+        if not layout.is_dense and tensor.dims[1] > 1:
             raise Refused(f"{name} {format_of(tensor)} has its channels apart")
         if tensor.inner_blocks and layout.block != lanes:
             raise Refused(

@@ -11,6 +11,7 @@ from asmdnn.planning.tuning import Tuning, WinogradTuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.grouped import shares_vectors
 from asmdnn.primitives.convolution.winograd.cut import ROWS, CutSizes, WinogradCut, sizes_of
+from asmdnn.types import f32
 
 KIB = 1024
 
@@ -93,7 +94,7 @@ def traffic_of(
     return Traffic(
         weights=weights if all_weights > held else 0,
         unheld=weights if all_weights > own.held_share * caches.l3_bytes else 0,
-        ends=4 * lanes * shares * g.mb
+        ends=f32.size_bytes * lanes * shares * g.mb
         * (sizes.source_vectors * g.src_pixels + sizes.result_vectors * g.rows * g.width),
         spilled=shares * blocks * beyond * cut.is_fused,
         phases=max(0, between - own.phases_near_bytes) * (not cut.is_fused),
@@ -113,4 +114,4 @@ def direct_cycles(g: ConvGeometry, isa: str, tuning: Tuning) -> float:
 def packing_cycles(g: ConvGeometry, m: int, lanes: int, tuning: Tuning) -> float:
     """The transform of plain weights: they are written to panels, and the panels to (m + 2)^2 frequencies."""
     pairs = g.groups * g.ic * -(-g.oc // lanes) * lanes
-    return 4 * pairs * (2 * g.positions + 2 * FORMS[m].frequencies) / tuning.winograd.far_bytes_per_cycle
+    return f32.size_bytes * pairs * (2 * g.positions + 2 * FORMS[m].frequencies) / tuning.winograd.far_bytes_per_cycle

@@ -7,6 +7,7 @@ from math import gcd
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.types import f32
 
 # Rows of the register block for each number of vectors of output channels, as in the tiles of matrix products.
 ROWS = {"avx2": {1: 12, 2: 6, 3: 4}, "avx512_core": {1: 24, 2: 14, 3: 9}}
@@ -79,9 +80,9 @@ def sizes_of(g: ConvGeometry, cut: WinogradCut, lanes: int, images: int) -> CutS
     tiles = images * tiles_of(g, cut.m)
     together = min(cut.block, tiles) if cut.is_fused else tiles
     source_vectors, result_vectors = (-(-cut.groups * channels // lanes) for channels in (g.ic, g.oc))
-    panels, width_bytes = -(-g.oc // (lanes * cut.vectors)), 4 * lanes * cut.vectors
-    held_bytes = width_bytes * cut.panels if cut.groups == 1 else 4 * lanes * result_vectors
-    source_row, products_row = 4 * lanes * source_vectors + LINE_BYTES, held_bytes + LINE_BYTES
+    panels, width_bytes = -(-g.oc // (lanes * cut.vectors)), f32.size_bytes * lanes * cut.vectors
+    held_bytes = width_bytes * cut.panels if cut.groups == 1 else f32.size_bytes * lanes * result_vectors
+    source_row, products_row = f32.size_bytes * lanes * source_vectors + LINE_BYTES, held_bytes + LINE_BYTES
     return CutSizes(
         tiles=tiles,
         frequencies=FORMS[cut.m].frequencies,

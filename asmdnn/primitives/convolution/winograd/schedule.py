@@ -31,6 +31,7 @@ from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.tiling import ahead_lines
 from asmdnn.primitives.convolution.winograd.cut import ROWS, CutSizes, WinogradCut
 from asmdnn.primitives.convolution.winograd.tiles import WinogradTiles
+from asmdnn.types import f32
 
 Records = tuple[Int64, npt.NDArray[np.int32]]  # and what each is expected to cost
 VECTORS_OF_OPERANDS = 2  # of a transform whose post-ops read tensors: its code is that of each vector
@@ -136,7 +137,8 @@ def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
     weights."""
     sizes, found = job.sizes, []
     runs = runs_of(tiles, ROWS[job.isa][job.cut.vectors])
-    lines = ahead_lines(4 * job.width, sum(times for _, times in runs), job.tuning.phases)
+    into_bytes, out_bytes, width_bytes = (f32.size_bytes * x for x in (job.g.ic, job.g.oc, job.width))
+    lines = ahead_lines(width_bytes, sum(times for _, times in runs), job.tuning.phases)
     ranges = (np.arange(n) for n in (sizes.frequencies, job.cut.groups, panels))
     f, group, p = (x.ravel() for x in np.meshgrid(*ranges, indexing="ij"))
     p += panel
@@ -145,13 +147,13 @@ def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
     done = 0
     for rows, times in runs:
         columns = {
-            "source": f * sizes.source_frequency_bytes + done * sizes.source_row_bytes + group * 4 * job.g.ic,
+            "source": f * sizes.source_frequency_bytes + done * sizes.source_row_bytes + group * into_bytes,
             "weights": weights,
             "ahead": following + sizes.panel_bytes * done // tiles,
             "products": f * sizes.products_frequency_bytes
             + done * sizes.products_row_bytes
-            + group * 4 * job.g.oc
-            + (p - panel) * 4 * job.width,
+            + group * out_bytes
+            + (p - panel) * width_bytes,
         }
         vectors = [job.cut.vectors, (-(-job.g.oc // job.lanes) - 1) % job.cut.vectors + 1]
         number = job.numbers([product(job, rows, times, count, lines) for count in vectors])
@@ -179,7 +181,7 @@ def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -
         depth=job.g.ic,
         src_row_bytes=sizes.source_row_bytes,
         src_depth_bytes=4,
-        weights_row_bytes=4 * job.width,
+        weights_row_bytes=f32.size_bytes * job.width,
         panel_vectors=job.cut.vectors,
         panel_bytes=0,
         padded=True,
@@ -206,8 +208,8 @@ def results(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks, panel: i
     kernel = 2 * tiles.makes[block][:, None] + (vectors == vectors[-1])
     row = blocks.rows[:, None] * sizes.products_row_bytes
     columns = {
-        "bias": 4 * lanes * vectors,
-        "products": row + 4 * lanes * (vectors - begin),
+        "bias": f32.size_bytes * lanes * vectors,
+        "products": row + f32.size_bytes * lanes * (vectors - begin),
         "dst": tiles.dst_bytes[block][:, None] + np.array([job.g.dst.channel(int(k) * lanes) for k in vectors]),
     }
     for name, place in job.places.items():

@@ -1,0 +1,23 @@
+"""Checks of tensors and axes that descriptions of several kinds make."""
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory import MemoryDesc
+
+
+def check_tensor(name: str, desc: object, dims: tuple[int, ...] | None = None) -> None:
+    """Raise InvalidArguments unless it is a descriptor, of these dims."""
+    if not isinstance(desc, MemoryDesc):
+        raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+    if dims is not None and desc.dims != dims:
+        raise InvalidArguments(f"{name} has dims {desc.dims}, they must be {dims}")
+
+
+def checked_axis(axis: int, src: MemoryDesc) -> int:
+    """From 0 on.  Raises InvalidArguments for an axis that src does not have."""
+    if isinstance(axis, bool) or not isinstance(axis, int | np.integer):
+        raise InvalidArguments(f"axis must be an integer, not {shown(axis)}")
+    if not -src.ndims <= axis < src.ndims:
+        raise InvalidArguments(f"axis is {shown(axis)}, src has {src.ndims} dims: use {-src.ndims} to {src.ndims - 1}")
+    return int(axis) % src.ndims

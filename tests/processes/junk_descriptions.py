@@ -1,0 +1,99 @@
+"""Valid calls of what describes primitives, in which junk is put in the place of every argument."""
+
+import asmdnn as dnn
+from tests.processes.junk import Arguments, Call, desc
+
+
+def descriptions() -> dict[str, Call]:
+    """What describes primitives."""
+    return {**sums_of_products(), **moves(), **maps()}
+
+
+def sums_of_products() -> dict[str, Call]:
+    """Convolutions and products."""
+    conv: Arguments = {
+        "src": desc(1, 2, 5, 5), "weights": desc(3, 2, 3, 3), "dst": desc(1, 3, 5, 5), "bias": desc(3),
+        "strides": (1, 1), "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1),
+        "prop_kind": dnn.PropKind.forward_inference, "algorithm": dnn.Algorithm.convolution_direct,
+    }  # fmt: skip
+    ip = {"src": desc(2, 3), "weights": desc(4, 3), "dst": desc(2, 4), "bias": desc(4)}
+    return {
+        "ConvolutionForward": (dnn.ConvolutionForward, lambda: conv),
+        "MatMul": (
+            dnn.MatMul,
+            lambda: {"src": desc(2, 3), "weights": desc(3, 4), "dst": desc(2, 4), "bias": desc(1, 4)},
+        ),
+        "InnerProductForward": (
+            dnn.InnerProductForward,
+            lambda: {**ip, "prop_kind": dnn.PropKind.forward_training},
+        ),
+        "InnerProductBackwardData": (
+            dnn.InnerProductBackwardData,
+            lambda: {"diff_src": desc(2, 3), "weights": desc(4, 3), "diff_dst": desc(2, 4)},
+        ),
+        "InnerProductBackwardWeights": (
+            dnn.InnerProductBackwardWeights,
+            lambda: {"src": desc(2, 3), "diff_weights": desc(4, 3), "diff_dst": desc(2, 4), "diff_bias": desc(4)},
+        ),
+    }  # fmt: skip
+
+
+def moves() -> dict[str, Call]:
+    """What moves elements, whole or resampled."""
+    return {
+        "Reorder": (dnn.Reorder, lambda: {"src": desc(2, 3), "dst": desc(2, 3, dtype=dnn.s8), "compensation": 1}),
+        "Concat": (dnn.Concat, lambda: {"srcs": (desc(2, 3), desc(2, 4)), "dst": desc(2, 7), "axis": 1}),
+        "Dropout": (
+            dnn.Dropout,
+            lambda: {"src": desc(5, 3), "dst": desc(5, 3), "mask": desc(5, 3, dtype=dnn.u8)},
+        ),
+        "Gather": (
+            dnn.Gather,
+            lambda: {"src": desc(5, 3), "indices": desc(2, dtype=dnn.s32), "dst": desc(2, 3), "axis": 0},
+        ),
+        "Pad": (
+            dnn.Pad,
+            lambda: {"src": desc(2, 3), "dst": desc(3, 5), "before": (1, 1), "mode": "constant", "value": 2.0},
+        ),
+        "SumForward": (
+            dnn.SumForward, lambda: {"srcs": (desc(2, 3), desc(2, 3)), "dst": desc(2, 3), "scales": (1.0, 2.0)}
+        ),
+        "ResamplingForward": (
+            dnn.ResamplingForward,
+            lambda: {"alg": "linear", "src": desc(1, 2, 3, 4), "dst": desc(1, 2, 6, 8), "factors": (2.0, 2.0),
+                     "coordinates": "half_pixel", "rounding": "floor"},
+        ),
+        "Shuffle": (
+            dnn.Shuffle,
+            lambda: {"src": desc(2, 6), "dst": desc(2, 6), "axis": 1, "group_size": 3,
+                     "prop_kind": dnn.PropKind.forward_training},
+        ),
+    }  # fmt: skip
+
+
+def maps() -> dict[str, Call]:
+    """Functions of elements and of windows."""
+    pool: Arguments = {
+        "alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 3, 3), "kernel": (3, 3), "strides": (2, 2),
+        "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1), "indices": desc(1, 2, 3, 3, dtype=dnn.s32),
+    }  # fmt: skip
+    eltwise: Arguments = {"alg": "relu", "alpha": 0.5, "beta": 0.0}
+    return {
+        "PoolingForward": (dnn.PoolingForward, lambda: pool),
+        "AdaptivePooling": (
+            dnn.AdaptivePooling,
+            lambda: {"alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 2, 2), "indices": None},
+        ),
+        "BinaryForward": (
+            dnn.BinaryForward,
+            lambda: {"alg": "select", "src0": desc(2, 2), "src1": desc(1, 2), "dst": desc(2, 2), "src2": desc(2, 2)},
+        ),
+        "EltwiseForward": (
+            dnn.EltwiseForward,
+            lambda: {"prop_kind": dnn.PropKind.forward_training, "src": desc(2, 2), "dst": desc(2, 2), **eltwise},
+        ),
+        "EltwiseBackward": (
+            dnn.EltwiseBackward,
+            lambda: {"data": desc(2, 2), "diff_dst": desc(2, 2), "diff_src": desc(2, 2), **eltwise},
+        ),
+    }  # fmt: skip

@@ -1,0 +1,19 @@
+"""All valid calls in which junk is put, by name."""
+
+from pathlib import Path
+
+import asmdnn as dnn
+from tests.network import junk_networks
+from tests.processes import junk, junk_along, junk_descriptions, junk_functions, junk_layers, junk_values
+from tests.processes.junk import Call
+
+
+def entries(directory: Path) -> dict[str, Call]:
+    """Files lie in the directory."""
+    dnn.write_pack(directory / "valid.pack", [junk.matmul_pd()])
+    return {
+        **junk_descriptions.descriptions(), **junk_layers.described(), **junk_along.described(),
+        **junk_values.values(), **junk_values.more(), **junk_values.primitives(directory),
+        **junk_functions.functions(), **junk_layers.called(), **junk_along.called(),
+        **junk_networks.calls(directory),
+    }  # fmt: skip

@@ -1,0 +1,127 @@
+"""A bare 4 says neither what it counts nor of which type: sizes of elements are types', distances those of layouts.
+
+Counted are the lines of planners and generators that multiply or divide by an integer 4, or compare with one.
+"""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.test_imports import PACKAGE
+
+ROOMS = ("generators", "primitives")
+SCALING = ast.Mult | ast.Div | ast.FloorDiv | ast.Mod
+
+# How many such lines a file still has.  A number only falls: name what it is, then lower it here.
+FOURS = {
+    "generators/dot/dots.py": 2,
+    "generators/dot/gemv.py": 6,
+    "generators/dot/outer.py": 3,
+    "generators/dot/pack.py": 4,
+    "generators/dot/skinny.py": 6,
+    "generators/functions/dropout.py": 4,
+    "generators/functions/elementwise_code.py": 2,
+    "generators/functions/resample.py": 3,
+    "generators/functions/resample_rows.py": 6,
+    "generators/functions/softmax_code.py": 1,
+    "generators/functions/softmax_lanes.py": 1,
+    "generators/move/compensation.py": 1,
+    "generators/move/convert_narrow.py": 6,
+    "generators/move/convert_pixels.py": 1,
+    "generators/move/convert_transpose.py": 1,
+    "generators/move/permute.py": 1,
+    "generators/move/rows.py": 3,
+    "generators/move/shuffle.py": 1,
+    "generators/move/shuffle_body.py": 2,
+    "generators/move/shuffle_network.py": 2,
+    "generators/move/transpose.py": 1,
+    "generators/pooling/planes.py": 1,
+    "generators/pooling/rows.py": 11,
+    "generators/pooling/window.py": 1,
+    "generators/recurrent/tile.py": 6,
+    "generators/winograd/products.py": 4,
+    "generators/winograd/source.py": 3,
+    "generators/winograd/weights.py": 1,
+    "primitives/dropout/dropout.py": 1,
+    "primitives/elementwise/schedule.py": 4,
+    "primitives/normalization/channel_norm.py": 5,
+    "primitives/normalization/layer_norm.py": 5,
+    "primitives/normalization/lrn.py": 1,
+    "primitives/pooling/kernels.py": 7,
+    "primitives/recurrent/backward.py": 1,
+    "primitives/recurrent/backward_context.py": 6,
+    "primitives/recurrent/backward_layer.py": 5,
+    "primitives/recurrent/backward_products.py": 1,
+    "primitives/recurrent/backward_sums.py": 6,
+    "primitives/recurrent/formats.py": 1,
+    "primitives/recurrent/layer.py": 11,
+    "primitives/recurrent/maps.py": 1,
+    "primitives/recurrent/padding.py": 2,
+    "primitives/recurrent/planner.py": 11,
+    "primitives/recurrent/rows.py": 2,
+    "primitives/recurrent/steps.py": 3,
+    "primitives/recurrent/workspace.py": 3,
+    "primitives/reduction/cumulative.py": 3,
+    "primitives/reduction/reduction.py": 1,
+    "primitives/reduction/tree.py": 1,
+    "primitives/reorder/blocks.py": 4,
+    "primitives/reorder/winograd.py": 2,
+    "primitives/resampling/channels.py": 3,
+    "primitives/resampling/description.py": 1,
+    "primitives/resampling/rows.py": 3,
+    "primitives/shuffle/schedule.py": 1,
+    "primitives/shuffle/tiles.py": 1,
+    "primitives/softmax/schedule.py": 3,
+    "primitives/topk/schedule.py": 2,
+}
+
+
+def is_four(node: ast.expr) -> bool:
+    """Also -4, and one of several that something is compared with."""
+    if isinstance(node, ast.UnaryOp):
+        return is_four(node.operand)
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        return any(map(is_four, node.elts))
+    return isinstance(node, ast.Constant) and type(node.value) is int and node.value == 4
+
+
+def factors(node: ast.AST) -> Iterator[ast.expr]:
+    """What is multiplied, divided or compared."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, SCALING):
+        yield from (node.left, node.right)
+    elif isinstance(node, ast.AugAssign) and isinstance(node.op, SCALING):
+        yield node.value
+    elif isinstance(node, ast.Compare):
+        yield from (node.left, *node.comparators)
+
+
+def lines_with_fours(source: str) -> set[int]:
+    return {four.lineno for node in ast.walk(ast.parse(source)) for four in factors(node) if is_four(four)}
+
+
+def test_bare_fours_become_fewer() -> None:
+    files = [path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py"))]
+    found = {path.relative_to(PACKAGE).as_posix(): len(lines_with_fours(path.read_text())) for path in files}
+    found = {path: count for path, count in found.items() if count}
+    more = {path: count for path, count in found.items() if count > FOURS.get(path, 0)}
+    assert not more, "say what the 4 is: an element's size is its type's, a group's is GROUP_BYTES"
+    assert found == FOURS, "there are fewer: lower the bound"
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("x = 4 * y", {1}),
+        ("x = y // 4\nz = y % 4", {1, 2}),
+        ("x = -4 * y", {1}),
+        ("x *= 4", {1}),
+        ("x = y == 4", {1}),
+        ("x = y in (0, 4)", {1}),
+        ("x = y + 4", set()),
+        ("x = 4.0 * y", set()),
+        ("x = SIZE * y", set()),
+    ],
+)
+def test_fours_are_found(source: str, lines: set[int]) -> None:
+    assert lines_with_fours(source) == lines
