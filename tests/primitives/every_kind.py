@@ -145,7 +145,7 @@ OTHERS = """
 --gemm 5x30:30x17 --ip --dir=BWD_D,BWD_WB mb5ic9ih3oc8
 --eltwise --dir=BWD_D --alg=relu 3x19 --shuffle --axis=1 --group=4 2x16x5 --concat --axis=1 3x4x5:3x2x5 --gather 9x5:3
 --dropout 3x19 --lrn mb2ic9ih5_ls3alpha0.5k2 --cumsum --axis=1 3x19 --topk --k=2 --axis=1 3x19
---sdpa 1x4x9x8:1x2x12x8:1x2x12x5
+--sdpa 1x4x9x8:1x2x8x12:1x2x12x5
 --rnn --prop=FWD_D,BWD_DW --alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU --activation=TANH l1t2mb3sic8slc8dhc8
 """
 
