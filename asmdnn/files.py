@@ -5,10 +5,13 @@ returns.  So descriptors here belong to an object before control comes back to P
 """
 
 import contextlib
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from asmdnn import environment
 
@@ -38,6 +41,25 @@ class opened:
 
     def __del__(self) -> None:
         self.close()
+
+
+@contextlib.contextmanager
+def regular_file(path: str | Path) -> Iterator[BinaryIO]:
+    """`with regular_file(path) as file:` a file to read.  Raises OSError, also for what is none: a pipe would have its
+    reader wait, and a device may never end."""
+    with opened(path, os.O_RDONLY | os.O_NONBLOCK) as fd, open(fd, "rb", closefd=False) as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        yield file
+
+
+def content_of(path: str | Path, most_bytes: int) -> bytes:
+    """All of a regular file.  Raises OSError, also if it has more bytes."""
+    with regular_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most_bytes:
+            raise OSError(errno.EFBIG, f"it has {size} bytes, at most {most_bytes} are read")
+        return file.read(size)
 
 
 def replace_file(

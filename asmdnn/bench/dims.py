@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, parse_name
 from asmdnn.bench.problems import LARGEST_TENSOR_BYTES
@@ -35,7 +35,18 @@ class DimsProblem:
 
     def __str__(self) -> str:
         name = f'_n"{self.name}"' if self.name else ""
-        return ":".join("x".join(map(str, dims)) for dims in self.tensors) + name
+        return dims_words(self) + name
+
+
+def with_first(dim: int, problem: DimsProblem) -> DimsProblem:
+    """The problem with another first dim of its first tensor; 0 leaves it."""
+    (_, *others), *tensors = problem.tensors
+    return replace(problem, tensors=((dim, *others), *tensors)) if dim else problem
+
+
+def dims_words(problem: DimsProblem) -> str:
+    """The dims of all tensors, without the name."""
+    return ":".join("x".join(map(str, dims)) for dims in problem.tensors)
 
 
 def desc_of(dims: tuple[int, ...], dtype: str, tag: str, strides: tuple[int, ...] = ()) -> MemoryDesc:

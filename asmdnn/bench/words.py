@@ -180,5 +180,12 @@ def show_strides(found: Strides) -> str:
 # Options that many drivers have.
 LAYOUT = Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True)
 INPLACE = Option("inplace", boolean, "true: the result replaces src; false (default)", True)
+DATA = f"{', '.join(DATA_TYPES)}"
+FROM_TO = {  # one tensor to another
+    "sdt": Option("sdt", data_type(), f"data type of src, f32 by default: {DATA}", True),
+    "ddt": Option("ddt", data_type(), "data type of dst, likewise", True),
+    "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
+    "dtag": Option("dtag", tag, "layout of dst: any (default) is that of src", True),
+}
 IMAGES = Option("mb", number(0), "images, instead of each problem's own (0, the default)", True)
 FIRST_DIM = Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True)

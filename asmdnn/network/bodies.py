@@ -34,7 +34,7 @@ def chosen(folding: BodyFolding, node: Node) -> dict[str, str]:
         raise Unimplemented(
             f"{node} chooses by the data of {shown(node.inputs[0])}: pass what decides it in constants="
         )
-    body = node.get("then_branch" if condition.ravel()[0] else "else_branch")
+    body = node.get("then_branch" if number_of(node, node.inputs[0], condition) else "else_branch")
     if not isinstance(body, Body) or len(body.outputs) != len(node.outputs):
         raise InvalidArguments(f"{node} has no branch with {len(node.outputs)} results")
     return dict(zip(node.outputs, folding.inlined(body, {}), strict=True))
@@ -73,6 +73,13 @@ def known(folding: BodyFolding, node: Node, name: str, default: int) -> int:
         raise Unimplemented(
             f"{node} has as many rounds as the data of {shown(name)} says: only loops that constants count are unrolled"
         )
+    return number_of(node, name, data)
+
+
+def number_of(node: Node, name: str, data: Array) -> int:
+    """The number, or the truth, that a value is.  Raises InvalidArguments."""
+    if data.size != 1 or not np.isfinite(data).all():
+        raise InvalidArguments(f"{node} is decided by {shown(name)}, which must be one number, not {shown(data)}")
     return int(data.ravel()[0])
 
 

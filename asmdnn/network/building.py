@@ -15,9 +15,9 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory.foreign import rounded_f32
 from asmdnn.memory.sequences import items
+from asmdnn.network.folding import check_node
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
-from asmdnn.network.operators.attributes import check_attributes
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
 from asmdnn.network.planned import plan
@@ -121,7 +121,7 @@ class Graph:
         outputs = tuple(f"{op} {len(self._nodes)}" + (f".{i}" if i else "") for i in range(results))
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
         node = Node(op, inputs, outputs, values, name, "", OPSET)
-        check_attributes(node)
+        check_node(node)
         self._nodes.append(node)
         made = tuple(Symbol(self, output) for output in outputs)
         return made if results > 1 else made[0]

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import LONGEST_VALUE, InvalidArguments, OutOfMemory, Unimplemented, shortened, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.memory.sequences import items
 from asmdnn.network.bodies import BODIES
+from asmdnn.network.bounds import FoldingBounds, check_room
 from asmdnn.network.element_types import ELEMENTS
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.operators.attributes import check_attributes
-from asmdnn.network.operators.definition import Operator, Type, Value, listed
+from asmdnn.network.operators.definition import Operator, Value, listed
+from asmdnn.network.operators.evaluation import own_errors
+from asmdnn.network.operators.signatures import check_signature
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.static import StaticGraph, needed
 
@@ -37,7 +40,7 @@ def specialise(model: Model, shapes: Shapes, constants: Mapping[str, Array]) -> 
     for name in (*shapes, *constants):
         if name not in body.inputs:
             raise InvalidArguments(f"{shown(name)} is no input of the model, these are {', '.join(body.inputs)}")
-    folding = Folding()
+    folding = Folding(FoldingBounds(body))
     for name, declared in body.inputs.items():
         if name in constants:
             data = constant_of(name, declared, constants[name])
@@ -81,13 +84,15 @@ def constant_of(name: str, declared: TensorType, given: Any) -> Array:
     if not fits:
         raise InvalidArguments(f"constants[{name!r}] must be an array or a number, not {shown(given)}")
     shape_of(name, declared, data.shape)
-    return data.astype(declared.dtype)
+    with np.errstate(all="ignore"):  # what does not fit becomes infinite, as in a Cast
+        return data.astype(declared.dtype)
 
 
 class Folding:
     """Values and nodes as they come together."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: FoldingBounds) -> None:
+        self.bounds = bounds
         self.values: dict[str, Value] = {}
         self.nodes: list[Node] = []
         self.renamed: dict[str, str] = {}
@@ -95,7 +100,7 @@ class Folding:
         self.has_loops = False
 
     def add(self, body: Body) -> None:
-        """All nodes of a body, whose names are known here."""
+        """All nodes of the model's body, whose names are known here."""
         for name, data in body.constants.items():
             self.values[name] = Value(data.shape, data.dtype, data)
         for node in body.nodes:
@@ -113,7 +118,7 @@ class Folding:
 
     def node(self, node: Node) -> None:
         if node.op in BODIES and not node.domain:
-            check_attributes(node)
+            check_node(node)
             for name, known in BODIES[node.op](self, node).items():
                 self.rename(name, known)
             return
@@ -121,23 +126,13 @@ class Folding:
         if operator is None:
             domain = f" of domain {node.domain!r}" if node.domain else ""
             raise Unimplemented(f"{node} is an operator{domain} that is not known")
-        check_attributes(node)
+        check_node(node)
         if node.op in RENAMED or self.is_cast_to_itself(node):
             self.pass_on(node)
             return
         inputs = [self.values[name] if name != NOTHING else None for name in node.inputs]
-        try:
-            operator.check_count(len(inputs))
-            with np.errstate(all="ignore"):
-                self.compute(node, operator, inputs)
-        except (Unimplemented, MemoryError):
-            raise
-        except Exception as error:  # whatever numpy says to operands that do not fit
-            dims = ", ".join("nothing" if v is None else f"{v.dtype.name}{list(v.shape)}" for v in inputs)
-            reason = " ".join(str(error).split())
-            raise InvalidArguments(
-                f"{node} cannot be computed of {shortened(dims, LONGEST_VALUE)}: {shortened(reason, LONGEST_VALUE)}"
-            ) from None
+        with own_errors(node, inputs):
+            self.compute(node, operator, inputs)
 
     def pass_on(self, node: Node) -> None:
         """The first input as the first result; of Dropout, a mask that keeps all as the second."""
@@ -145,7 +140,7 @@ class Folding:
             raise Unimplemented(f"{node} has training_mode true: networks are run, not trained")
         self.rename(node.outputs[0], node.inputs[0])
         for name in node.outputs[1:]:
-            kept = np.ones(self.values[node.inputs[0]].shape, bool)
+            kept = np.broadcast_to(np.True_, self.values[node.inputs[0]].shape)
             self.values[name] = Value(kept.shape, kept.dtype, kept)
 
     def is_training(self, ratio: str = NOTHING, training: str = NOTHING) -> bool:
@@ -165,11 +160,13 @@ class Folding:
         """The results if they are known, or else their types."""
         if all(value is None or value.data is not None for value in inputs) or node.op in SEE_DIMS:
             types = operator.types(node, *inputs) if operator.infer else []
-            check_room(node, types)
+            self.bounds.spend(node, inputs, types)
             arrays = (placeholder(value) if node.op in SEE_DIMS else value and value.data for value in inputs)
-            results = listed(operator.evaluate(node, *arrays))
+            results = tuple(map(np.asarray, listed(operator.evaluate(node, *arrays))))
+            if not operator.infer:
+                self.bounds.spend(node, (), [(array.shape, array.dtype) for array in results])
+            check_outputs(node, len(results))
             for name, array in zip(node.outputs, results, strict=False):
-                array = np.asarray(array)
                 self.values[name] = Value(array.shape, array.dtype, array)
             return
         for i in operator.needs:
@@ -180,6 +177,7 @@ class Folding:
                 )
         types = operator.types(node, *inputs)
         check_room(node, types)
+        check_outputs(node, len(types))
         for name, (shape, dtype) in zip(node.outputs, types, strict=False):
             self.values[name] = Value(tuple(int(n) for n in shape), np.dtype(dtype))
         self.nodes.append(node)
@@ -214,6 +212,8 @@ class Folding:
 
     def rename(self, name: str, known: str) -> None:
         """Whoever reads `name` from now on reads `known`."""
+        if name == NOTHING:
+            return
         if known not in self.values:
             raise InvalidArguments(f"{shown(known)} is read before it is made")
         self.renamed[name] = known
@@ -230,11 +230,16 @@ def placeholder(value: Value | None) -> Array | None:
     return None if value is None else np.broadcast_to(np.zeros((), value.dtype), value.shape)
 
 
-def check_room(node: Node, types: list[Type]) -> None:
-    """Raise OutOfMemory for results that no machine holds."""
-    for shape, dtype in types:
-        size = np.dtype(dtype).itemsize
-        for n in shape:
-            size *= int(n)
-        if size > 1 << 36:
-            raise OutOfMemory(f"{node} makes a tensor of dims {tuple(shape)}, {size} bytes")
+def check_node(node: Node) -> None:
+    """Raise InvalidArguments for a node that is none of its operator, whatever its operands are."""
+    check_attributes(node)
+    check_signature(node)
+
+
+def check_outputs(node: Node, made: int) -> None:
+    """Raise Unimplemented for an output that the definition has not."""
+    for name in node.outputs[made:]:
+        if name != NOTHING:
+            raise Unimplemented(
+                f"{node} has the output {shown(name)}, and {made} are defined here: nothing may read it"
+            )

@@ -17,10 +17,12 @@ import numpy as np
 
 from asmdnn import environment
 from asmdnn.errors import AsmdnnError
+from asmdnn.files import content_of
 from asmdnn.forking import importing
 from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.jit import tuned_folder
 from asmdnn.jit.store import DiskStore, default_store
+from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import Saved, saved
 from asmdnn.primitives.engine import Engine
@@ -51,7 +53,7 @@ def key_of(
     if fallback is not None or store() is None:
         return None
     try:
-        data = model if isinstance(model, bytes) else Path(model).read_bytes()
+        data = model if isinstance(model, bytes) else content_of(Path(model), LARGEST_FILE_BYTES)
         if ELSEWHERE in data:
             return None
         made_for = (engine.isa, engine.threads, engine.l2_bytes, engine.machine, repr(engine.tuning))

@@ -9,6 +9,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
+from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.running import NativePart, Runnable
 from asmdnn.planning.host import require_executable
@@ -84,6 +85,7 @@ class Network:
         (result,) = self.run({next(iter(self.inputs)): x}).values()
         return result
 
+    @within_memory
     def bind(self, **arrays: Array) -> Callable[[], None]:
         """A call on fixed arrays, dense ones, one for each input and output: `run = net.bind(x=x, y=y)`, `run()`.
 
@@ -133,6 +135,7 @@ class Network:
 
         dump(self.planned("dumped"), path, formats)
 
+    @within_memory
     def save(self, path: str | PathLike[str]) -> None:
         """Write plan, kernels and packed weights to a file, for `load_pack`: a process that loads it needs neither the
         model nor PeachPy, plans and packs nothing, and maps the weights.  On any machine, whatever the ISA level.
@@ -163,6 +166,7 @@ class Network:
 
         return analysis(self._compiled("analysed").steps, seconds)
 
+    @within_memory
     def verify(self, feeds: Mapping[str, Any]) -> "list[Difference]":
         """Compare every primitive of a native network with its operators in double precision, on the operands that it
         got.  Returns the differences in order; those that do not `fit` their bound name what is wrong."""
@@ -174,6 +178,7 @@ class Network:
         values = self._checked(feeds)
         return differences(self.graph, Stepwise(self._compiled("verified"), self.engine, values), values)
 
+    @within_memory
     def _times(self, what: str, feeds: Mapping[str, Any], repeats: int) -> list[float]:
         """The least seconds of each primitive."""
         if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory.allocation import within_memory
 from asmdnn.network.compiled import Compiled, compiled, runner_of
 from asmdnn.network.folding import specialise
-from asmdnn.network.graph import NOTHING, Array, Model
-from asmdnn.network.operators.definition import Value, listed
-from asmdnn.network.operators.table import operator_of
+from asmdnn.network.graph import NOTHING, Array, Model, Node
+from asmdnn.network.operators.definition import Value
+from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.report import explanation
 from asmdnn.network.running import Ends, NativePart, NetworkPart, Runnable
 from asmdnn.network.segments import Segment, fused, segments_of
@@ -42,8 +43,9 @@ class Planned:
         return explanation(self.graph, self.segments, self.refused)
 
 
+@within_memory
 def plan(model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None) -> Planned:
-    """Plan a network; nothing is generated or packed.  The arguments are those of `load_onnx`."""
+    """Plan a network; nothing is generated or packed.  The arguments are those of `load_onnx`.  Raises OutOfMemory."""
     if not (fallback is None or (isinstance(fallback, str) and fallback == "numpy")):
         raise InvalidArguments(f"fallback must be None or 'numpy', not {shown(fallback)}")
     graph = fused(specialise(model, mapping("shapes", shapes), mapping("constants", constants)))
@@ -91,20 +93,25 @@ class NumpyPart:
         self.known, self.segment = known, segment
 
     def run(self, values: dict[str, Array]) -> None:
-        with np.errstate(all="ignore"):
-            self.compute(values)
-
-    def compute(self, values: dict[str, Array]) -> None:
+        """Raises InvalidArguments for data that a definition does not take, Unimplemented, OutOfMemory."""
         for group in self.segment.groups:
             for node in group.nodes:
-                operator = operator_of(node)
-                assert operator is not None, "folding refuses unknown operators"
                 inputs = [None if x == NOTHING else self.value(x, values) for x in node.inputs]
-                results = listed(operator.evaluate(node, *inputs))
-                for name, array in zip(node.outputs, results, strict=False):
-                    values[name] = np.asarray(array, self.known[name].dtype if name in self.known else None)
+                for name, array in zip(node.outputs, results_of(node, inputs), strict=False):
+                    if name in self.known:
+                        values[name] = as_planned(node, self.known[name], array)
 
     def value(self, name: str, values: Mapping[str, Array]) -> Array:
-        data = self.known[name].data
-        known = self.known[name]  # of integers kernels make f32
-        return values[name].astype(known.dtype, copy=False) if data is None else data
+        known = self.known[name]
+        if known.data is not None:
+            return known.data
+        with np.errstate(all="ignore"):  # of integers kernels make f32
+            return values[name].astype(known.dtype, copy=False)
+
+
+def as_planned(node: Node, planned: Value, array: Array) -> Array:
+    """A result with the dims and the type that it was planned with, by which kernels read it."""
+    if array.shape != planned.shape:
+        raise InvalidArguments(f"{node} makes dims {array.shape} of this data, and was planned for {planned.shape}")
+    with np.errstate(all="ignore"):
+        return np.asarray(array, planned.dtype)

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from asmdnn.forking import importing
+from asmdnn.memory.allocation import no_memory
 from asmdnn.network.arrays import Array
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
@@ -153,15 +154,20 @@ class Runnable:
         return part if isinstance(part, NativePart) else None
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs for inputs of the right dims and types."""
+        """The outputs for inputs of the right dims and types.  Raises OutOfMemory."""
         values = dict(feeds)
-        for part in self.parts:
-            part.run(values)
-        made = dict[str, Array]()
-        for name, (_, dtype) in self.outputs.items():
-            x = self.results[name]
-            array = values[x] if isinstance(x, str) else x
-            if array.dtype != dtype:
-                array = array.astype(dtype)  # kernels write truths as 1 and 0, integers as f32
-            made[name] = array if isinstance(x, str) and x not in feeds else np.array(array)
-        return made
+        try:
+            for part in self.parts:
+                part.run(values)
+            return {name: self.output(name, values, feeds) for name in self.outputs}
+        except MemoryError as error:
+            raise no_memory(error) from None
+
+    def output(self, name: str, values: Mapping[str, Array], feeds: Mapping[str, Array]) -> Array:
+        """A new array."""
+        x, (_, dtype) = self.results[name], self.outputs[name]
+        array = values[x] if isinstance(x, str) else x
+        if array.dtype != dtype:  # kernels write truths as 1 and 0, integers as f32
+            with np.errstate(all="ignore"):
+                array = array.astype(dtype)
+        return array if isinstance(x, str) and x not in feeds else np.array(array)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from asmdnn.errors import Unimplemented
 from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.attention import attended
@@ -64,8 +66,9 @@ class Segment:
 
 def fused(graph: StaticGraph) -> StaticGraph:
     """All rewrites that keep ONNX's operators."""
-    for rewrite in REWRITES:
-        graph = rewrite(graph)
+    with np.errstate(all="ignore"):  # constants may be infinite, or no numbers
+        for rewrite in REWRITES:
+            graph = rewrite(graph)
     return graph
 
 

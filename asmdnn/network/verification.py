@@ -8,8 +8,7 @@ import numpy as np
 
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
-from asmdnn.network.operators.definition import listed
-from asmdnn.network.operators.table import operator_of
+from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
 
@@ -66,12 +65,8 @@ def evaluated(group: Group, known: Mapping[str, Array]) -> dict[str, Array]:
     """All values of a group by its operators' definitions."""
     values: dict[str, Array] = {}
     for node in group.nodes:
-        operator = operator_of(node)
-        assert operator is not None
         inputs = [None if x == NOTHING else values.get(x, known.get(x)) for x in node.inputs]
-        with np.errstate(all="ignore"):
-            results = listed(operator.evaluate(node, *inputs))
-        values |= {name: x for name, x in zip(node.outputs, results, strict=False) if name != NOTHING}
+        values |= {name: x for name, x in zip(node.outputs, results_of(node, inputs), strict=False) if name != NOTHING}
     return values
 
 
@@ -80,10 +75,8 @@ def magnitude(group: Group, known: Mapping[str, Array]) -> float:
     node = group.main
     if node is None or node.op not in SUMS:
         return 0.0
-    operator = operator_of(node)
-    assert operator is not None
-    inputs = (None if x == NOTHING else np.abs(known[x]) for x in node.inputs)
-    return float(max(np.abs(x).max(initial=0) for x in listed(operator.evaluate(node, *inputs))))
+    inputs = [None if x == NOTHING else np.abs(known[x]) for x in node.inputs]
+    return float(max(np.abs(x).max(initial=0) for x in results_of(node, inputs)))
 
 
 def terms(graph: StaticGraph, group: Group) -> int:

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
-CODES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11}
+CODES = {
+    "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,
+    "float64": 11, "uint32": 12, "uint64": 13,
+}  # fmt: skip
 Fields = Iterable[tuple[int, Any]]
 
 
@@ -43,6 +46,9 @@ def tensor(array: Any, name: str = "", **more: Any) -> bytes:
 def attribute(name: str, value: Any) -> bytes:
     if isinstance(value, float):
         return message([(1, name), (2, value), (20, 1)])
+    if isinstance(value, list) and value and isinstance(value[0], float | str):
+        field, kind = (7, 6) if isinstance(value[0], float) else (9, 8)
+        return message([(1, name), *((field, x) for x in value), (20, kind)])
     if isinstance(value, int):
         return message([(1, name), (3, value), (20, 2)])
     if isinstance(value, str):
@@ -70,9 +76,10 @@ def graph(
     inputs: Mapping[str, Sequence[int | str] | None],
     outputs: Sequence[str],
     constants: Mapping[str, Any] | None = None,
+    dtypes: Mapping[str, str] | None = None,
 ) -> bytes:
     tensors = [(5, tensor(array, name)) for name, array in (constants or {}).items()]
-    declared = [(11, value_info(name, shape)) for name, shape in inputs.items()]
+    declared = [(11, value_info(name, shape, (dtypes or {}).get(name, "float32"))) for name, shape in inputs.items()]
     results = [(12, value_info(x)) for x in outputs]
     return message([*((1, n) for n in nodes), (2, "small"), *tensors, *declared, *results])
 

@@ -1,15 +1,15 @@
 """`--cumsum`: cumulative sums along an axis; of this library alone."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Array, Case, Driver, TensorData, Work
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.values import poison, random_values
+from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.values import random_values
 from asmdnn.bench.words import INPLACE, LAYOUT, Option, Settings, boolean, number
 from asmdnn.memory.tags import MAX_NDIMS
 
@@ -36,36 +36,29 @@ def sums(x: Array, axis: int, exclusive: bool, reverse: bool) -> Array:
     return np.flip(total, axis) if reverse else total
 
 
-class CumsumWork(Work[TensorData]):
+class CumsumWork(TensorWork):
     def __init__(self, case: CumsumCase) -> None:
         settings = case.settings
-        self.settings, self.tensor = settings, desc_of(case.problem.dims, "f32", settings.tag)
+        tensor = desc_of(case.problem.dims, "f32", settings.tag)
+        self.descs = {"src": tensor, "dst": tensor}
         self.in_place = {"dst": "src"} if settings.inplace else {}
-        flags = (settings.exclusive, settings.reverse)
-        self.desc = dnn.CumulativeSum(self.tensor, self.tensor, settings.axis, *flags)
+        flags = self.flags = (settings.exclusive, settings.reverse)
+        self.desc = dnn.CumulativeSum(tensor, tensor, settings.axis, *flags)
+        self.axis = self.desc.axis
 
-    @property
-    def argument_bytes(self) -> int:
-        return 2 * 4 * math.prod(self.tensor.padded_dims)
-
-    def describe(self) -> tuple[dnn.CumulativeSum, dnn.Attr]:
-        return self.desc, dnn.Attr()
-
-    def data(self, exact: bool) -> TensorData:
-        dims = self.tensor.dims
-        src = random_values(np.random.default_rng(1), dims, dnn.f32, LARGEST_VALUE, exact)
-        return TensorData({"src": src, "dst": poison(dims, dnn.f32)}, exact)
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        return {"src": random_values(random, self.descs["src"].dims, dnn.f32, LARGEST_VALUE, exact)}
 
     def answer(self, data: TensorData) -> Answer:
         """Within a rounding for each number that is added, in the size of all."""
-        x, how = data.arrays["src"].astype(np.float64), (self.desc.axis, self.desc.exclusive, self.desc.reverse)
-        error = UNIT_ROUNDOFF * x.shape[self.desc.axis] * sums(np.abs(x), *how)
-        return Answer(sums(x, *how), 0.0 if data.exact else error, "numpy")
+        x = data.arrays["src"].astype(np.float64)
+        error = UNIT_ROUNDOFF * x.shape[self.axis] * sums(np.abs(x), self.axis, *self.flags)
+        return Answer(sums(x, self.axis, *self.flags), 0.0 if data.exact else error, "numpy")
 
 
 def _title(case: CumsumCase) -> str:
     settings = case.settings
-    return f"{settings.tag} {'x'.join(map(str, case.problem.dims))} axis {settings.axis}"
+    return f"{settings.tag} {dims_words(case.problem)} axis {settings.axis}"
 
 
 DRIVER = Driver(

@@ -1,6 +1,5 @@
 """`--dropout`: elements zeroed at random, which benchdnn has as an attribute of others."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,10 +7,10 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Case, Driver, TensorData, Work
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.values import poison
+from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.words import Option, Settings, number, tag
 from asmdnn.errors import InvalidArguments
 
@@ -29,28 +28,22 @@ class DropoutSettings(Settings):
 DropoutCase = Case[DropoutSettings, DimsProblem]
 
 
-class DropoutWork(Work[TensorData]):
+class DropoutWork(TensorWork):
     exactness = (False,)
+    results = ("dst", "mask")
 
     def __init__(self, case: DropoutCase) -> None:
         self.settings, dims = case.settings, case.problem.dims
         tensor, mask = (desc_of(dims, kind, case.settings.tag) for kind in ("f32", "u8"))
-        self.dropout = dnn.Dropout(tensor, tensor, mask)
+        self.descs = {"src": tensor, "dst": tensor, "mask": mask}
+        self.desc = dnn.Dropout(*self.descs.values())
 
-    @property
-    def argument_bytes(self) -> int:
-        return 9 * math.prod(self.dropout.src.padded_dims)
-
-    def describe(self) -> tuple[dnn.Dropout, dnn.Attr]:
-        return self.dropout, dnn.Attr()
-
-    def data(self, exact: bool) -> TensorData:
-        dims = self.dropout.src.dims
-        return TensorData({
-            "src": np.random.default_rng(1).uniform(-1, 1, dims).astype(np.float32),
-            "probability": np.array([self.settings.p], np.float32), "seed": np.array([self.settings.seed], np.int32),
-            "dst": poison(dims, dnn.f32), "mask": poison(dims, dnn.u8),
-        }, exact)  # fmt: skip
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        return {
+            "src": random.uniform(-1, 1, self.descs["src"].dims).astype(np.float32),
+            "probability": np.array([self.settings.p], np.float32),
+            "seed": np.array([self.settings.seed], np.int32),
+        }
 
     def answer(self, data: TensorData) -> Answer:
         src, p = data.arrays["src"], data.arrays["probability"][0]

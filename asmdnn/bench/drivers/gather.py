@@ -1,15 +1,15 @@
 """`--gather`: rows of a table, or parts along any axis, by indices.  oneDNN has none; the words are ours."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Case, Driver, TensorData, Work
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.values import decoded, poison, random_values
+from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.values import decoded, random_values
 from asmdnn.bench.words import Option, Settings, data_type, number, tag
 from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.types import DATA_TYPES
@@ -27,7 +27,7 @@ class GatherSettings(Settings):
 GatherCase = Case[GatherSettings, DimsProblem]
 
 
-class GatherWork(Work[TensorData]):
+class GatherWork(TensorWork):
     """Elements are moved, so one kind of data is enough."""
 
     exactness = (True,)
@@ -37,21 +37,16 @@ class GatherWork(Work[TensorData]):
         axis = settings.axis % len(dims)
         made = (*dims[:axis], *indices, *dims[axis + 1 :])
         src, numbers = desc_of(dims, settings.dt, settings.stag), desc_of(indices, "s32", "abx")
-        self.gather = dnn.Gather(src, numbers, desc_of(made, settings.dt, "abx"), settings.axis)
+        dst = desc_of(made, settings.dt, "abx")
+        self.descs = {"src": src, "indices": numbers, "dst": dst}
+        self.desc = self.gather = dnn.Gather(src, numbers, dst, settings.axis)
 
-    @property
-    def argument_bytes(self) -> int:
-        tensors = (self.gather.src, self.gather.indices, self.gather.dst)
-        return sum(math.prod(t.padded_dims) * t.dtype.size_bytes for t in tensors)
-
-    def describe(self) -> tuple[dnn.Gather, dnn.Attr]:
-        return self.gather, dnn.Attr()
-
-    def data(self, exact: bool) -> TensorData:
-        random, gather = np.random.default_rng(1), self.gather
-        src = random_values(random, gather.src.dims, gather.src.dtype, LARGEST_VALUE, True)
-        numbers = random.integers(-gather.limit, gather.limit, gather.indices.dims, np.int32)
-        return TensorData({"src": src, "indices": numbers, "dst": poison(gather.dst.dims, gather.dst.dtype)}, True)
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        src, limit = self.gather.src, self.gather.limit
+        return {
+            "src": random_values(random, src.dims, src.dtype, LARGEST_VALUE, True),
+            "indices": random.integers(-limit, limit, self.gather.indices.dims, np.int32),
+        }
 
     def answer(self, data: TensorData) -> Answer:
         src = decoded(data.arrays["src"], self.gather.src.dtype).astype(np.float64)

@@ -1,33 +1,30 @@
 """`--softmax`: softmax and its logarithm over one axis."""
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import chains, typed
+from asmdnn.bench import typed
 from asmdnn.bench.attributes import ScaledSettings, options, scales_of
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData, Work
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words, with_first
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import joined, quantities
-from asmdnn.bench.values import decoded, poison
-from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction, number, one_of, tag
+from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, TensorWork
+from asmdnn.bench.values import decoded
+from asmdnn.bench.words import FIRST_DIM, FROM_TO, INPLACE, Option, number, one_of
 from asmdnn.memory.tags import MAX_NDIMS
+from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive
 
-PROP_KINDS = {"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference}
 LARGEST_VALUE = 8.0
 UNIT, ULPS = 2.0**-23, 12
 SHORTEST_VECTORS = 64  # half a rounding for each sum of 4 vectors of 8
-# Numbers of oneDNN's C interface.
-FORWARD = {"FWD_D": 64, "FWD_I": 96}
-ALGS = {"SOFTMAX": 0x30000, "LOGSOFTMAX": 0x30001}
-SRC, DST = 1, 17
+ALGS = {"SOFTMAX": 0x30000, "LOGSOFTMAX": 0x30001}  # oneDNN's numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,67 +59,38 @@ def softmax(x: Array, axis: int, log: bool, is_scaled: bool = False) -> tuple[Ar
     return result, UNIT * result * (ulps + np.abs(differences)) + 2.0**-126
 
 
-class SoftmaxWork(Work[TensorData]):
+class SoftmaxWork(TensorWork):
     exactness = (False,)
     peer_slack = 10.0
+    post_ops = ("eltwise", "binary")
 
     def __init__(self, case: SoftmaxCase) -> None:
         settings, dims = case.settings, case.problem.dims
-        self.settings, self.dims = settings, dims
-        self.src = desc_of(dims, settings.sdt, settings.stag)
-        self.dst = desc_of(dims, settings.ddt, settings.stag if settings.dtag == "any" else settings.dtag)
+        self.settings, self.is_log = settings, settings.alg == "LOGSOFTMAX"
+        src = desc_of(dims, settings.sdt, settings.stag)
+        dst = desc_of(dims, settings.ddt, settings.stag if settings.dtag == "any" else settings.dtag)
+        self.descs = {"src": src, "dst": dst}
+        if settings.inplace:
+            typed.check_in_place(src, dst)
         self.in_place = {"dst": "src"} if settings.inplace else {}
         self.scales = scales_of(settings.scales, {"src": dims, "dst": dims}, {"src": 1, "dst": 1})
-        self.attr = settings.attr(dims, scales=self.scales.masks)
-        if settings.inplace:
-            typed.check_in_place(self.src, self.dst)
-        self.desc = dnn.SoftmaxForward(
-            PROP_KINDS[settings.dir], "log" if self.is_log else "accurate", self.src, self.dst, settings.axis
-        )
+        self.quantities, self.attr = self.scales.arrays, settings.attr(dims, scales=self.scales.masks)
+        alg: SoftmaxAlgorithm = "log" if self.is_log else "accurate"
+        self.desc = dnn.SoftmaxForward(PROP_KINDS[settings.dir], alg, src, dst, settings.axis)
+        self.axis = self.desc.axis
 
-    @property
-    def is_log(self) -> bool:
-        return self.settings.alg == "LOGSOFTMAX"
-
-    @property
-    def argument_bytes(self) -> int:
-        return sum(math.prod(desc.padded_dims) * desc.dtype.size_bytes for desc in (self.src, self.dst))
-
-    def describe(self) -> tuple[dnn.SoftmaxForward, dnn.Attr]:
-        return self.desc, self.attr
-
-    def data(self, exact: bool) -> TensorData:
-        src = typed.numbers(np.random.default_rng(1), self.dims, self.src.dtype, -LARGEST_VALUE, LARGEST_VALUE)
-        arrays = {"src": src, "dst": poison(self.dims, self.dst.dtype)}
-        return TensorData({**arrays, **self.scales.arrays, **chains.operands(self.attr, exact)}, exact)
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        src = self.descs["src"]
+        return {"src": typed.numbers(random, src.dims, src.dtype, -LARGEST_VALUE, LARGEST_VALUE)}
 
     def answer(self, data: TensorData) -> Answer:
-        x = decoded(data.arrays["src"], self.src.dtype) * (self.scales.source * self.scales.factor)
-        values, error = softmax(x, self.desc.axis, self.is_log, bool(self.settings.scales))
-        return typed.answer(self.attr, values, error, data.arrays, self.dst.dtype, self.scales.divisor)
+        x = decoded(data.arrays["src"], self.descs["src"].dtype) * (self.scales.source * self.scales.factor)
+        values, error = softmax(x, self.axis, self.is_log, bool(self.settings.scales))
+        return typed.answer(self.attr, values, error, data.arrays, self.descs["dst"].dtype, self.scales.divisor)
 
-    def peer(self, isa: str, threads: int) -> PeerSide:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
-        from asmdnn.bench.peers.onednn_attributes import quantities_of, tensors_of
-
-        tensors = {"src": Tensor(SRC, self.src), "dst": Tensor(DST, self.dst), **tensors_of(self.attr)}
-        tensors |= quantities_of(self.scales.arrays)
-        return OnednnPrimitive(self._of_onednn, tensors, isa, threads, ("dst",), self.in_place)
-
-    def _of_onednn(self, peer: "OnednnPrimitive") -> Any:
-        from asmdnn.bench.peers.onednn_attributes import attributes
-
-        return peer.describe(
-            peer.lib.dnnl_softmax_forward_primitive_desc_create,
-            *(
-                FORWARD[self.settings.dir],
-                ALGS[self.settings.alg],
-                peer.descs["src"],
-                peer.descs["dst"],
-                self.desc.axis,
-                attributes(peer, self.attr, ("eltwise", "binary")),
-            ),
-        )
+    def onednn(self, peer: "OnednnPrimitive") -> Any:
+        what = FORWARD[self.settings.dir], ALGS[self.settings.alg], peer.descs["src"], peer.descs["dst"], self.axis
+        return peer.describe(peer.lib.dnnl_softmax_forward_primitive_desc_create, *what, self.attributes_of(peer))
 
 
 def _alg(word: str) -> str:
@@ -130,24 +98,20 @@ def _alg(word: str) -> str:
 
 
 def _title(case: SoftmaxCase) -> str:
-    settings, dims = case.settings, "x".join(map(str, case.problem.dims))
-    return f"{settings.alg.lower()} {settings.stag} {dims} axis {settings.axis}"
+    settings = case.settings
+    return f"{settings.alg.lower()} {settings.stag} {dims_words(case.problem)} axis {settings.axis}"
 
 
 def _completed(settings: SoftmaxSettings, problem: DimsProblem) -> tuple[SoftmaxSettings, DimsProblem]:
-    dims = (settings.mb or problem.dims[0], *problem.dims[1:])
-    return replace(settings, mb=0), replace(problem, tensors=(dims,))
+    return replace(settings, mb=0), with_first(settings.mb, problem)
 
 
 DRIVER = Driver(
     "softmax",
     SoftmaxSettings(),
     {
-        "dir": Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True),
-        "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
-        "ddt": Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True),
-        "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
-        "dtag": Option("dtag", tag, "layout of dst: any (default) is that of src", True),
+        "dir": FORWARD_DIRECTION,
+        **FROM_TO,
         "alg": Option("alg", _alg, "SOFTMAX (default), LOGSOFTMAX", True),
         "axis": Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), "the axis that sums to 1 (1)", True),
         **options("linear:2:1, add:f32:per_oc"),

@@ -1,15 +1,15 @@
 """`--topk`: the k largest or smallest numbers along an axis, and where they are; of this library alone."""
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Array, Case, Driver, TensorData, Work
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
+from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.values import joined, poison, random_values
+from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.values import joined, random_values
 from asmdnn.bench.words import Option, Settings, boolean, number, one_of, tag
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.tags import MAX_NDIMS
@@ -40,32 +40,22 @@ def order(x: Array, axis: int, largest: bool, last: bool) -> Array:
     return np.asarray(x.shape[axis] - 1 - np.argsort(np.flip(keys, axis), axis, kind="stable"))
 
 
-class TopKWork(Work[TensorData]):
+class TopKWork(TensorWork):
     def __init__(self, case: TopKCase) -> None:
         settings, dims = case.settings, case.problem.dims
         if not -len(dims) <= settings.axis < len(dims):
             raise InvalidArguments(f"--axis={settings.axis}: the problem has {len(dims)} dims")
         self.settings, self.axis = settings, settings.axis % len(dims)
-        results = tuple(settings.k if dim == self.axis else n for dim, n in enumerate(dims))
-        self.src = desc_of(dims, "f32", settings.stag)
-        self.dst = desc_of(results, "s32", settings.dtag)
-        self.values = desc_of(results, "f32", settings.dtag) if settings.values else None
+        found = tuple(settings.k if dim == self.axis else n for dim, n in enumerate(dims))
+        self.results = ("dst", "values")[: 1 + settings.values]
+        kinds = dict(zip(self.results, ("s32", "f32"), strict=False))
+        self.descs = {"src": desc_of(dims, "f32", settings.stag)}
+        self.descs |= {name: desc_of(found, kind, settings.dtag) for name, kind in kinds.items()}
+        tensors = self.descs["src"], self.descs["dst"], self.axis, self.descs.get("values")
+        self.desc = dnn.TopKForward(settings.alg, *tensors, settings.last)  # type: ignore[arg-type]
 
-    @property
-    def argument_bytes(self) -> int:
-        return 4 * math.prod(self.src.padded_dims) + (1 + self.settings.values) * 4 * math.prod(self.dst.padded_dims)
-
-    def describe(self) -> tuple[dnn.TopKForward, dnn.Attr]:
-        alg = self.settings.alg
-        desc = dnn.TopKForward(alg, self.src, self.dst, self.axis, self.values, self.settings.last)  # type: ignore[arg-type]
-        return desc, dnn.Attr()
-
-    def data(self, exact: bool) -> TensorData:
-        src = random_values(np.random.default_rng(1), self.src.dims, dnn.f32, LARGEST_VALUE, exact)
-        results = {"dst": poison(self.dst.dims, dnn.s32)}
-        if self.values is not None:
-            results["values"] = poison(self.dst.dims, dnn.f32)
-        return TensorData({"src": src, **results}, exact)
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        return {"src": random_values(random, self.descs["src"].dims, dnn.f32, LARGEST_VALUE, exact)}
 
     def answer(self, data: TensorData) -> Answer:
         src, settings = data.arrays["src"], self.settings
@@ -76,8 +66,8 @@ class TopKWork(Work[TensorData]):
 
 
 def _title(case: TopKCase) -> str:
-    settings, dims = case.settings, "x".join(map(str, case.problem.dims))
-    return f"top {settings.k} {settings.alg} {settings.stag} {dims} axis {settings.axis}"
+    settings = case.settings
+    return f"top {settings.k} {settings.alg} {settings.stag} {dims_words(case.problem)} axis {settings.axis}"
 
 
 def _completed(settings: TopKSettings, problem: DimsProblem) -> tuple[TopKSettings, DimsProblem]:

@@ -14,9 +14,9 @@ import numpy as np
 
 from asmdnn.network.fusion.maps import is_map
 from asmdnn.network.graph import NOTHING, Array, Node
-from asmdnn.network.operators.definition import Value, listed
+from asmdnn.network.operators.definition import Value
+from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.operators.table import operator_of
 from asmdnn.network.static import StaticGraph, needed
 
 MOVES = ("Reshape", "Squeeze", "Unsqueeze", "Expand", "Identity")
@@ -93,8 +93,5 @@ def rows_of_map(graph: StaticGraph, node: Node, known: dict[str, TableRows]) -> 
             return None
         else:
             operands.append(data.reshape(data.shape[-1:]).astype(np.float64))
-    operator = operator_of(node)
-    assert operator is not None, "a map is known"
-    with np.errstate(all="ignore"):
-        (table,) = listed(operator.evaluate(node, *operands))
+    (table,) = results_of(node, operands)
     return TableRows(rows[0].indices, table) if table.shape == rows[0].table.shape else None

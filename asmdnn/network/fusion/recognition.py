@@ -11,8 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from asmdnn.network.graph import NOTHING, Array, Node
-from asmdnn.network.operators.definition import listed
-from asmdnn.network.operators.table import operator_of
+from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.static import StaticGraph, needed
 
 POINTS = np.linspace(-6, 6, 49)
@@ -73,10 +72,7 @@ def names_before(node: Node, makers: Mapping[str, Node], steps: int) -> dict[str
 
 def evaluated(node: Node, *inputs: Array) -> Array:
     """What an operator computes in f64."""
-    operator = operator_of(node)
-    assert operator is not None
-    with np.errstate(all="ignore"):
-        return listed(operator.evaluate(node, *inputs))[0]
+    return results_of(node, inputs)[0]
 
 
 def at_points(graph: StaticGraph, name: str, x: str, makers: Mapping[str, Node], depth: int) -> Array | None:

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.files import content_of
+from asmdnn.memory.allocation import within_memory
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType, in_order, reads_of
 from asmdnn.network.onnx.messages import Message, Messages
 from asmdnn.network.onnx.tensors import MOST_DIMS, array_of, integers, numbers
-from asmdnn.network.onnx.wire import Malformed
+from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES, Malformed
 from asmdnn.network.operators.own import OWN
 
-LARGEST_FILE = 2 << 30  # protocol buffers' own limit; larger models keep their weights in files beside
 OPSETS = range(7, 29)
 DOMAINS = ("", "ai.onnx")  # two names of the default one
 
@@ -28,10 +29,7 @@ def read_model(source: str | PathLike[str] | bytes) -> Model:
         return FileReader("the model", None).model(memoryview(source).cast("B"))
     try:
         path = Path(source)
-        size = path.stat().st_size
-        if size > LARGEST_FILE:
-            raise InvalidArguments(f"{shown(str(path))} has {size} bytes, an ONNX file has at most {LARGEST_FILE}")
-        data = path.read_bytes()
+        data = content_of(path, LARGEST_FILE_BYTES)
     except OSError as error:
         raise InvalidArguments(f"{shown(str(source))} cannot be read: {error.strerror}") from None
     except (TypeError, ValueError):
@@ -47,6 +45,7 @@ class FileReader:
         self.opset = 0
         self.opsets: dict[str, int] = {}
 
+    @within_memory
     def model(self, data: memoryview) -> Model:
         try:
             message = Messages().read("ModelProto", data)
@@ -81,6 +80,8 @@ class FileReader:
         if NOTHING in declared or NOTHING in constants:
             raise Malformed(f"graph {name!r} has an input or an initializer without a name")
         outputs = tuple(info.get("name", "") for info in graph.get("outputs", ()))
+        if NOTHING in outputs or len({*outputs}) < len(outputs):
+            raise Malformed(f"graph {name!r} has an output without a name, or two of one")
         nodes = [self.node(message) for message in graph.get("nodes", ())]
         ordered = in_order(nodes, {*inputs, *constants}, is_branch)
         body = Body(name, inputs, outputs, ordered, constants)

@@ -1,5 +1,6 @@
 """TensorProto as a numpy array, its data in the file or in another one of its folder; claims are checked first."""
 
+import os
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.files import regular_file
 from asmdnn.network.element_types import element_type
 from asmdnn.network.onnx.messages import Message
 from asmdnn.network.onnx.wire import Malformed
@@ -83,8 +85,8 @@ def external(tensor: Message, folder: Path | None, size: int, name: str) -> byte
     if length != size or offset < 0:
         raise Malformed(f"{name} has {length} bytes at {offset} of {location!r}, its dims need {size}")
     try:
-        with path.open("rb") as file:
-            if not path.is_file() or path.stat().st_size < offset + size:
+        with regular_file(path) as file:
+            if os.fstat(file.fileno()).st_size < offset + size:
                 raise Malformed(f"{name} ends at byte {offset + size} of {location!r}, which is shorter")
             file.seek(offset)
             data: bytes = file.read(size)

@@ -14,6 +14,7 @@ from asmdnn.errors import InvalidArguments
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 SIZES = {FIXED64: 8, FIXED32: 4}
+LARGEST_FILE_BYTES = 2 << 30  # bytes, protocol buffers' own limit; larger models keep their weights in files beside
 LONGEST_VARINT = 10  # bytes, of a 64-bit number
 
 

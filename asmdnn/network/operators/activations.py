@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.arithmetic import error_function
-from asmdnn.network.operators.definition import Operator, broadcast, same_as_first
+from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 
 CLIP_BY_INPUTS = 11  # the operator set since which Clip's bounds are inputs
 
@@ -54,6 +54,12 @@ def celu(node: Node, x: Array) -> Array:
     return np.asarray(np.maximum(x, 0) + alpha * np.expm1(np.minimum(x, 0) / alpha))
 
 
+def sloped(node: Node, x: Value, slope: Value) -> list[Type]:
+    if np.broadcast_shapes(x.shape, slope.shape) != x.shape:
+        raise ValueError(f"slopes of dims {slope.shape} are not broadcast to {x.shape}")
+    return [(x.shape, x.dtype)]
+
+
 def map_of(function: Callable[[Node, Array], Any]) -> Operator:
     return Operator(lambda node, x: np.asarray(function(node, x), x.dtype), same_as_first)
 
@@ -80,5 +86,5 @@ OPERATORS = {
     "SwiGLU": Operator(
         lambda node, a, b: np.asarray(a * logistic(node.get("alpha", 1.0) * a) * b, a.dtype), same_as_first
     ),
-    "PRelu": Operator(lambda node, x, slope: np.where(x < 0, slope * x, x).astype(x.dtype), broadcast),
+    "PRelu": Operator(lambda node, x, slope: np.where(x < 0, slope * x, x).astype(x.dtype), sloped),
 }  # fmt: skip

@@ -6,9 +6,7 @@ arrays alike, so that a verification can compute in double precision.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from inspect import Parameter, signature
-from math import inf, prod
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,28 +44,12 @@ class Operator:
     infer: Infer | None = None
     needs: tuple[int, ...] = ()
 
-    def check_count(self, inputs: int) -> None:
-        """Raises ValueError for a number of inputs that the definition does not take."""
-        least, most = counts_of(self.evaluate)
-        if not least <= inputs <= most:
-            wanted = f"{least}" if least == most else f"{least} or more" if most == inf else f"{least} to {most}"
-            raise ValueError(f"it has {inputs} inputs, and takes {wanted}")
-
     def types(self, node: Node, *values: Value | None) -> list[Type]:
         """Dims and types of the results.  Raises whatever wrong operands lead to."""
         if self.infer is not None:
             return self.infer(node, *values)
         results = self.evaluate(node, *(zeros_like(value) for value in values))
         return [(result.shape, result.dtype) for result in listed(results)]
-
-
-@cache
-def counts_of(evaluate: Callable[..., Results]) -> tuple[int, float]:
-    """How many inputs a definition takes at least, and at most."""
-    _, *inputs = signature(evaluate).parameters.values()  # the node is first
-    is_open = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in inputs)
-    needed = [p for p in inputs if p.kind is not Parameter.VAR_POSITIONAL and p.default is Parameter.empty]
-    return len(needed), inf if is_open else len(inputs)
 
 
 def zeros_like(value: Value | None) -> Array | None:
@@ -112,6 +94,13 @@ def axes_of(node: Node, given: Any, ndim: int, name: str = "axes") -> tuple[int,
     """The axes of an input, or of the attribute of older versions; from 0; None if there are neither."""
     axes = node.get(name) if given is None else ints(given)
     return None if axes is None else tuple(normal(axis, ndim) for axis in axes)
+
+
+def axis_of(node: Node, ndim: int, default: int) -> int:
+    """The attribute axis, from 0, of a tensor that has some.  Raises ValueError."""
+    if not ndim:
+        raise ValueError("a tensor without dims has no axis")
+    return normal(node.get("axis", default), ndim)
 
 
 def normal(axis: int, ndim: int) -> int:

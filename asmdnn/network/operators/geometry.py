@@ -41,13 +41,18 @@ def window_of(node: Node, sizes: Sizes, kernel: Sizes) -> WindowSizes:
     pads, mode = tuple(node.get("pads", (0,) * 2 * axes)), node.get("auto_pad", "NOTSET")
     if not (len(kernel) == len(strides) == len(dilations) == axes and len(pads) == 2 * axes):
         raise ValueError(f"kernel {kernel}, strides {strides}, dilations {dilations} and pads {pads} for {axes} axes")
-    if min((*strides, *dilations, *kernel), default=1) < 1:
-        raise ValueError(f"kernel {kernel}, strides {strides} and dilations {dilations} must be at least 1")
+    check_window(kernel, strides, dilations)
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         pads = same_pads(sizes, kernel, strides, dilations, mode == "SAME_UPPER")
     elif mode == "VALID":
         pads = (0,) * 2 * axes
     return WindowSizes(tuple(kernel), strides, dilations, pads[:axes], pads[axes:])
+
+
+def check_window(kernel: Sizes, strides: Sizes, dilations: Sizes) -> None:
+    """Raise ValueError for what is no window."""
+    if min((*strides, *dilations, *kernel), default=1) < 1:
+        raise ValueError(f"kernel {kernel}, strides {strides} and dilations {dilations} must be at least 1")
 
 
 def same_pads(sizes: Sizes, kernel: Sizes, strides: Sizes, dilations: Sizes, upper: bool) -> Sizes:

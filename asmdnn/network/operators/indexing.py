@@ -3,7 +3,7 @@
 import numpy as np
 
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Operator, Type, Value, normal
+from asmdnn.network.operators.definition import Operator, Shape, Type, Value, axis_of, bounded, ints, normal
 
 UPDATES = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
@@ -13,8 +13,15 @@ def gather(node: Node, x: Array, indices: Array) -> Array:
 
 
 def gather_types(node: Node, x: Value, indices: Value) -> list[Type]:
-    axis = normal(node.get("axis", 0), len(x.shape))
+    axis = axis_of(node, len(x.shape), 0)
+    check_integers(indices)
     return [((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)]
+
+
+def check_integers(indices: Value) -> None:
+    """Raise ValueError for indices that are none."""
+    if indices.dtype.kind not in "iu":
+        raise ValueError(f"indices of type {indices.dtype.name}")
 
 
 def gather_elements(node: Node, x: Array, indices: Array) -> Array:
@@ -23,12 +30,51 @@ def gather_elements(node: Node, x: Array, indices: Array) -> Array:
     return np.take_along_axis(corner, np.where(indices < 0, indices + x.shape[axis], indices), axis)
 
 
+def elements_types(node: Node, x: Value, indices: Value) -> list[Type]:
+    axis = axis_of(node, len(x.shape), 0)
+    check_integers(indices)
+    if not covers(x.shape, indices.shape, axis):
+        raise ValueError(f"indices of dims {indices.shape} choose along axis {axis} of dims {x.shape}")
+    return [(indices.shape, x.dtype)]
+
+
+def covers(dims: Shape, part: Shape, axis: int) -> bool:
+    """Whether dims have as many axes, and but for one none shorter."""
+    return len(part) == len(dims) and all(i == axis or m <= n for i, (n, m) in enumerate(zip(dims, part, strict=True)))
+
+
 def gather_nd(node: Node, x: Array, indices: Array) -> Array:
     batch, depth = node.get("batch_dims", 0), indices.shape[-1]
     outer = x.shape[:batch]
     flat, where = x.reshape(-1, *x.shape[batch:]), indices.reshape(-1, *indices.shape[batch:])
     found = [a[tuple(np.moveaxis(i, -1, 0))] for a, i in zip(flat, where, strict=True)]
     return np.stack(found).reshape(*outer, *indices.shape[batch:-1], *x.shape[batch + depth :])
+
+
+def nd_types(node: Node, x: Value, indices: Value) -> list[Type]:
+    batch, last = node.get("batch_dims", 0), indices.shape[-1:]
+    if not last or not 0 <= batch < len(indices.shape) or x.shape[:batch] != indices.shape[:batch]:
+        raise ValueError(f"indices of dims {indices.shape} and {batch} batch dims for dims {x.shape}")
+    check_integers(indices)
+    if not 1 <= last[0] <= len(x.shape) - batch:
+        raise ValueError(f"indices of {last[0]} axes for dims {x.shape} behind {batch}")
+    return [((*indices.shape[:-1], *x.shape[batch + last[0] :]), x.dtype)]
+
+
+def scatter_types(node: Node, x: Value, indices: Value, updates: Value) -> list[Type]:
+    axis = axis_of(node, len(x.shape), 0)
+    check_integers(indices)
+    if indices.shape != updates.shape or not covers(x.shape, indices.shape, axis):
+        raise ValueError(f"indices of dims {indices.shape} put dims {updates.shape} into {x.shape}")
+    return [(x.shape, x.dtype)]
+
+
+def scatter_nd_types(node: Node, x: Value, indices: Value, updates: Value) -> list[Type]:
+    check_integers(indices)
+    depth = indices.shape[-1] if indices.shape else 0
+    if not 1 <= depth <= len(x.shape) or updates.shape != (*indices.shape[:-1], *x.shape[depth:]):
+        raise ValueError(f"indices of dims {indices.shape} put dims {updates.shape} into {x.shape}")
+    return [(x.shape, x.dtype)]
 
 
 def scatter_elements(node: Node, x: Array, indices: Array, updates: Array) -> Array:
@@ -61,6 +107,13 @@ def one_hot(node: Node, indices: Array, depth: Array, values: Array) -> Array:
     return np.asarray(np.where(where == along, values[1], values[0]), values.dtype)
 
 
+def one_hot_types(node: Node, indices: Value, depth: Value, values: Value) -> list[Type]:
+    count, axis = ints(depth.data)[0], normal(node.get("axis", -1), len(indices.shape) + 1)
+    if values.shape != (2,):
+        raise ValueError(f"values of dims {values.shape}, which must be two")
+    return [(bounded((*indices.shape[:axis], count, *indices.shape[axis:])), values.dtype)]
+
+
 def compress(node: Node, x: Array, condition: Array) -> Array:
     return np.asarray(np.compress(condition.ravel(), x, node.get("axis")))
 
@@ -78,14 +131,21 @@ def reverse_sequence(node: Node, x: Array, lengths: Array) -> Array:
     return result
 
 
+def reversed_types(node: Node, x: Value, lengths: Value) -> list[Type]:
+    axes = {node.get("batch_axis", 1), node.get("time_axis", 0)}
+    if axes != {0, 1} or len(x.shape) < 2 or lengths.shape != x.shape[node.get("batch_axis", 1) :][:1]:
+        raise ValueError(f"lengths of dims {lengths.shape} for dims {x.shape}, batch and time being axes {axes}")
+    return [(x.shape, x.dtype)]
+
+
 OPERATORS = {
     "Gather": Operator(gather, gather_types),
-    "GatherElements": Operator(gather_elements, lambda node, x, indices: [(indices.shape, x.dtype)]),
-    "GatherND": Operator(gather_nd),
-    "ScatterElements": Operator(scatter_elements, lambda node, x, *_: [(x.shape, x.dtype)]),
-    "Scatter": Operator(scatter_elements, lambda node, x, *_: [(x.shape, x.dtype)]),
-    "ScatterND": Operator(scatter_nd, lambda node, x, *_: [(x.shape, x.dtype)]),
-    "OneHot": Operator(one_hot, None, (1,)),
+    "GatherElements": Operator(gather_elements, elements_types),
+    "GatherND": Operator(gather_nd, nd_types),
+    "ScatterElements": Operator(scatter_elements, scatter_types),
+    "Scatter": Operator(scatter_elements, scatter_types),
+    "ScatterND": Operator(scatter_nd, scatter_nd_types),
+    "OneHot": Operator(one_hot, one_hot_types, (1,)),
     "Compress": Operator(compress, None, (0, 1)),
-    "ReverseSequence": Operator(reverse_sequence, lambda node, x, _: [(x.shape, x.dtype)]),
+    "ReverseSequence": Operator(reverse_sequence, reversed_types),
 }

@@ -11,6 +11,7 @@ from asmdnn.network.operators.definition import (
     Type,
     Value,
     axes_of,
+    axis_of,
     bounded,
     ints,
     normal,
@@ -43,6 +44,8 @@ def reshape_types(node: Node, x: Value, shape: Value) -> list[Type]:
 
 def flat_shape(node: Node, dims: Shape) -> Shape:
     axis = node.get("axis", 1)
+    if not -len(dims) <= axis <= len(dims):
+        raise ValueError(f"axis {axis} is none of {len(dims)}")
     axis += len(dims) if axis < 0 else 0
     return prod(dims[:axis]), prod(dims[axis:])
 
@@ -60,6 +63,8 @@ def unsqueezed(node: Node, dims: Shape, given: Array | None) -> Shape:
     axes = node.get("axes", ()) if given is None else ints(given)
     ndim = len(dims) + len(axes)
     new, rest = {normal(axis, ndim) for axis in axes}, iter(dims)
+    if len(new) < len(axes):
+        raise ValueError(f"axes {axes} are not different ones")
     return tuple(1 if i in new else next(rest) for i in range(ndim))
 
 
@@ -76,7 +81,7 @@ def transpose_types(node: Node, x: Value) -> list[Type]:
 
 
 def concat_types(node: Node, *values: Value) -> list[Type]:
-    first, axis = values[0].shape, normal(node.get("axis", 1), len(values[0].shape))
+    first, axis = values[0].shape, axis_of(node, len(values[0].shape), 1)
     for value in values:
         if len(value.shape) != len(first) or any(
             a != b for i, (a, b) in enumerate(zip(value.shape, first, strict=True)) if i != axis
@@ -91,15 +96,17 @@ def split_sizes(node: Node, total: int, sizes: Array | None) -> tuple[int, ...]:
     given = node.get("split") if sizes is None else ints(sizes)
     if given is None:
         count = node.get("num_outputs", len(node.outputs))
+        if count != len(node.outputs):
+            raise ValueError(f"num_outputs {count} for {len(node.outputs)} outputs")
         piece = -(-total // count)
         given = (*[piece] * (count - 1), total - piece * (count - 1))
-    if sum(given) != total or any(n < 0 for n in given):
-        raise ValueError(f"pieces of {given} do not make {total}")
+    if sum(given) != total or any(n < 0 for n in given) or len(given) != len(node.outputs):
+        raise ValueError(f"pieces of {given} do not make {total} in {len(node.outputs)} outputs")
     return tuple(given)
 
 
 def split(node: Node, x: Array, sizes: Array | None = None) -> tuple[Array, ...]:
-    axis = normal(node.get("axis", 0), x.ndim)
+    axis = axis_of(node, x.ndim, 0)
     return tuple(np.split(x, np.cumsum(split_sizes(node, x.shape[axis], sizes))[:-1], axis))
 
 
@@ -127,18 +134,19 @@ def slice_types(node: Node, x: Value, *inputs: Value | None) -> list[Type]:
 
 
 def expand_types(node: Node, x: Value, shape: Value) -> list[Type]:
-    return [(np.broadcast_shapes(x.shape, ints(shape.data)), x.dtype)]
+    return [(bounded(np.broadcast_shapes(x.shape, ints(shape.data))), x.dtype)]
 
 
-def tile(node: Node, x: Array, repeats: Array) -> Array:
-    bounded(tuple(n * m for n, m in zip(x.shape, ints(repeats), strict=True)))
-    return np.tile(x, ints(repeats))
+def tile_types(node: Node, x: Value, repeats: Value) -> list[Type]:
+    return [(bounded(tuple(n * m for n, m in zip(x.shape, ints(repeats.data), strict=True))), x.dtype)]
 
 
 def pad_widths(node: Node, ndim: int, pads: Array | None, axes: Array | None) -> list[tuple[int, int]]:
     """(in front, behind) of every axis; negative ones cut off."""
     given = node.get("pads", ()) if pads is None else ints(pads)
     chosen = range(ndim) if axes is None else axes_of(node, axes, ndim) or ()
+    if len(given) != 2 * len(chosen):
+        raise ValueError(f"{len(given)} pads for {len(chosen)} axes")
     widths = [(0, 0)] * ndim
     for i, axis in enumerate(chosen):
         widths[axis] = (given[i], given[i + len(chosen)])
@@ -149,7 +157,6 @@ def pad(
     node: Node, x: Array, pads: Array | None = None, value: Array | None = None, axes: Array | None = None
 ) -> Array:
     widths = pad_widths(node, x.ndim, pads, axes)
-    bounded(tuple(max(0, n + a + b) for n, (a, b) in zip(x.shape, widths, strict=True)))
     kept = tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(x.shape, widths, strict=True))
     positive = [(max(0, a), max(0, b)) for a, b in widths]
     mode = PAD_MODES[node.get("mode", "constant")]
@@ -159,11 +166,46 @@ def pad(
     return np.pad(x[kept], positive, constant_values=fill)
 
 
+def pad_types(
+    node: Node, x: Value, pads: Value | None = None, value: Value | None = None, axes: Value | None = None
+) -> list[Type]:
+    given, chosen = (None if one is None else one.data for one in (pads, axes))
+    widths = pad_widths(node, len(x.shape), given, chosen)
+    dims = tuple(n + a + b for n, (a, b) in zip(x.shape, widths, strict=True))
+    if any(max(0, -a) + max(0, -b) > n for n, (a, b) in zip(x.shape, widths, strict=True)):
+        raise ValueError(f"pads {widths} cut off more than dims {x.shape} have")
+    if node.get("mode", "constant") != "constant" and any(n < m for n, m in zip(x.shape, dims, strict=True) if not n):
+        raise ValueError(f"dims {x.shape} have nothing that padding could repeat")
+    return [(bounded(dims), x.dtype)]
+
+
 def depth_to_space(node: Node, x: Array) -> Array:
     b, (n, c, h, w) = node.get("blocksize"), x.shape
     if node.get("mode", "DCR") == "DCR":
         return x.reshape(n, b, b, c // b**2, h, w).transpose(0, 3, 4, 1, 5, 2).reshape(n, c // b**2, h * b, w * b)
     return x.reshape(n, c // b**2, b, b, h, w).transpose(0, 1, 4, 2, 5, 3).reshape(n, c // b**2, h * b, w * b)
+
+
+def block_of(node: Node, x: Value) -> tuple[int, Shape]:
+    """The size of blocks, and the dims of an image."""
+    b = node.get("blocksize")
+    if b < 1 or len(x.shape) != 4:
+        raise ValueError(f"blocks of {b} in dims {x.shape}, which must be four")
+    return b, x.shape
+
+
+def depth_types(node: Node, x: Value) -> list[Type]:
+    b, (n, c, h, w) = block_of(node, x)
+    if c % b**2:
+        raise ValueError(f"{c} channels are no multiple of {b} times {b}")
+    return [((n, c // b**2, h * b, w * b), x.dtype)]
+
+
+def space_types(node: Node, x: Value) -> list[Type]:
+    b, (n, c, h, w) = block_of(node, x)
+    if h % b or w % b:
+        raise ValueError(f"an image of {h} x {w} is no multiple of {b}")
+    return [((n, c * b**2, h // b, w // b), x.dtype)]
 
 
 def space_to_depth(node: Node, x: Array) -> Array:
@@ -185,12 +227,12 @@ OPERATORS = {
     "Split": Operator(split, None, (1,)),
     "Slice": Operator(lambda node, x, *inputs: x[slices(node, x.shape, *inputs)], slice_types, (1, 2, 3, 4)),
     "Expand": Operator(
-        lambda node, x, shape: np.broadcast_to(x, bounded(np.broadcast_shapes(x.shape, ints(shape)))),
+        lambda node, x, shape: np.broadcast_to(x, np.broadcast_shapes(x.shape, ints(shape))),
         expand_types,
         (1,),
     ),
-    "Tile": Operator(tile, None, (1,)),
-    "Pad": Operator(pad, None, (1, 3)),
-    "DepthToSpace": Operator(depth_to_space),
-    "SpaceToDepth": Operator(space_to_depth),
+    "Tile": Operator(lambda node, x, repeats: np.tile(x, ints(repeats)), tile_types, (1,)),
+    "Pad": Operator(pad, pad_types, (1, 3)),
+    "DepthToSpace": Operator(depth_to_space, depth_types),
+    "SpaceToDepth": Operator(space_to_depth, space_types),
 }

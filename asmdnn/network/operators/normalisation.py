@@ -4,7 +4,7 @@ import numpy as np
 
 from asmdnn.errors import Unimplemented
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import AXES_MOVED, Operator, Type, Value, normal, same_as_first
+from asmdnn.network.operators.definition import AXES_MOVED, Operator, Type, Value, axis_of, normal
 
 
 def along_channels(values: Array, ndim: int) -> Array:
@@ -18,7 +18,14 @@ def batch_norm(node: Node, x: Array, scale: Array, shift: Array, mean: Array, va
     return np.asarray(result, x.dtype)
 
 
-def batch_norm_types(node: Node, x: Value, *_: Value) -> list[Type]:
+def check_channels(x: Value, *parameters: Value) -> None:
+    """Raise ValueError unless each has a value a channel."""
+    if len(x.shape) < 2 or any(value.shape != x.shape[1:2] for value in parameters):
+        raise ValueError(f"{x.shape[1:2]} channels, and parameters of dims {[value.shape for value in parameters]}")
+
+
+def batch_norm_types(node: Node, x: Value, *parameters: Value) -> list[Type]:
+    check_channels(x, *parameters)
     if node.get("training_mode", 0):
         raise Unimplemented(f"{node} has training_mode 1: networks are run, not trained")
     if not node.get("spatial", 1) and len(x.shape) > 2:
@@ -42,8 +49,10 @@ def layer_norm(node: Node, x: Array, scale: Array, shift: Array | None = None) -
     ]
 
 
-def layer_norm_types(node: Node, x: Value, *_: Value | None) -> list[Type]:
-    axis = normal(node.get("axis", -1), len(x.shape))
+def layer_norm_types(node: Node, x: Value, *parameters: Value | None) -> list[Type]:
+    axis = axis_of(node, len(x.shape), -1)
+    if any(value is not None and np.broadcast_shapes(value.shape, x.shape) != x.shape for value in parameters):
+        raise ValueError("a scale or a shift has more elements than what it scales")
     rows = (*x.shape[:axis], *[1] * (len(x.shape) - axis))
     return [(x.shape, x.dtype), (rows, np.float32), (rows, np.float32)]
 
@@ -55,13 +64,26 @@ def rms_norm(node: Node, x: Array, scale: Array) -> Array:
 
 
 def rms_norm_types(node: Node, x: Value, scale: Value) -> list[Type]:
-    normal(node.get("axis", -1), len(x.shape))
+    return layer_norm_types(node, x, scale)[:1]
+
+
+def instance_norm_types(node: Node, x: Value, scale: Value, shift: Value) -> list[Type]:
+    check_channels(x, scale, shift)
     return [(x.shape, x.dtype)]
 
 
 def instance_norm(node: Node, x: Array, scale: Array, shift: Array) -> Array:
     result, _, _ = centred(x, tuple(range(2, x.ndim)), node.get("epsilon", 1e-5))
     return np.asarray(result * along_channels(scale, x.ndim) + along_channels(shift, x.ndim), x.dtype)
+
+
+def group_norm_types(node: Node, x: Value, scale: Value, shift: Value) -> list[Type]:
+    groups = node.get("num_groups")
+    if len(x.shape) < 2 or groups < 1 or x.shape[1] % groups:
+        raise ValueError(f"{groups} groups of dims {x.shape}")
+    if scale.shape != (groups,) or shift.shape != (groups,):  # as operator set 18 has them
+        check_channels(x, scale, shift)
+    return [(x.shape, x.dtype)]
 
 
 def group_norm(node: Node, x: Array, scale: Array, shift: Array) -> Array:
@@ -79,6 +101,19 @@ def lp_norm(node: Node, x: Array) -> Array:
     axis, p = normal(node.get("axis", -1), x.ndim), node.get("p", 2)
     size = np.sum(np.abs(x) ** p, axis, keepdims=True) ** (1 / p)
     return np.asarray(np.where(size == 0, 0, x / np.where(size == 0, 1, size)), x.dtype)
+
+
+def lp_norm_types(node: Node, x: Value) -> list[Type]:
+    normal(node.get("axis", -1), len(x.shape))
+    if node.get("p", 2) not in (1, 2):
+        raise ValueError(f"p {node.get('p')}, which must be 1 or 2")
+    return [(x.shape, x.dtype)]
+
+
+def mean_variance_types(node: Node, x: Value) -> list[Type]:
+    for axis in node.get("axes", (0, 2, 3)):
+        normal(axis, len(x.shape))
+    return [(x.shape, x.dtype)]
 
 
 def mean_variance(node: Node, x: Array) -> Array:
@@ -121,10 +156,10 @@ OPERATORS = {
     "BatchNormalization": Operator(batch_norm, batch_norm_types),
     "LayerNormalization": Operator(layer_norm, layer_norm_types),
     "RMSNormalization": Operator(rms_norm, rms_norm_types),
-    "InstanceNormalization": Operator(instance_norm, same_as_first),
-    "GroupNormalization": Operator(group_norm, same_as_first),
-    "LpNormalization": Operator(lp_norm, same_as_first),
-    "MeanVarianceNormalization": Operator(mean_variance, same_as_first),
+    "InstanceNormalization": Operator(instance_norm, instance_norm_types),
+    "GroupNormalization": Operator(group_norm, group_norm_types),
+    "LpNormalization": Operator(lp_norm, lp_norm_types),
+    "MeanVarianceNormalization": Operator(mean_variance, mean_variance_types),
     "Softmax": Operator(softmax, softmax_types),
     "LogSoftmax": Operator(log_softmax, softmax_types),
     "Hardmax": Operator(hardmax, softmax_types),

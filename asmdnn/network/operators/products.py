@@ -1,13 +1,11 @@
 """Matrix products and convolutions."""
 
-from typing import Any
-
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Operator, Type, Value
-from asmdnn.network.operators.geometry import Sizes, WindowSizes, window_of
+from asmdnn.network.operators.definition import Operator, Type, Value, bounded
+from asmdnn.network.operators.geometry import Sizes, WindowSizes, check_window, window_of
 
 
 def matmul_types(node: Node, a: Value, b: Value) -> list[Type]:
@@ -28,10 +26,12 @@ def gemm(node: Node, a: Array, b: Array, c: Array | None = None) -> Array:
     return np.asarray(result, a.dtype)
 
 
-def gemm_types(node: Node, a: Value, b: Value, *_: Value | None) -> list[Type]:
+def gemm_types(node: Node, a: Value, b: Value, c: Value | None = None) -> list[Type]:
     (m, ka), (kb, n) = (x.shape[::-1] if node.get(name, 0) else x.shape for name, x in (("transA", a), ("transB", b)))
     if ka != kb:
         raise ValueError(f"dims {a.shape} and {b.shape} do not go together")
+    if c is not None and np.broadcast_shapes(c.shape, (m, n)) != (m, n):
+        raise ValueError(f"dims {c.shape} are not broadcast to {m} x {n}")
     return [((m, n), a.dtype)]
 
 
@@ -41,6 +41,7 @@ def padded(x: Array, window: WindowSizes, value: float = 0.0) -> Array:
     for n, before, behind in zip(x.shape[2:], window.before, window.behind, strict=True):
         kept.append(slice(max(0, -before), n - max(0, -behind)))
     around = [(max(0, a), max(0, b)) for a, b in zip(window.before, window.behind, strict=True)]
+    bounded((*x.shape[:2], *(n + sum(more) for n, more in zip(x.shape[2:], around, strict=True))))
     return np.pad(x[tuple(kept)], [(0, 0), (0, 0), *around], constant_values=value)
 
 
@@ -65,11 +66,23 @@ def conv(node: Node, x: Array, w: Array, bias: Array | None = None) -> Array:
     return result if bias is None else result + bias.reshape(-1, *[1] * axes)
 
 
-def conv_types(node: Node, x: Value, w: Value, *_: Value | None) -> list[Type]:
-    if len(x.shape) != len(w.shape) or x.shape[1] != w.shape[1] * node.get("group", 1):
+def conv_types(node: Node, x: Value, w: Value, bias: Value | None = None) -> list[Type]:
+    groups = node.get("group", 1)
+    if len(x.shape) != len(w.shape) or len(w.shape) < 3 or groups < 1 or x.shape[1] != w.shape[1] * groups:
         raise ValueError(f"dims {x.shape} and {w.shape} do not go together")
+    if w.shape[0] % groups or 0 in w.shape[1:]:
+        raise ValueError(f"weights of dims {w.shape} in {groups} groups")
+    check_kernel_and_bias(node, w, bias, w.shape[0])
     outputs = window_of(node, x.shape[2:], w.shape[2:]).outputs(x.shape[2:])
     return [((x.shape[0], w.shape[0], *outputs), x.dtype)]
+
+
+def check_kernel_and_bias(node: Node, w: Value, bias: Value | None, channels: int) -> None:
+    """Raise ValueError for a kernel that is said to have other sizes, or a bias that has not a value a channel."""
+    if tuple(node.get("kernel_shape", w.shape[2:])) != w.shape[2:]:
+        raise ValueError(f"kernel_shape {node.get('kernel_shape')} for weights of dims {w.shape}")
+    if bias is not None and bias.shape != (channels,):
+        raise ValueError(f"a bias of dims {bias.shape} for {channels} channels")
 
 
 def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[WindowSizes, Sizes]:
@@ -79,6 +92,7 @@ def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[WindowSi
         raise ValueError("a convolution has dims behind batch and channels")
     strides, dilations = (tuple(node.get(name, (1,) * axes)) for name in ("strides", "dilations"))
     more = tuple(node.get("output_padding", (0,) * axes))
+    check_window(kernel, strides, dilations)
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     whole = [s * (n - 1) + o + span for n, s, o, span in zip(sizes, strides, more, spans, strict=True)]
     pads, wanted, mode = tuple(node.get("pads", (0,) * 2 * axes)), node.get("output_shape"), node.get("auto_pad")
@@ -109,6 +123,7 @@ def conv_transpose(node: Node, x: Array, w: Array, bias: Array | None = None) ->
             window.strides, x.shape[2:], window.kernel, window.dilations, outputs, window.before, strict=True
         )
     ]
+    bounded((x.shape[0], products.shape[0], *spans))
     whole = np.zeros((x.shape[0], products.shape[0], *spans), products.dtype)
     for at in np.ndindex(*window.kernel):
         places = [
@@ -121,13 +136,15 @@ def conv_transpose(node: Node, x: Array, w: Array, bias: Array | None = None) ->
     return result if bias is None else result + bias.reshape(-1, *[1] * axes)
 
 
-def conv_transpose_types(node: Node, x: Value, w: Value, *_: Value | None) -> list[Type]:
+def conv_transpose_types(node: Node, x: Value, w: Value, bias: Value | None = None) -> list[Type]:
+    groups = node.get("group", 1)
+    if len(x.shape) != len(w.shape) or groups < 1 or x.shape[1:2] != w.shape[:1] or x.shape[1] % groups:
+        raise ValueError(f"dims {x.shape} and {w.shape} in {groups} groups do not go together")
+    check_kernel_and_bias(node, w, bias, w.shape[1] * groups)
     outputs = transposed_window(node, x.shape[2:], w.shape[2:])[1]
-    return [((x.shape[0], w.shape[1] * node.get("group", 1), *outputs), x.dtype)]
-
-
-def einsum(node: Node, *x: Any) -> Array:
-    return np.asarray(np.einsum(node.get("equation").replace(" ", ""), *x))
+    if min(outputs) < 0:
+        raise ValueError(f"a result of dims {outputs}")
+    return [((x.shape[0], w.shape[1] * groups, *outputs), x.dtype)]
 
 
 OPERATORS = {
@@ -135,5 +152,4 @@ OPERATORS = {
     "Gemm": Operator(gemm, gemm_types),
     "Conv": Operator(conv, conv_types),
     "ConvTranspose": Operator(conv_transpose, conv_transpose_types),
-    "Einsum": Operator(einsum),
 }

@@ -7,6 +7,7 @@ import numpy as np
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, normal
+from asmdnn.network.operators.products import matmul_types
 
 
 def spread(node: Node, values: Array, shape: tuple[int, ...]) -> Array:
@@ -76,5 +77,5 @@ OPERATORS = {
     "DynamicQuantizeLinear": Operator(
         dynamically, lambda node, x: [(x.shape, np.uint8), ((), np.float32), ((), np.uint8)]
     ),
-    "MatMulInteger": Operator(integer_matmul),
+    "MatMulInteger": Operator(integer_matmul, lambda node, a, b, *_: [(matmul_types(node, a, b)[0][0], np.int32)]),
 }

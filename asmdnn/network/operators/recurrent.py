@@ -16,6 +16,8 @@ FUNCTIONS: dict[str, Callable[[Array], Any]] = {
     "relu": lambda x: np.maximum(x, 0),
 }
 LEAK = 0.01  # of LeakyRelu, unless activation_alpha says another one
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+MORE = ("b", "sequence_lens", "initial_h", "initial_c", "p")  # the inputs behind x, w and r
 DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 
 
@@ -105,14 +107,24 @@ def layer(node: Node, x: Array, w: Array, r: Array, *more: Array | None) -> tupl
     return results if node.op == "LSTM" else results[:2]
 
 
-def types(node: Node, x: Value, w: Value, r: Value, *_: Value | None) -> list[Type]:
-    size, directions = r.shape[-1], len(directions_of(node))
-    if node.get("layout", 0):
-        n, t = x.shape[:2]
+def types(node: Node, x: Value, w: Value, r: Value, *more: Value | None) -> list[Type]:
+    size, directions, is_batch_first = (
+        node.get("hidden_size", r.shape[-1]),
+        len(directions_of(node)),
+        node.get("layout", 0),
+    )
+    first, second, inputs = x.shape
+    t, n = (second, first) if is_batch_first else (first, second)
+    dims, state = (t, directions, n, size), (directions, n, size)
+    if is_batch_first:
         dims, state = (n, t, directions, size), (n, directions, size)
-    else:
-        t, n = x.shape[:2]
-        dims, state = (t, directions, n, size), (directions, n, size)
+    rows = GATES[node.op] * size
+    wanted = ((directions, 2 * rows), (n,), state, state, (directions, 3 * size))
+    known = [("w", w, (directions, rows, inputs)), ("r", r, (directions, rows, size))]
+    known += [(name, *both) for name, *both in zip(MORE, more, wanted, strict=False) if both[0] is not None]  # type: ignore[misc]
+    for name, value, shape in known:
+        if value.shape != shape:
+            raise ValueError(f"{name} has dims {value.shape}, and must have {shape}")
     return [(dims, x.dtype), *[(state, x.dtype)] * (2 if node.op == "LSTM" else 1)]
 
 

@@ -15,9 +15,7 @@ def triangle(node: Node, x: Array, k: Array | None = None) -> Array:
 
 def centre(node: Node, x: Array, sizes: Array) -> Array:
     """Cut or padded with zeros to sizes, as much on both sides; what is odd goes behind, and is cut in front less."""
-    axes = axes_of(node, None, x.ndim) or tuple(range(x.ndim))
-    wanted = dict(zip(axes, ints(sizes), strict=True))
-    bounded(tuple(wanted.get(axis, n) for axis, n in enumerate(x.shape)))
+    wanted = sizes_by_axis(node, x.ndim, sizes)
     for axis, size in wanted.items():
         n = x.shape[axis]
         before = abs(size - n) // 2
@@ -28,6 +26,16 @@ def centre(node: Node, x: Array, sizes: Array) -> Array:
     return x
 
 
+def sizes_by_axis(node: Node, ndim: int, sizes: Array | None) -> dict[int, int]:
+    axes = axes_of(node, None, ndim) or tuple(range(ndim))
+    return dict(zip(axes, ints(sizes), strict=True))
+
+
+def centre_types(node: Node, x: Value, sizes: Value) -> list[Type]:
+    wanted = sizes_by_axis(node, len(x.shape), sizes.data)
+    return [(bounded(tuple(wanted.get(axis, n) for axis, n in enumerate(x.shape))), x.dtype)]
+
+
 def bit_types(node: Node, x: Value) -> list[Type]:
     dtype = element_type(node.get("to", 0), "BitCast")
     if dtype.itemsize != x.dtype.itemsize:
@@ -35,12 +43,18 @@ def bit_types(node: Node, x: Value) -> list[Type]:
     return [(x.shape, dtype)]
 
 
+def det_types(node: Node, x: Value) -> list[Type]:
+    if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
+        raise ValueError(f"dims {x.shape} are not those of square matrices")
+    return [(x.shape[:-2], x.dtype)]
+
+
 OPERATORS = {
     "Trilu": Operator(triangle, same_as_first),
-    "CenterCropPad": Operator(centre, None, (1,)),
+    "CenterCropPad": Operator(centre, centre_types, (1,)),
     "BitCast": Operator(
         lambda node, x: np.ascontiguousarray(x).view(bit_types(node, Value(x.shape, x.dtype))[0][1]).reshape(x.shape),
         bit_types,
     ),
-    "Det": Operator(lambda node, x: np.asarray(np.linalg.det(x), x.dtype), lambda node, x: [(x.shape[:-2], x.dtype)]),
+    "Det": Operator(lambda node, x: np.asarray(np.linalg.det(x), x.dtype), det_types),
 }

@@ -11,7 +11,7 @@ from asmdnn.network.operators.own import OPERATORS as OWN_OPERATORS
 from asmdnn.network.operators.own import OWN
 
 MODULES = (
-    "arithmetic", "activations", "logic", "moves", "indexing", "sources", "reductions", "products", "windows",
+    "arithmetic", "activations", "logic", "moves", "indexing", "sources", "reductions", "products", "einsum", "windows",
     "normalisation", "recurrent", "attention", "quantisation", "losses", "shapes", "mapped",
 )  # fmt: skip
 

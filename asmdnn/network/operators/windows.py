@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
+from asmdnn.network.operators.definition import Operator, Type, Value
 from asmdnn.network.operators.geometry import WindowSizes, window_of
 from asmdnn.network.operators.products import padded, windows
 from asmdnn.network.operators.resizing import resize, resize_types
@@ -75,17 +75,28 @@ def lp_pool(node: Node, x: Array) -> Array:
 def whole(function: Callable[..., Any]) -> Operator:
     """Pooling of all that there is."""
     return Operator(
-        lambda node, x: np.asarray(function(x, axis=tuple(range(2, x.ndim)), keepdims=True), x.dtype),
-        lambda node, x: [((*x.shape[:2], *[1] * (len(x.shape) - 2)), x.dtype)],
+        lambda node, x: np.asarray(function(x, axis=tuple(range(2, x.ndim)), keepdims=True), x.dtype), whole_types
     )
+
+
+def whole_types(node: Node, x: Value) -> list[Type]:
+    if len(x.shape) < 2 or 0 in x.shape[2:]:
+        raise ValueError(f"dims {x.shape}: a pooling has batch, channels, and something to pool")
+    return [((*x.shape[:2], *[1] * (len(x.shape) - 2)), x.dtype)]
+
+
+def lrn_types(node: Node, x: Value) -> list[Type]:
+    if len(x.shape) < 2 or node.get("size") < 1:
+        raise ValueError(f"size {node.get('size')} of dims {x.shape}")
+    return [(x.shape, x.dtype)]
 
 
 def lrn(node: Node, x: Array) -> Array:
     """Local response normalisation across channels."""
     size, channels = node.get("size"), x.shape[1]
-    before = (size - 1) // 2
-    squares = np.pad(np.square(x), [(0, 0), (before, size - 1 - before), *[(0, 0)] * (x.ndim - 2)])
-    total = sum(squares[:, i : i + channels] for i in range(size))
+    before, behind = (min(n, channels) for n in ((size - 1) // 2, size // 2))  # further off there are none
+    squares = np.pad(np.square(x), [(0, 0), (before, behind), *[(0, 0)] * (x.ndim - 2)])
+    total = sum(squares[:, i : i + channels] for i in range(before + 1 + behind))
     scale = node.get("bias", 1.0) + node.get("alpha", 0.0001) / size * total
     return np.asarray(x / scale ** node.get("beta", 0.75), x.dtype)
 
@@ -97,11 +108,13 @@ OPERATORS = {
     "GlobalAveragePool": whole(np.mean),
     "GlobalMaxPool": whole(np.max),
     "GlobalLpPool": Operator(
-        lambda node, x: (
-            (np.abs(x) ** node.get("p", 2)).sum(tuple(range(2, x.ndim)), keepdims=True) ** (1 / node.get("p", 2))
-        )
+        lambda node, x: np.asarray(
+            (np.abs(x) ** node.get("p", 2)).sum(tuple(range(2, x.ndim)), keepdims=True) ** (1 / node.get("p", 2)),
+            x.dtype,
+        ),
+        whole_types,
     ),
-    "LRN": Operator(lrn, same_as_first),
+    "LRN": Operator(lrn, lrn_types),
     "Resize": Operator(resize, resize_types, (2, 3)),
     "Upsample": Operator(resize, resize_types, (1,)),
 }

@@ -1,0 +1,39 @@
+"""A node computed by its definition in numpy, and whatever numpy says to operands that do not fit as one sentence."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from asmdnn.errors import LONGEST_VALUE, InvalidArguments, OutOfMemory, Unimplemented, shortened
+from asmdnn.network.graph import Array, Node
+from asmdnn.network.operators.definition import Value, listed
+from asmdnn.network.operators.table import operator_of
+
+
+def results_of(node: Node, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
+    """The results of a node, None standing for an input that is left out.
+
+    Raises InvalidArguments for operands that do not fit together, Unimplemented, OutOfMemory.
+    """
+    operator = operator_of(node)
+    assert operator is not None, "folding refuses unknown operators"
+    with own_errors(node, inputs):
+        return tuple(np.asarray(result) for result in listed(operator.evaluate(node, *inputs)))
+
+
+@contextmanager
+def own_errors(node: Node, inputs: Sequence[Array | Value | None]) -> Iterator[None]:
+    """What is done inside with a node's operands raises errors of this library alone, and no warnings of arithmetic."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (Unimplemented, OutOfMemory):
+        raise
+    except MemoryError:
+        raise OutOfMemory(f"{node} needs more memory than there is: free some, or make its operands smaller") from None
+    except Exception as error:  # whatever numpy says to operands that do not fit
+        given = ", ".join("nothing" if x is None else f"{x.dtype.name}{list(x.shape)}" for x in inputs)
+        reason = shortened(" ".join(str(error).split()), LONGEST_VALUE)
+        dims = shortened(given, LONGEST_VALUE)
+        raise InvalidArguments(f"{node} cannot be computed of {dims or 'nothing'}: {reason}") from None
