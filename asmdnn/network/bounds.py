@@ -25,15 +25,15 @@ class FoldingBounds:
 
     def spend(self, node: Node, inputs: Sequence[Value | None], results: Sequence[Type]) -> None:
         """Raises Unimplemented if a node's results would take too much."""
+        size = sum(map(size_bytes, results))
         self.nanoseconds_left -= nanoseconds(node, inputs, results)
-        if node.op not in VIEWS:
-            self.bytes_left -= sum(map(size_bytes, results))
-        for left, what in ((self.bytes_left, "memory"), (self.nanoseconds_left, "time")):
-            if left < 0:
-                raise Unimplemented(
-                    f"{node} computes with constants, which takes more {what} than a model of this size is given: "
-                    "store its result in the model"
-                )
+        if size > self.bytes_left or self.nanoseconds_left < 0:
+            what = "memory" if size > self.bytes_left else "time"
+            raise Unimplemented(
+                f"{node} computes with constants, which takes more {what} than a model of this size is given: "
+                "store its result in the model"
+            )
+        self.bytes_left -= size if node.op not in VIEWS else 0
 
 
 def constant_bytes(body: Body) -> int:

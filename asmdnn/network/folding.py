@@ -6,6 +6,7 @@ away.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,7 @@ class Folding:
             domain = f" of domain {node.domain!r}" if node.domain else ""
             raise Unimplemented(f"{node} is an operator{domain} that is not known")
         check_node(node)
+        node = without_empty_end(node)
         if node.op in RENAMED or self.is_cast_to_itself(node):
             self.pass_on(node)
             return
@@ -228,6 +230,14 @@ def scoped(body: Body, prefix: str) -> dict[str, str]:
 def placeholder(value: Value | None) -> Array | None:
     """An array of the value's dims that takes no memory."""
     return None if value is None else np.broadcast_to(np.zeros((), value.dtype), value.shape)
+
+
+def without_empty_end(node: Node) -> Node:
+    """The node without the inputs at its end that are left out: who asks how many there are finds names."""
+    inputs = node.inputs
+    while inputs and inputs[-1] == NOTHING:
+        inputs = inputs[:-1]
+    return node if inputs == node.inputs else replace(node, inputs=inputs)
 
 
 def check_node(node: Node) -> None:

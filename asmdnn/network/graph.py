@@ -50,7 +50,8 @@ class Node:
     def __str__(self) -> str:
         """For example "Conv 'stem/conv'"; a node without a name goes by its first result."""
         label = self.name or next((output for output in self.outputs if output), "")
-        return f"{self.op} {shown(label)}"
+        op = self.op if self.op.isidentifier() else shown(self.op)  # a file may have any text there
+        return f"{op} {shown(label)}"
 
 
 @dataclass(frozen=True, eq=False)

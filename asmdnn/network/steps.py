@@ -136,7 +136,8 @@ class Steps:
         one, which is checked before every run, or a constant.  Raises Refused."""
         value = self.value(name)
         if value.data is not None:
-            numbers = np.where(value.data < 0, value.data + limit, value.data)
+            wide = value.data.astype(np.int64)
+            numbers = np.where(wide < 0, wide + limit, wide)
             if numbers.size and not 0 <= numbers.min() <= numbers.max() < limit:
                 raise Refused(f"its indices {name} are not all from {-limit} to {limit - 1}")
             return self.places_along(f"{name} from {limit}", numbers)

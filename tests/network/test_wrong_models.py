@@ -14,8 +14,12 @@ import pytest
 import asmdnn as dnn
 from asmdnn.network import bounds
 from asmdnn.network.bodies import BODIES
+from asmdnn.network.graph import Node
+from asmdnn.network.operators.definition import Value, listed
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.signatures import signatures
+from asmdnn.network.operators.table import operators
+from asmdnn.network.operators.work import nanoseconds
 from tests.network import wire
 from tests.network.nets import engine
 from tests.network.valid_nodes import NODES, ValidNode
@@ -75,6 +79,21 @@ def test_what_they_are_made_of_is_right() -> None:
         net.run({name: np.ones(shape, dtype) for name, (shape, dtype) in net.inputs.items()})
 
 
+def test_what_is_inferred_of_them_is_what_is_computed() -> None:
+    """Dims and types, and an estimate of the time."""
+    for valid in NODES:
+        arrays = [np.ones(x.shape, x.dtype) if x.data is None else x.data for x in valid.operands]
+        names = tuple(f"x{i}" for i in range(len(arrays)))
+        outputs = tuple(f"y{i}" for i in range(valid.outputs))
+        node, operator = Node(valid.op, names, outputs, valid.attributes, "", "", 22), operators()[valid.op]
+        values = [Value(x.shape, x.dtype, x) for x in arrays]
+        with np.errstate(all="ignore"):
+            types, results = operator.types(node, *values), listed(operator.evaluate(node, *arrays))
+        found = [(tuple(shape), np.dtype(dtype)) for shape, dtype in types]
+        assert found[: len(results)] == [(x.shape, x.dtype) for x in results], str(node)
+        assert nanoseconds(node, values, types) > 0
+
+
 def of_constants(nodes: list[bytes], result: str, constants: dict[str, Any]) -> bytes:
     return wire.model(wire.graph([*nodes, wire.node("Add", ["x", result], ["y"])], {"x": (1,)}, ["y"], constants))
 
@@ -93,6 +112,9 @@ HUGE: dict[str, tuple[list[bytes], str]] = {
                 + [wire.node("Identity", ["c40"], ["z"])], "Concat 'c[0-9]+' computes with .* more memory"),
     "in a loop": ([wire.node("Loop", ["rounds", "", "c0"], ["z"], body=DOUBLED)], "Concat .* more memory"),
     "one hot": ([wire.node("OneHot", ["rounds", "depth", "values"], ["z"])], "OneHot 'z' cannot be computed"),
+    "windows": ([*filled("a", 1, 1, 2000, 2000), *filled("w", 1, 1, 999, 999), wire.node("Conv", ["a", "w"], ["z"])],
+                "Conv 'z' computes with constants, which takes more time"),
+    "expanded": ([wire.node("Expand", ["c0", "dims"], ["z"])], "Expand 'z' computes with .* more memory"),
     "tiled": ([wire.node("Tile", ["c0", "depth"], ["z"])], "Tile 'z' cannot be computed .*elements"),
 }  # fmt: skip
 
@@ -105,7 +127,7 @@ def test_constants_that_are_no_ends(name: str, monkeypatch: pytest.MonkeyPatch) 
     nodes, said = HUGE[name]
     constants = {
         "c0": np.ones(4, np.float32), "rounds": np.array(60), "depth": np.array([1 << 40]),
-        "values": np.float32([0, 1]),
+        "values": np.float32([0, 1]), "dims": np.array([1 << 30, 4]),
     }  # fmt: skip
     with pytest.raises(dnn.AsmdnnError, match=said):
         dnn.load_onnx(of_constants(nodes, "z", constants), engine=engine(), fallback="numpy")
@@ -136,6 +158,7 @@ WRONG: list[tuple[list[bytes], list[str], str]] = [
     ([wire.node("Identity", ["x"], [])], ["x"], "has 0 outputs, and Identity makes 1"),
     ([wire.node("Identity", ["x"], [""]), wire.node("Clip", ["x", "", "x"], ["y"])], ["y"], "no name for its output 0"),
     ([wire.node("Relu", ["x"], ["y"])], ["y", ""], "output without a name"),
+    ([wire.node("Re\nlu", ["x"], ["y"])], ["y"], r"'Re\\nlu' 'y' is an operator that is not known"),
     ([wire.node("Relu", ["x"], ["y"])], ["y", "y"], "output without a name, or two of one"),
     ([wire.node("GatherElements", ["x", "i"], ["y"], axis=32)], ["y"], "axis 32 is none of 2"),
     ([wire.node("Gather", ["s", "i"], ["y"])], ["y"], "a tensor without dims has no axis"),
@@ -146,6 +169,17 @@ WRONG: list[tuple[list[bytes], list[str], str]] = [
     ([wire.node("BatchNormalization", ["x", *["v"] * 4], ["y", "m"])], ["y", "m"], "output 'm', and 1 are defined"),
     ([wire.node("BatchNormalization", ["x", *["s"] * 4], ["y"])], ["y"], r"\(3,\) channels, and parameters of dims"),
 ]  # fmt: skip
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(
+    "node",
+    [wire.node("Split", ["x", ""], ["y", "z"], axis=1), wire.node("LayerNormalization", ["x", "v", ""], ["y"])],
+)
+def test_inputs_at_the_end_may_be_left_out_by_an_empty_name(node: bytes) -> None:
+    body = wire.graph([node], {"x": (2, 4)}, ["y"], {"v": np.ones(4, np.float32)})
+    net = dnn.load_onnx(wire.model(body), engine=engine())
+    assert net.run({"x": np.ones((2, 4), np.float32)})["y"].shape[0] == 2
 
 
 @pytest.mark.parametrize(("nodes", "outputs", "said"), WRONG, ids=[said for *_, said in WRONG])
@@ -174,6 +208,43 @@ def test_data_that_a_definition_does_not_take() -> None:
     feeds = {"x": np.zeros(2, np.float32), "i": np.array([[7]]), "v": np.ones(1, np.float32)}
     with pytest.raises(dnn.InvalidArguments, match=r"ScatterND 'y' cannot be computed of .*7 is out of"):
         net.run(feeds)
+
+
+WITHOUT_MEMORY = """
+import resource
+import numpy as np
+import asmdnn as dnn
+graph = dnn.Graph()
+x, y = graph.input("x", (8192, 1)), graph.input("y", (1, 8192))
+feeds = {"x": np.ones((8192, 1), np.float32), "y": np.ones((1, 8192), np.float32)}
+made = graph.apply("MatMul", x, y)
+large = {"native": made, "numpy": graph.apply("ScatterND", made, np.array([[0, 0]]), np.float32([1]))}
+nets = [graph.compile(z=graph.apply("Relu", z), fallback="numpy") for z in large.values()]
+small = graph.compile(z=graph.apply("Add", graph.apply("MatMul", y, x), 1.0))
+small.run(feeds)
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20), resource.RLIM_INFINITY))
+for net in nets:
+    for call in (net.run, net.profile):
+        try:
+            call(feeds)
+        except dnn.OutOfMemory as error:
+            print("OutOfMemory")
+        except dnn.InvalidArguments as error:
+            print("numpy" in str(error))
+print(small.run(feeds)["z"])
+"""
+
+
+@pytest.mark.isa("avx2")
+def test_results_that_memory_does_not_hold() -> None:
+    """In native parts, in numpy's, and where each primitive is called by itself; another network still runs."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "1"}
+    process = subprocess.run([sys.executable, "-c", WITHOUT_MEMORY], env=environment, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    native, numpy = ["OutOfMemory", "OutOfMemory"], ["OutOfMemory", "True"]
+    assert process.stdout.split() == [*native, *numpy, "[[8193.]]"]
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

@@ -77,8 +77,6 @@ def lower_split(steps: Steps, group: Group) -> None:
     x, dims = node.inputs[0], steps.shape(node.inputs[0])
     axis = normal(node.get("axis", 0), len(dims))
     sizes = split_sizes(node, dims[axis], steps.value(node.inputs[1]).data if len(node.inputs) > 1 else None)
-    if 0 in sizes:
-        raise Refused("a piece without elements has no kernel")
     starts = np.cumsum((0, *sizes)).tolist()
     for name, start, size in zip(node.outputs, starts, sizes, strict=False):
         ranges = [range(n) if i != axis else range(start, start + size) for i, n in enumerate(dims)]
@@ -102,9 +100,12 @@ def lower_gather(steps: Steps, group: Group) -> None:
 
 def spaced(indices: Array, limit: int) -> range | None:
     """The range that indices are, if they are one that rises."""
-    found = np.where(indices < 0, indices + limit, indices).ravel()
+    wide = indices.astype(np.int64)
+    found = np.where(wide < 0, wide + limit, wide).ravel()
+    if not len(found) or not 0 <= found.min() <= found.max() < limit:
+        return None
     step = int(found[1] - found[0]) if len(found) > 1 else 1
-    if not len(found) or step < 1 or (np.diff(found) != step).any() or not 0 <= found[0] <= found[-1] < limit:
+    if step < 1 or (np.diff(found) != step).any():
         return None
     return range(int(found[0]), int(found[-1]) + 1, step)
 
@@ -164,9 +165,11 @@ def alias(steps: Steps, source: str, result: str, view: Callable[[MemoryDesc], M
 
 
 def cut(desc: MemoryDesc, ranges: list[range]) -> MemoryDesc:
-    """Some of the elements along each axis.  Raises InvalidArguments where blocks do not allow it."""
+    """Some of the elements along each axis.  Raises InvalidArguments where blocks do not allow it, Refused for none."""
     if desc.dims == () or not ranges:
         return desc
+    if not all(ranges):
+        raise Refused("a part without elements has no kernel")
     spans = [r[-1] - r[0] + 1 for r in ranges]
     part = desc.submemory(tuple(spans), tuple(r[0] for r in ranges))
     if all(r.step == 1 for r in ranges):

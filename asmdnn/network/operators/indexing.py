@@ -20,7 +20,7 @@ def gather_types(node: Node, x: Value, indices: Value) -> list[Type]:
 
 def check_integers(indices: Value) -> None:
     """Raise ValueError for indices that are none."""
-    if indices.dtype.kind not in "iu":
+    if indices.dtype not in (np.int32, np.int64):
         raise ValueError(f"indices of type {indices.dtype.name}")
 
 

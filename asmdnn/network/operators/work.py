@@ -8,6 +8,7 @@ from asmdnn.network.operators.definition import Type, Value
 from asmdnn.network.operators.einsum import sizes_of
 
 ELEMENT, SLOW_ELEMENT = 4, 200  # of an operand or result; where Python or a sort has it in its hands
+COPY = 64  # of an element that is copied to be multiplied: so many may be that they fill memory before they take long
 MULTIPLY, BLAS_MULTIPLY = 1, 1 / 16
 STEP = 20_000  # of a recurrent layer, in Python
 SLOW = {"Erf", "Gelu", "TopK", "Det", "ReverseSequence", "GatherND"}
@@ -25,28 +26,50 @@ def matmul(node: Node, inputs: Operands, count: int) -> float:
 
 def recurrent(node: Node, inputs: Operands, count: int) -> float:
     x, w, r = (dims(inputs, i) for i in range(3))
-    steps = x[1 if node.get("layout", 0) else 0]
-    return steps * (STEP + x[0 if node.get("layout", 0) else 1] * (prod(w) + prod(r)))
+    steps, batch = x[:2][:: -1 if node.get("layout", 0) else 1]
+    return float(steps * (STEP + batch * (prod(w) + prod(r)) * MULTIPLY))
 
 
 def attention(node: Node, inputs: Operands, count: int) -> float:
-    return count * prod(dims(inputs, 1)[-2:-1]) * 2
+    """Scores of all keys, for every row of a result's head."""
+    keys, columns = (dims(inputs, 1) or (1,))[-2:][0], max(1, *dims(inputs, 2)[-1:])
+    return count * keys * 2 * BLAS_MULTIPLY + count / columns * keys * COPY
+
+
+def conv(node: Node, inputs: Operands, count: int) -> float:
+    """Every window is copied, once for all output channels."""
+    products = count * prod(dims(inputs, 1)[1:])
+    return products * BLAS_MULTIPLY + products / max(1, dims(inputs, 1)[0]) * COPY
+
+
+def conv_transpose(node: Node, inputs: Operands, count: int) -> float:
+    """Every product of a pixel and a position of the kernel is kept, summed over input channels."""
+    products = prod(dims(inputs, 0)) * prod(dims(inputs, 1)[1:])
+    return products * BLAS_MULTIPLY + products / max(1, dims(inputs, 1)[0]) * COPY
+
+
+def pooling(node: Node, inputs: Operands, count: int) -> float:
+    return float(count * prod(node.get("kernel_shape", ())) * COPY)
+
+
+def local_response(node: Node, inputs: Operands, count: int) -> float:
+    return float(count * min(node.get("size", 1), 2 * dims(inputs, 0)[1]) * ELEMENT)
+
+
+def einsum(node: Node, inputs: Operands, count: int) -> float:
+    return prod(sizes_of(node, [dims(inputs, i) for i in range(len(inputs))])[1].values()) * MULTIPLY
 
 
 PRODUCTS: dict[str, Products] = {
     **dict.fromkeys(("MatMul", "Gemm", "MatMulInteger"), matmul),
     **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent),
-    **dict.fromkeys(
-        ("MaxPool", "AveragePool", "LpPool"), lambda node, inputs, count: count * prod(node.get("kernel_shape", ()))
-    ),
+    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooling),
     "Attention": attention,
-    "Conv": lambda node, inputs, count: count * prod(dims(inputs, 1)[1:]),
-    "ConvTranspose": lambda node, inputs, count: prod(dims(inputs, 0)) * prod(dims(inputs, 1)[1:]),
-    "Det": lambda node, inputs, count: prod(dims(inputs, 0)) * prod(dims(inputs, 0)[-1:]),
-    "Einsum": lambda node, inputs, count: prod(
-        sizes_of(node, [dims(inputs, i) for i in range(len(inputs))])[1].values()
-    ),
-    "LRN": lambda node, inputs, count: count * min(node.get("size", 1), 2 * dims(inputs, 0)[1]),
+    "Conv": conv,
+    "ConvTranspose": conv_transpose,
+    "Det": lambda node, inputs, count: prod(dims(inputs, 0)) * prod(dims(inputs, 0)[-1:]) * MULTIPLY,
+    "Einsum": einsum,
+    "LRN": local_response,
 }
 
 
