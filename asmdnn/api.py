@@ -6,8 +6,10 @@ from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemen
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
 from asmdnn.network.building import Graph
+from asmdnn.network.dims import Dim
 from asmdnn.network.loading import load_onnx, load_pack
 from asmdnn.network.network import Network
+from asmdnn.network.open import OpenNetwork
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.planning.host import max_cpu_isa
 from asmdnn.planning.refusal import Refusal
@@ -95,6 +97,7 @@ __all__ = [
     "DataType",
     "DeconvolutionForward",
     "Depthwise",
+    "Dim",
     "Dropout",
     "Eltwise",
     "EltwiseBackward",
@@ -121,6 +124,7 @@ __all__ = [
     "MemoryDesc",
     "MemoryReport",
     "Network",
+    "OpenNetwork",
     "OutOfMemory",
     "PReLU",
     "PReLUForward",

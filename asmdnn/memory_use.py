@@ -9,10 +9,11 @@ from asmdnn.ops.calls import calls
 from asmdnn.primitives.implementation import plans
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.execution import kernel_cache, live_programs, programs
+from asmdnn.runtime.networks import networks
 from asmdnn.runtime.scratch import ScratchPool, scratch_pool
 
 LIMITED: dict[str, Cache[Any, Any] | ScratchPool] = {
-    "plans": plans, "programs": programs, "calls": calls, "scratchpads": scratch_pool,
+    "plans": plans, "programs": programs, "calls": calls, "networks": networks, "scratchpads": scratch_pool,
 }  # fmt: skip
 
 
@@ -30,6 +31,7 @@ class Holding:
 class MemoryReport:
     """plans: kept for equal requests.  programs: kept for equal primitives, with their plans.  primitives: programs in
     use by primitives that the caller holds, beyond those kept.  calls: kept by the functions of ops and blas.
+    networks: of models with open dims, a network for each shape, without its weights.
     scratchpads: idle, for the next calls; busy: in calls that run now.  code: mapped kernels.  packs: loaded files.
 
     A plan counts where it is kept and with every program of it: rows are what would go with them, not a sum.
@@ -39,6 +41,7 @@ class MemoryReport:
     programs: Holding
     primitives: Holding
     calls: Holding
+    networks: Holding
     scratchpads: Holding
     busy: Holding
     code: Holding
@@ -66,6 +69,7 @@ def memory_report() -> MemoryReport:
         Holding(len(kept), programs.held_bytes, programs.limit_bytes, "kept for equal primitives"),
         Holding(len(others), sum(p.kept_bytes for p in others.values()), None, "of primitives that you hold"),
         Holding(len(calls.entries), calls.held_bytes, calls.limit_bytes, "kept by ops and blas"),
+        Holding(len(networks.entries), networks.held_bytes, networks.limit_bytes, "shapes of open networks"),
         Holding(scratch_pool.idle_count, scratch_pool.idle_bytes, scratch_pool.limit_bytes, "idle"),
         Holding(scratch_pool.busy_count, scratch_pool.busy_bytes, None, "in calls that run now"),
         Holding(len(mappings), sum(mapping.size_bytes for mapping in mappings.values()), None, "mapped machine code"),
@@ -78,12 +82,12 @@ def clear_caches() -> None:
 
     Primitives, bound calls and packs stay as they are; code is unmapped when the last primitive that uses it goes.
     """
-    for cache in (calls, programs, plans, scratch_pool):
+    for cache in (calls, networks, programs, plans, scratch_pool):
         cache.clear()
 
 
 def set_memory_limits(**limit_bytes: int) -> None:
-    """Limits in bytes, from now on, of `plans`, `programs`, `calls` and `scratchpads`, of what is kept of each.
+    """Limits in bytes, from now on, of what is kept of `plans`, `programs`, `calls`, `networks` and `scratchpads`.
 
     What is over is let go at once, what has not been used lately first; 0 keeps nothing.  They go before those of
     ASMDNN_MEMORY_LIMITS, such as plans:16M,scratchpads:1G.  Raises InvalidArguments.

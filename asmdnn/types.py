@@ -9,12 +9,15 @@ from typing import Literal
 class DataType:
     """An element type: `name` as oneDNN spells it, `size_bytes` of one element, `numpy` its array-protocol string.
 
-    bf16 has no numpy type; its storage is viewed as uint16.
+    extension: ml_dtypes' name for a type that numpy lacks; `numpy` is then that of unsigned integers, as which its
+    storage is viewed.  dlpack: DLPack's code of such a type.  What code does with elements is said in isa/elements.py.
     """
 
     name: str
     size_bytes: int
     numpy: str
+    extension: str = ""
+    dlpack: int = 0
 
     def __str__(self) -> str:
         return self.name
@@ -24,7 +27,7 @@ class DataType:
 
 
 f32 = DataType("f32", 4, "<f4")
-bf16 = DataType("bf16", 2, "<u2")
+bf16 = DataType("bf16", 2, "<u2", "bfloat16", dlpack=4)
 f16 = DataType("f16", 2, "<f2")
 s32 = DataType("s32", 4, "<i4")
 s8 = DataType("s8", 1, "|i1")
@@ -63,13 +66,13 @@ ConvolutionAlgorithm = Literal["auto", "direct", "winograd"]  # Algorithm withou
 EltwiseAlgorithm = Literal[
     "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",
     "gelu_tanh", "gelu_erf", "swish", "log", "pow", "round", "mish", "hardswish", "hardsigmoid", "erf", "reciprocal",
-    "rsqrt", "sign", "sin", "cos", "floor", "ceil", "trunc", "not"
+    "rsqrt", "sign", "sin", "cos", "floor", "ceil", "trunc", "not", "bounded_relu", "gelu"
 ]  # fmt: skip
 EltwiseBackwardAlgorithm = Literal[
     "relu", "tanh", "elu", "square", "abs", "sqrt", "linear", "clip", "clip_v2", "soft_relu", "logistic", "exp",
     "gelu_tanh", "gelu_erf", "swish", "log", "pow", "mish", "hardswish", "hardsigmoid", "relu_use_dst_for_bwd",
     "tanh_use_dst_for_bwd", "elu_use_dst_for_bwd", "sqrt_use_dst_for_bwd", "clip_v2_use_dst_for_bwd",
-    "logistic_use_dst_for_bwd", "exp_use_dst_for_bwd"
+    "logistic_use_dst_for_bwd", "exp_use_dst_for_bwd", "bounded_relu", "gelu"
 ]  # fmt: skip
 BinaryAlgorithm = Literal[
     "add", "sub", "mul", "div", "max", "min", "ge", "gt", "le", "lt", "eq", "ne", "and", "or", "xor", "fmod", "mod"

@@ -178,7 +178,7 @@ def test_the_report_prints_as_a_table() -> None:
     lines = str(dnn.memory_report()).splitlines()
     assert lines[0].split() == ["count", "bytes", "limit"]
     names = [line.split()[0] for line in lines[1:]]
-    assert names == ["plans", "programs", "primitives", "calls", "scratchpads", "busy", "code", "packs"]
+    assert names == ["plans", "programs", "primitives", "calls", "networks", "scratchpads", "busy", "code", "packs"]
 
 
 def test_limits_hold() -> None:

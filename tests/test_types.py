@@ -11,6 +11,7 @@ from asmdnn.isa.levels import LEVELS
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.tags import _LOGICAL_ORDERS
 from asmdnn.primitives.attributes.attr import SCRATCHPAD_MODES
+from asmdnn.primitives.attributes.numbers import OLDER_ALGORITHMS
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS
 
 CONVOLUTION = "convolution_"
@@ -21,8 +22,8 @@ TAGS = get_args(types.UsualTag)
     ("literal", "registry"),
     [
         (types.IsaName, [level.name for level in LEVELS]),
-        (types.EltwiseAlgorithm, ALGORITHMS),
-        (types.EltwiseBackwardAlgorithm, BACKWARD_ALGS),
+        (types.EltwiseAlgorithm, [*ALGORITHMS, *OLDER_ALGORITHMS]),
+        (types.EltwiseBackwardAlgorithm, [*BACKWARD_ALGS, *OLDER_ALGORITHMS]),
         (types.BinaryAlgorithm, BINARY),
         (types.ConvolutionAlgorithm, [kind.value.removeprefix(CONVOLUTION) for kind in types.Algorithm
                                       if kind.value.startswith(CONVOLUTION)]),

@@ -8,12 +8,12 @@ import numpy as np
 
 from asmdnn.analyze.model import Measured
 from asmdnn.generators.contract import KernelSpec
+from asmdnn.isa.elements import element_of
 from asmdnn.memory import Memory
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.descriptor import PrimitiveDesc
 from asmdnn.runtime.execution import ExecutablePlan
-from asmdnn.types import bf16
 
 SAMPLES = 7
 PRIMITIVE_SAMPLES = 40  # of the one number that stands in the picture
@@ -82,8 +82,9 @@ def fill(memory: Memory, seed: int) -> None:
     """Numbers from 0 to 1, small integers for integers; no page stays unwritten, and none is denormal."""
     random = np.random.default_rng(seed)
     array = memory.array
-    if memory.desc.dtype == bf16:
-        array[:] = 0x3F80 + random.integers(0, 128, array.shape)
+    if memory.desc.dtype.extension:
+        one, two = (element_of(memory.desc.dtype).code(number) for number in (1.0, 2.0))
+        array[:] = random.integers(one, two, array.shape)
     elif array.dtype.kind == "f":
         array[:] = random.random(array.shape, np.float32)
     else:

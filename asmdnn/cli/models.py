@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,17 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.loading import load_onnx
 from asmdnn.network.network import Network
+from asmdnn.network.open import OpenNetwork
 from asmdnn.primitives.engine import Engine
 
 HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves some open; may come several times;
+                           without it the first dim is 1, where that alone is open;
                            of several at once: --shapes=NAME=1x3x48x320,OTHER=1x5
   --constant=NAME:16000    data of an input that never changes, a number; may come several times
   --threads=N  --isa=LEVEL  --machine=CLASS   what it is planned for; default: this machine"""
 
 SUFFIX = ".onnx"
+EXAMPLE = 64  # of a dim that nobody has said
 TEXTS = ("threads", "isa", "machine")
 _DIMS = re.compile(r"[0-9]{1,9}(x[0-9]{1,9})*")
 
@@ -39,8 +43,33 @@ class ModelWords:
         return Engine(isa=self.texts.get("isa", ""), threads=threads, machine=self.texts.get("machine", ""))  # type: ignore[arg-type]
 
     def load(self, fallback: str | None = None) -> Network:
-        """Raises AsmdnnError for what cannot be loaded."""
-        return load_onnx(self.path, self.shapes, constants=self.constants, engine=self.engine, fallback=fallback)
+        """The network for the dims that were said, and 1 for an open dim in front.  Raises AsmdnnError for what cannot
+        be loaded."""
+        load = partial(load_onnx, self.path, constants=self.constants, engine=self.engine, fallback=fallback)
+        net = load(self.shapes)
+        return load(said_or_one(net, self.shapes)) if isinstance(net, OpenNetwork) else net
+
+
+def said_or_one(net: OpenNetwork, said: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """The dims of all inputs.  Raises InvalidArguments with a line to paste for what nobody has said."""
+    named = dict[str, int]()
+    for name, shape in said.items():
+        declared = net.dims.declared[name].shape or ()
+        named |= {n: size for n, size in zip(declared, shape, strict=False) if n and isinstance(n, str)}
+    shapes, missing = dict(said), []
+    for name, (dims, _) in net.inputs.items():
+        if name in said:
+            continue
+        first = [1 if i == 0 and not isinstance(n, int) else n for i, n in enumerate(dims or (None,))]
+        sizes = [named.get(n, n) if isinstance(n, str) else n for n in first]
+        if all(isinstance(n, int) for n in sizes):
+            shapes[name] = tuple(int(n) for n in sizes)  # type: ignore[arg-type]
+        else:
+            missing.append(f"--shape={name}:{'x'.join(str(n if isinstance(n, int) else EXAMPLE) for n in sizes)}")
+            named |= {n: EXAMPLE for n in sizes if n and isinstance(n, str)}  # said once is said
+    if missing:
+        raise InvalidArguments(f"the model takes {net.dims}: say dims that are open, such as {' '.join(missing)}")
+    return shapes
 
 
 def names_model(arguments: Sequence[str]) -> bool:

@@ -10,10 +10,10 @@ from asmdnn.memory.tags import dim_names
 from asmdnn.show import draw, layout
 from asmdnn.types import DATA_TYPES, DataType, f32
 
-USAGE = """asmdnn show [--dt=TYPE] [--output=FILE.svg|FILE.png] FORMAT DIMS
+USAGE = f"""asmdnn show [--dt=TYPE] [--output=FILE.svg|FILE.png] FORMAT DIMS
 FORMAT is a tag, such as nChw8c, aBcd8b, hwio or tnc, or strides in elements, such as 8x1; DIMS is such as 2x17x5x4.
 Which index lies at which offset, block by block, with the padding marked; --output draws it instead.
-TYPE is f32 (default), bf16, f16, s32, s8 or u8.  PNG needs matplotlib."""
+TYPE is {", ".join(DATA_TYPES)}; f32 if it is left out.  PNG needs matplotlib."""
 
 _NUMBERS = re.compile(r"[0-9]{1,18}(x[0-9]{1,18})*")
 _BY_NUMBERS = "write sizes with x between them, such as 2x17x5x4"

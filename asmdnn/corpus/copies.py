@@ -6,13 +6,14 @@ from itertools import product
 
 from asmdnn.generators.functions.quotient import QuotientSpec
 from asmdnn.generators.move.compensation import CompensationSpec
-from asmdnn.generators.move.conversion import SIZE_BYTES, Conversion
+from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.convert_narrow import ConvertNarrowSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec
+from asmdnn.isa.elements import size_of
 from asmdnn.isa.vectors import lanes_of
 
 REORDER_ISA = "avx2"  # serves every level
@@ -109,11 +110,11 @@ def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
         yield from blocks(Conversion(src, dst, True, True, True, 1.0, sum_factors=1200), scales)
     for kind in ("s8", "bf16"):
         for columns in (8, 24, 136):
-            steps = (SIZE_BYTES[kind] * columns + 3, SIZE_BYTES[kind]), (4 * columns, 4)
+            steps = (size_of(kind) * columns + 3, size_of(kind)), (4 * columns, 4)
             yield ConvertSpec(REORDER_ISA, Conversion(kind, "f32", True), 3, columns, *steps, (0, 4), streaming=True)
-        yield ConvertSpec(REORDER_ISA, Conversion(kind, "f32"), 2, 300, (1200, SIZE_BYTES[kind]), (1204, 4))
+        yield ConvertSpec(REORDER_ISA, Conversion(kind, "f32"), 2, 300, (1200, size_of(kind)), (1204, 4))
     for bits in ("b8", "b16", "b32"):
-        size = SIZE_BYTES[bits]
+        size = size_of(bits)
         for count in range(1, 10):
             yield ConvertSpec(REORDER_ISA, Conversion(bits, bits), 2, count, (size, 3 * size), (size, 5 * size))
 
@@ -122,12 +123,12 @@ def wide_conversion_specs() -> Iterator[ConvertSpec]:
     """All pairs of types, columns around a vector, the packs and the loop in turn; strided; streaming."""
     for i, (src, dst) in enumerate(product(TYPES, TYPES)):
         terms = (True, True, True, 0.5) if i % 2 or src == dst else (False, False, False)
-        sizes, columns = (SIZE_BYTES[src], SIZE_BYTES[dst]), (5, 16, 21, 64, 83, 130, 300)[i % 7]
+        sizes, columns = (size_of(src), size_of(dst)), (5, 16, 21, 64, 83, 130, 300)[i % 7]
         src_steps, dst_steps = ((size * (columns + i % 3), size) for size in sizes)
         scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 2 % 4]
         yield ConvertSpec(WIDE_ISA, Conversion(src, dst, *terms), 2, columns, src_steps, dst_steps, scales)
     for src, dst in (("f32", "u8"), ("bf16", "f32")):
-        sizes = (SIZE_BYTES[src], SIZE_BYTES[dst])
+        sizes = (size_of(src), size_of(dst))
         steps = ((2 * sizes[0], 5 * sizes[0]), (sizes[1], 3 * sizes[1]))
         yield ConvertSpec(WIDE_ISA, Conversion(src, dst), 2, 21, *steps)
     for columns in (16, 144):
@@ -140,7 +141,7 @@ def wide_convert_transpose_specs() -> Iterator[ConvertTransposeSpec]:
     shapes = ((16, 16), (5, 3), (16, 17), (37, 9), (13, 38), (33, 4))
     for i, (src, dst) in enumerate(product(TYPES, TYPES)):
         terms = (True, True, True, 0.5) if (i + i // 6) % 2 or src == dst else (False, False, False)
-        (rows, columns), sizes = shapes[(i + i // 6) % 6], (SIZE_BYTES[src], SIZE_BYTES[dst])
+        (rows, columns), sizes = shapes[(i + i // 6) % 6], (size_of(src), size_of(dst))
         steps = (sizes[0] * (columns + i % 3), sizes[0]), (sizes[1], sizes[1] * (rows + i % 2))
         scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 2 % 4]
         yield ConvertTransposeSpec(WIDE_ISA, Conversion(src, dst, *terms), rows, columns, *steps, scales)
@@ -156,7 +157,7 @@ def narrow_specs(isa: str) -> Iterator[ConvertNarrowSpec]:
     for i, (rows, columns) in enumerate(shapes):
         src, terms = TYPES[i % len(TYPES)], (True, True, True) if i % 3 == 2 else (False, False, False)
         scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 3 % 4]
-        size, apart = SIZE_BYTES[src], i % 2 if columns > vector or i > 16 else 0
+        size, apart = size_of(src), i % 2 if columns > vector or i > 16 else 0
         steps = (size * (columns + apart), size), (1, rows + 3 * apart)
         yield ConvertNarrowSpec(isa, Conversion(src, ("s8", "u8")[i % 2], *terms), rows, columns, *steps, scales)
     for rows, columns in ((16, 2 * vector), (8, vector + 3), (37, 5)):
@@ -176,7 +177,7 @@ def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:
         yield ConvertDeinterleaveSpec(REORDER_ISA, bytes_alone, 75, channels, (channels, 1), (1, 80))
         for i, pixels in enumerate((1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 31, 32, 33, 70)):
             other, byte = TYPES[i % len(TYPES)], ("u8", "s8")[i % 2]
-            size, terms = SIZE_BYTES[other], everything if i % 3 == 2 or other == byte else plain
+            size, terms = size_of(other), everything if i % 3 == 2 or other == byte else plain
             planes, scales = (size * (pixels + i % 2), size), ((0, 0), (4, 0), (0, 4), (8, 12))[i % 4]
             to, back = Conversion(other, byte, *terms), Conversion(byte, other, *terms)
             yield ConvertInterleaveSpec(REORDER_ISA, to, channels, pixels, planes, (1, channels), scales)

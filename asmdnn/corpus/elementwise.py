@@ -30,7 +30,7 @@ from asmdnn.generators.functions.postops import (
     SelectOp,
     SumOp,
 )
-from asmdnn.generators.functions.types import SIZE_BYTES
+from asmdnn.isa.elements import size_of
 
 PARAMETERS: dict[str, tuple[float, float]] = {
     "relu": (0.25, 0.0), "elu": (0.5, 0.0), "linear": (0.5, -0.25), "clip": (-0.5, 0.75), "clip_v2": (-0.5, 0.75),
@@ -83,7 +83,7 @@ def typed(isa: str) -> Iterator[TypedElementwiseSpec]:
     lanes, linear = LANES[isa], EltwiseOp("linear", 2.0, 1.0, 1.0)
 
     def spec(types: tuple[str, ...], elements: int, chain: tuple[PostOp, ...], rows: int = 1) -> TypedElementwiseSpec:
-        src, dst = (SIZE_BYTES[kind] * (elements + 3) for kind in types[:2])
+        src, dst = (size_of(kind) * (elements + 3) for kind in types[:2])
         return TypedElementwiseSpec(isa, rows, elements, Operand(0, src, 0, False), dst, chain, types=types)
 
     for kind in ("bf16", "f16", "s32", "s8", "u8"):
@@ -93,7 +93,7 @@ def typed(isa: str) -> Iterator[TypedElementwiseSpec]:
     for kind in ("f16", "u8"):
         for elements in (1, lanes // 2 + 1, lanes - 1, 2 * lanes * INTERLEAVED):
             yield spec((kind, kind), elements, (linear,))
-        element = Operand(2, SIZE_BYTES[kind], 0, True)
+        element = Operand(2, size_of(kind), 0, True)
         yield spec(("f32", "bf16", kind), lanes + 3, (BinaryOp("add", element),), 2)
     yield spec(("f32", "s8", "u8", "s8"), lanes + 3, (SelectOp(operand(2, row_bytes=0), operand(3, row_bytes=0)),))
 

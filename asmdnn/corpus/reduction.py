@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand
 from asmdnn.generators.functions.reduce import AT_ONCE, NEUTRAL, ReduceSpec, TypedReduceSpec
-from asmdnn.generators.functions.types import SIZE_BYTES
+from asmdnn.isa.elements import NUMBERS, size_of
 
 GAP = 3  # elements between rows
 
@@ -41,7 +41,8 @@ def functions(isa: str) -> Iterator[ReduceSpec]:
 def typed(isa: str) -> Iterator[TypedReduceSpec]:
     """Of every type, in the loop and with a tail; before, with an operand."""
     lanes = LANES[isa]
-    for i, (kind, size) in enumerate(SIZE_BYTES.items()):
+    for i, kind in enumerate(NUMBERS):
+        size = size_of(kind)
         elements = 2 * AT_ONCE * lanes + lanes + 2 if i % 2 else lanes + 3
         row = size * (elements + GAP)
         before = (BinaryOp("sub", Operand(2, 8, 0, True)),) if i % 2 else ()
@@ -51,7 +52,7 @@ def typed(isa: str) -> Iterator[TypedReduceSpec]:
     before = (BinaryOp("sub", Operand(2, 0, 0, False)),)
     for kind in ("u8", "bf16"):
         elements = 2 * AT_ONCE * lanes + lanes + 2
-        yield TypedReduceSpec(isa, "lanes", "sum", 2, elements, SIZE_BYTES[kind] * elements, 0, before, kind=kind)
+        yield TypedReduceSpec(isa, "lanes", "sum", 2, elements, size_of(kind) * elements, 0, before, kind=kind)
 
 
 FAMILIES = of_levels("reduce", along=along, down=down, functions=functions, typed=typed)

@@ -9,7 +9,7 @@ from asmdnn.generators.functions.postops import EltwiseOp, PostOp, ReluOp
 from asmdnn.generators.functions.resample import ResampleSpec, Step
 from asmdnn.generators.functions.resample_rows import Column, Pick, ResampleRowsSpec, first_result
 from asmdnn.generators.functions.resample_typed import TypedResampleSpec
-from asmdnn.generators.functions.types import SIZE_BYTES
+from asmdnn.isa.elements import size_of
 
 CHAIN: tuple[PostOp, ...] = (EltwiseOp("linear", 2.0, -1.0, 1.0), ReluOp(0.5))
 
@@ -40,7 +40,7 @@ def typed(isa: str) -> Iterator[TypedResampleSpec]:
     pairs = (("u8", "u8"), ("s8", "f32"), ("bf16", "bf16"), ("f16", "f16"), ("f32", "s8"), ("s32", "bf16"))
     for i, (src, dst) in enumerate(pairs):
         for elements in (lanes, 4 * lanes + 3):
-            pixel, result = SIZE_BYTES[src] * elements, SIZE_BYTES[dst] * elements
+            pixel, result = size_of(src) * elements, size_of(dst) * elements
             two, row = (0, pixel), 7 * pixel
             found = (((0, row), two), (two,), ((0, row), (0,)))[i % 3]
             loops = (Step(3, pixel, 2 * result, 8 * len(found[-1])),)

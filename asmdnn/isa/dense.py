@@ -8,7 +8,7 @@ from typing import Final
 from asmdnn.isa.assembler import Pointer, Register, mem, rsp
 from asmdnn.isa.avx2 import Avx2
 from asmdnn.isa.avx512 import Avx512
-from asmdnn.isa.elements import HALF_BYTES, load_bytes, store_bytes
+from asmdnn.isa.pieces import HALF_BYTES, load_bytes, store_bytes
 from asmdnn.isa.vector import Vector
 
 QUARTER_BYTES: Final = HALF_BYTES

@@ -15,8 +15,9 @@ from typing import Final
 
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.assembler import Pointer, Register
-from asmdnn.isa.elements import Elements, widen
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_BF16, AVX512_CORE_VNNI, Isa, isa_of
+from asmdnn.isa.pieces import broadcast_bytes
 from asmdnn.isa.vector import Vector
 from asmdnn.types import DataType, IsaName, bf16, f32, s8, s32, u8
 
@@ -55,7 +56,7 @@ class Dot:
     """The dot product of one triple of types, emitted with the registers of `v`."""
 
     def __init__(self, types: Types, v: Vector) -> None:
-        self.types, self.v, self.asm, self.elements = types, v, v.asm, Elements(v)
+        self.types, self.v, self.asm = types, v, v.asm
 
     def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         """acc += copy . row in every lane: a group of src, broadcast, and a group of weights for each column."""
@@ -63,11 +64,11 @@ class Dot:
 
     def broadcast(self, copy: Register, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:
         """A group of src in every lane; of the last group of a row maybe `group_bytes` only, with zeros behind."""
-        self.elements.broadcast_bytes(copy, group, group_bytes)
+        broadcast_bytes(self.v, copy, group, group_bytes)
 
     def to_f32(self, sums: Register) -> None:
         """The sums as f32, each rounded to nearest even."""
-        widen(self.asm, sums, sums, self.types.sums.name)
+        element_of(self.types.sums).widen(self.v, sums, sums)
 
     def outer_product(
         self,

@@ -1,118 +1,171 @@
-"""Elements of any type in vectors of any width: as f32 in every lane, and loads and stores of few bytes.
+"""The element types that there are; see element.py for what each method says.
 
-AVX2 masks only 4-byte elements, and its masked stores are microcode on Zen: pieces of 8, 4, 2 and 1 bytes serve all.
-Types are named as in asmdnn.types; "b32", "b16" and "b8" are plain bits, which stay as they are.
+bf16 is the upper half of an f32.  Integers saturate: what is above the largest value gives that, +inf too; NaN and what
+is below the smallest gives the smallest.  bf16 and f16 overflow to infinity, and keep NaN.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
+from struct import pack
 from typing import Final
 
 from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.element import Element
+from asmdnn.isa.formula import UNORDERED, Operations, V
+from asmdnn.isa.levels import AVX512_CORE_BF16, Isa, isa_of
+from asmdnn.isa.pieces import low_part
 from asmdnn.isa.vector import Vector
+from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
 
-HALF_BYTES: Final = 16
-BF16_SHIFT: Final = 16  # bf16 is the upper half of an f32
-
-
-class Elements:
-    """Emits into the assembler of a vector, whatever its width."""
-
-    def __init__(self, v: Vector) -> None:
-        self.v, self.asm = v, v.asm
-
-    def broadcast_bytes(self, dst: Register, src: Pointer, count: int) -> None:
-        """The first `count` <= 4 bytes of src in every 4-byte lane, with zeros behind them; no other byte is read."""
-        if count == 4:
-            self.v.broadcast(dst, src)
-            return
-        self.v.zero(dst)
-        for offset, size in pieces(count):
-            insert(self.asm, dst.xmm, src.shifted(offset).sized(size), size, offset // size)
-        self.asm.VPBROADCASTD(dst, dst.xmm)
+BF16_ROUND, BF16_QUIET = 0x7FFF, 0x400000
 
 
-def widen(asm: Assembler, x: Register, source: Register | Pointer, kind: str) -> None:
-    """x = as many elements of type `kind` as it has 4-byte lanes, as f32; `source` may be memory or the low part of x.
+class F32(Element):
+    """What is computed with."""
 
-    Exact but for s32, which is rounded to nearest even; f32 and plain bits must be in x already and stay as they are.
-    """
-    if kind in _WIDENINGS:
-        _WIDENINGS[kind](asm, x, source)
+    dtype, stays = f32, True
 
 
-def low_part(x: Register, size_bytes: int) -> Register:
-    """The part of x that holds an element of that size for each of its 4-byte lanes, at least an xmm register."""
-    if size_bytes == 4:
-        return x
-    return x.ymm if x.size_bytes * size_bytes // 4 > HALF_BYTES else x.xmm
+class Bits(Element):
+    """Plain bits, which stay as they are."""
+
+    stays = True
+
+    def __init__(self, size_bytes: int) -> None:
+        self.dtype = DataType(f"b{8 * size_bytes}", size_bytes, f"<u{size_bytes}")
+
+    def widen(self, v: Vector, x: Register, source: Register | Pointer, spare: Sequence[Register] = ()) -> None:
+        """They are in x."""
+
+    def narrow(self, v: Vector, x: Register, spare: Sequence[Register]) -> None:
+        """They are."""
 
 
-def _bf16(asm: Assembler, x: Register, source: Register | Pointer) -> None:
-    asm.VPMOVZXWD(x, source)
-    asm.VPSLLD(x, x, BF16_SHIFT)
+class Integer(Element):
+    """Exact as f32 but for s32, which is rounded to nearest even."""
+
+    limits: tuple[float, float]
+
+    def widened(self, ops: Operations[V], x: V) -> V:
+        return ops.op("to_float", x)
+
+    def narrowed(self, ops: Operations[V], x: V) -> V:
+        least, most = self.limits
+        return ops.op("to_int", ops.op("min", most, ops.op("max", x, least)))
+
+    def to_f32(self, v: Vector, x: Register, spare: Sequence[Register] = ()) -> None:
+        v.asm.VCVTDQ2PS(x, x)
+
+    def round(self, v: Vector, x: Register, spare: Sequence[Register]) -> None:
+        """VCVTPS2DQ turns all that is out of range, and NaN, into the least: just the upper end needs care."""
+        self.load_largest(v, spare[0])
+        v.asm.VMINPS(x, spare[0], x)  # x where it is NaN
+        v.asm.VCVTPS2DQ(x, x)
 
 
-def _s8(asm: Assembler, x: Register, source: Register | Pointer) -> None:
-    asm.VPMOVSXBD(x, source)
-    asm.VCVTDQ2PS(x, x)
+class S32(Integer):
+    dtype, limits, signed = s32, (-(2.0**31), 2147483520.0), True  # 2147483520 is the last f32 below 2^31
+
+    def widen(self, v: Vector, x: Register, source: Register | Pointer, spare: Sequence[Register] = ()) -> None:
+        v.asm.VCVTDQ2PS(x, source)
 
 
-def _u8(asm: Assembler, x: Register, source: Register | Pointer) -> None:
-    asm.VPMOVZXBD(x, source)
-    asm.VCVTDQ2PS(x, x)
+class S8(Integer):
+    dtype, limits, signed, is_upper = s8, (-128.0, 127.0), True, True
+
+    def spread(self, asm: Assembler, x: Register, source: Register | Pointer) -> None:
+        asm.VPMOVSXBD(x, source)
+
+    def from_end(self, v: Vector, x: Register, spare: Sequence[Register] = ()) -> None:
+        v.asm.VPSRAD(x, x, 24)
+        self.to_f32(v, x)
 
 
-_WIDENINGS: Final[dict[str, Callable[[Assembler, Register, Register | Pointer], None]]] = {
-    "s32": lambda asm, x, source: asm.VCVTDQ2PS(x, source),
-    "f16": lambda asm, x, source: asm.VCVTPH2PS(x, source),
-    "bf16": _bf16,
-    "s8": _s8,
-    "u8": _u8,
-}
-WIDENED: Final = tuple(_WIDENINGS)  # the types that are not f32 or plain bits
+class U8(Integer):
+    dtype, limits = u8, (0.0, 255.0)
 
 
-def pieces(count: int) -> Iterator[tuple[int, int]]:
-    """(offset, size) of the powers of two, falling, that make up `count` <= 16 bytes."""
-    offset = 0
-    for size in (16, 8, 4, 2, 1):
-        if count - offset >= size:
-            yield offset, size
-            offset += size
+class F16(Element):
+    """The lanes are f32."""
+
+    dtype, is_packed = f16, True
+
+    def code(self, number: float) -> int:
+        try:
+            return int.from_bytes(pack("<e", number), "little")
+        except OverflowError:
+            return 0x7C00 if number > 0 else 0xFC00
+
+    def spread(self, asm: Assembler, x: Register, source: Register | Pointer) -> None:
+        asm.VCVTPH2PS(x, source)
+
+    def narrow(self, v: Vector, x: Register, spare: Sequence[Register]) -> None:
+        self.truncate(v, x)
+
+    def truncate(self, v: Vector, x: Register) -> None:
+        v.asm.VCVTPS2PH(low_part(x, self.size_bytes), x, 0)
 
 
-def insert(asm: Assembler, x: Register, source: Pointer, size: int, lane: int) -> None:
-    """Element `lane` of an xmm register from memory, the others stay."""
-    {1: asm.VPINSRB, 2: asm.VPINSRW, 4: asm.VPINSRD, 8: asm.VPINSRQ}[size](x, x, source, lane)
+class Bf16(Element):
+    """VCVTNEPS2BF16 would round in one instruction, but makes zeros of denormals: see NativeBf16."""
+
+    dtype, is_upper, cut_bits, rounds_by_steps = bf16, True, 16, True
+
+    def widened(self, ops: Operations[V], x: V) -> V:
+        return ops.op("shl", x, immediate=self.cut_bits)
+
+    def narrowed(self, ops: Operations[V], x: V) -> V:
+        """The upper half of x + 0x7FFF + the lowest bit of that half; of a NaN the upper half, made quiet."""
+        odd = ops.op("and", ops.op("shr", x, immediate=self.cut_bits), ops.bits(1))
+        rounded = ops.op("iadd", ops.op("iadd", x, ops.bits(BF16_ROUND)), odd)
+        quiet = ops.op("or", x, ops.bits(BF16_QUIET))
+        kept = ops.op("select", x, x, quiet, rounded, immediate=UNORDERED)
+        return ops.op("shr", kept, immediate=self.cut_bits)
+
+    def to_f32(self, v: Vector, x: Register, spare: Sequence[Register] = ()) -> None:
+        v.asm.VPSLLD(x, x, self.cut_bits)
+
+    def from_end(self, v: Vector, x: Register, spare: Sequence[Register] = ()) -> None:
+        """It is f32."""
+
+    def round(self, v: Vector, x: Register, spare: Sequence[Register]) -> None:
+        """As `narrowed`, with two shifts for the lowest bit, as constants take registers here."""
+        asm, (bits, nan, *_) = v.asm, spare
+        condition = v.condition(lambda: nan)
+        v.compare(condition, x, x, UNORDERED)
+        asm.VPSLLD(bits, x, 31 - self.cut_bits)
+        asm.VPSRLD(bits, bits, 31)
+        asm.VPADDD(bits, bits, v.splat(BF16_ROUND))
+        asm.VPADDD(bits, bits, x)
+        asm.VORPS(x, x, v.splat(BF16_QUIET))
+        v.select(x, condition, x, bits)
+        asm.VPSRLD(x, x, self.cut_bits)
+        v.end_condition(condition)
 
 
-def extract(asm: Assembler, target: Pointer, x: Register, size: int, lane: int) -> None:
-    """Element `lane` of an xmm register to memory."""
-    if lane == 0 and size >= 4:
-        (asm.VMOVD if size == 4 else asm.VMOVQ)(target, x)
-    else:
-        {1: asm.VPEXTRB, 2: asm.VPEXTRW, 4: asm.VPEXTRD, 8: asm.VPEXTRQ}[size](target, x, lane)
+class NativeBf16(Bf16):
+    """As AVX512_BF16 rounds: to nearest even, denormals to zero, as the products of the same level take them."""
+
+    def narrow(self, v: Vector, x: Register, spare: Sequence[Register]) -> None:
+        v.asm.VCVTNEPS2BF16(low_part(x, self.size_bytes), x)
 
 
-def load_bytes(asm: Assembler, x: Register, source: Pointer, count: int) -> None:
-    """`count` <= 16 bytes into an xmm register, zeros behind them."""
-    for offset, size in pieces(count):
-        piece = source.shifted(offset).sized(size)
-        if size == HALF_BYTES:
-            asm.VMOVDQU(x, piece)
-        elif offset == 0 and size >= 4:
-            (asm.VMOVD if size == 4 else asm.VMOVQ)(x, piece)
-        else:
-            if offset == 0:
-                asm.VPXOR(x, x, x)
-            insert(asm, x, piece, size, offset // size)
+def element_of(kind: str | DataType) -> Element:
+    """The element type of that name, which may be "b32", "b16" or "b8" for plain bits."""
+    return _ELEMENTS[str(kind)]
 
 
-def store_bytes(asm: Assembler, target: Pointer, x: Register, count: int) -> None:
-    """The first `count` <= 16 bytes of an xmm register."""
-    for offset, size in pieces(count):
-        piece = target.shifted(offset).sized(size)
-        if size == HALF_BYTES:
-            asm.VMOVDQU(piece, x)
-        else:
-            extract(asm, piece, x, size, offset // size)
+def size_of(kind: str) -> int:
+    """Bytes of an element."""
+    return element_of(kind).size_bytes
+
+
+def native_element(kind: str | DataType, isa: str) -> Element:
+    """As code of level `isa` rounds to the type in one instruction, if it has that."""
+    features = isa_of(isa).features
+    return next((e for level, e in _NATIVE.get(str(kind), ()) if level.features <= features), element_of(kind))
+
+
+_NUMBERS: Final[tuple[Element, ...]] = (F32(), S32(), Bf16(), F16(), S8(), U8())
+_ELEMENTS: Final[dict[str, Element]] = {each.name: each for each in (*_NUMBERS, Bits(4), Bits(2), Bits(1))}
+NUMBERS: Final = tuple(each.name for each in _NUMBERS)  # the types but for plain bits
+_NATIVE: Final[dict[str, tuple[tuple[Isa, Element], ...]]] = {"bf16": ((AVX512_CORE_BF16, NativeBf16()),)}

@@ -22,6 +22,7 @@ from asmdnn.files import opened, replace_file, temporary_directory
 from asmdnn.jit.image_file import Image, map_image
 from asmdnn.jit.kernel_file import pack, unpack
 from asmdnn.jit.pruning import StoredFile, size_limit, surplus
+from asmdnn.jit.trust import distrust, distrust_link, distrust_way, make_private
 
 MAX_FILE_BYTES = 1 << 26  # a kernel has kilobytes; what is larger is not one of ours and not worth reading
 SUFFIX, IMAGE_SUFFIX = ".kernel", ".network"
@@ -51,9 +52,9 @@ class DiskStore:
     """Kernel code by key (64 hexadecimal digits) in one directory, which is created with mode 0700 when first needed.
 
     No method raises because of the file system: what cannot be read is absent, and a directory that cannot be used (or
-    must not be: other owner, writable by others, behind a symbolic link of somebody else) costs one warning a process,
-    after which `get` finds nothing and `put` stores nothing.  Any number of threads and processes may use the directory
-    at once.
+    must not be: other owner, writable by others or below such a directory, behind a symbolic link of somebody else)
+    costs one warning a process, after which `get` finds nothing and `put` stores nothing.  Any number of threads and
+    processes may use the directory at once.
 
     limit_bytes: what all files may have together; None: anything.  Whoever writes looks at the directory the first
     time, and whenever it has written 1/16 of the limit since; if it has become too large, by a sample where there are
@@ -63,6 +64,7 @@ class DiskStore:
     def __init__(self, directory: str | os.PathLike[str], limit_bytes: int | None = None) -> None:
         self.directory = os.path.abspath(directory)
         self.limit_bytes = limit_bytes
+        self._is_way_trusted = False
         self._unseen_bytes: float = float("inf")  # written since the directory was looked at
 
     def get(self, key: str, name: str) -> bytes | None:
@@ -166,10 +168,10 @@ class DiskStore:
     def _opened(self, create: bool) -> opened | None:
         try:
             if create:
-                os.makedirs(self.directory, mode=0o700, exist_ok=True)
-            reason = _distrust_link(os.lstat(self.directory))
+                make_private(self.directory)
+            reason = distrust_link(os.lstat(self.directory))
             directory = opened(self.directory, os.O_RDONLY | os.O_DIRECTORY)
-            reason = reason or _distrust(os.fstat(directory.fd))
+            reason = reason or distrust(os.fstat(directory.fd)) or self._distrust_way()
         except OSError as error:
             if create or not isinstance(error, FileNotFoundError):
                 self._warn(f"cannot be used ({error})")
@@ -178,6 +180,12 @@ class DiskStore:
             self._warn(f"is not used, because it {reason}")
             return None
         return directory
+
+    def _distrust_way(self) -> str | None:
+        """Looked at once: what others cannot write to now, they cannot make writable later."""
+        reason = None if self._is_way_trusted else distrust_way(self.directory)
+        self._is_way_trusted = reason is None
+        return reason
 
     def _warn(self, problem: str) -> None:
         token = object()
@@ -213,21 +221,6 @@ def default_store() -> DiskStore | None:
     return DiskStore(default_directory(), size_limit()) if enabled() else None
 
 
-def _distrust_link(info: os.stat_result) -> str | None:
-    """Somebody else's link in a directory that all may write to, such as /tmp, could lead anywhere."""
-    if stat.S_ISLNK(info.st_mode) and info.st_uid not in (os.geteuid(), 0):
-        return f"is a symbolic link of user {info.st_uid}"
-    return None
-
-
-def _distrust(info: os.stat_result) -> str | None:
-    if info.st_uid != os.geteuid():
-        return f"belongs to user {info.st_uid}"
-    if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return f"is writable by others (mode {stat.S_IMODE(info.st_mode):04o})"
-    return None
-
-
 def _matching(directory_fd: int | None, pattern: re.Pattern[str]) -> Iterator[tuple[str, re.Match[str]]]:
     for file in [] if directory_fd is None else os.listdir(directory_fd):
         if match := pattern.fullmatch(file):
@@ -242,7 +235,7 @@ def _read(directory_fd: int | None, key: str) -> tuple[str, bytes] | None:
     try:
         with opened(key + SUFFIX, flags, dir_fd=directory_fd) as fd:
             info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode) or _distrust(info) or info.st_size > MAX_FILE_BYTES:
+            if not stat.S_ISREG(info.st_mode) or distrust(info) or info.st_size > MAX_FILE_BYTES:
                 return None
             return unpack(key, os.read(fd, info.st_size))
     except OSError:
@@ -255,7 +248,7 @@ def _read_image(directory_fd: int | None, key: str) -> Image | None:
         return None
     try:
         with opened(key + IMAGE_SUFFIX, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory_fd) as fd:
-            found = None if _distrust(os.fstat(fd)) else map_image(fd, key)
+            found = None if distrust(os.fstat(fd)) else map_image(fd, key)
     except (OSError, ValueError):  # what map_image raises is a ValueError
         return None
     return found if found and found.text.get("key") == key else None

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.blocks import Array
-from asmdnn.types import DATA_TYPES, DataType, bf16
+from asmdnn.types import DATA_TYPES, DataType
 
 
 def element_strides(array: Array) -> tuple[int, ...]:
@@ -29,26 +29,26 @@ def element_strides(array: Array) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def is_stored_as(found: np.dtype[Any], wanted: DataType) -> bool:
-    """Whether elements of this numpy type are those of `wanted`; for bf16 any of the types that hold its 2 bytes."""
-    if wanted == bf16 and (found == np.int16 or found.name == "bfloat16"):
-        return True
+    """Whether elements of this numpy type are those of `wanted`; integers hold those of a type that numpy lacks."""
+    if wanted.extension and found.itemsize == wanted.size_bytes and found.isnative:
+        return found.name == wanted.extension or found.kind in "iu"
     return found == np.dtype(wanted.numpy)
 
 
 @lru_cache(maxsize=64)
 def data_type_of(found: np.dtype[Any]) -> DataType:
-    """The element type that a numpy type is, ml_dtypes' bfloat16 included.  Raises InvalidArguments."""
-    if found.name == "bfloat16":
-        return bf16
+    """The element type that a numpy type is, those of ml_dtypes included.  Raises InvalidArguments."""
     for dtype in DATA_TYPES.values():
-        if dtype != bf16 and found == np.dtype(dtype.numpy):
+        if found.name == dtype.extension or (not dtype.extension and found == np.dtype(dtype.numpy)):
             return dtype
+    held = " or ".join(dtype.name for dtype in DATA_TYPES.values() if dtype.extension)
     raise InvalidArguments(
         f"array has elements of {found}, which asmdnn does not have: convert it, such as array.astype(numpy.float32), "
-        "or pass dtype=bf16 for 2-byte integers"
+        f"or pass dtype={held} for integers that hold its bits"
     )
 
 
 def way_to(dtype: DataType) -> str:
     """What an error says to do to get elements of `dtype`."""
-    return "uint16 that hold bf16" if dtype == bf16 else f"array.astype('{np.dtype(dtype.numpy).name}')"
+    name = np.dtype(dtype.numpy).name
+    return f"{name} that hold {dtype}" if dtype.extension else f"array.astype('{name}')"

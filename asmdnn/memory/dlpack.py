@@ -3,7 +3,7 @@
 A capsule owns a C struct with the address, type, shape and strides of a tensor, and a function that gives it all back.
 Whoever takes the struct renames the capsule, and calls that function once, when done.
 
-Export is numpy's, with the element type corrected for bf16, which numpy lacks.  Import is our own: numpy refuses bf16,
+Export is numpy's, with the element type corrected where numpy lacks it.  Import is our own: numpy refuses such types,
 and takes all tensors of legacy capsules for read-only.  Source: dlpack.h; "Python Specification for DLPack".
 """
 
@@ -16,12 +16,13 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.blocks import Array
-from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
+from asmdnn.types import DATA_TYPES, DataType
 
 CPU_DEVICE = (1, 0)  # kDLCPU, the only one
 VERSION = (1, 0)
 READ_ONLY = 1
-_TYPES = {(0, 8): s8, (0, 32): s32, (1, 8): u8, (2, 16): f16, (2, 32): f32, (4, 16): bf16}  # by kind and bits
+_KINDS = {"i": 0, "u": 1, "f": 2}  # DLPack's, of numpy's
+_TYPES = {(dtype.dlpack or _KINDS[dtype.numpy[1]], 8 * dtype.size_bytes): dtype for dtype in DATA_TYPES.values()}
 
 
 class _Tensor(ctypes.Structure):
@@ -152,7 +153,7 @@ def export_array(
     dl_device: tuple[int, int] | None,
     copy: bool | None,
 ) -> object:
-    """The capsule of an array, bf16 as uint16; see Memory.__dlpack__."""
+    """The capsule of an array, whose type may be one that numpy lacks; see Memory.__dlpack__."""
     if dl_device is not None and tuple(dl_device) != CPU_DEVICE:
         raise BufferError(f"dl_device {dl_device} must be the CPU, (1, 0)")
     array = allocated(array.copy) if copy else array
@@ -160,7 +161,7 @@ def export_array(
         capsule: object = array.__dlpack__(max_version=max_version)
     except TypeError:  # numpy before 2.1, which makes legacy capsules
         capsule = array.__dlpack__()
-    if dtype == bf16:
+    if dtype.extension:
         layout = next(layout for layout in _FORMATS if _is_valid(capsule, layout.name))
-        layout.struct.from_address(_get_pointer(capsule, layout.name)).tensor.kind = 4
+        layout.struct.from_address(_get_pointer(capsule, layout.name)).tensor.kind = dtype.dlpack
     return capsule

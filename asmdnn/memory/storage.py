@@ -29,13 +29,14 @@ class Memory:
     Memory(desc, buffer)    attaches a numpy array or any object with the buffer protocol, without copying
 
     An attached buffer is the raw storage in the order that `desc` gives it: C-contiguous, at least desc.size_bytes,
-    aligned to the element, and of desc's element type (bf16: any 2-byte integers or ml_dtypes' bfloat16) or plain
-    bytes (uint8).  Attaching to a padded desc zeroes the padding; pass padding_is_zero=True if it already is zero.  A
-    read-only buffer is accepted if its padding is zero, and is no destination.  Raises InvalidArguments.
+    aligned to the element, and of desc's element type (of one that numpy lacks: integers of its size or ml_dtypes'
+    type) or plain bytes (uint8).  Attaching to a padded desc zeroes the padding; pass padding_is_zero=True if it
+    already is zero.  A read-only buffer is accepted if its padding is zero, and is no destination.  Raises
+    InvalidArguments.
     """
 
     desc: MemoryDesc
-    array: Array  # flat view of the storage, from its base; bf16 as uint16
+    array: Array  # flat view of the storage, from its base; types that numpy lacks as integers
     address: int  # of the base
     writable: bool
 
@@ -52,14 +53,14 @@ class Memory:
     def from_array(cls, array: Array, dtype: DataType | None = None) -> "Memory":
         """The ndarray itself as a Memory whose plain strides are the array's; no copy.
 
-        `dtype` is needed only to read 2-byte integers as bf16.  Raises InvalidArguments for element types that asmdnn
-        does not have, for negative strides and for strides that let elements overlap.
+        `dtype` is needed only to read integers as a type that numpy lacks.  Raises InvalidArguments for element types
+        that asmdnn does not have, for negative strides and for strides that let elements overlap.
         """
         if not isinstance(array, np.ndarray):
             raise InvalidArguments(f"array of type {type(array).__name__} is not a numpy array: use numpy.asarray")
         array = np.asarray(array)  # a subclass may reshape by rules of its own
         if dtype is not None and not isinstance(dtype, DataType):
-            raise InvalidArguments(f"dtype {shown(dtype)} is not a DataType: use one of asmdnn.types, such as bf16")
+            raise InvalidArguments(f"dtype {shown(dtype)} is not a DataType: use one of asmdnn.types, such as f32")
         if dtype is None:
             dtype = data_type_of(array.dtype)
         elif not is_stored_as(array.dtype, dtype):
@@ -111,15 +112,15 @@ class Memory:
     def from_dlpack(cls, producer: object) -> "Memory":
         """The tensor of another library (torch, jax, numpy, ...) in CPU memory as a Memory; no copy.
 
-        The strides are the producer's, bf16 included, and a tensor that it flags as read-only is no destination.
+        The strides are the producer's, and a tensor that it flags as read-only is no destination.
         Raises InvalidArguments, as from_array does and for other devices; BufferError if the producer refuses.
         """
-        if isinstance(producer, np.ndarray):  # numpy's own DLPack refuses bf16
+        if isinstance(producer, np.ndarray):  # numpy's own DLPack refuses types of ml_dtypes
             return cls.from_array(producer)
         return cls.from_array(*dlpack.import_array(producer))
 
     def view(self) -> Array:
-        """The tensor as an ndarray shaped dims that shares this memory; bf16 as uint16, to .view(ml_dtypes.bfloat16).
+        """The tensor as an ndarray shaped dims that shares this memory; bf16 is uint16, to .view(ml_dtypes.bfloat16).
 
         It keeps the storage alive, and is read-only if that is.  Raises BufferError, naming the reorder to use, where
         strides cannot say it: for blocked and padded formats.
@@ -165,7 +166,7 @@ class Memory:
         return dlpack.CPU_DEVICE
 
     def numpy(self) -> Array:
-        """A copy as a dense ndarray shaped dims, in logical order; bf16 as uint16."""
+        """A copy as a dense ndarray shaped dims, in logical order; of types as `view` has."""
         self._check_elements("copy")
         padded = blocked_view(self.desc, self.array).reshape(self.desc.padded_dims)
         copied: Array = allocated(padded[tuple(map(slice, self.desc.dims))].copy)

@@ -18,9 +18,9 @@ from asmdnn.memory.sequences import items
 from asmdnn.network.folding import check_node
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.network import Network
+from asmdnn.network.open import network_of
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
-from asmdnn.network.planned import plan
 from asmdnn.primitives.attributes.user_post_op import trace
 from asmdnn.primitives.engine import Engine, engine_or_default
 
@@ -164,8 +164,8 @@ class Graph:
             raise InvalidArguments(f"{min(taken)} is an input or inner value, call the output something else")
         ends = [Node("Identity", (symbol.name,), (name,), {}, "", "", OPSET) for name, symbol in outputs.items()]
         body = Body(self.name, self._inputs, tuple(outputs), (*self._nodes, *ends), self._constants)
-        engine = engine_or_default(engine)
-        return Network(lambda: engine, plan(Model(body, {"": OPSET}), shapes, None, engine, fallback))
+        engine, model = engine_or_default(engine), Model(body, {"": OPSET})
+        return network_of(model, shapes, None, engine, fallback)
 
     def _operand(self, operand: Any) -> str:
         if operand is None:

@@ -3,18 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from asmdnn.memory import Memory
 from asmdnn.network.arena import ArenaLayout, check_layout, layout_of, placed_plan
 from asmdnn.network.graph import Array
 from asmdnn.network.join import join
 from asmdnn.network.joined import Joined
 from asmdnn.network.layouts import Layouts, Way
-from asmdnn.network.running import PAGE_BYTES, Runner
+from asmdnn.network.running import Runner
 from asmdnn.network.segments import Segment, subgraph
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Step, Steps, Weight
+from asmdnn.network.weights import WeightPool
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.gather.indices import check_indices
@@ -25,7 +23,7 @@ from asmdnn.runtime.execution import program_of
 class Compiled:
     """way: how formats were chosen; steps: primitives in order; joined: their plan, a buffer for each value; plan: the
     one that runs, in an arena.  limits: for inputs that are indices, how many elements they choose from, and along
-    which axis."""
+    which axis.  pool: where its packed weights are."""
 
     segment: Segment
     graph: StaticGraph
@@ -36,6 +34,12 @@ class Compiled:
     layout: ArenaLayout
     plan: Plan
     limits: Mapping[str, tuple[int, int]]
+    pool: WeightPool
+
+    @property
+    def kept_bytes(self) -> int:
+        """Of its schedules."""
+        return self.plan.nbytes + self.joined.plan.nbytes
 
     def check_indices(self, values: Mapping[str, Array]) -> None:
         """Raise InvalidArguments unless all indices among the inputs are in range."""
@@ -48,7 +52,7 @@ class Compiled:
         check_layout(self.joined, self.layout, self.plan)
 
 
-def compiled(graph: StaticGraph, segment: Segment, engine: Engine) -> Compiled:
+def compiled(graph: StaticGraph, segment: Segment, engine: Engine, pool: WeightPool) -> Compiled:
     """Plan a segment; nothing is generated or packed."""
     own = subgraph(graph, segment)
     way = segment.way or lowered(own, segment, engine)
@@ -56,7 +60,7 @@ def compiled(graph: StaticGraph, segment: Segment, engine: Engine) -> Compiled:
     joined = join(steps, own.outputs)
     layout = layout_of(joined)
     plan = placed_plan(joined, layout)
-    return Compiled(segment, own, way, tuple(steps.steps), steps.weights, joined, layout, plan, steps.limits)
+    return Compiled(segment, own, way, tuple(steps.steps), steps.weights, joined, layout, plan, steps.limits, pool)
 
 
 def lowered(own: StaticGraph, segment: Segment, engine: Engine) -> Way:
@@ -67,21 +71,9 @@ def lowered(own: StaticGraph, segment: Segment, engine: Engine) -> Way:
     return layouts.end()
 
 
-def pages(size: int) -> Array:
-    """u8[size] that starts at a page."""
-    raw = np.zeros(size + PAGE_BYTES, np.uint8)
-    start = -raw.ctypes.data % PAGE_BYTES
-    return raw[start : start + size]
-
-
 def packed(segment: Compiled) -> Array:
-    """All weights in the formats that kernels read, u8[weights_bytes]."""
-    blob = pages(segment.layout.weights_bytes)
-    for name, weight in segment.weights.items():
-        at = segment.layout.weights[name]
-        memory = Memory.from_numpy(weight.array, weight.desc)
-        blob[at : at + weight.desc.size_bytes] = memory.array.view(np.uint8)
-    return blob
+    """All weights in the formats that kernels read, u8[weights_bytes], read-only."""
+    return segment.pool.packed(segment.weights, segment.layout.weights, segment.layout.weights_bytes)
 
 
 def runner_of(segment: Compiled, engine: Engine, names: Sequence[str]) -> Runner:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
@@ -15,9 +15,6 @@ from asmdnn.network.network import Network
 from asmdnn.primitives.engine import Engine, engine_or_default
 from asmdnn.runtime.threads import check_thread_count, max_threads
 
-if TYPE_CHECKING:
-    from asmdnn.network.planned import Planned
-
 
 def load_onnx(
     path: str | PathLike[str] | bytes,
@@ -27,10 +24,11 @@ def load_onnx(
     engine: Engine | None = None,
     fallback: str | None = None,
 ) -> Network:
-    """The network in an ONNX file, or in its bytes, of operator sets 7 to 28, for inputs of fixed shapes.
+    """The network in an ONNX file, or in its bytes, of operator sets 7 to 28.
 
-    shapes: dims of inputs by name, needed where the model leaves some open; constants: data of inputs that is always
-    the same, such as a sampling rate; it chooses branches, and is no input any more.  Nodes without a kernel are
+    shapes: dims of inputs by name: numbers, names, or `Dim`s with a range.  Where dims stay open, the network is an
+    OpenNetwork, which plans for a shape when it comes first.  constants: data of inputs that is always the same, such
+    as a sampling rate; it chooses branches, and is no input any more.  Nodes without a kernel are
     refused, all at once with their reasons; with fallback="numpy" they are computed by numpy between native parts.
     Networks that are native throughout are kept in the cache on disk, beside the kernels; one that is found there is
     planned again only when it is looked at in a way that needs it.
@@ -38,24 +36,24 @@ def load_onnx(
     """
     engine = engine_or_default(engine)
     key = key_of(path, shapes, constants, engine, fallback)
-    anew = partial(planned_onnx, path, shapes, constants, engine, fallback)
+    anew = partial(network_in, path, shapes, constants, engine, fallback)
     if key and (kept := find(key, engine.threads)):
-        return Network(lambda: engine, kept, anew)
-    planned = anew()
-    if key:
-        keep(key, planned)
-    return Network(lambda: engine, planned)
+        return Network(lambda: engine, kept, lambda: anew().planned())
+    net = anew()
+    if key and not net.is_open:
+        keep(key, net.planned())
+    return net
 
 
-def planned_onnx(
+def network_in(
     path: str | PathLike[str] | bytes, shapes: Any, constants: Any, engine: Engine, fallback: str | None
-) -> "Planned":
-    """A model read and planned."""
+) -> Network:
+    """A model read and, unless it has open dims, planned."""
     with importing():
         from asmdnn.network.onnx.reader import read_model
-        from asmdnn.network.planned import plan
+        from asmdnn.network.open import network_of
 
-    return plan(read_model(path), shapes, constants, engine, fallback)
+    return network_of(read_model(path), shapes, constants, engine, fallback)
 
 
 def load_pack(path: str | PathLike[str], threads: int = 0) -> Pack | Network:

@@ -45,6 +45,16 @@ class Network:
     def __repr__(self) -> str:
         return f"<Network {self._runnable.title}>"
 
+    @property
+    def is_open(self) -> bool:
+        """Whether inputs have dims that arrays bring: an OpenNetwork."""
+        return False
+
+    @property
+    def kept_bytes(self) -> int:
+        """What its schedules take."""
+        return self._source.kept_bytes
+
     @cached_property
     def engine(self) -> Engine:
         """What it is planned for; of a pack, the machine at hand with the pack's level."""
@@ -103,6 +113,13 @@ class Network:
         if len(made) < len(results) or made.keys() != part.ends.makes.keys():
             raise InvalidArguments("two outputs are one value, or one is an input or a constant: use run()")
         return part.bind({name: arrays[name] for name in self.inputs}, made)
+
+    @within_memory
+    def prepare_to_run(self) -> None:
+        """Generate kernels and pack weights now, and not with the first run.  Raises Unimplemented where the CPU lacks
+        the level."""
+        for part in self._runnable.parts:
+            part.prepare()
 
     def check(self) -> None:
         """Prove, without running anything, that no step leaves its buffers, that everything that is read has been

@@ -18,6 +18,7 @@ from asmdnn.network.report import explanation
 from asmdnn.network.running import Ends, NativePart, NetworkPart, Runnable
 from asmdnn.network.segments import Segment, fused, segments_of
 from asmdnn.network.static import StaticGraph
+from asmdnn.network.weights import WeightPool
 from asmdnn.primitives.engine import Engine
 
 
@@ -33,6 +34,11 @@ class Planned:
     refused: Mapping[str, str]
     runnable: Runnable
 
+    @property
+    def kept_bytes(self) -> int:
+        """Of its schedules."""
+        return sum(segment.kept_bytes for segment in self.segments if isinstance(segment, Compiled))
+
     def check(self) -> None:
         """Prove all native segments.  Raises PlanError."""
         for segment in self.segments:
@@ -44,13 +50,17 @@ class Planned:
 
 
 @within_memory
-def plan(model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None) -> Planned:
-    """Plan a network; nothing is generated or packed.  The arguments are those of `load_onnx`.  Raises OutOfMemory."""
+def plan(
+    model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None, pool: WeightPool | None = None
+) -> Planned:
+    """Plan a network; nothing is generated or packed.  pool: of packed weights that it may share; the other arguments
+    are those of `load_onnx`.  Raises OutOfMemory."""
     if not (fallback is None or (isinstance(fallback, str) and fallback == "numpy")):
         raise InvalidArguments(f"fallback must be None or 'numpy', not {shown(fallback)}")
+    pool = WeightPool() if pool is None else pool
     graph = fused(specialise(model, mapping("shapes", shapes), mapping("constants", constants)))
     found, refused = segments_of(graph, engine, fallback)
-    segments = tuple(compiled(graph, segment, engine) if segment.is_native else segment for segment in found)
+    segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
     return Planned(engine, model, graph, segments, refused, runnable(model, graph, segments, engine))
 
 
@@ -91,6 +101,9 @@ class NumpyPart:
 
     def __init__(self, known: Mapping[str, Value], segment: Segment) -> None:
         self.known, self.segment = known, segment
+
+    def prepare(self) -> None:
+        """There is nothing to be made."""
 
     def run(self, values: dict[str, Array]) -> None:
         """Raises InvalidArguments for data that a definition does not take, Unimplemented, OutOfMemory."""

@@ -68,9 +68,11 @@ class Runner:
 
 
 class NetworkPart(Protocol):
-    """A piece of a network: it takes values by name, and adds those that it makes."""
+    """A piece of a network: it takes values by name, and adds those that it makes.  prepare: what else the first run
+    would do before it runs."""
 
     def run(self, values: dict[str, Array]) -> None: ...
+    def prepare(self) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +106,10 @@ class NativePart:
             require_executable(self.isa)
             self._runner = self.make((*self.ends.reads, *map(result_name, self.ends.makes)))
         return self._runner
+
+    def prepare(self) -> None:
+        """Raises Unimplemented where the CPU lacks the level."""
+        _ = self.runner
 
     def run(self, values: dict[str, Array]) -> None:
         if self.ends.limits:

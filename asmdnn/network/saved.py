@@ -86,6 +86,11 @@ class Saved:
     explanation: str
     image: Image
 
+    @property
+    def kept_bytes(self) -> int:
+        """Of the file, which is mapped."""
+        return len(self.image.whole)
+
     def check(self) -> None:
         """Prove what Compiled.check() proves.  Raises PlanError."""
         self.joined.plan.check()

@@ -6,10 +6,11 @@ from time import perf_counter
 import numpy as np
 
 from asmdnn.memory import Memory
-from asmdnn.network.compiled import Compiled, packed, pages
+from asmdnn.network.compiled import Compiled, packed
 from asmdnn.network.graph import Array
 from asmdnn.network.running import native_array
 from asmdnn.network.steps import Step, row_major
+from asmdnn.network.weights import pages
 from asmdnn.planning.phase import View
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.reordering import reorder

@@ -18,7 +18,7 @@ class MoveTuning:
     run_cycles: float = 1.5  # of what is dense, in src and in dst
     meeting_cycles: float = 7.0  # of a line that meets others in its set of L1
     convert_cycles: float = 0.03  # of an element of another type
-    bf16_cycles: float = 0.2  # of one that is rounded to bf16
+    round_cycles: float = 0.2  # of one that no instruction rounds, such as bf16's
     far_bytes_per_cycle: float = 15.0  # from memory, besides
     far_run_cycles: float = 5.0
     wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: what Intel says of ports; not measured

@@ -84,11 +84,12 @@ class PrimitiveDesc:
 
     @property
     def scratchpad_desc(self) -> MemoryDesc:
-        """The temporary memory of one call, as u8[bytes], starting at a multiple of 64.
+        """The temporary memory that the caller passes with every call, as u8[bytes], starting at a multiple of 64.
 
-        With scratchpad_mode="user" the caller passes it as `scratchpad`, or None if the size is 0.
+        As `scratchpad`, with scratchpad_mode="user", or None if the size is 0.  Empty with "library", where a call
+        takes `memory_consumption` bytes of the process's pool.
         """
-        return MemoryDesc((self.scratchpad_bytes,), u8, "a")
+        return MemoryDesc((self.scratchpad_bytes if self.attr.scratchpad_mode == "user" else 0,), u8, "a")
 
     @property
     def scratchpad_bytes(self) -> int:

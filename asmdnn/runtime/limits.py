@@ -9,7 +9,7 @@ from asmdnn import environment
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit.pruning import parse_size
 
-LIMITED: Final = ("plans", "programs", "calls", "scratchpads")
+LIMITED: Final = ("plans", "programs", "calls", "networks", "scratchpads")
 
 
 class Limited:

@@ -75,6 +75,20 @@ def single_to_half(ops: Operands) -> Step:
     return ops.define(np.uint16, fill, len(a) * 2)
 
 
+def single_to_bf16(ops: Operands) -> Step:
+    """VCVTNEPS2BF16: to nearest even whatever MXCSR says, denormals as zeros; a signalling NaN becomes quiet."""
+    size = 16 << ops.ins.op_code().l
+    a = ops.source(1, np.uint32, size)
+
+    def fill(out: Array) -> None:
+        bits = a()
+        nearest = np.where(bits & 0x7F80_0000, bits + 0x7FFF + (bits >> 16 & 1), bits & 0x8000_0000)
+        nan = (bits & 0x7FFF_FFFF) > 0x7F80_0000
+        out[:] = np.where(nan, bits >> 16 | 0x40, nearest >> 16)
+
+    return ops.define(np.uint16, fill, size // 2)
+
+
 def round_to_integral(ops: Operands) -> Step:
     """VROUNDPS, VRNDSCALEPS without a scale."""
     immediate = ops.immediate()
@@ -130,7 +144,7 @@ _EXTENSIONS = [f"VPMOV{kind}{pair}" for kind in ("ZX", "SX") for pair in ("BW", 
 TABLE: dict[str, Callable[[Operands], Step]] = {
     "VCVTPS2DQ": to_int32, "VCVTTPS2DQ": to_int32, "VCVTDQ2PS": lane_by_lane(np.int32, np.float32),
     "VCVTPS2PD": lane_by_lane(np.float32, np.float64), "VCVTPD2PS": lane_by_lane(np.float64, np.float32),
-    "VCVTPH2PS": half_to_single, "VCVTPS2PH": single_to_half,
+    "VCVTPH2PS": half_to_single, "VCVTPS2PH": single_to_half, "VCVTNEPS2BF16": single_to_bf16,
     **dict.fromkeys(("VROUNDPS", "VRNDSCALEPS"), round_to_integral),
     **dict.fromkeys(_NARROWINGS, narrow), **dict.fromkeys(_EXTENSIONS, extend), **dict.fromkeys(PACKS, pack),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""VPDPBUSD and VDPBF16PS against their definitions in the Intel manual, element by element in exact arithmetic."""
+"""VPDPBUSD, VDPBF16PS and VCVTNEPS2BF16 against the Intel manual, element by element in exact arithmetic."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -8,13 +8,14 @@ import pytest
 
 from tests.emulator.assembling import Mem, ins
 from tests.emulator.memory import Array
-from tests.emulator.native import missing_features, vector_twin
+from tests.emulator.native import missing_features, mixed_floats, vector_twin
 from tests.emulator.single import State, after, random_state
 from tests.emulator.test_fma import nearest_float32
 
 BYTES = "EVEX_VPDPBUSD_ZMM_K1Z_ZMM_ZMMM512B32"
 PAIRS = "EVEX_VDPBF16PS_ZMM_K1Z_ZMM_ZMMM512B32"
 SEEDS = pytest.mark.parametrize("seed", range(4))
+ROUNDED = "EVEX_VCVTNEPS2BF16_YMM_K1Z_ZMMM512B32"
 NORMAL = Fraction(2) ** -126
 
 
@@ -141,4 +142,32 @@ def test_native(form: str) -> None:
         for data in contents.values():  # no infinity or NaN, whose payloads are not modelled
             data[1::2] &= 0xBF
         native, emulated = twin.run(contents)
+        assert np.array_equal(native["output"], emulated["output"])
+
+
+@SEEDS
+def test_rounding_to_bf16(seed: int) -> None:
+    """To nearest even; denormals are zeros, with their sign, and NaN stays NaN, quiet."""
+    bits = np.random.default_rng(seed).integers(0, 1 << 32, 16, np.uint64).astype(np.uint32)
+    bits[:5] = (0x3F808000, 0x3F818000, 0x3F808001, 0x7F7FFFFF, 0xFF800000)
+    bits[5:9] = (0x7F800001, 0x007FFFFF, 0x80000001, 0x80000000)
+    state = random_state(np.random.default_rng(seed))
+    state.vectors[5] = bits.view(np.uint8)
+    got = after(ins(ROUNDED, "ymm17", "zmm5"), state).lanes(17, np.uint16)[:16].tolist()
+    assert got[:9] == [0x3F80, 0x3F82, 0x3F81, 0x7F80, 0xFF80, 0x7FC0, 0, 0x8000, 0x8000]
+    for value, word in zip(bits.tolist(), got, strict=True):
+        number = float(np.uint32(value).view(np.float32))
+        if number == number and abs(number) < 3e38:
+            assert abs(np.uint32(word << 16).view(np.float32) - number) <= abs(number) * 2**-8 + float(NORMAL)
+
+
+def test_native_rounding_to_bf16() -> None:
+    """The same on this CPU, of floats of every kind."""
+    form = ROUNDED.replace("YMM", "XMM").replace("ZMM", "YMM").replace("M512", "M256")
+    twin = vector_twin([ins(form, "xmm3", "ymm4"), ins(form, "xmm6", Mem("rcx", 32))])
+    if lacking := missing_features(twin.code):
+        pytest.skip(f"this CPU has no {', '.join(sorted(lacking))}")
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        native, emulated = twin.run({n: mixed_floats(rng, twin.buffers[n].size) for n in ("input", "memory")})
         assert np.array_equal(native["output"], emulated["output"])

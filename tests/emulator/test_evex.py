@@ -77,7 +77,7 @@ def lane_bytes(form: Form) -> tuple[int, int]:
         lane = next(size for end, size in kinds.items() if name.endswith(end))
     if re.fullmatch(r"V(ADD|SUB|MUL|DIV|MAX|MIN|MOV|F\w+)S[SD]", name):
         return lane, 1
-    source = {"VCVTPS2PH": 4, "VCVTPD2PS": 8}.get(name, lane)
+    source = {"VCVTPS2PH": 4, "VCVTNEPS2BF16": 4, "VCVTPD2PS": 8}.get(name, lane)
     if narrowing := re.fullmatch(r"VPMOV(?:S|US)?([WDQ])[BWD]", name):
         source = {"W": 2, "D": 4, "Q": 8}[narrowing[1]]
     size = {"X": 16, "Y": 32, "Z": 64}[form.operands[0][0]]

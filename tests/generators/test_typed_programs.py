@@ -4,7 +4,7 @@ import pytest
 
 from asmdnn.generators.functions.expression import Builder, Value
 from asmdnn.generators.functions.postops import ExpressionOp
-from asmdnn.generators.functions.types import typed_program
+from asmdnn.generators.functions.typed_program import typed_program
 
 
 def steps_of(kind: str, *numbers: float) -> tuple[list[str], set[int]]:

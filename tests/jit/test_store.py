@@ -185,6 +185,46 @@ def test_directory_writable_by_others(store: DiskStore, mode: int) -> None:
     assert_unusable(store, f"mode {mode:04o}")
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o720])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_directory_below_one_that_others_can_write(tmp_path: Path, mode: int, steps: int) -> None:
+    above = tmp_path / "above"
+    store = DiskStore(above.joinpath(*"ab"[:steps]))
+    store.put(KEY, NAME, CODE)
+    above.chmod(mode)
+    assert store.get(KEY, NAME) == CODE  # whoever looked before: it was safe then
+    says = f"lies in {above}, which others can write to (mode {mode:04o}; chmod go-w {above}"
+    assert_unusable(DiskStore(store.directory), says)
+    above.chmod(mode | stat.S_ISVTX)  # as /tmp, where nobody exchanges what belongs to others
+    assert recorded(lambda: DiskStore(store.directory).put(OTHER_KEY, NAME, CODE)) == []
+    assert DiskStore(store.directory).get(KEY, NAME) == CODE
+
+
+def test_a_link_in_a_directory_that_others_can_write(store: DiskStore, tmp_path: Path) -> None:
+    above = tmp_path / "above"
+    above.mkdir()
+    (above / "link").symlink_to(store.directory)
+    above.chmod(0o777)
+    assert_unusable(DiskStore(above / "link"), f"lies in {above}")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
+def test_directory_below_one_of_somebody_else(tmp_path: Path) -> None:
+    above = tmp_path / "above"
+    DiskStore(above / "cache").put(KEY, NAME, CODE)
+    os.chown(above, 12345, -1)
+    assert_unusable(DiskStore(above / "cache"), f"lies in {above}, which belongs to user 12345")
+
+
+def test_directories_that_are_made_are_private(tmp_path: Path) -> None:
+    before = os.umask(0o002)  # as where every user has a group
+    try:
+        assert recorded(lambda: DiskStore(tmp_path / "a" / "b").put(KEY, NAME, CODE)) == []
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a", tmp_path / "a" / "b")} == {0o700}
+
+
 def test_directory_that_others_may_only_read(store: DiskStore) -> None:
     os.chmod(store.directory, 0o755)
     assert recorded(lambda: store.put(OTHER_KEY, NAME, CODE)) == []

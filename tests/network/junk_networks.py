@@ -34,6 +34,15 @@ def normalized(**arguments: Any) -> dnn.Network:
     return graph.compile(y=graph.apply("Conv", x, array(3, 2, 3, 3), **arguments), engine=ENGINE)
 
 
+def of_any_dims() -> dnn.OpenNetwork:
+    """A network of one node, with one dim that has a range."""
+    graph = dnn.Graph()
+    y = graph.apply("Relu", graph.input("x", ("m", "n")))
+    net = graph.compile({"x": ("m", dnn.Dim("n", 1, 64, multiple=3))}, y=y, engine=ENGINE)
+    assert isinstance(net, dnn.OpenNetwork)
+    return net
+
+
 def sum_of(a: Any, b: Any) -> Any:
     return a + b
 
@@ -58,6 +67,7 @@ def calls(directory: Path) -> dict[str, Call]:
     net = one_relu(name="x", shape=(2, 3))
     loaded: Arguments = {"shapes": {"x": (1, 3, 4, 8)}, "constants": {}, "engine": ENGINE, "fallback": "numpy"}
     x = array(2, 3)
+    anything = of_any_dims()
     return {
         "load_onnx": (dnn.load_onnx, lambda: {"path": path, **loaded}),
         "load_onnx by dims": (
@@ -82,4 +92,17 @@ def calls(directory: Path) -> dict[str, Call]:
         "Network.dump": (net.dump, lambda: {"path": directory / "dumped", "formats": ("bin",)}),
         "Network.save": (net.save, lambda: {"path": directory / "saved.pack"}),
         "Network.verify": (net.verify, lambda: {"feeds": {"x": x}}),
+        "Dim": (dnn.Dim, lambda: {"name": "n", "least": 1, "most": 64, "multiple": 8}),
+        "OpenNetwork": (anything, lambda: {"x": x}),
+        "OpenNetwork.run": (anything.run, lambda: {"feeds": {"x": x}}),
+        "OpenNetwork.at": (anything.at, lambda: {"shapes": {"x": (2, 3)}}),
+        "OpenNetwork.at by dims": (lambda **shapes: anything.at(shapes), lambda: {"x": (2, 3)}),
+        "OpenNetwork.prepare": (anything.prepare, lambda: {"shapes": [{"x": (2, 3)}]}),
+        "OpenNetwork.bind": (anything.bind, lambda: {"x": x, "y": array(2, 3)}),
+        "OpenNetwork.profile": (anything.profile, lambda: {"feeds": {"x": x}, "repeats": 1}),
+        "OpenNetwork.page": (anything.page, lambda: {"feeds": {"x": x}, "repeats": 1}),
+        "OpenNetwork.analyze": (anything.analyze, lambda: {"feeds": {"x": x}, "repeats": 1}),
+        "OpenNetwork.dump": (anything.dump, lambda: {"path": directory / "dumped", "formats": ("bin",)}),
+        "OpenNetwork.save": (anything.save, lambda: {"path": directory / "saved.pack"}),
+        "OpenNetwork.verify": (anything.verify, lambda: {"feeds": {"x": x}}),
     }  # fmt: skip

@@ -201,8 +201,6 @@ def test_inputs_that_do_not_fit() -> None:
     g = dnn.Graph()
     x = g.input("x", ("n", 4))
     y = g.apply("Relu", x)
-    with pytest.raises(dnn.InvalidArguments, match="say its dims"):
-        g.compile(engine=engine(), y=y)
     for shapes in ({"x": (1, 5)}, {"x": 3}, {"z": (1, 4)}, {"x": (-1, 4)}, 7):
         with pytest.raises(dnn.InvalidArguments):
             g.compile(shapes, engine=engine(), y=y)  # type: ignore[arg-type]

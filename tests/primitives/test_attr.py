@@ -49,7 +49,7 @@ def test_numpy_scalars_are_numbers() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: dnn.Eltwise("gelu"), "Eltwise.alg must be one of relu, tanh, .*not 'gelu'"),
+        (lambda: dnn.Eltwise("gelu_fast"), "Eltwise.alg must be one of relu, tanh, .*not 'gelu_fast'"),
         (lambda: dnn.Eltwise("RELU"), "Eltwise.alg must be one of"),
         (lambda: dnn.Eltwise(["relu"]), "Eltwise.alg"),  # type: ignore[arg-type]
         (lambda: dnn.Eltwise("relu", 0.0, 1.0), "Eltwise.beta must be 0 for relu, not 1.0"),
@@ -81,3 +81,27 @@ def test_deterministic() -> None:
     for wrong in (1, "true", None):
         with pytest.raises(dnn.InvalidArguments, match="deterministic must be True or False"):
             dnn.Attr(deterministic=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("older", "today"),
+    [
+        (dnn.Eltwise("bounded_relu", 6.0), dnn.Eltwise("clip", 0.0, 6.0)),
+        (dnn.Eltwise("gelu", scale=2.0), dnn.Eltwise("gelu_tanh", scale=2.0)),
+    ],
+)
+def test_older_names_of_functions(older: dnn.Eltwise, today: dnn.Eltwise) -> None:
+    """Those of oneDNN's first versions are the same values, forward and backward, as a post-op and as a primitive."""
+    assert older == today and repr(older) == repr(today)
+    x = dnn.MemoryDesc((2, 3), dnn.f32, "ab")
+    alg, alpha = {"clip": ("bounded_relu", 6.0), "gelu_tanh": ("gelu", 0.0)}[today.alg]
+    kind = dnn.PropKind.forward_training
+    numbers = today.alpha, today.beta
+    assert dnn.EltwiseForward(kind, alg, x, x, alpha) == dnn.EltwiseForward(kind, today.alg, x, x, *numbers)
+    assert dnn.EltwiseBackward(alg, x, x, x, alpha) == dnn.EltwiseBackward(today.alg, x, x, x, *numbers)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(-1.0, 0.0), (1.0, 2.0)])
+def test_a_bound_below_zero(alpha: float, beta: float) -> None:
+    with pytest.raises(dnn.InvalidArguments, match="bounded_relu has 0 or more, and 0"):
+        dnn.Eltwise("bounded_relu", alpha, beta)

@@ -209,6 +209,26 @@ def test_shufflenet_mixes_its_groups() -> None:
 
 
 @pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", [FORWARD, BACKWARD])
+@pytest.mark.parametrize("tag", ["nchw", "nhwc", "nChw8c"])
+def test_dst_of_format_any_takes_that_of_src(tag: str, kind: dnn.PropKind) -> None:
+    src = dnn.MemoryDesc((2, 12, 3, 4), dnn.f32, tag)
+    primitive = prepared(dnn.Shuffle(src, dnn.MemoryDesc(src.dims, dnn.f32, "any"), 1, 3, kind))
+    assert primitive.pd.dst_desc == primitive.pd.src_desc == src
+    given, found = dnn.Memory.from_numpy(values_for(src).view(np.float32), src), dnn.Memory(src)
+    primitive.execute(src=given, dst=found)
+    wanted = shuffled(values_for(src), dnn.Shuffle(src, src, 1, 3, kind))
+    assert np.array_equal(found.numpy().view(np.uint32), wanted)
+
+
+@pytest.mark.isa("avx2")
+def test_dst_of_format_any_is_plain_where_elements_of_src_overlap() -> None:
+    src = dnn.MemoryDesc((2, 12), dnn.f32, strides=(0, 1))
+    pd = dnn.primitive_desc(dnn.Shuffle(src, dnn.MemoryDesc((2, 12), dnn.f32, "any"), 1, 3))
+    assert pd.dst_desc == dnn.MemoryDesc((2, 12), dnn.f32, "ab")
+
+
+@pytest.mark.isa("avx2")
 def test_nothing_to_do() -> None:
     desc = dnn.MemoryDesc((0, 6, 2, 2), dnn.f32, "nchw")
     prepared(dnn.Shuffle(desc, desc, 1, 3)).execute(src=dnn.Memory(desc), dst=dnn.Memory(desc))
@@ -221,7 +241,7 @@ PLAIN = dnn.MemoryDesc((2, 48, 3, 3), dnn.f32, "nchw")
     ("change", "message"),
     [
         ({"src": "nchw"}, "src must be a MemoryDesc"),
-        ({"dst": dnn.MemoryDesc(PLAIN.dims, dnn.f32, "any")}, "dst has the format any"),
+        ({"src": dnn.MemoryDesc(PLAIN.dims, dnn.f32, "any")}, "src has the format any, .*: dst alone may have any"),
         ({"dst": dnn.MemoryDesc(PLAIN.dims, dnn.s32, "nchw")}, "keeps dims and type"),
         ({"dst": dnn.MemoryDesc((2, 12, 3, 3), dnn.f32, "nchw")}, "keeps dims and type"),
         ({"axis": 4}, "axis is 4, src has 4 dims: use -4 to 3"),

@@ -10,12 +10,12 @@ import asmdnn as dnn
 from asmdnn.primitives.attributes.functions import FUNCTIONS
 
 # Nobody passes anything to these: types that only the library makes.
-MADE_BY_US = {"DataType", "MemoryReport", "Network", "PrimitiveDesc", "Refusal"}
+MADE_BY_US = {"DataType", "MemoryReport", "Network", "OpenNetwork", "PrimitiveDesc", "Refusal"}
 
 # Methods that planners, drivers and fusion call, on values that exist; they check nothing.
 FOR_THE_LIBRARY = {
-    "FORWARD", "check_compensation", "letters", "on_registers", "planned", "reference", "result_dims", "runs", "single",
-    "taps", "with_formats",
+    "FORWARD", "check_compensation", "letters", "on_registers", "planned", "reference", "refusal", "result_dims",
+    "runs", "single", "taps", "with_formats",
 }  # fmt: skip
 
 

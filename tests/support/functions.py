@@ -19,7 +19,8 @@ from asmdnn.generators.functions.postops import (
     SelectOp,
     SumOp,
 )
-from asmdnn.generators.functions.program import Predicate, Program, float_of
+from asmdnn.generators.functions.program import Predicate, Program
+from asmdnn.isa.formula import float_of
 from tests.support.arena import Doubles
 from tests.support.slopes import GELU, slope
 

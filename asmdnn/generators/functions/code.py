@@ -5,16 +5,10 @@ from collections.abc import Container, Sequence
 from asmdnn.generators.functions.program import Program, Step
 from asmdnn.generators.functions.values import Slots, Source, Values
 from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.isa.formula import BINARY, COMMUTATIVE, SHIFTS, UNARY
 from asmdnn.isa.vector import Vector
 
 BEHIND = 2  # then fewer values of different vectors are needed at the same time than with all in the same step
-COMMUTATIVE = {"add": "VADDPS", "mul": "VMULPS", "and": "VANDPS", "or": "VORPS", "xor": "VXORPS", "iadd": "VPADDD"}
-BINARY = {
-    **COMMUTATIVE, "sub": "VSUBPS", "div": "VDIVPS", "min": "VMINPS", "max": "VMAXPS", "andn": "VANDNPS",
-    "isub": "VPSUBD",
-}  # fmt: skip
-UNARY = {"sqrt": "VSQRTPS", "to_float": "VCVTDQ2PS", "to_int": "VCVTPS2DQ"}
-SHIFTS = {"shl": "VPSLLD", "shr": "VPSRLD", "sar": "VPSRAD"}
 FUSED = {"fma": "VFMADD", "fnma": "VFNMADD"}
 
 

@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from struct import pack
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.program import Predicate, Rounding, bits_of
+from asmdnn.generators.functions.program import Predicate, Rounding
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.typed import typed_lanes
+from asmdnn.isa.elements import element_of
+from asmdnn.isa.formula import bits_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -180,7 +181,7 @@ class DropoutCode:
         v.keep(x, kept, x)
         part.store_last(mem(self.dst, at, size=v.bytes), x)
         v.keep(ones, kept, v.splat(1))
-        typed_lanes(v, part, "u8").store(mem(self.mask, at // 4, size=v.lanes), ones)
+        element_of("u8").lanes(v, part).store(mem(self.mask, at // 4, size=v.lanes), ones)
         v.end_condition(kept)
 
     def advance(self) -> None:

@@ -31,9 +31,10 @@ from asmdnn.generators.functions.chain import (
 from asmdnn.generators.functions.elementwise_code import AHEAD_BYTES, DST, INTERLEAVED, SRC, MapCode, Result
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program
-from asmdnn.generators.functions.types import SIZE_BYTES, typed_program
+from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vectors import vector_of
 
 LONG = 12  # steps of a function that computes for longer than a vector takes from memory
@@ -83,7 +84,7 @@ class ElementwiseSpec:
 
     def size_of(self, argument: int) -> int:
         """Bytes of an argument's element."""
-        return SIZE_BYTES[self.type_of(argument)]
+        return element_of(self.type_of(argument)).size_bytes
 
     @property
     def program(self) -> Program:

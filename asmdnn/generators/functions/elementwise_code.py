@@ -11,7 +11,7 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.isa.assembler import Pointer, Register, mem
-from asmdnn.isa.typed import repeated, typed_lanes
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
 
 SRC, DST = range(2)
@@ -154,7 +154,7 @@ class MapCode:
             for (part, start, r), value in zip(places, of_vectors, strict=True):
                 at_dst = self.place(self.pointers[result.argument], result.argument, start, index)
                 at_dst = at_dst.shifted(r * result.row_bytes)
-                lanes = typed_lanes(v, part, spec.type_of(result.argument))
+                lanes = element_of(spec.type_of(result.argument)).lanes(v, part)
                 stores = lanes.store_last if is_last else lanes.store
                 (store if lanes is v else stores)(at_dst, value)
         v.registers.free(*registers)
@@ -177,14 +177,15 @@ class MapCode:
 
     def source(self, operand: Operand | None, part: Lanes, at: int, row: int, index: Register | None) -> Source:
         v, argument = self.v, DST if operand is OLD_DST else operand.argument
-        kind, away = self.spec.type_of(argument), row * (operand.row_bytes if operand else self.spec.dst_row_bytes)
+        of = element_of(self.spec.type_of(argument))
+        away = row * (operand.row_bytes if operand else self.spec.dst_row_bytes)
         if operand is not OLD_DST and operand.element:
-            size, lanes = self.spec.size_of(argument), repeated(v, kind)
+            size, lanes = of.size_bytes, of.repeated(v)
             if lanes is None and self.together > 1 and operand.row_bytes:
                 lanes = Broadcast(v)  # rows differ in it
             return Source(lambda: mem(self.pointer(argument), away, size=size), lanes)
         return Source(
-            lambda: self.place(self.pointer(argument), argument, at, index).shifted(away), typed_lanes(v, part, kind)
+            lambda: self.place(self.pointer(argument), argument, at, index).shifted(away), of.lanes(v, part)
         )
 
     def next_rows(self) -> None:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.generators.functions.program import Predicate, Program, Step, bits_of
+from asmdnn.generators.functions.program import Predicate, Program, Step
+from asmdnn.isa.formula import bits_of
 
 MAX_STEPS = 2000
 

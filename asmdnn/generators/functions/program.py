@@ -17,7 +17,8 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from struct import pack, unpack
+
+from asmdnn.isa.formula import float_of
 
 
 class Rounding(IntEnum):
@@ -87,16 +88,3 @@ class Program:
                     words.append(str(step.immediate))
                 lines.append(f"v{i} = {step.op}({', '.join(words)})")
         return "\n".join([*lines, f"return {', '.join(map(text, self.results))}"])
-
-
-def bits_of(number: float) -> int:
-    """The f32 nearest to `number`, as the unsigned integer of the same bits; beyond f32, infinity."""
-    try:
-        return int.from_bytes(pack("<f", number), "little")
-    except OverflowError:
-        return 0x7F800000 if number > 0 else 0xFF800000
-
-
-def float_of(bits: int) -> float:
-    """The f32 with these bits."""
-    return float(unpack("<f", bits.to_bytes(4, "little"))[0])

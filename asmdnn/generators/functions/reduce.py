@@ -27,9 +27,10 @@ from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import DST, OTHER_REGISTERS, SRC, Computation, Rows, steps_of
 from asmdnn.generators.functions.rows import Vectors, Walk, operands_touched, rows_touched
-from asmdnn.generators.functions.types import SIZE_BYTES, typed_program
+from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.elements import size_of
 from asmdnn.isa.vector import Combine, Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -79,7 +80,7 @@ class ReduceSpec:
 
     def footprint(self) -> Footprint:
         rows, elements = self.results
-        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, SIZE_BYTES[self.src_kind])
+        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, size_of(self.src_kind))
         operands: list[Range] = [*operands_touched(self.before, self.rows, self.elements)]
         operands += operands_touched(self.after, rows, elements)
         return Footprint(tuple(dict.fromkeys((*src, *operands))), rows_touched(DST, rows, self.dst_row_bytes, elements))
@@ -98,7 +99,7 @@ class ReduceSpec:
 class TypedReduceSpec(ReduceSpec):
     """A reduction of elements of another type than f32, in which it computes."""
 
-    kind: str = "bf16"
+    kind: str = "f32"
 
     @property
     def src_kind(self) -> str:
@@ -117,7 +118,7 @@ def combine_of(op: str, v: Vector) -> Combine:
 
 
 def walk_of(spec: ReduceSpec, v: Vector) -> Walk:
-    return Walk(v, spec.elements, SIZE_BYTES[spec.src_kind])
+    return Walk(v, spec.elements, size_of(spec.src_kind))
 
 
 class ReduceAlong(Rows):

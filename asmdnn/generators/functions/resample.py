@@ -25,12 +25,12 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.generators.functions.values import Slots
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import emit_stored
 from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.elements import size_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -75,7 +75,7 @@ class ResampleSpec:
     def sizes(self) -> tuple[int, int]:
         """Bytes of their elements."""
         src, dst = self.kinds
-        return SIZE_BYTES[src], SIZE_BYTES[dst]
+        return size_of(src), size_of(dst)
 
     @property
     def spares(self) -> int:

@@ -1,5 +1,5 @@
 """Resampling of other types than f32 where channels are dense: as resample.py, with elements that become f32 as they
-are loaded, and are rounded as types.py says before they are stored.
+are loaded, and are rounded as their types are before they are stored.
 
 Every combination of types has the arithmetic of f32, so results are those of conversions in front and behind.
 """
@@ -9,9 +9,9 @@ from typing import Any
 
 from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.resample import SPARES, ResampleCode, ResampleSpec, Store
-from asmdnn.generators.functions.types import BF16_BITS, LIMITS, typed_program
+from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.isa.assembler import Register, mem
-from asmdnn.isa.typed import typed_lanes
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
 
 
@@ -55,18 +55,13 @@ class TypedResampleCode(ResampleCode):
 
     def load(self, x: Register, at: Any, part: Lanes) -> None:
         """As f32."""
-        kind = self.spec.kinds[0]
-        typed_lanes(self.v, part, kind).load(x, at)
-        if kind == "bf16":
-            self.asm.VPSLLD(x, x, BF16_BITS)
-        elif kind in LIMITS:
-            self.asm.VCVTDQ2PS(x, x)
+        element_of(self.spec.kinds[0]).load(self.v, x, at, part)
 
     def put(self, at: Any, part: Lanes, x: Register, is_last: bool) -> None:
         """Store results, which may be overwritten if `is_last`."""
         if not is_last:
             self.v.move(self.spare, x)
-        typed_lanes(self.v, part, self.spec.kinds[1]).store(at, x if is_last else self.spare)
+        element_of(self.spec.kinds[1]).lanes(self.v, part).store(at, x if is_last else self.spare)
 
     def finish(self, results: Any) -> None:
         """Post-ops, and the rounding to dst's type."""

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from asmdnn.generators.contract import Range
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
-from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Pointer, Register, mem
-from asmdnn.isa.typed import typed_lanes
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
 
 F32_BYTES = 4
@@ -41,10 +40,11 @@ class Vectors:
         """Of every vector, of elements of that type, or of the one f32 that counts for all of the row."""
         if element:
             return [Source(lambda: mem(pointer(), further_bytes, size=4), None)] * self.count
+        of = element_of(kind)
         return [
             Source(
-                lambda j=j: self.at(pointer(), j, further_bytes, SIZE_BYTES[kind]),  # type: ignore[misc]
-                typed_lanes(self.v, part, kind),
+                lambda j=j: self.at(pointer(), j, further_bytes, of.size_bytes),  # type: ignore[misc]
+                of.lanes(self.v, part),
             )
             for j, part in enumerate(self.parts)
         ]

@@ -9,7 +9,6 @@ smallest (for s32 the largest value is 2147483520, the last f32 below 2^31).  bf
 keep NaN.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from struct import pack
@@ -19,16 +18,12 @@ from asmdnn.exact import exact
 from asmdnn.generators.move.pieces import StridedPlace, load_elements, store_elements
 from asmdnn.isa.assembler import mem
 from asmdnn.isa.dense import QUARTER_BYTES, dense_of
-from asmdnn.isa.elements import BF16_SHIFT, WIDENED, low_part, widen
-from asmdnn.isa.narrow import narrow_of
+from asmdnn.isa.elements import element_of, size_of
+from asmdnn.isa.pieces import low_part
 from asmdnn.isa.vector import Vector
 
 LANES = 8
 PACKED = 4  # registers that make one of s8 or u8
-SIZE_BYTES = {"f32": 4, "s32": 4, "bf16": 2, "f16": 2, "s8": 1, "u8": 1, "b32": 4, "b16": 2, "b8": 1}
-LARGEST = {"s32": 2147483520.0, "s8": 127.0, "u8": 255.0}
-BF16_ROUND, BF16_QUIET = 0x7FFF, 0x40
-UNORDERED = 3  # VCMPPS's predicate of a NaN
 
 
 def exact_word(number: float) -> str:
@@ -70,11 +65,11 @@ class Conversion:
     @property
     def sizes(self) -> tuple[int, int]:
         """Bytes of an element of src, of dst."""
-        return SIZE_BYTES[self.src], SIZE_BYTES[self.dst]
+        return size_of(self.src), size_of(self.dst)
 
     def as_bits(self) -> "Conversion":
         """A copy as one of plain bits, so that types of one size share kernels and no NaN changes."""
-        bits = f"b{8 * SIZE_BYTES[self.src]}"
+        bits = f"b{8 * self.sizes[0]}"
         return Conversion(bits, bits)
 
     def __str__(self) -> str:
@@ -91,14 +86,14 @@ class Conversion:
 class Converter:
     """Emits conversions of up to a vector of lanes.
 
-    spare: three vector registers that it may overwrite, others when assigned.  Zero points are kept in the given
+    spare: SPARE vector registers that it may overwrite, others when assigned.  Zero points are kept in the given
     registers, or loaded anew for every vector when there are none.
     """
 
     def __init__(self, v: Vector, conversion: Conversion, spare: list[Any], kept: list[Any]) -> None:
         self.v, self.conversion, self.spare = v, conversion, spare
         self.asm = asm = v.asm
-        self.dense, self.narrow = dense_of(v, spare[0]), narrow_of(v)
+        self.dense, self.dst = dense_of(v, spare[0]), element_of(conversion.dst)
         self.pointers: dict[Argument, Any] = {}
         for argument, used in (
             (Argument.SRC_ZERO_POINT, conversion.src_zero_point),
@@ -124,14 +119,15 @@ class Converter:
 
     def load(self, x: Any, place: StridedPlace, count: int, kind: str) -> None:
         """`count` elements of type `kind` as f32, those of plain bits as they are; the other lanes are undefined."""
-        asm, size = self.asm, SIZE_BYTES[kind]
+        element = element_of(kind)
+        size = element.size_bytes
         source: Any = low_part(x, size)
-        if count == self.v.lanes and place.step == size and kind in WIDENED:
+        if count == self.v.lanes and place.step == size and not element.stays:
             source = place.at(0, count * size)
         else:
             self.dense.spare = self.spare[0]
             load_elements(self.dense, x, place, count, size)
-        widen(asm, x, source, kind)
+        element.widen(self.v, x, source, [spare for spare in self.spare if spare is not x])
 
     def apply(self, x: Any, scales: StridedPlace | None, dst: StridedPlace, count: int) -> None:
         """The formula without its rounding.  scales.step is 0 for one scale for all lanes."""
@@ -166,20 +162,13 @@ class Converter:
 
     def store(self, place: StridedPlace, x: Any, count: int) -> None:
         """`count` lanes in the type of dst; x is overwritten."""
-        kind = self.conversion.dst
-        if kind in LARGEST:
-            self.to_integer(x, kind)
-        elif kind == "f16":
-            self.asm.VCVTPS2PH(low_part(x, 2), x, 0)
-        elif kind == "bf16":
-            self.to_bf16(x)
-            self.narrow.to_words(x, self.spare[0])
+        self.dst.narrow(self.v, x, self.spare)
         self.dense.spare = self.spare[0]
-        store_elements(self.dense, place, x, count, SIZE_BYTES[kind])
+        store_elements(self.dense, place, x, count, self.dst.size_bytes)
 
     def store_bytes(self, place: StridedPlace, xs: list[Any], largest: Any, order: Any) -> None:
-        """Four registers as one of dense s8 or u8; `largest` is LARGEST in all lanes, `order` from `packed_order`."""
-        asm, (words, octets) = self.asm, self.packs(self.conversion.dst)
+        """Four registers as one of dense s8 or u8; `largest` is that number in all lanes, `order` of packed_order()."""
+        asm, (words, octets) = self.asm, self.dst.packs(self.asm)
         for x in xs:
             asm.VMINPS(x, largest, x)
             asm.VCVTPS2DQ(x, x)
@@ -194,37 +183,3 @@ class Converter:
         quarters = self.v.bytes // QUARTER_BYTES
         order = [PACKED * quarter + number for number in range(PACKED) for quarter in range(quarters)]
         return pack(f"<{len(order)}I", *order)
-
-    def packs(self, kind: str) -> tuple[Callable[..., None], Callable[..., None]]:
-        """The saturating instructions from dwords to words, and from words to bytes."""
-        asm = self.asm
-        return (asm.VPACKSSDW, asm.VPACKSSWB) if kind == "s8" else (asm.VPACKUSDW, asm.VPACKUSWB)
-
-    def load_largest(self, x: Any, kind: str) -> None:
-        """x = LARGEST in all lanes."""
-        self.v.broadcast(x, self.asm.const(pack("<f", LARGEST[kind]), 4, size=4))
-
-    def to_integer(self, x: Any, kind: str) -> None:
-        """VCVTPS2DQ turns all that is out of range, and NaN, into the smallest: just the upper end needs care."""
-        self.load_largest(self.spare[0], kind)
-        self.asm.VMINPS(x, self.spare[0], x)  # x where it is NaN
-        self.asm.VCVTPS2DQ(x, x)
-        if kind != "s32":
-            self.narrow.to_bytes(x, self.spare[0], signed=kind == "s8")
-
-    def to_bf16(self, x: Any) -> None:
-        """As dwords the upper half of x + 0x7FFF + its lowest bit; of a NaN the upper half, made quiet.
-
-        VCVTNEPS2BF16 would do it in one instruction, but makes zeros of denormals, which reorders keep.
-        """
-        asm, v, (bits, nan, _) = self.asm, self.v, self.spare
-        condition = v.condition(lambda: nan)
-        v.compare(condition, x, x, UNORDERED)
-        asm.VPSLLD(bits, x, 31 - BF16_SHIFT)
-        asm.VPSRLD(bits, bits, 31)
-        asm.VPADDD(bits, bits, v.splat(BF16_ROUND))
-        asm.VPADDD(bits, bits, x)
-        asm.VORPS(x, x, v.splat(BF16_QUIET << BF16_SHIFT))
-        v.select(x, condition, x, bits)
-        asm.VPSRLD(x, x, BF16_SHIFT)
-        v.end_condition(condition)

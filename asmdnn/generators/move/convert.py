@@ -11,6 +11,8 @@ from asmdnn.generators.move.convert_block import ConvertBlock
 from asmdnn.generators.move.pieces import StridedPlace
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler
+from asmdnn.isa.element import SPARE
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vectors import lanes_of, vector_of
 
 LINE_BYTES = 64
@@ -37,7 +39,7 @@ class ConvertSpec(ConvertBlock):
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
         registers = v.registers
-        x, spare, kept = registers.take("data", 1)[0], registers.take("spare", 3), registers.take("zero points", 2)
+        x, spare, kept = registers.take("data", 1)[0], registers.take("spare", SPARE), registers.take("zero points", 2)
         left = asm.gp.take("rows left")
         pointers = self.pointers(asm)
         converter = Converter(v, self.conversion, spare, kept)
@@ -59,7 +61,8 @@ class ConvertSpec(ConvertBlock):
     @property
     def packs(self) -> bool:
         """Whether there is a register of dense bytes of dst in a row."""
-        return self.conversion.dst in ("s8", "u8") and self.dst_steps[1] == 1 and self.columns >= PACKED * self.lanes
+        is_byte = element_of(self.conversion.dst).is_byte_integer
+        return is_byte and self.dst_steps[1] == 1 and self.columns >= PACKED * self.lanes
 
     @property
     def dst_is_long(self) -> bool:
@@ -138,7 +141,7 @@ class BytePacker:
         self.data = registers.take("packed data", PACKED)
         self.largest, self.order = registers.take("largest"), registers.take("order")
         v, order = converter.v, converter.packed_order()
-        converter.load_largest(self.largest, converter.conversion.dst)
+        converter.dst.load_largest(converter.v, self.largest)
         v.load(self.order, v.asm.const(order, v.bytes, size=v.bytes))
 
     def store(self, place: StridedPlace) -> None:

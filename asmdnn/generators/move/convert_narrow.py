@@ -1,26 +1,26 @@
-"""Reorder blocks that convert to s8, u8 or bf16 and change the order: elements are made small before the transpose.
+"""Reorder blocks that convert to elements of 1 or 2 bytes and change the order: made small before the transpose.
 
 Arguments and formula are those of convert_block.py, without the sum.
 
-Four rows of a vector, two of bf16, are converted, packed, and shuffled so that a dword holds these rows of one column:
-a *group*.  In each quarter of the register these are four columns.  Two or four groups are interleaved by dwords, so
-that 8 or 16 bytes of a column lie together, and stored.  A transpose of f32 in front of the conversion moves four times
-as many bytes: of 8 x 16 elements f32 to s8 it takes 176 instructions with AVX2, this one 64.
+Four rows of a vector, two of elements of 2 bytes, are converted, packed, and shuffled so that a dword holds these rows
+of one column: a *group*.  In each quarter of the register these are four columns.  Two or four groups are interleaved
+by dwords, so that 8 or 16 bytes of a column lie together, and stored.  A transpose of f32 in front of the conversion
+moves four times as many bytes: of 8 x 16 elements f32 to s8 it takes 176 instructions with AVX2, this one 64.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from asmdnn.generators.move.conversion import LARGEST, Argument, Conversion, Converter
+from asmdnn.generators.move.conversion import Argument, Conversion, Converter
 from asmdnn.generators.move.convert_block import TransposedBlock
 from asmdnn.generators.move.pieces import StridedPlace
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.dense import QUARTER_BYTES
-from asmdnn.isa.elements import extract, pieces, store_bytes
+from asmdnn.isa.element import SPARE
+from asmdnn.isa.pieces import extract, pieces, store_bytes
 from asmdnn.isa.vectors import vector_of
 
 GROUP_BYTES = 4  # of a column
-NARROW = ("s8", "u8", "bf16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,15 @@ class NarrowCode:
 
     def __init__(self, spec: ConvertNarrowSpec, asm: Assembler) -> None:
         self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
-        take, dst = self.v.registers.take, spec.conversion.dst
+        take = self.v.registers.take
         self.groups, self.rows = take("groups", 4), take("rows", 3)
-        self.spare, self.order = take("spare", 3), take("order")
+        self.spare, self.order = take("spare", SPARE), take("order")
         self.pointers = spec.pointers(asm)
         self.converter = Converter(self.v, spec.conversion, self.spare, take("zero points", 2))
-        if dst in LARGEST:
+        self.dst = self.converter.dst
+        if self.dst.limits:
             self.largest = take("largest")
-            self.converter.load_largest(self.largest, dst)
+            self.dst.load_largest(self.v, self.largest)
         order = order_of(spec.conversion.sizes[1]) * (self.v.bytes // QUARTER_BYTES)
         self.v.load(self.order, asm.const(order, self.v.bytes, size=self.v.bytes))
 
@@ -93,7 +94,7 @@ class NarrowCode:
             self.asm.role(f"row {r + i}, columns {c}-{c + columns - 1}")
             self.narrowed(row, r + i, c, columns)
         self.asm.role(f"rows {r}-{r + rows - 1} of a column")
-        words, octets = self.converter.packs(self.spec.conversion.dst)
+        words, octets = self.dst.packs(self.asm)
         words(x, x, used[min(1, rows - 1)])
         if self.spec.group > 2:
             if rows > 2:
@@ -108,16 +109,16 @@ class NarrowCode:
         places = {a: StridedPlace(p, spec.at(a, r, c), spec.steps(a)[1]) for a, p in self.pointers.items()}
         source: Any = x
         plain = conversion == Conversion("f32", conversion.dst)
-        if plain and conversion.dst in LARGEST and columns == self.lanes:
+        if plain and self.dst.limits and columns == self.lanes:
             source = places[Argument.SRC].at(0, self.v.bytes)
         else:
             self.converter.load(x, places[Argument.SRC], columns, conversion.src)
             self.converter.apply(x, places.get(Argument.SCALES), places[Argument.DST], columns)
-        if conversion.dst in LARGEST:
+        if self.dst.limits:
             self.asm.VMINPS(x, self.largest, source)  # the source where it is NaN
             self.asm.VCVTPS2DQ(x, x)
         else:
-            self.converter.to_bf16(x)
+            self.dst.round(self.v, x, self.spare)
 
     def interleaved(self, groups: list[Any]) -> list[Any]:
         """One, two or four registers; number i of n holds, in each quarter, the columns i * 4 / n and those behind."""

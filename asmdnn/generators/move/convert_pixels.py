@@ -1,4 +1,4 @@
-"""Reorder blocks between planes and pixels of s8 or u8: an image whose 2 to 4 channels lie apart, and one where the
+"""Reorder blocks between planes and pixels of bytes: an image whose 2 to 4 channels lie apart, and one where the
 bytes of a pixel lie side by side.  The type changes on the way, or values are scaled.
 
 Arguments and formula are those of convert_block.py.  They use AVX2 with F16C, which every supported level has.
@@ -15,7 +15,9 @@ from asmdnn.generators.move.conversion import LANES, Argument, Converter
 from asmdnn.generators.move.convert_block import ConvertBlock, TransposedBlock
 from asmdnn.generators.move.pieces import StridedPlace
 from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.elements import HALF_BYTES, load_bytes, store_bytes
+from asmdnn.isa.element import SPARE
+from asmdnn.isa.elements import element_of
+from asmdnn.isa.pieces import HALF_BYTES, load_bytes, store_bytes
 from asmdnn.isa.vectors import vector_of
 
 FEWEST_PLANES, MOST_PLANES = 2, 4
@@ -55,11 +57,12 @@ class ConvertInterleaveSpec(TransposedBlock):
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
         registers = v.registers
-        planes, spare = registers.take("planes", self.rows), registers.take("spare", 3)
+        planes, spare = registers.take("planes", self.rows), registers.take("spare", SPARE)
         largest, order = registers.take("largest"), registers.take("order")
         converter = Converter(v, self.conversion, spare, registers.take("zero points", 2))
         pointers = self.pointers(asm)
-        converter.load_largest(largest, self.conversion.dst)
+        if converter.dst.limits:
+            converter.dst.load_largest(v, largest)
         asm.VMOVDQA(order, asm.const(2 * interleaved(self.rows), VECTOR_BYTES, size=VECTOR_BYTES))
 
         def emit(first: int, count: int) -> None:
@@ -68,10 +71,13 @@ class ConvertInterleaveSpec(TransposedBlock):
                 places = {a: StridedPlace(p, self.at(a, r, first), self.steps(a)[1]) for a, p in pointers.items()}
                 converter.load(x, places[Argument.SRC], count, self.conversion.src)
                 converter.apply(x, places.get(Argument.SCALES), places[Argument.DST], count)
-                asm.VMINPS(x, largest, x)  # x where it is NaN
-                asm.VCVTPS2DQ(x, x)
+                if converter.dst.limits:
+                    asm.VMINPS(x, largest, x)  # x where it is NaN
+                    asm.VCVTPS2DQ(x, x)
+                else:
+                    converter.dst.round(v, x, spare)
             asm.role(f"pixels {first}-{first + count - 1}")
-            words, octets = converter.packs(self.conversion.dst)
+            words, octets = converter.dst.packs(asm)
             x, second, last = planes[0], planes[1], planes[-1]
             words(x, x, second)
             if self.rows > 2:
@@ -118,10 +124,10 @@ class ConvertDeinterleaveSpec(TransposedBlock):
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
         registers = v.registers
-        pixels, x, spare = registers.take("pixels"), registers.take("plane"), registers.take("spare", 3)
+        pixels, x, spare = registers.take("pixels"), registers.take("plane"), registers.take("spare", SPARE)
         orders = registers.take("orders", self.columns)
         converter = Converter(v, self.conversion, spare, registers.take("zero points", 2))
-        pointers = self.pointers(asm)
+        pointers, src = self.pointers(asm), element_of(self.conversion.src)
         for c, order in enumerate(orders):
             asm.VMOVDQA(order, asm.const(self.plane_order(c), VECTOR_BYTES, size=VECTOR_BYTES))
 
@@ -134,9 +140,7 @@ class ConvertDeinterleaveSpec(TransposedBlock):
                 asm.role(f"plane {c}, pixels {first}-{first + count - 1}")
                 places = {a: StridedPlace(p, self.at(a, first, c), self.steps(a)[0]) for a, p in pointers.items()}
                 asm.VPSHUFB(x, pixels, order)
-                if self.conversion.src == "s8":
-                    asm.VPSRAD(x, x, 24)
-                asm.VCVTDQ2PS(x, x)
+                src.from_end(v, x, spare)
                 converter.apply(x, places.get(Argument.SCALES), places[Argument.DST], count)
                 converter.store(places[Argument.DST], x, count)
 
@@ -155,9 +159,9 @@ class ConvertDeinterleaveSpec(TransposedBlock):
             asm.VINSERTI128(x, x, spare.xmm, 1)
 
     def plane_order(self, plane: int) -> bytes:
-        """VPSHUFB's order from pixels to 8 dwords: a byte at their lower end, or of s8 at their upper one."""
-        order = bytearray([NOTHING]) * VECTOR_BYTES
+        """VPSHUFB's order from pixels to 8 dwords, each with a byte at the end where its type has it."""
+        order, end = bytearray([NOTHING]) * VECTOR_BYTES, 3 * element_of(self.conversion.src).is_upper
         for pixel in range(LANES):
             start = self.upper if pixel >= HALF_PIXELS else 0
-            order[4 * pixel + (3 if self.conversion.src == "s8" else 0)] = pixel * self.columns + plane - start
+            order[4 * pixel + end] = pixel * self.columns + plane - start
         return bytes(order)

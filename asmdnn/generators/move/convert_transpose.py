@@ -23,7 +23,10 @@ from asmdnn.generators.move.pieces import StridedPlace
 from asmdnn.generators.move.transpose import LINE_BYTES
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.dense import QUARTER_BYTES
-from asmdnn.isa.elements import low_part, widen
+from asmdnn.isa.element import SPARE
+from asmdnn.isa.elements import element_of
+from asmdnn.isa.packing import packing_of
+from asmdnn.isa.pieces import low_part
 from asmdnn.isa.vectors import lanes_of, vector_of
 
 ROWS = 4  # that lie together in a quarter
@@ -68,16 +71,17 @@ class ConvertTransposeCode:
 
     def __init__(self, spec: ConvertTransposeSpec, asm: Assembler, by_rows: bool) -> None:
         self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
-        take, self.size = self.v.registers.take, spec.conversion.sizes[0]
+        take, self.src = self.v.registers.take, element_of(spec.conversion.src)
+        self.size = self.src.size_bytes
         vectors, runs = LINE_BYTES // self.v.bytes, 1
         if self.size == ELEMENT_BYTES and (by_rows or vectors == 1):
             vectors, runs = 1, self.v.count // FOR_A_SET
         self.most_rows, self.most_columns = vectors * self.v.lanes, runs * spec.together
         self.pointers = spec.pointers(asm)
         # Elements that lie apart are put into the first 16 registers only: what is no set comes first.
-        self.converter = Converter(self.v, spec.conversion, take("spare", 3), take("zero points", 2))
+        self.converter = Converter(self.v, spec.conversion, take("spare", SPARE), take("zero points", 2))
         self.free, self.column = take("interleaved"), take("column")
-        if spec.conversion.src == "bf16":
+        if self.puts_words_up:
             self.zero = take("0")
             self.v.zero(self.zero)
         self.sets = take("rows", vectors * runs, ROWS)
@@ -136,8 +140,8 @@ class ConvertTransposeCode:
         """The four rows of a column together, in every quarter."""
         self.asm.role("transpose")
         values = self.interleaved(self.interleaved(values))
-        for x in values if self.spec.conversion.src == "f16" else ():
-            self.converter.narrow.sort_halves(x, self.column)
+        for x in values if self.src.is_packed else ():
+            packing_of(self.v).sort_halves(x, self.column)
         return values
 
     def interleaved(self, values: list[Any]) -> list[Any]:
@@ -158,31 +162,34 @@ class ConvertTransposeCode:
 
     def widened(self, value: Any, part: int) -> Any:
         """A register with one of the columns that lie in a value, as f32."""
-        asm, x = self.asm, self.column
-        match self.spec.conversion.src:
-            case "f32":
-                return value
-            case "s32":
-                widen(asm, x, value, "s32")
-            case "bf16":
-                (asm.VPUNPCKHWD if part else asm.VPUNPCKLWD)(x, self.zero, value)
-            case "f16":
-                if part:
-                    self.converter.narrow.upper_half(x, value)
-                widen(asm, x, low_part(x if part else value, self.size), "f16")
-            case kind:
-                order = byte_order(part, kind) * (self.v.bytes // QUARTER_BYTES)
-                asm.VPSHUFB(x, value, asm.const(order, self.v.bytes, size=self.v.bytes))
-                if kind == "s8":
-                    asm.VPSRAD(x, x, 24)
-                asm.VCVTDQ2PS(x, x)
+        asm, v, x, src = self.asm, self.v, self.column, self.src
+        spare = self.converter.spare
+        if src.stays:
+            return value
+        if self.size == ELEMENT_BYTES:
+            src.widen(v, x, value, spare)
+        elif src.is_packed:
+            if part:
+                packing_of(v).upper_half(x, value)
+            src.widen(v, x, low_part(x if part else value, self.size), spare)
+        elif self.puts_words_up:
+            (asm.VPUNPCKHWD if part else asm.VPUNPCKLWD)(x, self.zero, value)
+            src.from_end(v, x, spare)
+        else:
+            order = byte_order(part, src.is_upper) * (v.bytes // QUARTER_BYTES)
+            asm.VPSHUFB(x, value, asm.const(order, v.bytes, size=v.bytes))
+            src.from_end(v, x, spare)
         return x
 
+    @property
+    def puts_words_up(self) -> bool:
+        """Whether elements of 2 bytes are put into the upper ends of lanes."""
+        return self.size == 2 and self.src.is_upper
 
-def byte_order(column: int, kind: str) -> bytes:
-    """VPSHUFB's order of a quarter, from 4 columns of bytes to the dwords of one: at their lower end, of s8 at the
-    upper one."""
+
+def byte_order(column: int, is_upper: bool) -> bytes:
+    """VPSHUFB's order of a quarter, from 4 columns of bytes to the dwords of one, at their lower or upper end."""
     order = bytearray([NOTHING]) * QUARTER_BYTES
     for row in range(ROWS):
-        order[ROWS * row + (3 if kind == "s8" else 0)] = ROWS * column + row
+        order[ROWS * row + (ROWS - 1) * is_upper] = ROWS * column + row
     return bytes(order)

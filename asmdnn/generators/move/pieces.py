@@ -5,7 +5,7 @@ from typing import Any
 
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.dense import QUARTER_BYTES, Dense
-from asmdnn.isa.elements import extract, insert, load_bytes, store_bytes
+from asmdnn.isa.pieces import extract, insert, load_bytes, store_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,14 +27,14 @@ from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.types import BF16_BITS, SIZE_BYTES, typed_program
+from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Loop, Pooled, Reduction, Taps, offsets
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import emit_stored
 from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.typed import typed_lanes
+from asmdnn.isa.elements import element_of, size_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -73,7 +73,7 @@ class PoolPixelsSpec(Pooled):
         return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     def footprint(self) -> Footprint:
-        size = SIZE_BYTES[self.kind] * self.elements
+        size = size_of(self.kind) * self.elements
         *outer, row = self.loops
         *rows, columns = self.window
         src_rows = offsets((*(Taps(x.times, x.src_bytes) for x in outer), *rows))
@@ -100,8 +100,9 @@ class PixelsCode:
         self.src, self.dst = (asm.gp.take(name) for name in ARGUMENTS)
         asm.MOV(self.src, mem(asm.frame, 8 * SRC))
         asm.MOV(self.dst, mem(asm.frame, 8 * DST))
-        self.reduction, self.whole = Reduction(v, spec.alg, spec.kind), typed_lanes(v, v, spec.kind)
-        self.vector_bytes = v.lanes * SIZE_BYTES[spec.kind]
+        self.reduction, self.element = Reduction(v, spec.alg, spec.kind), element_of(spec.kind)
+        self.whole = self.element.lanes(v, v)
+        self.vector_bytes = v.lanes * self.element.size_bytes
         self.walks = prod(taps.positions for taps in spec.window) > UNROLLED
         self.acc = v.registers.take("result", spec.pixels, spec.vectors)
         by_itself = spec.pixels > 1 or (self.walks and not self.reduction.is_max)
@@ -113,8 +114,7 @@ class PixelsCode:
         self.store = store
         full, rest = divmod(self.spec.elements, self.v.lanes)
         with self.v.parts(full + (rest > 0), self.spec.elements) as parts:
-            kind = self.spec.kind
-            self.loop(0, [self.whole if part is self.v else typed_lanes(self.v, part, kind) for part in parts])
+            self.loop(0, [self.whole if part is self.v else self.element.lanes(self.v, part) for part in parts])
 
     def loop(self, level: int, parts: Sequence[Lanes]) -> None:
         """The loops from this level on; pointers end where the next result of the loop outside would follow."""
@@ -220,8 +220,8 @@ class PixelsCode:
         if self.spec.chain:
             sources = [Source(lambda: at, part)] * self.spec.reads_dst
             apply_composed(self.spec.chain, self.v, acc, sources, self.reduction.staged, self.slots)
-        if self.spec.kind == "bf16" and self.reduction.is_max:
-            self.asm.VPSRLD(acc, acc, BF16_BITS)  # one of those that were there
+        if self.element.cut_bits and self.reduction.is_max:
+            self.asm.VPSRLD(acc, acc, self.element.cut_bits)  # one of those that were there
         elif self.spec.kind != "f32":
             program = typed_program(((),), ("f32",), (self.spec.kind,))
             apply_program(program, self.v, acc, (), self.reduction.staged, self.slots)

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
-from asmdnn.generators.functions.program import bits_of
-from asmdnn.generators.functions.types import BF16_BITS, LIMITS
 from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.isa.elements import element_of
+from asmdnn.isa.formula import bits_of
 from asmdnn.isa.vector import Lanes, Vector
 
 ARGUMENTS: Final = ("src", "dst")
@@ -68,7 +68,7 @@ class Reduction:
     """One of MAXIMA, or avg, of what is loaded, on registers of `v`; as f32, if `kind` is another type in memory."""
 
     def __init__(self, v: Vector, alg: str, kind: str = "f32") -> None:
-        self.v, self.is_max, self.kind = v, alg in MAXIMA, kind
+        self.v, self.is_max, self.element = v, alg in MAXIMA, element_of(kind)
         self.staged: Sequence[Register] = v.registers.take("loaded", STAGED)
         self.turn = 0
         if self.is_max:
@@ -98,10 +98,7 @@ class Reduction:
     def bring(self, x: Register, at: Pointer, part: Lanes) -> None:
         """x = what memory holds, as f32."""
         part.load(x, at)
-        if self.kind == "bf16":
-            self.v.asm.VPSLLD(x, x, BF16_BITS)
-        elif self.kind in LIMITS:
-            self.v.asm.VCVTDQ2PS(x, x)
+        self.element.to_f32(self.v, x)
 
     def join(self, acc: Register, other: Register | Pointer) -> None:
         """acc = the reduction of it and another one."""

@@ -64,11 +64,17 @@ def dynamically(node: Node, x: Array) -> tuple[Array, Array, Array]:
 
 
 def integer_matmul(node: Node, a: Array, b: Array, za: Array | None = None, zb: Array | None = None) -> Array:
-    """Of int32: (a - za) (b - zb), za for every row, zb for every column."""
-    left, right = a.astype(np.int32), b.astype(np.int32)
+    """(a - za) (b - zb) modulo 2^32, za for every row, zb for every column.
+
+    In double precision, which BLAS multiplies and numpy's integers go without: factors of 9 bits leave sums of 10^11
+    products exact.
+    """
+    left, right = a.astype(np.float64), b.astype(np.float64)
     if za is not None:
-        left = left - (za.astype(np.int32) if za.size == 1 else za.astype(np.int32)[..., None])
-    return np.asarray(left @ (right if zb is None else right - zb.astype(np.int32)))
+        left -= za if za.size == 1 else za[..., None]
+    if zb is not None:
+        right -= zb
+    return np.asarray((left @ right).astype(np.int64).astype(np.int32))
 
 
 OPERATORS = {

@@ -55,7 +55,8 @@ class Eltwise:
     kind = "eltwise"
 
     def __post_init__(self) -> None:
-        alpha, beta = check_eltwise("Eltwise", self.alg, self.alpha, self.beta)
+        alg, alpha, beta = check_eltwise("Eltwise", self.alg, self.alpha, self.beta)
+        object.__setattr__(self, "alg", alg)
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)
         object.__setattr__(self, "scale", finite("Eltwise.scale", self.scale))

@@ -9,6 +9,8 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.types import PropKind, f32
 
 FORWARD = (PropKind.forward_training, PropKind.forward_inference)
+# oneDNN's names before its version 2.7, of functions that have others since.
+OLDER_ALGORITHMS = {"bounded_relu": "clip", "gelu": "gelu_tanh"}
 FLOAT32_MAX = float.fromhex("0x1.fffffep127")
 
 
@@ -42,8 +44,10 @@ def parameters_of(alg: str) -> tuple[str, ...]:
     return tuple(ALGORITHMS[alg].parameters.split())
 
 
-def check_eltwise(owner: str, alg: str, alpha: float, beta: float) -> tuple[float, float]:
-    """alpha and beta, which the algorithm must have a use for."""
+def check_eltwise(owner: str, alg: str, alpha: float, beta: float) -> tuple[str, float, float]:
+    """Today's name of the algorithm, alpha and beta, which it must have a use for."""
+    if isinstance(alg, str) and alg in OLDER_ALGORITHMS:
+        return named_today(owner, alg, alpha, beta)
     check_alg(f"{owner}.alg", alg, ALGORITHMS)
     numbers = {name: finite(f"{owner}.{name}", value) for name, value in (("alpha", alpha), ("beta", beta))}
     for name, value in numbers.items():
@@ -53,7 +57,17 @@ def check_eltwise(owner: str, alg: str, alpha: float, beta: float) -> tuple[floa
         raise InvalidArguments(f"{owner}.alpha is {shown(alpha)}, for {alg} it must not be above beta, {shown(beta)}")
     if alg == "soft_relu" and not numbers["alpha"]:
         raise InvalidArguments(f"{owner}.alpha must not be 0 for soft_relu, which divides by it; 1 is the usual one")
-    return numbers["alpha"], numbers["beta"]
+    return alg, numbers["alpha"], numbers["beta"]
+
+
+def named_today(owner: str, alg: str, alpha: float, beta: float) -> tuple[str, float, float]:
+    """An algorithm by its older name: bounded_relu is a clip from 0 to alpha.  Raises InvalidArguments."""
+    if alg != "bounded_relu":
+        return check_eltwise(owner, OLDER_ALGORITHMS[alg], alpha, beta)
+    bound = finite(f"{owner}.alpha", alpha)
+    if bound < 0 or finite(f"{owner}.beta", beta):
+        raise InvalidArguments(f"{owner}.alpha is {shown(alpha)}, beta {shown(beta)}: {alg} has 0 or more, and 0")
+    return OLDER_ALGORITHMS[alg], 0.0, bound
 
 
 def tensor(name: str, desc: object) -> MemoryDesc:

@@ -10,6 +10,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly, nothing
@@ -25,7 +26,7 @@ from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.windows import MAX_SIZE
-from asmdnn.types import DataType, bf16
+from asmdnn.types import DataType
 
 NAME = "pad"
 CONSTANT, EDGE, REFLECT = MODES = ("constant", "edge", "reflect")
@@ -97,16 +98,14 @@ def number(name: str, value: float) -> float:
 
 def bits_of(value: float, dtype: DataType) -> Int64:
     """int64[1] that begins with the element.  Raises InvalidArguments if the type does not have that number."""
-    kind = np.dtype("<u4" if dtype == bf16 else dtype.numpy)
-    with np.errstate(all="ignore"):
-        stored = np.array([value], np.float32) if dtype == bf16 else np.array([value]).astype(kind)
-    if dtype == bf16:
-        word = stored.view(np.uint32)
-        stored = ((word + 0x7FFF + (word >> 16 & 1)) >> 16).astype(np.uint16)
-    elif kind.kind in "iu" and stored[0] != value:
-        raise InvalidArguments(f"value must be a number of type {dtype}, not {shown(value)}")
-    data = stored.tobytes()
-    return np.frombuffer(data + bytes(8 - len(data)), np.int64).copy()
+    element = element_of(dtype)
+    if element.limits:
+        with np.errstate(all="ignore"):
+            stored = np.array([value]).astype(dtype.numpy)
+        if stored[0] != value:
+            raise InvalidArguments(f"value must be a number of type {dtype}, not {shown(value)}")
+        return np.frombuffer(stored.tobytes().ljust(8, bytes(1)), np.int64).copy()
+    return np.array([element.code(value)], np.int64)
 
 
 class PadPiece(NamedTuple):

@@ -8,7 +8,6 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.dropout import ARGUMENTS, DropoutSpec
-from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -75,8 +74,6 @@ def plan(desc: Dropout, attr: Attr, engine: Engine) -> Plan:
     passed = {"src": like(desc.dst, desc.src)}
     passed |= {"dst": like(passed["src"], desc.dst), "mask": like(row_major(desc.mask.dims, desc.mask), desc.mask)}
     for name, tensor in passed.items():
-        if tensor.dtype.name not in SIZE_BYTES:
-            raise Refused(f"{name} is {tensor.dtype}, only {', '.join(SIZE_BYTES)} is implemented")
         if name != "src" and tensor.may_overlap:
             raise Refused(f"elements of {name} overlap")
     mask = row_major(desc.mask.dims, desc.mask)

@@ -12,7 +12,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_eltwise, check_prop_kind
+from asmdnn.primitives.attributes.numbers import FORWARD, OLDER_ALGORITHMS, check_alg, check_eltwise, check_prop_kind
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import like
@@ -55,7 +55,8 @@ class EltwiseForward:
 
     def __post_init__(self) -> None:
         check_prop_kind(self.prop_kind, FORWARD)
-        alpha, beta = check_eltwise(type(self).__name__, self.alg, self.alpha, self.beta)
+        alg, alpha, beta = check_eltwise(type(self).__name__, self.alg, self.alpha, self.beta)
+        object.__setattr__(self, "alg", alg)
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)
         check_tensors({"src": self.src, "dst": self.dst})
@@ -80,8 +81,10 @@ class EltwiseBackward:
     beta: float = 0.0
 
     def __post_init__(self) -> None:
-        check_alg(f"{type(self).__name__}.alg", self.alg, BACKWARD_ALGS)
-        alpha, beta = check_eltwise(type(self).__name__, self.function, self.alpha, self.beta)
+        owner = type(self).__name__
+        check_alg(f"{owner}.alg", self.alg, (*BACKWARD_ALGS, *OLDER_ALGORITHMS))
+        function, alpha, beta = check_eltwise(owner, self.function, self.alpha, self.beta)
+        object.__setattr__(self, "alg", function + USE_DST * self.uses_dst)
         if self.uses_dst and self.function in ("relu", "elu") and alpha < 0:
             raise InvalidArguments(f"EltwiseBackward.alpha must not be negative for {self.alg}, not {shown(alpha)}")
         object.__setattr__(self, "alpha", alpha)

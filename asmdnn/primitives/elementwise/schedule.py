@@ -12,7 +12,6 @@ from asmdnn.generators.functions.elementwise_code import DST, Result
 from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import OLD_DST, ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
-from asmdnn.generators.functions.types import SIZE_BYTES
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of, narrowed
 from asmdnn.memory import MemoryDesc
@@ -30,7 +29,7 @@ from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import dense_like
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.types import f32
+from asmdnn.types import DATA_TYPES, f32
 
 MAX_STEP = (2**31 - 1) // 4  # elements: steps in code are 32 bits of bytes
 MASK = 2  # the number of its argument
@@ -71,7 +70,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     passed = dict([request.src, *request.results, *request.others.items(), *operands.items()])
     if attr.quantizes:
         raise Refused("scales and zero points are not implemented")
-    check_tensors(passed, request.dst[0], tuple(SIZE_BYTES))
+    check_tensors(passed, request.dst[0], tuple(DATA_TYPES))
     tensors, nests = addressable(passed, request.dst[0])
     costs: dict[Spec, int] = {}
     calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
@@ -191,7 +190,7 @@ def spec_of(
     """The kernel of the rows of a box: the box, its loop along a row, and that over the rows."""
     box, row, rows = cut
     types = tuple(desc.dtype.name for desc in tensors.values())
-    sizes = [SIZE_BYTES[kind] for kind in types]
+    sizes = [desc.dtype.size_bytes for desc in tensors.values()]
     dst_step = sizes[DST] * rows.strides[DST]
     if box.padding:
         return RowsSpec(ZERO_ISA, rows.extent, sizes[DST] * row.extent, 0, dst_step, zero=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -35,12 +36,11 @@ from asmdnn.primitives.pooling.schedule import Planes, planes_of
 from asmdnn.primitives.pooling.windows import reduced_runs, single_runs, undivided
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.words import in_words
-from asmdnn.types import bf16, f16, f32, s8, s32, u8
+from asmdnn.types import f32, s8, s32, u8
 
 NAME = "pool"
 PLAIN = ("src", "dst")
 OWN = (*PLAIN, "indices")
-CONVERTED = (bf16, f16, s8, u8)
 NO_PLACES: Mapping[str, View] = MappingProxyType({})
 REDUCED, PLACES = "rows reduced", "places in rows"  # scratch
 
@@ -93,7 +93,10 @@ def converted(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: 
     """Of elements of 1 and 2 bytes where channels are dense, brought to f32 in registers; None for all else, and for
     large windows, whose rows and columns are reduced one after the other."""
     src, dst = passed["src"], passed["dst"]
-    if src.dtype not in CONVERTED or dst.dtype != src.dtype or attr.post_ops or len(passed) > 2 or not prod(dst.dims):
+    element = element_of(src.dtype)
+    if element.size_bytes == f32.size_bytes or not element.converts_alone or dst.dtype != src.dtype:
+        return None
+    if attr.post_ops or len(passed) > 2 or not prod(dst.dims):
         return None
     if not channels_are_dense(src, dst) or in_two_steps(desc, engine.tuning.pooling):
         return None

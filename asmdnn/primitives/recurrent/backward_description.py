@@ -31,7 +31,7 @@ from asmdnn.primitives.recurrent.description import (
     RecurrentForward,
     VanillaRNNForward,
 )
-from asmdnn.primitives.recurrent.sizes import Sizes, dims_of, letters_of
+from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, dims_of, letters_of
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
 DIFF = "diff_"
@@ -85,7 +85,7 @@ class RecurrentBackward:
         found = {}
         for field in fields(self):
             value = getattr(self, field.name)
-            if "MemoryDesc" not in str(field.type) or (value is None and "None" in str(field.type)):
+            if field.name.removeprefix(DIFF) not in NDIMS or (value is None and field.default is None):
                 continue
             if not isinstance(value, MemoryDesc):
                 raise InvalidArguments(f"{field.name} must be a MemoryDesc, not {shown(value)}")

@@ -11,7 +11,7 @@ from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import EltwiseOp, ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.reduce import ReduceSpec, TypedReduceSpec
-from asmdnn.generators.functions.types import SIZE_BYTES
+from asmdnn.isa.elements import size_of
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -28,7 +28,7 @@ from asmdnn.primitives.reduction.description import NORM, ReductionForward
 from asmdnn.primitives.reduction.source import Chunk, ReductionSource, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.types import f32
+from asmdnn.types import DATA_TYPES, f32
 
 NAME = "reduction"
 MAXIMA, RESULT = "maxima", "result"
@@ -48,7 +48,7 @@ class Reductions(TreeKernels):
 
     @property
     def src_bytes(self) -> int:
-        return SIZE_BYTES[self.kind]
+        return size_of(self.kind)
 
     def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
         beside = Operand(2, chunk.dst_row_bytes, 0, chunk.along == "rows")
@@ -87,7 +87,7 @@ def plan(desc: ReductionForward, attr: Attr, engine: Engine) -> Plan:
     src = row_major(desc.src.dims, desc.src) if desc.src.is_any else desc.src
     dst = like(src, dense_like(src, desc.dst) if desc.dst.is_any else desc.dst)
     passed = {"src": src, "dst": dst}
-    check_tensors(passed, "dst", tuple(SIZE_BYTES))
+    check_tensors(passed, "dst", tuple(DATA_TYPES))
     dst = of_type(dst, f32)
     inner, source, own = src, None, dense_like(src, dst)
     for inner in (src, row_major(src.dims, src)):

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert import ConvertSpec
-from asmdnn.generators.move.convert_narrow import NARROW, ConvertNarrowSpec
+from asmdnn.generators.move.convert_narrow import ConvertNarrowSpec
 from asmdnn.generators.move.convert_pixels import (
     FEWEST_PLANES,
     MOST_PLANES,
@@ -23,6 +23,7 @@ from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import LINE_BYTES, UNITS, TransposeSpec, across_of
 from asmdnn.isa.dense import QUARTER_BYTES
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.loops import Box, Loop, cut_loop
@@ -189,7 +190,7 @@ class Blocks:
         if pixels:
             conversion = BYTES if self.conversion.is_copy else self.conversion
             return pixels(AVX2.name, conversion, rows.extent, columns.extent, *steps)
-        if shape.transposes and self.conversion.dst in NARROW and not self.conversion.sum:
+        if shape.transposes and element_of(self.conversion.dst).packs_lanes and not self.conversion.sum:
             return ConvertNarrowSpec(f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps)
         if shape.transposes:
             return self.fewest(ConvertTransposeSpec(AVX2.name, self.conversion, rows.extent, columns.extent, *steps))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from asmdnn.generators.move.transpose import LINE_BYTES
+from asmdnn.isa.elements import element_of
 from asmdnn.planning.loops import Box
 from asmdnn.primitives.reorder.blocks import Blocks, Shape
 
@@ -45,8 +46,8 @@ class Cost:
         found = by.call_cycles + size / by.near_bytes_per_cycle + count * by.run_cycles
         found += sum(side.number for side in sides if self.meet(side)) * by.meeting_cycles
         if not self.blocks.conversion.is_copy:
-            rounds = self.blocks.conversion.dst == "bf16"
-            found += shape.elements * (by.bf16_cycles if rounds else by.convert_cycles)
+            by_steps = element_of(self.blocks.conversion.dst).rounds_by_steps
+            found += shape.elements * (by.round_cycles if by_steps else by.convert_cycles)
         if self.far:
             found += size / by.far_bytes_per_cycle + count * by.far_run_cycles
         return int(found)

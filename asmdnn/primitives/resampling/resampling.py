@@ -6,6 +6,7 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.functions.postops import PostOp
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -29,7 +30,7 @@ from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
 from asmdnn.primitives.resampling.taps import Numbers
 from asmdnn.primitives.words import in_words
-from asmdnn.types import f16, f32
+from asmdnn.types import f32
 
 NAME = "resample"
 
@@ -89,8 +90,10 @@ def converts_in_registers(src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> b
         return False
     far = of_type(src, f32).size_bytes + of_type(dst, f32).size_bytes >= engine.tuning.moves.streaming_bytes
     layout = image_layout(src)
-    whole = layout is not None and layout.block >= lanes_of(f32_level(engine.isa))
-    return whole and (far or kinds == {f16})
+    if layout is None or layout.block < lanes_of(f32_level(engine.isa)):
+        return False
+    elements = [element_of(kind) for kind in kinds]
+    return (far and all(each.converts_alone for each in elements)) or all(each.is_packed for each in elements)
 
 
 def resampled_by_rows(

@@ -23,6 +23,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.formats import like
 from asmdnn.primitives.implementation import implementation
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shuffle.schedule import schedule
@@ -33,10 +34,10 @@ MAX_SPAN_BYTES = 2**31 - 1  # displacements in code are 32 bits
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """As the module says; src and dst have the same dims and type, in any formats.
+    """As the module says; src and dst have the same dims and type, in any formats; a dst of format `any` takes src's.
 
     axis: -1 is the last one.  Raises InvalidArguments for a group_size that does not divide the axis, an axis that
-    src does not have, dims or types that differ, and the format any.
+    src does not have, dims or types that differ, and a src of format any.
     """
 
     src: MemoryDesc
@@ -49,8 +50,8 @@ class Shuffle:
         for name, desc in (("src", self.src), ("dst", self.dst)):
             if not isinstance(desc, MemoryDesc):
                 raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
-            if desc.is_any:
-                raise InvalidArguments(f"{name} has the format any, a shuffle needs a real one")
+        if self.src.is_any:
+            raise InvalidArguments("src has the format any, a shuffle needs a real one: dst alone may have any")
         if (self.src.dims, self.src.dtype) != (self.dst.dims, self.dst.dtype):
             raise InvalidArguments(f"dst is {self.dst}, src is {self.src}: a shuffle keeps dims and type")
         check_prop_kind(self.prop_kind, (*FORWARD, PropKind.backward_data))
@@ -92,9 +93,9 @@ def plan(desc: Shuffle, attr: Attr, engine: Engine) -> Plan:
     """
     if attr.post_ops or attr.quantizes:
         raise Refused("a shuffle has no post-ops, scales or zero points")
-    if desc.dst.may_overlap:
+    dst = like(desc.dst if desc.src.may_overlap else desc.src, desc.dst)
+    if dst.may_overlap:
         raise Refused("elements of dst overlap")
-    dst = desc.dst
     if dst.size_bytes > MAX_SPAN_BYTES and dst.strides[desc.axis] * dst.dims[desc.axis] > MAX_SPAN_BYTES:
         raise Refused("the shuffled axis spans more than 2 GiB")
     phases = schedule(dst, desc.axis, desc.rows, engine.tuning, engine.isa)

@@ -7,10 +7,10 @@ import numpy as np
 from asmdnn.generators.functions.resample import ResampleSpec
 from asmdnn.generators.functions.resample_rows import ResampleRowsSpec, first_result
 from asmdnn.generators.functions.resample_typed import TypedResampleSpec
-from asmdnn.generators.functions.types import LIMITS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import DATA_TYPES, f32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
+from tests.generators.references.copies import LIMITS
 from tests.support import functions
 from tests.support.arena import buffer_of, elements
 

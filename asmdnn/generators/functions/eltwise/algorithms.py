@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from asmdnn.generators.functions.eltwise import exponential, gauss, logarithm, simple, trigonometric
 from asmdnn.generators.functions.expression import Builder, Value
-from asmdnn.generators.functions.program import bits_of, float_of
+from asmdnn.isa.formula import bits_of, float_of
 
 Forward = Callable[[Builder, Value, float, float], Value]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import copysign
 
 from asmdnn.generators.functions.expression import Builder, Operable, Value
-from asmdnn.generators.functions.program import bits_of
+from asmdnn.isa.formula import bits_of
 
 LOG2_E = float.fromhex("0x1.715476p+0")
 LN2_HIGH = float.fromhex("0x1.62e4p-1")  # 16 bits

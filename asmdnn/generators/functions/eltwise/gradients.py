@@ -25,7 +25,7 @@ from asmdnn.generators.functions.eltwise.exponential import (
 from asmdnn.generators.functions.eltwise.gauss import FURTHEST, bell, smooth_part
 from asmdnn.generators.functions.eltwise.logarithm import power
 from asmdnn.generators.functions.expression import Builder, Value
-from asmdnn.generators.functions.program import bits_of, float_of
+from asmdnn.isa.formula import bits_of, float_of
 
 Gradient = Callable[[Builder, Value, Value, float, float], Value]
 INVERSE_SQRT_2_PI = 0.3989422804014327

@@ -21,7 +21,7 @@ from asmdnn.generators.functions.eltwise.exponential import (
     negative_size,
 )
 from asmdnn.generators.functions.expression import Builder, Operable, Value
-from asmdnn.generators.functions.program import bits_of, float_of
+from asmdnn.isa.formula import bits_of, float_of
 
 P = tuple(
     map(

@@ -7,7 +7,8 @@ the remainder, or, where the second quotient was rounded up, y less.  Beyond, re
 
 from asmdnn.generators.functions.eltwise.exponential import SIGN
 from asmdnn.generators.functions.expression import Builder, Value
-from asmdnn.generators.functions.program import Rounding, bits_of
+from asmdnn.generators.functions.program import Rounding
+from asmdnn.isa.formula import bits_of
 
 LARGEST_QUOTIENT = 2.0**46
 NAN_BITS = 0x7FC00000

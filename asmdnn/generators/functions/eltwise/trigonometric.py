@@ -11,7 +11,7 @@ Beyond LARGEST the three parts are too few; results are NaN there, as they are o
 
 from asmdnn.generators.functions.eltwise.exponential import INTEGERS, SIGN
 from asmdnn.generators.functions.expression import Builder, Value
-from asmdnn.generators.functions.program import bits_of
+from asmdnn.isa.formula import bits_of
 
 LARGEST = 2.0**20
 TWO_OVER_PI = float.fromhex("0x1.45f306p-1")

@@ -1,0 +1,45 @@
+"""Programs of elements of other types than f32, in which they compute: lanes are brought to it, and rounded from it.
+
+What that takes of each type is in isa/elements.py.
+"""
+
+from functools import lru_cache
+
+from asmdnn.generators.functions.chain import compose_all, operands_of
+from asmdnn.generators.functions.expression import Builder, Value
+from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.program import Program
+from asmdnn.isa.element import Element
+from asmdnn.isa.elements import element_of
+from asmdnn.isa.formula import float_of
+
+
+@lru_cache
+def typed_program(chains: tuple[tuple[PostOp, ...], ...], kinds: tuple[str, ...], results: tuple[str, ...]) -> Program:
+    """The chains as functions of lanes: kinds are the types of x and of all operands, results those of the values."""
+    build = Builder(1 + len(operands_of([op for chain in chains for op in chain])))
+    inputs = [element_of(kind).widened(build, x) for x, kind in zip(build.inputs, kinds, strict=True)]
+    values = build.insert_all(compose_all(chains), inputs)
+    return build.finish(*(narrowed(build, value, kind) for value, kind in zip(values, results, strict=True)))
+
+
+def narrowed(build: Builder, x: Value, kind: str) -> Value:
+    """An f32 as a lane of that type."""
+    element = element_of(kind)
+    chosen = chosen_integer(build, x, element) if element.limits else None
+    return element.narrowed(build, x) if chosen is None else chosen
+
+
+def chosen_integer(build: Builder, x: Value, element: Element) -> Value | None:
+    """A lane of x where x is a number, or a choice of numbers, such as 1 or 0: they are rounded now; else None."""
+    step = build.step_of(x)
+    if step.op == "constant":
+        number = float_of(step.immediate)
+        return build.bits(element.lane(number)) if number == number else None
+    if step.op != "select":
+        return None
+    then, otherwise = (chosen_integer(build, Value(build, i), element) for i in step.args[2:])
+    if then is None or otherwise is None:
+        return None
+    left, right = (Value(build, i) for i in step.args[:2])
+    return build.op("select", left, right, then, otherwise, immediate=step.immediate)

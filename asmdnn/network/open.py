@@ -1,0 +1,198 @@
+"""Models with open dims: a network for each shape that comes, planned when it comes first."""
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory.sequences import items
+from asmdnn.network.arrays import Array
+from asmdnn.network.dims import AnyDim, OpenDims, Shapes, open_dims
+from asmdnn.network.graph import Model
+from asmdnn.network.network import Network
+from asmdnn.network.planned import Planned, mapping, plan
+from asmdnn.network.running import Runnable
+from asmdnn.network.weights import WeightPool
+from asmdnn.primitives.engine import Engine
+from asmdnn.runtime.networks import forget, networks
+
+Key = tuple[tuple[int, ...], ...]
+
+
+def network_of(model: Model, shapes: Any, constants: Any, engine: Engine, fallback: str | None) -> Network:
+    """The network of a model, planned if no dim is open.  The arguments are those of `load_onnx`."""
+    dims = open_dims(model.body.inputs, shapes, mapping("constants", constants))
+    if not dims.open_inputs:
+        planned = plan(model, shapes, constants, engine, fallback)
+        return Network(lambda: engine, planned)
+    pool, fixed = WeightPool(), dims.fixed
+
+    def at(asked: Shapes) -> Network:
+        planned = plan(model, fixed | asked, constants, engine, fallback, pool)
+        return Network(lambda: engine, planned)
+
+    return OpenNetwork(model, dims, engine, at)
+
+
+class HeldNetwork:
+    """A network for one shape.  Its weights belong to the model, and are no part of `kept_bytes`."""
+
+    def __init__(self, key: Key, network: Network) -> None:
+        self.key, self.network, self.used = key, network, False
+        self.kept_bytes = network.kept_bytes
+
+
+class OpenNetwork(Network):
+    """A Network whose inputs have dims that arrays bring: `load_onnx` and `Graph.compile` make it of such models.
+
+    The first call at a shape plans it, and generates the kernels that no other shape has had; further calls find it
+    again.  Weights are packed once for all shapes that read them in one format.  `set_memory_limits(networks=...)`
+    bounds what is kept of shapes; the last one stays.
+
+    inputs: (dims, numpy type) by name, where an open dim is its name, a Dim, or None.  What looks at a plan or at
+    outputs (`check`, `explain`, `page`, `save`, ...) looks at the last shape that was run or asked for.
+    """
+
+    def __init__(self, model: Model, dims: OpenDims, engine: Engine, make: Callable[[Shapes], Network]) -> None:
+        self._given_model, self._dims, self._make = model, dims, make
+        self._open = dims.open_inputs
+        self._own_engine = engine
+        self._plan = None
+        self._last: HeldNetwork | None = None
+        weakref.finalize(self, forget, self._token)
+
+    @property
+    def _token(self) -> Model:
+        return self._given_model
+
+    @property
+    def is_open(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<OpenNetwork {self._given_model.body.name!r} of {self._dims}>"
+
+    @property
+    def inputs(self) -> dict[str, tuple[tuple[AnyDim, ...] | None, np.dtype[Any]]]:  # type: ignore[override]
+        return {name: (self._dims.of(name), each.dtype) for name, each in self._dims.declared.items()}
+
+    @property
+    def dims(self) -> OpenDims:
+        """What inputs may be."""
+        return self._dims
+
+    @property
+    def outputs(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:  # type: ignore[override]
+        """Of the last shape."""
+        return self.last.outputs
+
+    @property
+    def engine(self) -> Engine:
+        return self._own_engine
+
+    @property
+    def model(self) -> Model:
+        return self._given_model
+
+    @property
+    def shapes(self) -> list[Shapes]:
+        """The dims of open inputs that are held, by name."""
+        held = [key for model, key in list(networks.entries) if model is self._token]
+        return [dict(zip(self._open, key, strict=True)) for key in held]
+
+    @property
+    def last(self) -> Network:
+        """That of the last shape.  Raises InvalidArguments if there was none."""
+        if self._last is None:
+            example = ", ".join(f"{name!r}: ..." for name in self._open)
+            raise InvalidArguments(f"no shape is known yet: run the network, or say it by at({{{example}}})")
+        return self._last.network
+
+    def at(self, shapes: Mapping[str, Any]) -> Network:
+        """The network for inputs of these dims; those of inputs without open dims may be left out.
+
+        Raises InvalidArguments for dims that do not fit the model, are out of their range, or contradict one another;
+        Unimplemented, OutOfMemory.
+        """
+        if not isinstance(shapes, Mapping) or not set(self._open) <= shapes.keys() <= self._dims.declared.keys():
+            raise InvalidArguments(f"shapes must have dims of {', '.join(self._open)}, not {shown(shapes)}")
+        try:
+            asked = {name: tuple(int(n) for n in items(shape)) for name, shape in shapes.items()}
+        except Exception:  # whatever the caller's objects do
+            raise InvalidArguments(f"shapes must be dims, tuples of integers, not {shown(shapes)}") from None
+        return self._found(tuple(asked[name] for name in self._open), asked)
+
+    def prepare(self, shapes: Iterable[Mapping[str, Any]]) -> None:
+        """Plan for these shapes now, generate their kernels and pack their weights.  Raises as `at`."""
+        try:
+            several = items(shapes)
+        except Exception:  # whatever the caller's object does
+            raise InvalidArguments(f"shapes must be several, such as [{{'x': dims}}], not {shown(shapes)}") from None
+        for each in several:
+            self.at(each).prepare_to_run()
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
+        return self._for(feeds).run(feeds)
+
+    def __call__(self, x: Any) -> Array:
+        name, *others = self._dims.declared
+        if others:
+            raise InvalidArguments(f"the network has the inputs {', '.join(self._dims.declared)}: use run()")
+        return self._for({name: x})(x)
+
+    def bind(self, **arrays: Array) -> Callable[[], None]:
+        return self._for({name: array for name, array in arrays.items() if name in self._dims.declared}).bind(**arrays)
+
+    def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20) -> str:
+        return (self.last if feeds is None else self._for(feeds)).page(feeds, repeats)
+
+    def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
+        return self._for(feeds).profile(feeds, repeats)
+
+    def analyze(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
+        return self._for(feeds).analyze(feeds, repeats)
+
+    def verify(self, feeds: Mapping[str, Any]) -> Any:
+        return self._for(feeds).verify(feeds)
+
+    def planned(self, what: str = "looked at") -> Planned:
+        return self.last.planned(what)
+
+    @property
+    def _source(self) -> Any:  # type: ignore[override]
+        return self.last._source
+
+    @property
+    def _runnable(self) -> Runnable:  # type: ignore[override]
+        return self.last._runnable
+
+    def _for(self, feeds: Mapping[str, Any]) -> Network:
+        """The network for arrays of these dims."""
+        if not isinstance(feeds, Mapping) or feeds.keys() != self._dims.declared.keys():
+            given = ", ".join(map(str, feeds)) if isinstance(feeds, Mapping) else shown(feeds)
+            raise InvalidArguments(f"feeds must be arrays for {', '.join(self._dims.declared)}, not {given or 'none'}")
+        key = tuple(self._shapes_in(feeds))
+        last = self._last
+        if last is not None and last.key == key:
+            last.used = True
+            return last.network
+        return self._found(key, dict(zip(self._open, key, strict=True)))
+
+    def _shapes_in(self, feeds: Mapping[str, Any]) -> Iterator[tuple[int, ...]]:
+        for name in self._open:
+            array = feeds[name]
+            try:
+                yield array.shape if type(array) is np.ndarray else np.shape(array)
+            except Exception:  # whatever the caller's object does
+                raise InvalidArguments(f"{name} must be an array, not {shown(array)}") from None
+
+    def _found(self, key: Key, shapes: Shapes) -> Network:
+        held = networks.get((self._token, key))
+        if held is None:
+            self._dims.check(shapes)
+            held = networks.put((self._token, key), HeldNetwork(key, self._make(shapes)))
+        assert isinstance(held, HeldNetwork)
+        self._last = held
+        return held.network

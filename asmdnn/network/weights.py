@@ -1,0 +1,72 @@
+"""Packed weights of a model: what several shapes read in one format is packed and held once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from asmdnn.memory import Memory
+from asmdnn.network.arrays import Array
+from asmdnn.network.running import PAGE_BYTES
+from asmdnn.network.steps import Weight
+
+
+@dataclass(frozen=True, eq=False)
+class Blob:
+    """u8[bytes], read-only once it is full: weights by name, each where `places` says."""
+
+    weights: Mapping[str, Weight]
+    places: Mapping[str, int]
+    data: Array
+
+    def has(self, name: str, weight: Weight) -> bool:
+        known = self.weights.get(name)
+        return known is not None and known.desc == weight.desc and same_bits(known.array, weight.array)
+
+    def is_for(self, weights: Mapping[str, Weight], places: Mapping[str, int], size: int) -> bool:
+        is_laid_out_so = len(self.data) == size and self.places == places
+        return is_laid_out_so and all(self.has(name, weight) for name, weight in weights.items())
+
+
+class WeightPool:
+    """The blobs of a model's plans.  Threads that pack at the same time may each make one: they have equal bytes."""
+
+    def __init__(self) -> None:
+        self._blobs: list[Blob] = []
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(len(blob.data) for blob in self._blobs)
+
+    def packed(self, weights: Mapping[str, Weight], places: Mapping[str, int], size: int) -> Array:
+        """All weights in the formats that kernels read, u8[size]."""
+        for blob in self._blobs:
+            if blob.is_for(weights, places, size):
+                return blob.data
+        made = pages(size)
+        for name, weight in weights.items():
+            at, count = places[name], weight.desc.size_bytes
+            source = next((blob for blob in self._blobs if blob.has(name, weight)), None)
+            if source:
+                made[at : at + count] = source.data[source.places[name] :][:count]
+            else:
+                made[at : at + count] = Memory.from_numpy(weight.array, weight.desc).array.view(np.uint8)
+        self._blobs.append(Blob(weights, places, made))
+        return made
+
+
+def same_bits(a: Array, b: Array) -> bool:
+    """Whether arrays are one, or have equal bytes."""
+    if a is b:
+        return True
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    words = f"u{a.dtype.itemsize}"
+    return bool(np.array_equal(np.ascontiguousarray(a).view(words), np.ascontiguousarray(b).view(words)))
+
+
+def pages(size: int) -> Array:
+    """u8[size] that starts at a page."""
+    raw = np.zeros(size + PAGE_BYTES, np.uint8)
+    start = -raw.ctypes.data % PAGE_BYTES
+    return raw[start : start + size]
