@@ -18,10 +18,10 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.description import Description
 from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.gather.indices import NO_AXIS
-from asmdnn.primitives.kind import Description
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import s32
 
