@@ -114,6 +114,13 @@ def test_zero_points_of_reorders_are_numpys(ddt: str) -> None:
     check(work("--reorder", "--sdt=u8", f"--ddt={ddt}", both, "--attr-scales=src:common:0.7", "2x17x3x5"))
 
 
+@pytest.mark.parametrize("alg", ["SOFTMAX", "LOGSOFTMAX"])
+def test_scales_of_softmax_are_onednns(alg: str) -> None:
+    """Those of src multiply results there, in front of post-ops."""
+    scales = "--attr-scales=src:common:2+dst:common:0.5"
+    check(work("--softmax", f"--alg={alg}", scales, "--attr-post-ops=linear:2:1+add:f32:per_oc", "2x19x5"))
+
+
 @pytest.mark.parametrize(
     "case",
     [

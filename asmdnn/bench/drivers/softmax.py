@@ -43,11 +43,10 @@ class SoftmaxSettings(ScaledSettings):
 SoftmaxCase = Case[SoftmaxSettings, DimsProblem]
 
 
-def softmax(x: Array, axis: int, log: bool, is_scaled: bool = False) -> tuple[Array, Array]:
+def softmax(x: Array, axis: int, log: bool) -> tuple[Array, Array]:
     """The result in float64; and its error: that of rounding x - max x, which e^x takes over, and some roundings, with
-    those of the longest chain of sums, and of x where it is a product."""
-    ulps: Any = ULPS + x.shape[axis] / SHORTEST_VECTORS
-    ulps = ulps + is_scaled * np.abs(x).max(axis, keepdims=True)
+    those of the longest chain of sums."""
+    ulps = ULPS + x.shape[axis] / SHORTEST_VECTORS
     differences = x.astype(np.float64)
     differences -= differences.max(axis, keepdims=True)
     powers = np.exp(differences)
@@ -84,8 +83,10 @@ class SoftmaxWork(TensorWork):
         return {"src": typed.numbers(random, src.dims, src.dtype, -LARGEST_VALUE, LARGEST_VALUE)}
 
     def answer(self, data: TensorData) -> Answer:
-        x = decoded(data.arrays["src"], self.descs["src"].dtype) * (self.scales.source * self.scales.factor)
-        values, error = softmax(x, self.axis, self.is_log, bool(self.settings.scales))
+        """The scales of src are of results, in oneDNN, too."""
+        x, scales = decoded(data.arrays["src"], self.descs["src"].dtype), self.scales.source * self.scales.factor
+        values, error = softmax(x.astype(np.float32), self.axis, self.is_log)
+        values, error = values * scales, (error + UNIT * np.abs(values)) * np.abs(scales)
         return typed.answer(self.attr, values, error, data.arrays, self.descs["dst"].dtype, self.scales.divisor)
 
     def onednn(self, peer: "OnednnPrimitive") -> Any:

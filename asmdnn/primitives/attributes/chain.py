@@ -116,15 +116,15 @@ def post_ops_of(attr: Attr) -> Chain:
     return Chain(tuple(links))
 
 
-def scaled_post_ops(attr: Attr, tensors: Mapping[str, MemoryDesc]) -> tuple[Chain, Chain]:
-    """For a primitive of src and a dst of its dims: the scales of src, and post-ops with the scales of dst behind them.
-    Raises Refused for other tensors, and for scales over several dims."""
+def scaled_post_ops(attr: Attr, tensors: Mapping[str, MemoryDesc]) -> Chain:
+    """For a primitive of src and a dst of its dims: post-ops between the scales of src and those of dst.
+
+    Raises Refused for other tensors, and for scales over several dims.
+    """
     for name, mask in attr.scales:
         if name not in tensors or mask & (mask - 1):
             raise Refused(f"scales of {name} with the mask {mask} are not implemented: of src and dst, over one dim")
-    chain = chain_of(attr, tensors, {"src": {dim: dim for dim in range(tensors["src"].ndims)}}, None)
-    before = sum("src_scales" in link.names for link in chain.links)
-    return Chain(chain.links[:before]), Chain(chain.links[before:])
+    return chain_of(attr, tensors, {"src": {dim: dim for dim in range(tensors["src"].ndims)}}, None)
 
 
 def chain_of(

@@ -35,16 +35,16 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     isa, tuning = f32_level(engine.isa), engine.tuning
     src = like(desc.dst, desc.src)
     dst = like(src, desc.dst)
-    before, chain = scaled_post_ops(attr, {"src": src, "dst": dst})
+    chain = scaled_post_ops(attr, {"src": src, "dst": dst})
     if chain.reads_dst:
         raise Refused("post-op sum is not implemented: dst holds exponentials meanwhile")
     masks = {} if desc.mask is None else {"mask": dense_like(dst, desc.mask) if desc.mask.is_any else desc.mask}
-    passed = {"src": src, "dst": dst, **masks, **before.operands(dst), **chain.operands(dst)}
+    passed = {"src": src, "dst": dst, **masks, **chain.operands(dst)}
     check_tensors(passed, "dst", tuple(DATA_TYPES))
     name = f"softmax:{isa}"
     if 0 in dst.dims:
         return Assembly(tuning).plan(name, passed, ("dst",))
-    request = SoftmaxRequest(desc, before, chain, isa, tuning)
+    request = SoftmaxRequest(desc, chain, isa, tuning)
     tensors: Mapping[str, MemoryDesc] = {name: of_type(tensor, f32) for name, tensor in passed.items()}
     calls = request.calls(tensors)
     if calls is None:
@@ -57,20 +57,15 @@ def plan(desc: SoftmaxForward, attr: Attr, engine: Engine) -> Plan:
     costs = {spec: cost(spec, tuning.softmax) for spec in dict.fromkeys(spec for spec, *_ in calls)}
     in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases)
-    plan = Plan(name, phases, in_vectors(before, chain, tensors), {}, {}, ("dst",), in_place)
-    return between_reorders(plan, in_vectors(before, chain, passed), tuning, isa=isa)
-
-
-def in_vectors(before: Chain, after: Chain, tensors: Mapping[str, MemoryDesc]) -> dict[str, MemoryDesc]:
-    """The tensors, with scales as a caller passes them: dense over the one dim that they have."""
-    return after.arguments(before.arguments(tensors))
+    plan = Plan(name, phases, chain.arguments(tensors), {}, {}, ("dst",), in_place)
+    return between_reorders(plan, chain.arguments(passed), tuning, isa=isa)
 
 
 class SoftmaxRequest:
-    """A softmax of tensors in whatever formats; before, after: what is done to src first, and to results in the end."""
+    """A softmax of tensors in whatever formats; after: what is done to results in the end."""
 
-    def __init__(self, desc: SoftmaxForward, before: Chain, after: Chain, isa: str, tuning: Tuning) -> None:
-        self.desc, self.before, self.after, self.isa, self.tuning = desc, before, after, isa, tuning
+    def __init__(self, desc: SoftmaxForward, after: Chain, isa: str, tuning: Tuning) -> None:
+        self.desc, self.after, self.isa, self.tuning = desc, after, isa, tuning
 
     def calls(self, tensors: Mapping[str, MemoryDesc]) -> Calls[Spec] | None:
         """Kernels, and where they are called; None for formats that no kernel reads."""
@@ -118,7 +113,7 @@ class SoftmaxRequest:
         scale, mask = self.desc.scale, self.desc.mask
         scaling = (EltwiseOp("linear", scale, 0.0, 1.0),) if scale != 1 else ()
         masking = (BinaryOp("add", operands["mask"]),) if mask is not None else ()
-        return (*self.before.on_registers(operands), *scaling, *masking), self.after.on_registers(operands)
+        return (*scaling, *masking), self.after.on_registers(operands)
 
 
 def cost(spec: Spec, tuning: SoftmaxTuning) -> int:
