@@ -28,9 +28,9 @@ from asmdnn.isa.levels import isa_of
 from asmdnn.isa.vectors import F32_LEVELS, f32_level
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
+from asmdnn.primitives.description import Description
 from asmdnn.primitives.descriptor import PrimitiveDesc
-from asmdnn.primitives.implementation import plan_with_denormals
-from asmdnn.primitives.kind import Description
+from asmdnn.primitives.implementation import checked
 from asmdnn.primitives.registry import kind_of
 
 ROUNDS = 6  # at least, of the last samples
@@ -149,7 +149,7 @@ def every_plan(desc: Description, attr: dnn.Attr, engine: dnn.Engine) -> Iterato
     plans = [(pd.implementation, pd.plan) for pd in answers]
     if kind.candidates is not None:
         candidates = kind.candidates(desc, attr, engine)
-        plans += [(f"{p.implementation} {what}", plan_with_denormals(p, attr)) for what, p in candidates]
+        plans += [(f"{p.implementation} {what}", checked(p, desc, attr)) for what, p in candidates]
     same = {identity(plan): name for name, plan in reversed(plans[: len(answers)])}  # what reorders nothing is itself,
     same |= {identity(plan): name for name, plan in plans[len(answers) :]}  # and what is special about a plan says more
     for _, plan in plans:

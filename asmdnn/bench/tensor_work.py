@@ -17,7 +17,7 @@ from asmdnn.bench import chains, typed
 from asmdnn.bench.driver import Array, PeerSide, TensorData, Work
 from asmdnn.bench.values import poison
 from asmdnn.bench.words import Option, direction
-from asmdnn.primitives.kind import Description
+from asmdnn.primitives.description import Description
 
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive

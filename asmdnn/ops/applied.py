@@ -12,9 +12,9 @@ from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
+from asmdnn.primitives.description import Description
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine, engine_key
-from asmdnn.primitives.kind import Description
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.types import f32
 

@@ -19,10 +19,10 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import AnyArray, integers, output
 from asmdnn.primitives.concat.concat import Concat, axis_of
 from asmdnn.primitives.concat.pad import Pad, PadMode
+from asmdnn.primitives.description import Description
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.gather.description import Gather
-from asmdnn.primitives.kind import Description
 from asmdnn.primitives.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
 

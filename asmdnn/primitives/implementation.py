@@ -19,8 +19,10 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives import tuned
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.description import Description
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.tuned import Choice
+from asmdnn.primitives.uses import check_uses
 from asmdnn.runtime.caches import Cache
 
 PLANS_LIMIT_BYTES = 64 << 20
@@ -28,7 +30,7 @@ OBJECTS_BYTES = 8_000  # what Python keeps of a plan and its request beside the 
 ANY_MACHINE = ""  # in the place of a name: what is packed for a machine serves others, if there is nothing better
 PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # whose sources decide a plan
 
-Desc = TypeVar("Desc")
+Desc = TypeVar("Desc", bound=Description)
 Answer = Plan | Refusal
 Planner = Callable[[Desc, Attr, Engine], Answer | Iterator[Answer]]  # an implementation, or several, best first
 
@@ -72,16 +74,13 @@ def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: E
     for planner in planners:
         answer = planner(desc, attr, engine)
         for one in (answer,) if isinstance(answer, Plan | Refusal) else answer:
-            yield with_denormals(one, attr)
+            yield one if isinstance(one, Refusal) else checked(one, desc, attr)
 
 
-def with_denormals(answer: Answer, attr: Attr) -> Answer:
-    """The plan with subnormal numbers flushed or kept, if the attributes say which."""
-    return answer if isinstance(answer, Refusal) else plan_with_denormals(answer, attr)
-
-
-def plan_with_denormals(plan: Plan, attr: Attr) -> Plan:
-    """The same of a plan."""
+def checked(plan: Plan, desc: Description, attr: Attr) -> Plan:
+    """A planner's plan as everyone gets it: one that uses all that it was asked for, with subnormal numbers flushed or
+    kept, if the attributes say which.  Raises PlanError for one that leaves something out."""
+    check_uses(plan, desc, attr)
     return plan if attr.denormals is None else replace(plan, phases=flushing(plan.phases, attr.denormals == "flush"))
 
 

@@ -4,22 +4,14 @@ Every folder of this package has a kind.py with its KINDS; registry.py collects 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, fields
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.implementation import Planner
-
-
-class Description(Protocol):
-    """A frozen dataclass, validated when it is made; its fields that are MemoryDescs are the tensors as asked for."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +53,6 @@ class Kind:
     candidates: Candidates | None = None
     guard: Guard | None = None
     letters: Letters = no_letters
-
-
-def asked(desc: Description) -> dict[str, MemoryDesc]:
-    """The tensors of a description, formats as asked for."""
-    values = {field.name: getattr(desc, field.name) for field in fields(desc)}
-    return {name: value for name, value in values.items() if isinstance(value, MemoryDesc)}
 
 
 def dims_word(desc: MemoryDesc) -> str:

@@ -1,6 +1,7 @@
 """Activation functions, element by element."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,12 @@ def clip(node: Node, x: Array, least: Array | None = None, most: Array | None = 
         least, most = node.get("min"), node.get("max")
     x = x if least is None else np.maximum(x, least)
     return np.asarray(x if most is None else np.minimum(x, most))
+
+
+def clip_types(node: Node, x: Value, *bounds: Value | None) -> list[Type]:
+    if any(bound is not None and prod(bound.shape) != 1 for bound in bounds):
+        raise ValueError("a bound is no number")
+    return [(x.shape, x.dtype)]
 
 
 def shrink(node: Node, x: Array) -> Array:
@@ -82,7 +89,7 @@ OPERATORS = {
             "Softsign": lambda node, x: x / (1 + np.abs(x)),
         }.items()
     },
-    "Clip": Operator(lambda node, x, *bounds: np.asarray(clip(node, x, *bounds), x.dtype), same_as_first),
+    "Clip": Operator(lambda node, x, *bounds: np.asarray(clip(node, x, *bounds), x.dtype), clip_types),
     "SwiGLU": Operator(
         lambda node, a, b: np.asarray(a * logistic(node.get("alpha", 1.0) * a) * b, a.dtype), same_as_first
     ),

@@ -90,6 +90,14 @@ def ints(array: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in np.asarray(array).ravel())
 
 
+def number(array: Any) -> Any:
+    """An input that is one number.  Raises ValueError."""
+    found = np.asarray(array).ravel()
+    if len(found) != 1:
+        raise ValueError(f"dims {np.shape(array)} where one number is wanted")
+    return found[0]
+
+
 def axes_of(node: Node, given: Any, ndim: int, name: str = "axes") -> tuple[int, ...] | None:
     """The axes of an input, or of the attribute of older versions; from 0; None if there are neither."""
     axes = node.get(name) if given is None else ints(given)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Operator, Shape, Type, Value, axis_of, bounded, ints, normal
+from asmdnn.network.operators.definition import Operator, Shape, Type, Value, axis_of, bounded, normal, number
 
 UPDATES = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
@@ -100,7 +100,7 @@ def updated(node: Node, result: Array, places: tuple[Array, ...], updates: Array
 
 
 def one_hot(node: Node, indices: Array, depth: Array, values: Array) -> Array:
-    count, axis = int(np.ravel(depth)[0]), normal(node.get("axis", -1), indices.ndim + 1)
+    count, axis = int(number(depth)), normal(node.get("axis", -1), indices.ndim + 1)
     found = np.asarray(indices).astype(np.int64)
     where = np.expand_dims(np.where(found < 0, found + count, found), axis)  # others are nowhere
     along = np.arange(count).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])
@@ -108,7 +108,7 @@ def one_hot(node: Node, indices: Array, depth: Array, values: Array) -> Array:
 
 
 def one_hot_types(node: Node, indices: Value, depth: Value, values: Value) -> list[Type]:
-    count, axis = ints(depth.data)[0], normal(node.get("axis", -1), len(indices.shape) + 1)
+    count, axis = int(number(depth.data)), normal(node.get("axis", -1), len(indices.shape) + 1)
     if values.shape != (2,):
         raise ValueError(f"values of dims {values.shape}, which must be two")
     return [(bounded((*indices.shape[:axis], count, *indices.shape[axis:])), values.dtype)]

@@ -15,6 +15,7 @@ from asmdnn.network.operators.definition import (
     bounded,
     ints,
     normal,
+    number,
     same_as_first,
 )
 
@@ -162,7 +163,7 @@ def pad(
     mode = PAD_MODES[node.get("mode", "constant")]
     if mode != "constant":
         return np.pad(x[kept], positive, mode)  # type: ignore[call-overload,no-any-return]
-    fill = node.get("value", 0.0) if value is None else np.asarray(value).ravel()[0]
+    fill = node.get("value", 0.0) if value is None else number(value)
     return np.pad(x[kept], positive, constant_values=fill)
 
 
@@ -171,6 +172,8 @@ def pad_types(
 ) -> list[Type]:
     given, chosen = (None if one is None else one.data for one in (pads, axes))
     widths = pad_widths(node, len(x.shape), given, chosen)
+    if value is not None and prod(value.shape) != 1:
+        raise ValueError(f"a value of dims {value.shape}, which must be one number")
     dims = tuple(n + a + b for n, (a, b) in zip(x.shape, widths, strict=True))
     if any(max(0, -a) + max(0, -b) > n for n, (a, b) in zip(x.shape, widths, strict=True)):
         raise ValueError(f"pads {widths} cut off more than dims {x.shape} have")

@@ -1,12 +1,13 @@
 """Reductions along axes, and where their extremes are."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Operator, Type, Value, axes_of, normal
+from asmdnn.network.operators.definition import Operator, Type, Value, axes_of, axis_of, normal, number
 
 
 def axes_to_reduce(node: Node, ndim: int, given: Any) -> tuple[int, ...]:
@@ -79,7 +80,7 @@ def cumulative(function: Callable[..., Any], first: int) -> Operator:
     """Sums or products of all elements before, and this one unless exclusive; first: what nothing adds up to."""
 
     def evaluate(node: Node, x: Array, axis: Array) -> Array:
-        along = normal(int(np.ravel(axis)[0]), x.ndim)
+        along = normal(int(number(axis)), x.ndim)
         x = np.flip(x, along) if node.get("reverse", 0) else x
         if node.get("exclusive", 0):
             shifted = np.roll(x, 1, along)
@@ -88,11 +89,27 @@ def cumulative(function: Callable[..., Any], first: int) -> Operator:
         total = function(x, along, dtype=x.dtype)
         return np.asarray(np.flip(total, along) if node.get("reverse", 0) else total)
 
-    return Operator(evaluate, lambda node, x, axis: [(x.shape, x.dtype)])
+    def types(node: Node, x: Value, axis: Value) -> list[Type]:
+        if not x.shape or prod(axis.shape) != 1:
+            raise ValueError(f"an axis of dims {axis.shape} for dims {x.shape}")
+        if axis.data is not None:
+            normal(int(number(axis.data)), len(x.shape))
+        return [(x.shape, x.dtype)]
+
+    return Operator(evaluate, types)
+
+
+def top_types(node: Node, x: Value, count: Value | None = None) -> list[Type]:
+    k = node.get("k") if count is None else int(number(count.data))
+    axis = axis_of(node, len(x.shape), -1)
+    if not 0 <= k <= x.shape[axis]:
+        raise ValueError(f"k is {k} of {x.shape[axis]} elements")
+    dims = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    return [(dims, x.dtype), (dims, np.int64)]
 
 
 def top(node: Node, x: Array, count: Array | None = None) -> tuple[Array, Array]:
-    k = node.get("k") if count is None else int(np.ravel(count)[0])
+    k = node.get("k") if count is None else int(number(count))
     axis = normal(node.get("axis", -1), x.ndim)
     falling = ~x if x.dtype.kind in "iu" else -x  # of unsigned numbers, too
     order = np.argsort(falling if node.get("largest", 1) else x, axis, kind="stable")
@@ -115,5 +132,5 @@ OPERATORS = {
     "ArgMin": position(np.argmin),
     "CumSum": cumulative(np.cumsum, 0),
     "CumProd": cumulative(np.cumprod, 1),
-    "TopK": Operator(top, None, (1,)),
+    "TopK": Operator(top, top_types, (1,)),
 }

@@ -4,12 +4,12 @@ import numpy as np
 
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Operator, Type, Value, axes_of, bounded, ints, same_as_first
+from asmdnn.network.operators.definition import Operator, Type, Value, axes_of, bounded, ints, number
 
 
 def triangle(node: Node, x: Array, k: Array | None = None) -> Array:
     """The upper or lower triangle of matrices, from the k-th diagonal on."""
-    diagonal = 0 if k is None else int(np.ravel(k)[0])
+    diagonal = 0 if k is None else int(number(k))
     return np.asarray(np.triu(x, diagonal) if node.get("upper", 1) else np.tril(x, diagonal), x.dtype)
 
 
@@ -24,6 +24,12 @@ def centre(node: Node, x: Array, sizes: Array) -> Array:
         else:
             x = np.pad(x, [(before, size - n - before) if i == axis else (0, 0) for i in range(x.ndim)])
     return x
+
+
+def triangle_types(node: Node, x: Value, k: Value | None = None) -> list[Type]:
+    if len(x.shape) < 2 or (k is not None and k.data is not None and np.size(k.data) != 1):
+        raise ValueError(f"dims {x.shape} are not those of matrices, or k is no number")
+    return [(x.shape, x.dtype)]
 
 
 def sizes_by_axis(node: Node, ndim: int, sizes: Array | None) -> dict[int, int]:
@@ -50,7 +56,7 @@ def det_types(node: Node, x: Value) -> list[Type]:
 
 
 OPERATORS = {
-    "Trilu": Operator(triangle, same_as_first),
+    "Trilu": Operator(triangle, triangle_types),
     "CenterCropPad": Operator(centre, centre_types, (1,)),
     "BitCast": Operator(
         lambda node, x: np.ascontiguousarray(x).view(bit_types(node, Value(x.shape, x.dtype))[0][1]).reshape(x.shape),

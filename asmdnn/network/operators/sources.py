@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.definition import Operator, Type, Value, bounded, ints
+from asmdnn.network.operators.definition import Operator, Type, Value, bounded, ints, number
 
 VALUES: dict[str, Callable[[Any], Any]] = {
     "value": np.asarray,
@@ -25,21 +25,35 @@ def constant(node: Node) -> Array:
     raise ValueError(f"no value, but {', '.join(node.attributes) or 'nothing'}")
 
 
-def constant_of_shape(node: Node, shape: Array) -> Array:
-    fill = np.asarray(node.get("value", np.zeros(1, np.float32))).ravel()
-    return np.broadcast_to(fill[0], bounded(ints(shape))).astype(fill.dtype)
+def filled(node: Node, shape: Array) -> Array:
+    fill = number(node.get("value", np.float32(0)))
+    return np.full(ints(shape), fill, fill.dtype)
+
+
+def filled_types(node: Node, shape: Value) -> list[Type]:
+    return [(bounded(ints(shape.data)), number(node.get("value", np.float32(0))).dtype)]
 
 
 def arange(node: Node, start: Array, limit: Array, delta: Array) -> Array:
-    first, last, step = (np.asarray(x).ravel()[0] for x in (start, limit, delta))
-    bounded((max(0, int(np.ceil((float(last) - float(first)) / float(step)))),))
-    return np.arange(first, last, step, dtype=np.asarray(start).dtype)
+    return np.arange(*map(number, (start, limit, delta)), dtype=np.asarray(start).dtype)
+
+
+def arange_types(node: Node, start: Value, limit: Value, delta: Value) -> list[Type]:
+    first, last, step = (number(x.data).item() for x in (start, limit, delta))
+    count = -(-(last - first) // step) if start.dtype.kind in "iu" else int(np.ceil((last - first) / step))
+    return [(bounded((max(0, count),)), start.dtype)]
 
 
 def eye_like(node: Node, x: Array) -> Array:
     dtype = element_type(node.get("dtype"), "dtype") if "dtype" in node.attributes else x.dtype
     rows, columns = x.shape
-    return np.asarray(np.eye(rows, columns, int(node.get("k", 0)), dtype))
+    return np.eye(rows, columns, max(-rows, min(columns, int(node.get("k", 0)))), dtype)
+
+
+def eye_types(node: Node, x: Value) -> list[Type]:
+    if len(x.shape) != 2:
+        raise ValueError(f"dims {x.shape}, which must be two")
+    return [(bounded(x.shape), element_type(node.get("dtype"), "dtype") if "dtype" in node.attributes else x.dtype)]
 
 
 def cast_types(node: Node, x: Value) -> list[Type]:
@@ -62,9 +76,9 @@ OPERATORS = {
     "Constant": Operator(constant),
     "Shape": Operator(lambda node, x: np.array(x.shape[node.get("start", 0) : node.get("end")], np.int64)),
     "Size": Operator(lambda node, x: np.array(x.size, np.int64)),
-    "ConstantOfShape": Operator(constant_of_shape, None, (0,)),
-    "Range": Operator(arange, None, (0, 1, 2)),
-    "EyeLike": Operator(eye_like),
+    "ConstantOfShape": Operator(filled, filled_types, (0,)),
+    "Range": Operator(arange, arange_types, (0, 1, 2)),
+    "EyeLike": Operator(eye_like, eye_types),
     "Cast": Operator(cast, cast_types),
     "CastLike": Operator(
         lambda node, x, like: np.asarray(x).astype(like.dtype), lambda node, x, like: [(x.shape, like.dtype)]

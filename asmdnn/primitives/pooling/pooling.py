@@ -33,6 +33,7 @@ from asmdnn.primitives.pooling.kernels import (
     row_calls,
 )
 from asmdnn.primitives.pooling.schedule import Planes, planes_of
+from asmdnn.primitives.pooling.windows import reduced_runs, single_runs, undivided
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.words import in_words
 from asmdnn.types import f32, s8, s32, u8
@@ -59,7 +60,7 @@ def plan(desc: Pooling, attr: Attr, engine: Engine) -> Plan:
             raise Refused(f"elements of {name} overlap")
     chain = post_ops_of(attr)
     passed |= chain.operands(dst)
-    if chain.names or (attr.post_ops and (dst.padded_dims != dst.dims or dst.dtype != f32)):
+    if chain.names or (attr.post_ops and (desc.indices or dst.padded_dims != dst.dims or dst.dtype != f32)):
         return with_post_ops(desc, passed, attr, engine)
     others = maxima_of_bytes(desc, passed, attr, engine) or converted(desc, passed, attr, engine)
     if others:
@@ -107,8 +108,8 @@ def converted(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: 
 
 
 def with_post_ops(desc: Pooling, passed: dict[str, MemoryDesc], attr: Attr, engine: Engine) -> Plan:
-    """Pooling into scratch, and an element-wise pass: for post-ops that read tensors, or that make something else of
-    the zeros of padding."""
+    """Pooling into scratch, and an element-wise pass: for post-ops that read tensors, that make something else of the
+    zeros of padding, or that stand behind maxima with indices, whose kernels have none."""
     tensors = {name: desc for name, desc in passed.items() if name in OWN} | {"dst": of_type(passed["dst"], f32)}
     first = between_reorders(pooled(desc, tensors, Attr(), engine), tensors, engine.tuning, isa=engine.isa)
     return with_pass_behind(NAME, first, passed, attr, engine)
@@ -155,14 +156,16 @@ def planes_for(src: MemoryDesc, dst: MemoryDesc) -> Planes:
 
 
 def add_two_steps(assembly: Assembly, maker: Maker, src: MemoryDesc, dst: MemoryDesc) -> None:
-    """Over all axes but the last one into scratch, and then along it."""
-    last = src.ndims - 3
+    """Over all axes but the last one into scratch, and then along it; a mean is a sum until the end, so that it is
+    rounded once."""
     reduced = format_like(src, MemoryDesc((*dst.dims[:-1], src.dims[-1]), f32, "any"))
     first = replace(maker, planes=planes_for(src, reduced), chain=(), streams=False)
     second = replace(maker, planes=planes_for(reduced, dst))
-    calls = pixel_calls(first, along(maker.axes(), reduced.dims[2:], range(last)))
+    *outer, along_last = maker.axes()
+    sums = [undivided(runs) for runs in outer]
+    calls = pixel_calls(first, [*sums, single_runs(src.dims[-1])])
     add_calls(assembly, calls, PLAIN, {"dst": View(REDUCED)})
-    calls = pixel_calls(second, along(maker.axes(), dst.dims[2:], (last,)))
+    calls = pixel_calls(second, [*map(reduced_runs, sums if maker.desc.is_max else outer), along_last])
     add_calls(assembly, calls, PLAIN, {"src": View(REDUCED)})
     assembly.scratch[REDUCED] = reduced.size_bytes
 

@@ -55,6 +55,23 @@ def single_runs(size: int) -> list[WindowRun]:
     return [WindowRun(0, size, Window(0, 1, 1), int(size > 1))]
 
 
+def undivided(runs: Sequence[WindowRun]) -> list[WindowRun]:
+    """The same windows, of which sums are made; neighbours whose divisors alone differ stay apart."""
+    return [run._replace(window=run.window._replace(divisor=1)) for run in runs]
+
+
+def reduced_runs(runs: Sequence[WindowRun]) -> list[WindowRun]:
+    """What stands for the windows once their sums are made: each is its own, with the divisor of its window."""
+    found: list[WindowRun] = []
+    for run in runs:
+        last = found[-1] if found else None
+        if last and last.window.divisor == run.window.divisor:
+            found[-1] = last._replace(outputs=last.outputs + run.outputs, step=1)
+        else:
+            found.append(WindowRun(run.output, run.outputs, Window(run.output, 1, run.window.divisor), run.outputs > 1))
+    return found
+
+
 def runs_of(windows: Sequence[Window], number: int = 0) -> list[WindowRun]:
     """Neighbours with equal counts and divisors at one distance; the first one's result has this number."""
     found: list[WindowRun] = []

@@ -1,0 +1,130 @@
+"""What a plan must use: the tensors, the types and the attributes that it was asked for.
+
+A planner that forgets post-ops, scales, zero points or the type of a result makes a plan that runs and gives wrong
+numbers.  Every implementation's plan passes here (implementation.py), so that such a plan is an error and no answer:
+
+- tensors have the types asked for, and those of attributes are arguments of the plan;
+- kernels have a place for them in their frames;
+- post-ops stand in kernels, in the order of the chain, and all kernels of a phase that can have some have the same,
+  but where one kernel goes on with what another one has written.
+"""
+
+from collections.abc import Hashable, Iterator
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from itertools import chain
+
+import numpy as np
+
+from asmdnn.forking import importing
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.functions.postops import Operand, PostOp, SumOp
+from asmdnn.generators.functions.quotient import QuotientSpec
+from asmdnn.generators.functions.shifted import ShiftedSpec
+from asmdnn.generators.move.conversion import Conversion
+from asmdnn.planning.phase import Phase
+from asmdnn.planning.plan import Plan
+from asmdnn.primitives.attributes.attr import Attr, Sum
+from asmdnn.primitives.attributes.depthwise import Depthwise
+from asmdnn.primitives.description import Description, asked
+
+NO_SUM = Sum(0.0)  # of which a reorder makes nothing
+ANYWHERE = Operand(0, 0, 0, False)
+CHAIN = tuple[PostOp, ...]
+Form = tuple[object, ...]  # of a post-op: its class and its numbers, wherever its tensors lie
+
+
+def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
+    """Raise PlanError for what the plan was asked for and does not use."""
+    for name, tensor in asked(desc).items():
+        if name in plan.tensors and plan.tensors[name].dtype != tensor.dtype:
+            reject(plan, f"has {name} as {plan.tensors[name].dtype}, asked for is {tensor.dtype}")
+    brought = [*run_time_names(attr)]
+    for name in brought:
+        if name not in plan.tensors:
+            reject(plan, f"has no argument {name}")
+    if all(tensor.nelems() for tensor in plan.tensors.values()):
+        read = set[str]().union(*map(places_of, plan.phases)) if brought else set[str]()
+        for name in brought:
+            if name not in read:
+                reject(plan, f"never reads {name}")
+        if attr.post_ops:
+            check_chain(plan, attr)
+
+
+def run_time_names(attr: Attr) -> Iterator[str]:
+    """The arguments that attributes bring."""
+    yield from attr.tensors()
+    yield from (f"{name}_scales" for name, _ in attr.scales)
+    yield from (f"{name}_zero_points" for name, _ in attr.zero_points)
+
+
+def places_of(phase: Phase) -> set[str]:
+    """The buffers that its kernels have a place for in their frames."""
+    longest = max((len(spec.frame) for spec in phase.kernels), default=0)
+    return {view.buffer for view in phase.arguments[:longest]}
+
+
+def check_chain(plan: Plan, attr: Attr) -> None:
+    """Raise PlanError unless the post-ops stand in the kernels, one behind the other."""
+    ops = [op for op in attr.post_ops if not isinstance(op, Depthwise) and op != NO_SUM]
+    wanted = [form_of(op.on_registers(*[ANYWHERE] * len(op.tensors))) for op in ops]
+    reached = 0
+    for number, phase in enumerate(plan.phases):
+        chains = dict.fromkeys((type(spec), chain_of(spec, wanted)) for spec in called(phase) if has_chain(spec))
+        if phase.groups is None and len({forms for _, forms in chains}) > 1:
+            reject(plan, f"has kernels with and without post-ops in phase {number}")
+        for form in chain.from_iterable(forms for _, forms in chains):
+            reached += reached < len(wanted) and form == wanted[reached]
+    if reached < len(ops):
+        reject(plan, f"does not apply the post-op {ops[reached]}")
+
+
+def called(phase: Phase) -> list[KernelSpec]:
+    """The kernels that its records call, in the order of their first calls: the one that begins a sum comes first."""
+    kernels, first = np.unique(phase.records[:, 0], return_index=True)
+    specs = (phase.kernels[k] for k in kernels[np.argsort(first)])
+    return [spec.kernel if isinstance(spec, ShiftedSpec) else spec for spec in specs]
+
+
+def has_chain(spec: KernelSpec) -> bool:
+    """Whether kernels of its class can have post-ops."""
+    return bool(chain_fields(type(spec)))
+
+
+def chain_of(spec: KernelSpec, wanted: list[Form]) -> tuple[Form, ...]:
+    """Those of the wanted post-ops that a kernel applies, in its order."""
+    return tuple(form for form in forms_in(spec) if form in wanted)
+
+
+@lru_cache
+def chain_fields(part: Hashable) -> tuple[str, ...]:
+    """The fields of a class of specs, or of a part of specs, that say what is done to results."""
+    if part in (Conversion, QuotientSpec):
+        return ("sum",)
+    typed = [(field.name, field.type) for field in fields(part)] if is_dataclass(part) else []
+    return tuple(name for name, kind in typed if kind == CHAIN or (isinstance(kind, type) and chain_fields(kind)))
+
+
+def forms_in(value: object) -> Iterator[Form]:
+    """Of a chain, of the factor of a reorder's sum, or of a part of a spec that has such fields."""
+    if isinstance(value, float):
+        yield form_of(SumOp(value))
+    elif isinstance(value, tuple):
+        yield from map(form_of, value)
+    else:
+        for name in chain_fields(type(value)):  # type: ignore[arg-type]  # every class has a hash
+            yield from forms_in(getattr(value, name))
+
+
+def form_of(op: PostOp) -> Form:
+    """Equal for post-ops that do the same, wherever their tensors lie."""
+    numbers = (getattr(op, field.name) for field in fields(op) if field.name != "operands")
+    return (type(op), *(number for number in numbers if not isinstance(number, Operand)))
+
+
+def reject(plan: Plan, what: str) -> None:
+    with importing():
+        from asmdnn.planning.coverage import PlanError  # nobody needs it otherwise
+
+    raise PlanError(f"the plan {plan.implementation} {what}: this is a defect of asmdnn, please report it")

@@ -1,0 +1,199 @@
+"""Small problems of every kind of primitive, so that each implementation takes some; and one way to run them all."""
+
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import asmdnn as dnn
+from asmdnn.bench.options import Reader
+from asmdnn.bench.values import decoded, encoded
+from asmdnn.primitives.description import Description
+
+Array = npt.NDArray[Any]
+INFERENCE, TRAINING = dnn.PropKind.forward_inference, dnn.PropKind.forward_training
+
+
+def t(*dims: int, tag: str = "", dtype: dnn.DataType = dnn.f32) -> dnn.MemoryDesc:
+    return dnn.MemoryDesc(dims, dtype, tag or "abcdef"[: len(dims)])
+
+
+def vector(size: int) -> dnn.MemoryDesc:
+    return t(size)
+
+
+def convolution(
+    ic: int, oc: int, size: int, kernel: int, groups: int = 1, tag: str = "acdb", weights: str = "any", **more: Any
+) -> dnn.ConvolutionForward:
+    shape = (oc // groups, ic // groups, kernel, kernel)
+    shape = (groups, *shape) if groups > 1 else shape
+    stride = more.get("strides", (1, 1))[0]
+    made = (size - kernel) // stride + 1
+    filters = dnn.MemoryDesc(shape, dnn.f32, "abcde"[: len(shape)] if weights == "plain" else weights)
+    bias = more.pop("bias", vector(oc))
+    return dnn.ConvolutionForward(t(2, ic, size, size, tag=tag), filters, t(2, oc, made, made, tag=tag), bias, **more)
+
+
+def deconvolution(
+    ic: int, oc: int, size: int, groups: int = 1, stride: int = 2, weights: str = "any"
+) -> dnn.DeconvolutionForward:
+    shape = (oc // groups, ic // groups, 3, 3)
+    filters = dnn.MemoryDesc((groups, *shape) if groups > 1 else shape, dnn.f32, weights)
+    made = (size - 1) * stride + 3
+    tensors = (t(2, ic, size, size, tag="acdb"), filters, t(2, oc, made, made, tag="acdb"), vector(oc))
+    return dnn.DeconvolutionForward(*tensors, strides=(stride, stride))
+
+
+def matmul(m: int, k: int, n: int, src: str = "ab", weights: str = "ab", dst: str = "ab") -> dnn.MatMul:
+    return dnn.MatMul(t(m, k, tag=src), t(k, n, tag=weights), t(m, n, tag=dst), t(1, n))
+
+
+def pooling(
+    alg: Any, channels: int, size: int, kernel: int, tag: str, indices: bool = False, axes: int = 2, **more: Any
+) -> dnn.PoolingForward:
+    """Overlapping windows, with padding in front."""
+    dtype, stride = more.get("dtype", dnn.f32), more.get("stride", 1)
+    made = (size + 1 - kernel) // stride + 1
+    src, dst = (t(2, channels, *[n] * axes, tag=tag, dtype=dtype) for n in (size, made))
+    places = t(2, channels, *[made] * axes, tag=tag, dtype=dnn.s32) if indices else None
+    sizes = ((n,) * axes for n in (kernel, stride, 0, 1, 0))
+    return dnn.PoolingForward(alg, src, dst, *sizes, indices=places)
+
+
+def adaptive(alg: str, tag: str, indices: bool = False, dtype: dnn.DataType = dnn.f32) -> dnn.AdaptivePooling:
+    src, dst = t(2, 9, 7, 8, tag=tag, dtype=dtype), t(2, 9, 3, 5, tag=tag, dtype=dtype)
+    return dnn.AdaptivePooling(alg, src, dst, t(2, 9, 3, 5, tag=tag, dtype=dnn.s32) if indices else None)
+
+
+def norms(tag: str) -> Iterator[Description]:
+    image, of_channels = t(2, 9, 4, 5, tag=tag), dict.fromkeys(("scale", "shift"), vector(9))
+    given = dict.fromkeys(("mean", "variance"), vector(9))
+    yield dnn.BatchNormForward(INFERENCE, image, image, **of_channels, **given, use_global_stats=True)
+    yield dnn.BatchNormForward(TRAINING, image, image, **of_channels, **given)
+    masked = {"fuse": "norm_relu", "workspace": t(2, 9, 4, 5, tag=tag, dtype=dnn.u8)}
+    yield dnn.BatchNormForward(TRAINING, image, image, **given, **masked)  # type: ignore[arg-type]
+    yield dnn.GroupNormForward(TRAINING, image, image, 3, **dict.fromkeys(("mean", "variance"), t(2, 3)))
+    yield dnn.LayerNormForward(TRAINING, t(6, 19), t(6, 19), **dict.fromkeys(("mean", "variance"), vector(6)))
+
+
+PRODUCTS: tuple[Description, ...] = (
+    matmul(5, 70, 33), matmul(1, 40, 136), matmul(40, 90, 1), matmul(20, 3, 64), matmul(70, 40, 33, "ba", "ba", "ba"),
+    matmul(26, 300, 264), matmul(100, 80, 64), matmul(26, 1000, 30), matmul(5, 70, 33, weights="aB16b"),
+    dnn.MatMul(t(2, 3, 20), t(2, 20, 17), t(2, 3, 17), t(1, 1, 17)),
+    dnn.InnerProductForward(t(5, 6, 3, 3, tag="acdb"), t(19, 6, 3, 3, tag="any"), t(5, 19), vector(19)),
+    dnn.InnerProductForward(t(1, 40), t(136, 40), t(1, 136), vector(136)),
+)  # fmt: skip
+IMAGES: tuple[Description, ...] = (
+    convolution(20, 24, 8, 3), convolution(20, 24, 8, 3, weights="plain"), convolution(20, 24, 8, 1, weights="plain"),
+    convolution(20, 24, 8, 3, tag="abcd"), convolution(3, 24, 9, 3, tag="any"), convolution(20, 2, 8, 3, tag="any"),
+    convolution(16, 16, 8, 3, 16), convolution(16, 16, 8, 3, 4), convolution(64, 64, 8, 3, 2),
+    convolution(32, 32, 10, 3, algorithm="winograd"), convolution(300, 24, 4, 3, tag="aBcd8b"),
+    deconvolution(20, 24, 5), deconvolution(20, 2, 5), deconvolution(16, 16, 5, 16), deconvolution(20, 24, 5, stride=1),
+    deconvolution(20, 24, 5, weights="abcd"),
+)  # fmt: skip
+POOLINGS: tuple[Description, ...] = (
+    *(pooling(alg, 19, 9, 3, tag) for alg in ("max", "avg_exclude_padding") for tag in ("abcd", "acdb", "aBcd8b")),
+    *(pooling(alg, 19, 14, 9, tag) for alg in ("max", "avg_include_padding") for tag in ("acdb", "aBcd16b")),
+    pooling("avg_exclude_padding", 19, 14, 9, "acdb"), pooling("avg_exclude_padding", 5, 8, 4, "acdeb", axes=3),
+    pooling("avg_include_padding", 19, 13, 3, "abcd", stride=3),
+    pooling("avg_include_padding", 5, 40, 5, "abc", axes=1),
+    *(pooling("max", 19, 9, 3, tag, indices=True) for tag in ("abcd", "acdb", "aBcd8b")),
+    pooling("max", 8, 10, 5, "acdb", indices=True), pooling("max", 8, 7, 3, "acdeb", indices=True, axes=3),
+    *(pooling("max", 16, 9, 3, "acdb", dtype=kind) for kind in (dnn.u8, dnn.s8, dnn.bf16, dnn.f16)),
+    *(pooling("avg_include_padding", 16, 14, 9, "acdb", dtype=kind) for kind in (dnn.bf16, dnn.f16, dnn.s8)),
+    pooling("avg_include_padding", 16, 9, 3, "acdb", dtype=dnn.bf16), pooling("max", 16, 14, 9, "acdb", dtype=dnn.u8),
+    pooling("max", 19, 9, 3, "acdb", indices=True, dtype=dnn.s8),
+    *(adaptive(alg, tag) for alg in ("max", "avg") for tag in ("abcd", "acdb")), adaptive("avg", "acdb", dtype=dnn.f16),
+    adaptive("max", "abcd", indices=True), adaptive("max", "aBcd8b", indices=True),
+    dnn.AdaptivePooling("avg", t(2, 9, 7, 8), t(2, 9, 1, 1)), dnn.AdaptivePooling("max", t(2, 9, 7, 8), t(2, 9, 1, 1)),
+)  # fmt: skip
+MAPS: tuple[Description, ...] = (
+    dnn.EltwiseForward(INFERENCE, "abs", t(3, 19, 5), t(3, 19, 5)),
+    dnn.EltwiseForward(INFERENCE, "linear", t(3, 19, 5, tag="aBc8b"), t(3, 19, 5, tag="aBc8b"), 3.0, -2.0),
+    dnn.EltwiseForward(INFERENCE, "relu", t(3, 19, 5, dtype=dnn.s8), t(3, 19, 5, dtype=dnn.s8)),
+    dnn.BinaryForward("mul", t(3, 19, 5), t(3, 19, 1), t(3, 19, 5)),
+    dnn.BinaryForward("select", t(3, 19), t(3, 19), t(3, 19), t(1, 19)),
+    dnn.PReLUForward(INFERENCE, t(3, 19, 5), t(1, 19, 1), t(3, 19, 5)),
+    dnn.SumForward((t(3, 19, 5), t(3, 19, 5, tag="acb")), t(3, 19, 5), (2.0, -1.0)),
+    *(dnn.ResamplingForward("nearest", t(2, 9, 4, 5, tag=tag), t(2, 9, 7, 11, tag=tag)) for tag in ("abcd", "acdb")),
+    *(dnn.ResamplingForward("linear", t(2, 9, 4, 5, tag=tag), t(2, 9, 8, 10, tag=tag)) for tag in ("abcd", "aBcd8b")),
+    dnn.ResamplingForward("cubic", t(2, 9, 4, 5), t(2, 9, 8, 10)),
+    dnn.ResamplingForward("nearest", t(2, 9, 4, dtype=dnn.u8), t(2, 9, 8, dtype=dnn.u8)),
+)
+SUMMARIES: tuple[Description, ...] = (
+    *(dnn.ReductionForward(alg, t(3, 19, 5), t(3, 1, 5)) for alg in ("sum", "mean", "max", "min")),
+    *(dnn.ReductionForward(alg, t(9, 700), t(9, 1)) for alg in ("sum", "mean", "logsumexp")),
+    dnn.ReductionForward("mean", t(3, 16, 5, tag="aBc8b"), t(1, 16, 1)),
+    dnn.ReductionForward("sum", t(3, 16, 5, dtype=dnn.bf16), t(3, 1, 5, dtype=dnn.bf16)),
+    dnn.SoftmaxForward(INFERENCE, "accurate", t(5, 19), t(5, 19), 1),
+    dnn.SoftmaxForward(INFERENCE, "log", t(5, 19, 7), t(5, 19, 7), 1),
+    *norms("abcd"),
+    *norms("acdb"),
+)
+WITH_POST_OPS = (*PRODUCTS, *IMAGES, *POOLINGS, *MAPS, *SUMMARIES)
+TYPED = (  # whose results may be of any type
+    *{type(desc) for desc in MAPS}, dnn.PoolingForward, dnn.AdaptivePooling, dnn.ReductionForward, dnn.SoftmaxForward,
+)  # fmt: skip
+# In the words of asmdnn bench: kinds that take no post-ops, or a sum alone.
+OTHERS = """
+--reorder --sdt=f32,s8 --ddt=f32,u8 --stag=abx --dtag=axb,aBx8b 2x17x3x5
+--gemm 5x30:30x17 --ip --dir=BWD_D,BWD_WB mb5ic9ih3oc8
+--eltwise --dir=BWD_D --alg=relu 3x19 --shuffle --axis=1 --group=4 2x16x5 --concat --axis=1 3x4x5:3x2x5 --gather 9x5:3
+--dropout 3x19 --lrn mb2ic9ih5_ls3alpha0.5k2 --cumsum --axis=1 3x19 --topk --k=2 --axis=1 3x19
+--sdpa 1x4x9x8:1x2x8x12:1x2x12x5
+--rnn --prop=FWD_D,BWD_DW --alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU --activation=TANH l1t2mb3sic8slc8dhc8
+"""
+
+
+@cache
+def others() -> tuple[Description, ...]:
+    reader = Reader()
+    reader.read(OTHERS.split(), Path())
+    works = (case.driver.work(case) for case in reader.cases)
+    return (*(work.describe()[0] for work in works), dnn.Pad(t(3, 9), t(5, 12), (1, 2)))
+
+
+def engine(isa: str, threads: int = 1) -> dnn.Engine:
+    """A machine that is the same everywhere."""
+    return dnn.Engine(isa=isa, threads=threads, l2_bytes=1 << 16, machine="zen3")  # type: ignore[arg-type]
+
+
+def planned(desc: Description, attr: dnn.Attr, isa: str) -> list[dnn.PrimitiveDesc]:
+    """By every implementation that takes it."""
+    answers = dnn.implementations(desc, attr, engine(isa))
+    return [answer for answer in answers if isinstance(answer, dnn.PrimitiveDesc)]
+
+
+def integers(name: str, desc: dnn.MemoryDesc) -> Array:
+    """float64[dims] for an argument: small integers; variances above 0, scales that are powers of two."""
+    random = np.random.default_rng(zlib.crc32(name.encode()))
+    if name.endswith("scales"):
+        return 2.0 ** random.integers(-1, 2, desc.dims)
+    least = 1 if name == "variance" else 0 if desc.dtype == dnn.u8 else -3
+    return random.integers(least, 5, desc.dims).astype(np.float64)
+
+
+def arrays_of(pd: dnn.PrimitiveDesc) -> dict[str, Array]:
+    return {name: integers(name, desc) for name, desc in pd.plan.tensors.items()}
+
+
+def results(pd: dnn.PrimitiveDesc, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """float64[dims] of every output."""
+    memories = {}
+    for name, desc in pd.plan.tensors.items():
+        memories[name] = dnn.Memory.from_numpy(encoded(np.float32(arrays[name]), desc.dtype), desc)
+    dnn.Primitive(pd).execute(**memories)
+    outputs = ((name, memories[name]) for name in pd.plan.outputs)
+    return {name: decoded(memory.numpy(), memory.desc.dtype).astype(np.float64) for name, memory in outputs}
+
+
+def with_dst(desc: Any, dtype: dnn.DataType) -> Any:
+    """The same with a result of another type."""
+    dst = desc.dst
+    tag = "any" if dst.is_any else dst.tag
+    return desc if dst.dtype == dtype else replace(desc, dst=dnn.MemoryDesc(dst.dims, dtype, tag))
