@@ -48,7 +48,7 @@ FOURS = {
     "primitives/normalization/channel_norm.py": 5,
     "primitives/normalization/layer_norm.py": 5,
     "primitives/normalization/lrn.py": 1,
-    "primitives/pooling/kernels.py": 7,
+    "primitives/pooling/kernels.py": 6,
     "primitives/recurrent/backward.py": 1,
     "primitives/recurrent/backward_context.py": 6,
     "primitives/recurrent/backward_layer.py": 5,
