@@ -35,7 +35,7 @@ REAL, EMULATED = "isa", "emulated"  # markers of the CPU that a test needs
 RAN = "ran"  # the level of a primitive that a test has executed
 REFUSED = f"cannot be executed here (as if on {host().name})"
 MOST_THREADS = 8  # of a machine that is not at hand: more would only wait for one another
-_levels: set[str] = set()  # of the primitives that the running test has executed
+_levels: set[tuple[str, str]] = set()  # of the primitives that the running test has executed, and of their engines
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -91,7 +91,8 @@ def _noting_its_level(method: Callable[..., Any]) -> Callable[..., Any]:
     def note(self: dnn.Primitive | ArrayCall, *arguments: Any, **named: Any) -> Any:
         primitive = self._primitive if isinstance(self, ArrayCall) else self
         asked_for, used = f32_level(primitive.pd.engine.isa), kernel_level(primitive.pd.plan)
-        _levels.add(max(asked_for, used or asked_for, key=lambda name: isa_of(name).rank))  # rows may be narrower
+        level = max(asked_for, used or asked_for, key=lambda name: isa_of(name).rank)  # rows may be narrower
+        _levels.add((level, primitive.pd.engine.isa))
         return method(self, *arguments, **named)
 
     return note
@@ -125,9 +126,10 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     _levels.clear()
     result = yield
     wanted = {marker.args[0] for marker in item.iter_markers(REAL)}
-    item.user_properties += [(RAN, name) for name in _levels or wanted]
-    if wanted and _levels - wanted:
-        pytest.fail(f"executes {', '.join(_levels - wanted)}, but is for {', '.join(wanted)}", pytrace=False)
+    ran = {next((name for name in pair if name in wanted), pair[0]) for pair in _levels}
+    item.user_properties += [(RAN, name) for name in ran or wanted]
+    if wanted and ran - wanted:
+        pytest.fail(f"executes {', '.join(ran - wanted)}, but is for {', '.join(wanted)}", pytrace=False)
     return result
 
 

@@ -205,6 +205,7 @@ def compensation_specs() -> Iterator[CompensationSpec]:
         yield CompensationSpec(REORDER_ISA, outputs, dense, dense + 1, repeats, outputs * (dense + 1) + 7)
     for outputs in range(1, 9):
         yield CompensationSpec(REORDER_ISA, outputs, 8, 8, 4, 64, dst_step=12)
+        yield CompensationSpec(REORDER_ISA, outputs, 4, 4, factor=1)
         yield CompensationSpec(REORDER_ISA, outputs, 270, 270)
     for outputs in (1, 5, 8, 13):
         yield CompensationSpec(REORDER_ISA, outputs, 1, 3, 2, 50, dst_step=20)

@@ -8,13 +8,26 @@ from itertools import chain
 from asmdnn.corpus import conv, matmul
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_of
-from asmdnn.generators.functions.postops import OLD_DST
-from asmdnn.isa.dot import DOTS, F32, Types
+from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
+from asmdnn.isa.dot import DOTS, F32, GROUP_BYTES, Types, blocks_of, dot_class
+from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, VnniDot
 from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.types import DATA_TYPES, f32
 
 EVERY = 5  # of the chains that read tensors, which do not depend on what is multiplied
+RESULTS_OF_F32 = tuple((F32, level) for level in ("avx2", "avx512_core"))
 LEVELS_OF_TYPES = tuple((types, level.name) for types, level in DOTS if types != F32)
+LEVELS_OF_CONVOLUTIONS = tuple(
+    (t, isa) for t, isa in LEVELS_OF_TYPES if dot_class(t, isa) in (Bf16Dot, VnniDot, AvxVnniDot)
+)
+
+
+def may_pack(isa: str, types: Types) -> bool:
+    """Whether weights are in registers as they lie in memory."""
+    return types.weights_bytes == GROUP_BYTES and dot_class(types, isa).row_registers == 1
 
 
 def groups(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
@@ -25,7 +38,8 @@ def groups(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
         for rows, columns in ((3, lanes + 1), (1, 2 * lanes + 1), (1, lanes)):
             yield matmul.tile(isa, rows, columns, depth, types=types)
         yield matmul.tile(isa, 2, lanes, depth, types=types, src_row_bytes=4, src_depth_bytes=24)
-        yield matmul.tile(isa, 2, lanes + 1, depth, types=types, packs=True, panel_vectors=2)
+        if may_pack(isa, types):
+            yield matmul.tile(isa, 2, lanes + 1, depth, types=types, packs=True, panel_vectors=2)
 
 
 def regrouped(specs: Iterator[MatmulTileSpec], isa: str, types: Types) -> Iterator[MatmulTileSpec]:
@@ -35,9 +49,12 @@ def regrouped(specs: Iterator[MatmulTileSpec], isa: str, types: Types) -> Iterat
     """
     for number, spec in enumerate(specs):
         tile = spec.tile
+        if tile.packs and not may_pack(isa, types):
+            continue
         if not (tile.accumulate and not tile.scaled and OLD_DST in operands_of(tile.post_ops)):
             depth = max(0, tile.depth * types.group - number % types.group)
-            yield MatmulTileSpec(replace(tile, isa=isa, types=types, depth=depth))
+            rows = min(tile.rows, blocks_of(types, isa)[next(n for n in blocks_of(types, isa) if n >= tile.vectors)])
+            yield MatmulTileSpec(replace(tile, isa=isa, types=types, depth=depth, rows=rows))
 
 
 def _of(family: Callable[[str], Iterator[MatmulTileSpec]]) -> Callable[[str, Types], Iterator[MatmulTileSpec]]:
@@ -47,6 +64,27 @@ def _of(family: Callable[[str], Iterator[MatmulTileSpec]]) -> Callable[[str, Typ
 def operands(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
     """Some chains of post-ops that read tensors."""
     yield from tuple(regrouped(matmul.operands(f32_level(isa)), isa, types))[::EVERY]
+
+
+def results(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
+    """Every type of dst, of a bias that waits for the sums, and of what dst held; whole vectors and tails."""
+    lanes, first = lanes_of(isa), len(ARGUMENTS)
+    for dst in DATA_TYPES.values():
+        yield matmul.tile(isa, 3, lanes + 3, 2 * types.group + 1, types=types, dst=dst)
+        added = BinaryOp("add", Operand(first, 0, lanes * dst.size_bytes, False))
+        scaled = BinaryOp("mul", Operand(first + 1, 4, 0, True))
+        chain = (added, scaled, SumOp(0.5))
+        for columns in (1, lanes, 2 * lanes - 1):
+            shape = matmul.tile(isa, 2, columns, 3 * types.group, types=types, dst=dst, post_ops=chain)
+            yield MatmulTileSpec(replace(shape.tile, operand_types=(dst, f32)))
+
+
+def starts(isa: str) -> Iterator[StartVectorSpec]:
+    """Tails, whole vectors, one turn of the loop and several."""
+    lanes = lanes_of(isa)
+    for count in (*range(1, lanes + 2), 4 * lanes, 4 * lanes + 1, 11 * lanes - 1):
+        yield StartVectorSpec(isa, count)
+        yield StartVectorSpec(isa, count, 128)
 
 
 def conv_tiles(isa: str, types: Types) -> Iterator[ConvTileSpec]:
@@ -64,12 +102,17 @@ _PRODUCTS: dict[str, Callable[[str, Types], Iterator[MatmulTileSpec]]] = {
     "groups": groups,
     **{family.__name__: _of(family) for family in (matmul.tiles, matmul.ends, matmul.packing, matmul.items)},
     "operands": operands,
+    "results": results,
 }
-FAMILIES: dict[str, Callable[[], Iterator[MatmulTileSpec | ConvTileSpec]]] = {
-    **{f"conv-{types}-{isa}": partial(conv_tiles, isa, types) for types, isa in LEVELS_OF_TYPES},
+OF_ALL = ("groups", "results", "tiles")  # also of dots that differ from f32's by their loads alone
+FAMILIES: dict[str, Callable[[], Iterator[MatmulTileSpec | ConvTileSpec | StartVectorSpec]]] = {
+    **{f"conv-{types}-{isa}": partial(conv_tiles, isa, types) for types, isa in LEVELS_OF_CONVOLUTIONS},
     **{
         f"matmul-{name}-{types}-{isa}": partial(family, isa, types)
         for types, isa in LEVELS_OF_TYPES
         for name, family in _PRODUCTS.items()
+        if name in OF_ALL or not issubclass(dot_class(types, isa), F32Dot)
     },
+    **{f"matmul-results-{types}-{isa}": partial(results, isa, types) for types, isa in RESULTS_OF_F32},
+    **{f"starts-{isa}": partial(starts, isa) for _, isa in RESULTS_OF_F32},
 }

@@ -9,10 +9,11 @@ from asmdnn.corpus.elementwise import of_most_operands, post_ops
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BLOCKS, Bias, Items, MatmulTile
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias, Items, MatmulTile
 from asmdnn.generators.dot.outer import CHUNK, OuterSpec
 from asmdnn.generators.dot.pack import PackSpec
 from asmdnn.generators.dot.skinny import SkinnySpec
+from asmdnn.isa.dot import F32, blocks_of
 from asmdnn.isa.vectors import lanes_of
 
 BIASES = (Bias(0, True), Bias(4, False), Bias(0, False), Bias(1000, True))
@@ -53,7 +54,7 @@ def panels(isa: str, vectors: int = 2) -> dict[str, Any]:
 def tiles(isa: str) -> Iterator[MatmulTileSpec]:
     """Every full block, with and without a tail; depths around the loop; panels side by side."""
     lanes = LANES[isa]
-    for vectors, rows in BLOCKS[isa].items():
+    for vectors, rows in blocks_of(F32, isa).items():
         yield tile(isa, rows, vectors * lanes)
         yield tile(isa, rows, vectors * lanes - 3, depth=9, bias=BIASES[0], post_ops=(LEAKY, SUM_HALF, RELU))
         yield tile(isa, max(1, rows - 1), vectors * lanes - 1, src_depth_bytes=84, src_row_bytes=4)
@@ -175,7 +176,7 @@ def operands(isa: str) -> Iterator[MatmulTileSpec]:
     lanes = LANES[isa]
     for chain in post_ops(len(ARGUMENTS), lanes):
         yield tile(isa, 2, lanes + 1, bias=BIASES[0], post_ops=chain)
-        yield tile(isa, BLOCKS[isa][2], 2 * lanes - 1, depth=9, **panels(isa), post_ops=chain)
+        yield tile(isa, blocks_of(F32, isa)[2], 2 * lanes - 1, depth=9, **panels(isa), post_ops=chain)
         yield tile(isa, 1, 2 * lanes, accumulate=True, post_ops=chain)
     yield tile(isa, 3, 2 * lanes - 1, bias=BIASES[1], post_ops=of_most_operands(len(ARGUMENTS), lanes))
 

@@ -1,138 +1,47 @@
-"""The dot products of the instruction set: what one multiply-accumulate computes, a class for each.
+"""Which dot products the ISA levels have, and what code of a level multiplies."""
 
-    acc[n] += sum over the k of one group of src[k] * weights[k, n]
-
-A group is the GROUP_BYTES of consecutive k that an instruction multiplies at once: 1 element of f32, 2 of bf16, 4 of
-u8.  It fills one lane, so src is broadcast a group at a time, and a vector of weights holds the same group of k for
-each of its columns ("VNNI order").  Sums have 32 bits whatever is multiplied, so that bodies written for f32 hold for
-all: an element of k there is a group here.
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
 from asmdnn.errors import Unimplemented
-from asmdnn.isa.assembler import Pointer, Register
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.dot_base import (
+    BF16,
+    F32,
+    F32_BF16,
+    F32_F16,
+    F32_S8,
+    F32_U8,
+    GROUP_BYTES,
+    S8S8,
+    U8S8,
+    Blocks,
+    Dot,
+    Types,
+)
+from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
+from asmdnn.isa.dot_widened import WidenedDot, WordsDot
 from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_BF16, AVX512_CORE_VNNI, Isa, isa_of
-from asmdnn.isa.pieces import broadcast_bytes
 from asmdnn.isa.vector import Vector
-from asmdnn.types import DataType, IsaName, bf16, f32, s8, s32, u8
+from asmdnn.isa.vectors import VECTORS
+from asmdnn.types import DataType, IsaName, bf16, f16, f32
 
-GROUP_BYTES: Final = 4
+__all__ = ["BF16", "F32", "GROUP_BYTES", "S8S8", "U8S8", "Dot", "Types"]  # beside what is defined here
 
-
-@dataclass(frozen=True, slots=True)
-class Types:
-    """Of the elements that are multiplied, and of their sums."""
-
-    src: DataType
-    weights: DataType
-    sums: DataType
-
-    @property
-    def group(self) -> int:
-        """Elements of k in a group."""
-        return GROUP_BYTES // self.src.size_bytes
-
-    def groups_of(self, depth: int) -> list[int]:
-        """The groups of `depth` elements of src, by their sizes in bytes: the last one may be cut."""
-        whole, rest = divmod(depth, self.group)
-        return [GROUP_BYTES] * whole + [rest * self.src.size_bytes] * bool(rest)
-
-    def __str__(self) -> str:
-        """As in the name of a kernel."""
-        return "f32" if self == F32 else f"{self.src}{self.weights}{self.sums}"
-
-
-F32: Final = Types(f32, f32, f32)
-BF16: Final = Types(bf16, bf16, f32)
-U8S8: Final = Types(u8, s8, s32)
-
-
-class Dot:
-    """The dot product of one triple of types, emitted with the registers of `v`."""
-
-    def __init__(self, types: Types, v: Vector) -> None:
-        self.types, self.v, self.asm = types, v, v.asm
-
-    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
-        """acc += copy . row in every lane: a group of src, broadcast, and a group of weights for each column."""
-        raise NotImplementedError
-
-    def broadcast(self, copy: Register, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:
-        """A group of src in every lane; of the last group of a row maybe `group_bytes` only, with zeros behind."""
-        broadcast_bytes(self.v, copy, group, group_bytes)
-
-    def to_f32(self, sums: Register) -> None:
-        """The sums as f32, each rounded to nearest even."""
-        element_of(self.types.sums).widen(self.v, sums, sums)
-
-    def outer_product(
-        self,
-        acc: Sequence[Sequence[Register]],
-        row: Sequence[Register],
-        column: Sequence[Pointer],
-        spare: Sequence[Register],
-        group_bytes: int = GROUP_BYTES,
-    ) -> None:
-        """acc[i][j] += column[i] . row[j], column[i] being a group in memory of which `group_bytes` exist.
-
-        Spare registers take turns, so that a broadcast does not wait for the multiplies of the one before.
-        """
-        for i, group in enumerate(column):
-            copy = spare[i % len(spare)]
-            self.broadcast(copy, group, group_bytes)
-            for j, factor in enumerate(row):
-                self.multiply(acc[i][j], copy, factor)
-
-
-class F32Dot(Dot):
-    """A group is one element, so no group is ever cut.  AVX-512 can broadcast it within the multiply."""
-
-    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
-        self.v.fma(acc, copy, row)
-
-    def outer_product(
-        self,
-        acc: Sequence[Sequence[Register]],
-        row: Sequence[Register],
-        column: Sequence[Pointer],
-        spare: Sequence[Register],
-        group_bytes: int = GROUP_BYTES,
-    ) -> None:
-        self.v.outer_product(acc, row, column, spare)
-
-
-class Bf16Dot(Dot):
-    """Two products, the one of odd k first, each added with one rounding; denormals count as zero."""
-
-    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
-        self.asm.VDPBF16PS(acc, copy, row)
-
-
-class VnniDot(Dot):
-    """Exact products of four bytes, sums modulo 2^32."""
-
-    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
-        self.asm.VPDPBUSD(acc, copy, row)
-
-
-class AvxVnniDot(VnniDot):
-    """The same under its VEX encoding, which other CPUs have."""
-
-    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
-        self.asm.VPDPBUSD_VEX(acc, copy, row)
-
+FLOATS: Final = (f32, bf16, f16)  # of src, which is widened where a level does not multiply it
 
 DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
     (F32, AVX2): F32Dot,
     (F32, AVX512_CORE): F32Dot,
+    (U8S8, AVX2): WordsDot,
     (U8S8, AVX2_VNNI): AvxVnniDot,
+    (U8S8, AVX512_CORE): WordsDot,
     (U8S8, AVX512_CORE_VNNI): VnniDot,
+    (S8S8, AVX2): WordsDot,
+    (S8S8, AVX2_VNNI): ShiftedAvxVnniDot,
+    (S8S8, AVX512_CORE): WordsDot,
+    (S8S8, AVX512_CORE_VNNI): ShiftedVnniDot,
     (BF16, AVX512_CORE_BF16): Bf16Dot,
+    **{(types, isa): WidenedDot for types in (F32_BF16, F32_F16, F32_S8, F32_U8) for isa in (AVX2, AVX512_CORE)},
 }
 
 
@@ -143,7 +52,7 @@ def dot_level(types: Types, isa: str) -> IsaName:
     Raises Unimplemented with the reason if there is none.
     """
     levels = [level for of, level in DOTS if of == types]
-    known = [level for level in levels if level.features <= isa_of(isa).features]
+    known = levels_of(types, isa)
     if known:
         return max(known, key=lambda level: level.rank).name
     reason = f"isa {isa} has no dot product of {types}" if levels else f"no isa has a dot product of {types} here"
@@ -151,9 +60,40 @@ def dot_level(types: Types, isa: str) -> IsaName:
     raise Unimplemented(f"{reason}: take {' or '.join(words)}")
 
 
+def levels_of(types: Types, isa: str) -> list[Isa]:
+    """The levels with a dot product of these types that a CPU of level `isa` can run."""
+    return [level for of, level in DOTS if of == types and level.features <= isa_of(isa).features]
+
+
+@cache
+def multiplied(src: DataType, weights: DataType, isa: str) -> Types:
+    """What a level multiplies of src and weights: these types, or f32 for a src that it widens.
+
+    Raises Unimplemented if it does neither.
+    """
+    found = [of for of in dict.fromkeys(of for of, _ in DOTS) if (of.src, of.weights) == (src, weights)]
+    if src in FLOATS:
+        found.append(Types(f32, weights, f32))
+    for types in found:
+        if levels_of(types, isa):
+            return types
+    pairs = ", ".join(dict.fromkeys(f"{of.src} x {of.weights}" for of, _ in DOTS if levels_of(of, isa)))
+    raise Unimplemented(f"isa {isa} does not multiply {src} by {weights}: it has {pairs}, and bf16 and f16 for f32")
+
+
+def blocks_of(types: Types, isa: str) -> Blocks:
+    """The most rows of a block for each number of its vectors."""
+    return dot_class(types, isa).blocks[VECTORS[isa].count]
+
+
+def dot_class(types: Types, isa: str) -> type[Dot]:
+    """Raises Unimplemented as `dot_level` does."""
+    return DOTS[types, isa_of(dot_level(types, isa))]
+
+
 def dot_of(types: Types, isa: str, v: Vector) -> Dot:
     """The dot product of these types that code of level `isa` uses, emitted with the registers of `v`.
 
     Raises Unimplemented as `dot_level` does.
     """
-    return DOTS[types, isa_of(dot_level(types, isa))](types, v)
+    return dot_class(types, isa)(types, v)

@@ -79,9 +79,7 @@ def emit(v: Vector, formula: Formula, x: Register, spare: Sequence[Register]) ->
 class _Emitter:
     """Which values are in which registers, while their steps become instructions."""
 
-    def __init__(
-        self, v: Vector, steps: Sequence[_Step], result: int, x: Register, spare: Sequence[Register]
-    ) -> None:
+    def __init__(self, v: Vector, steps: Sequence[_Step], result: int, x: Register, spare: Sequence[Register]) -> None:
         self.v, self.steps, self.where, self.free = v, steps, {0: x}, [*spare]
         self.last_use = {a: i for i, step in enumerate(steps) for a in step.args} | {result: len(steps)}
 

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.descriptors import input_desc, row_major
 from asmdnn.network.joined import Joined
 from asmdnn.network.meetings import StepWork, in_order, unhindered
-from asmdnn.network.steps import Place, Step, Steps, input_desc, row_major
+from asmdnn.network.steps import Place, Step, Steps
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.phases import of_one_width

@@ -25,21 +25,12 @@ from dataclasses import dataclass, replace
 
 from asmdnn.errors import Unimplemented
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.descriptors import channels_last, is_row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.join import deliver
 from asmdnn.network.lowering.table import lower
-from asmdnn.network.steps import (
-    BY_ITSELF,
-    CHANNELS_LAST,
-    LAST,
-    PLAIN,
-    FormatChoice,
-    Place,
-    Steps,
-    channels_last,
-    is_row_major,
-)
+from asmdnn.network.steps import BY_ITSELF, CHANNELS_LAST, LAST, PLAIN, FormatChoice, Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.descriptor import primitive_desc
 from asmdnn.primitives.reorder.reorder import Reorder

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from asmdnn.network.compiled import Compiled
+from asmdnn.network.descriptors import layout_of
 from asmdnn.network.meetings import barriers
 from asmdnn.network.segments import Segment
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import Step, layout_of
+from asmdnn.network.steps import Step
 
 
 def explanation(graph: StaticGraph, segments: Sequence[Segment | Compiled], refused: Mapping[str, str]) -> str:

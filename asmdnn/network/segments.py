@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from asmdnn.errors import Unimplemented
+from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.attention import attended
+from asmdnn.network.fusion.casting import casts_first
 from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.einsum import products
 from asmdnn.network.fusion.group_norm import grouped_norms
@@ -27,12 +29,13 @@ from asmdnn.network.graph import NOTHING
 from asmdnn.network.layouts import Layouts, Way
 from asmdnn.network.running import result_name
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.steps import NUMBERS, Place, Steps, row_major
+from asmdnn.network.steps import NUMBERS, Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.engine import Engine
 
 REWRITES = (
     without_idle,
+    casts_first,
     padded_within,
     pooled_within,
     unfolded,

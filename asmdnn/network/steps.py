@@ -10,8 +10,8 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import format_of
 from asmdnn.memory.tags import LETTERS
+from asmdnn.network.descriptors import any_format, channels_last, input_desc, is_row_major, layout_of, row_major
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.static import StaticGraph
@@ -21,10 +21,12 @@ from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.description import Description
 from asmdnn.primitives.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.engine import Engine
+from asmdnn.primitives.gather.indices import NO_AXIS
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import f32, s32
+from asmdnn.types import s32
 
 CHANNELS_LAST = 3  # axes that a tensor has at least whose channels may lie behind its pixels
+INT32 = (1 << 31, NO_AXIS)  # the limit of integers that choose nothing
 NUMBERS = (np.float32, np.bool_)  # types of values that kernels compute with: truths are brought to them as 1 and 0
 
 
@@ -91,7 +93,7 @@ class Steps:
         self.places: dict[str, list[Place]] = {}  # of a value: the one that it was made in, then copies
         self.choice = BY_ITSELF
         self.integers: dict[str, Place] = {}  # values that are integers, as f32: for callers and numpy, not for kernels
-        self.limits: dict[str, tuple[int, int]] = {}  # of inputs that are indices: of how many elements, of which axis
+        self.limits: dict[str, tuple[int, int]] = {}  # of integer inputs: from how many elements, of which axis
         self.given = set(graph.inputs)  # and what numpy computes before: values that may be indices
         for name in graph.inputs:
             value = graph.values[name]
@@ -143,9 +145,22 @@ class Steps:
             return self.places_along(f"{name} from {limit}", numbers)
         if name not in self.given or value.dtype.kind != "i":
             raise Refused(f"its indices {name} are {value.dtype.name} that a kernel makes")
-        known = self.limits.get(name, (limit, axis))
-        self.limits[name] = min(known, (limit, axis))
-        return Place(name, input_desc(value))
+        return self.limited(name, (limit, axis))
+
+    def integers_of(self, name: str) -> Place:
+        """Where integers lie that are to be numbers: an input, or what numpy makes of one, which is checked to have no
+        more than 32 bits before every run.  Raises Refused."""
+        value = self.value(name)
+        if name not in self.given or value.dtype.kind != "i":
+            raise Refused(f"{name} is {value.dtype.name} that a kernel makes, only f32 is computed with")
+        if value.dtype.itemsize < s32.size_bytes:
+            raise Refused(f"{name} is {value.dtype.name}, only int32 and int64 are read")
+        return self.limited(name, INT32)
+
+    def limited(self, name: str, limit: tuple[int, int]) -> Place:
+        """An input of integers, of which the least limit holds."""
+        self.limits[name] = min(self.limits.get(name, limit), limit)
+        return Place(name, input_desc(self.value(name)))
 
     def places_along(self, name: str, numbers: Array) -> Place:
         """Constant indices, of any dims."""
@@ -258,38 +273,3 @@ class Steps:
     def chosen(self, desc: Description, argument: str, attr: Attr = NO_ATTR) -> MemoryDesc:
         """The format that a primitive chooses for an argument which is any."""
         return primitive_desc(desc, attr, self.engine).plan.tensors[argument]
-
-
-def row_major(dims: tuple[int, ...]) -> MemoryDesc:
-    return MemoryDesc(dims or (1,), f32, LETTERS[: len(dims) or 1])
-
-
-def input_desc(value: Value) -> MemoryDesc:
-    """How an input lies in memory: plain f32; of integers the low 32 bits, which are enough for indices."""
-    plain = row_major(value.shape)
-    if value.dtype.kind != "i":
-        return plain
-    words = value.dtype.itemsize // s32.size_bytes or 1
-    return MemoryDesc(plain.dims, s32, strides=tuple(words * stride for stride in plain.strides))
-
-
-def channels_last(dims: tuple[int, ...]) -> MemoryDesc:
-    letters = LETTERS[: len(dims)]
-    return MemoryDesc(dims, f32, f"{letters[0]}{letters[2:]}{letters[1]}")
-
-
-def is_row_major(desc: MemoryDesc) -> bool:
-    """Whether elements lie as row-major ones do: also in blocks, if all axes behind these are 1."""
-    plain = row_major(desc.dims)
-    if not desc.inner_blocks or desc.padded_dims != desc.dims or desc.offset0:
-        return desc == plain
-    dims = [dim for dim, n in enumerate(desc.dims) if n > 1]
-    return all(np.array_equal(desc.dim_offsets(dim), plain.dim_offsets(dim)) for dim in dims)
-
-
-def any_format(dims: tuple[int, ...]) -> MemoryDesc:
-    return MemoryDesc(dims, f32, "any")
-
-
-def layout_of(desc: MemoryDesc) -> str:
-    return format_of(desc)

@@ -7,9 +7,10 @@ import numpy as np
 
 from asmdnn.memory import Memory
 from asmdnn.network.compiled import Compiled, packed
+from asmdnn.network.descriptors import row_major
 from asmdnn.network.graph import Array
 from asmdnn.network.running import native_array
-from asmdnn.network.steps import Step, row_major
+from asmdnn.network.steps import Step
 from asmdnn.network.weights import pages
 from asmdnn.planning.phase import View
 from asmdnn.primitives.engine import Engine

@@ -89,12 +89,12 @@ def square_root(ops: Operands) -> Step:
 
 
 def shift(ops: Operands) -> Step:
-    """VPSLLD, VPSRLD, VPSRAD and their Q forms by an immediate: counts past the lane shift everything out."""
+    """VPSLLD, VPSRLD, VPSRAD and their W and Q forms by an immediate: counts past the lane shift everything out."""
     if ops.is_register(2) or ops.is_memory(2):
         ops.unsupported("a count that is not an immediate")
-    bits, count = (64 if ops.name.endswith("Q") else 32), ops.immediate()
+    bits, count = {"W": 16, "D": 32, "Q": 64}[ops.name[-1]], ops.immediate()
     signed = "SRA" in ops.name
-    dtype: type = {32: (np.uint32, np.int32), 64: (np.uint64, np.int64)}[bits][signed]
+    dtype: type = {16: (np.uint16, np.int16), 32: (np.uint32, np.int32), 64: (np.uint64, np.int64)}[bits][signed]
     a = ops.source(1, dtype, ops.vector_size)
     if signed:
         by = dtype(min(count, bits - 1))
@@ -216,7 +216,7 @@ def add_pairs(ops: Operands) -> Step:
 
 TABLE: dict[str, Callable[[Operands], Step]] = {
     **dict.fromkeys(PACKED, packed), **dict.fromkeys(_SCALAR, scalar), "VSQRTPS": square_root,
-    **dict.fromkeys(("VPSLLD", "VPSRLD", "VPSRAD", "VPSLLQ", "VPSRLQ", "VPSRAQ"), shift),
+    **dict.fromkeys((f"VPS{kind}{lane}" for kind in ("LL", "RL", "RA") for lane in "WDQ"), shift),
     **dict.fromkeys(("VCMPPS", "VPCMPEQD", "VPCMPGTD", "VPCMPD", "VPCMPUD", *_MASK_TESTS), compare),
     "VBLENDVPS": blend_by_sign, "VBLENDMPS": blend_by_mask, "VPBLENDMD": blend_by_mask, "VPTERNLOGD": ternary_logic,
     "VPMADDUBSW": multiply_pairs, "VPMADDWD": multiply_pairs, "VPHADDD": add_pairs,

@@ -90,7 +90,7 @@ def _parse(name: str) -> Form:
 
 def _counts_in_a_register(form: Form) -> bool:
     """VPSLLD and relatives with a variable count: the emulator refuses them."""
-    return bool(re.fullmatch(r"VPS(LL|RL|RA)[DQ]", form.mnemonic)) and "IMM8" not in form.operands
+    return bool(re.fullmatch(r"VPS(LL|RL|RA)[WDQ]", form.mnemonic)) and "IMM8" not in form.operands
 
 
 FORMS = tuple(

@@ -149,7 +149,7 @@ def test_access_size(forms: tuple[Form, ...]) -> None:
 
 
 IN_128_BITS = re.compile(r"VUNPCK|VSHUFPS|VPERMILPS|VPSHUFD|VPACK|VMOVS[HL]DUP|VMOVDDUP|VF(N?M)|VRNDSCALE|VSQRT|VPTERN"
-                         r"|VPS[LR][LA][DQ]|VPMADD|VP?DPB|VMOV[UA]P|VMOVDQ|VCVTDQ2PS|VCVTT?PS2DQ")  # fmt: skip
+                         r"|VPS[LR][LA][WDQ]|VPMADD|VP?DPB|VMOV[UA]P|VMOVDQ|VCVTDQ2PS|VCVTT?PS2DQ")  # fmt: skip
 
 
 @pytest.mark.parametrize("forms", by_mnemonic(f for f in EVEX if f.vector_bytes == 64 and "ZMM" in f.operands[0]

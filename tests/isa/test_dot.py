@@ -3,30 +3,37 @@
 import pytest
 
 from asmdnn.errors import InvalidArguments, Unimplemented
-from asmdnn.isa.assembler import Assembler
+from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dot import (
     BF16,
     DOTS,
     F32,
     GROUP_BYTES,
+    S8S8,
     U8S8,
-    AvxVnniDot,
-    Bf16Dot,
-    F32Dot,
     Types,
-    VnniDot,
+    blocks_of,
+    dot_class,
     dot_level,
     dot_of,
+    multiplied,
 )
+from asmdnn.isa.dot_base import F32_BF16, F32_F16, F32_S8, F32_U8
+from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
+from asmdnn.isa.dot_widened import WidenedDot, WordsDot
 from asmdnn.isa.levels import LEVELS
-from asmdnn.isa.vectors import f32_level, lanes_of, vector_of
-from asmdnn.types import f32, s8, s32, u8
+from asmdnn.isa.vectors import VECTORS, f32_level, lanes_of, vector_of
+from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
 
 # Types, and for each level that of the code which it runs; "" for none.
+OF_F32 = ("avx2", "avx2", "avx512_core", "avx512_core", "avx512_core", "avx512_core", "avx512_core")
+OF_BYTES = ("avx2", "avx2_vnni", "avx512_core", *["avx512_core_vnni"] * 4)
 BEST = {
-    F32: ("avx2", "avx2", "avx512_core", "avx512_core", "avx512_core", "avx512_core", "avx512_core"),
-    U8S8: ("", "avx2_vnni", "", "avx512_core_vnni", "avx512_core_vnni", "avx512_core_vnni", "avx512_core_vnni"),
+    F32: OF_F32,
+    U8S8: OF_BYTES,
+    S8S8: OF_BYTES,
     BF16: ("", "", "", "", "avx512_core_bf16", "avx512_core_bf16", "avx512_core_bf16"),
+    **dict.fromkeys((F32_BF16, F32_F16, F32_S8, F32_U8), OF_F32),
 }
 
 
@@ -45,25 +52,63 @@ def test_f32_products_take_the_level_of_all_f32_code() -> None:
 
 
 def test_reasons() -> None:
-    with pytest.raises(Unimplemented, match=r"^isa avx512_core has no dot product of u8s8s32: take avx2_vnni or avx51"):
-        dot_level(U8S8, "avx512_core")
+    with pytest.raises(Unimplemented, match=r"^isa avx512_core has no dot product of bf16bf16f32: take avx512_core_bf"):
+        dot_level(BF16, "avx512_core")
     with pytest.raises(
-        Unimplemented, match=r"^no isa has a dot product of s8s8s32 here: take f32 or u8s8s32 or bf16bf16f32$"
+        Unimplemented, match=r"^no isa has a dot product of s8u8s32 here: take f32 or u8s8s32 or s8s8s32"
     ):
-        dot_level(Types(s8, s8, s32), "avx512_core_amx")
+        dot_level(Types(s8, u8, s32), "avx512_core_amx")
     with pytest.raises(InvalidArguments, match="isa 'sse' is not one of"):
         dot_level(F32, "sse")
 
 
+@pytest.mark.parametrize(
+    ("src", "weights", "isa", "types"),
+    [
+        (f32, f32, "avx2", F32),
+        (bf16, bf16, "avx2", F32_BF16),
+        (bf16, bf16, "avx512_core_vnni", F32_BF16),
+        (bf16, bf16, "avx512_core_bf16", BF16),
+        (f16, f16, "avx512_core_fp16", F32_F16),
+        (bf16, s8, "avx2", F32_S8),
+        (u8, s8, "avx2", U8S8),
+        (s8, s8, "avx512_core_amx", S8S8),
+    ],
+    ids=str,
+)
+def test_what_is_multiplied(src: DataType, weights: DataType, isa: str, types: Types) -> None:
+    """What a level does not multiply it widens."""
+    assert multiplied(src, weights, isa) == types
+
+
+def test_what_is_not_multiplied() -> None:
+    with pytest.raises(
+        Unimplemented, match=r"^isa avx2 does not multiply s8 by u8: it has f32 x f32, u8 x s8, s8 x s8"
+    ):
+        multiplied(s8, u8, "avx2")
+
+
 def test_groups() -> None:
-    """They fill one lane, which is as large as a sum."""
-    assert [(str(types), types.group) for types in BEST] == [("f32", 1), ("u8s8s32", 4), ("bf16bf16f32", 2)]
-    for types, _ in DOTS:
+    """Those of src fill one lane, which is as large as a sum; those of weights, too, unless they are widened."""
+    assert [types.group for types in (F32, BF16, U8S8, F32_F16)] == [1, 2, 4, 1]
+    for types, level in DOTS:
         assert types.group * types.src.size_bytes == GROUP_BYTES == types.sums.size_bytes
-        assert types.weights.size_bytes == types.src.size_bytes
+        widened = issubclass(DOTS[types, level], WidenedDot)
+        assert (types.weights_bytes == GROUP_BYTES) == (not widened)
 
 
-@pytest.mark.parametrize(("types", "level"), DOTS, ids=str)
+INSTRUCTIONS = {
+    F32Dot: "vfmadd231ps",
+    WidenedDot: "vfmadd231ps",
+    VnniDot: "vpdpbusd",
+    ShiftedVnniDot: "vpdpbusd",
+    AvxVnniDot: "vpdpbusd",
+    ShiftedAvxVnniDot: "vpdpbusd",
+    Bf16Dot: "vdpbf16ps",
+}
+
+
+@pytest.mark.parametrize(("types", "level"), [(t, x) for (t, x), dot in DOTS.items() if dot is not WordsDot], ids=str)
 def test_multiply_is_one_instruction_of_the_level(types: Types, level: object) -> None:
     isa = str(level)
     asm = Assembler("dot", listing=True)
@@ -74,10 +119,29 @@ def test_multiply_is_one_instruction_of_the_level(types: Types, level: object) -
     code = asm.finish()
     assert code.listing is not None
     (line,) = code.listing
-    wanted = {F32Dot: "vfmadd231ps", VnniDot: "vpdpbusd", AvxVnniDot: "vpdpbusd", Bf16Dot: "vdpbf16ps"}[type(dot)]
-    assert line.text == f"{wanted} {acc}, {copy}, {row}"
+    assert line.text == f"{INSTRUCTIONS[type(dot)]} {acc}, {copy}, {row}"
     assert (line.data[0] == 0x62) == (lanes_of(isa) == 16)  # EVEX
 
 
-def test_types_of_a_name() -> None:
-    assert str(Types(u8, s8, f32)) == "u8s8f32"
+def test_words_are_never_saturated() -> None:
+    """Pairs of bytes are multiplied as words, whose products fit 32 bits."""
+    asm = Assembler("dot", listing=True)
+    v = vector_of("avx2", asm)
+    acc, row, spare = v.registers.take("sums", 1, 1), v.registers.take("row", 2), v.registers.take("spare", 3)
+    dot_of(U8S8, "avx2", v).outer_product(acc, row, [mem(asm.frame, 0, size=4)], spare)
+    code = asm.finish()
+    assert code.listing is not None
+    words = [line.text.split()[0] for line in code.listing]
+    assert words == ["vbroadcastss", "vandps", "vpsrlw", "vpmaddwd", "vpaddd", "vpmaddwd", "vpaddd"]
+
+
+@pytest.mark.parametrize(("types", "level"), DOTS, ids=str)
+def test_blocks_fit_the_registers(types: Types, level: object) -> None:
+    """Sums, a row of weights, a group of src, and the mask of a tail where that is a register."""
+    isa = str(level)
+    dot, count = dot_class(types, isa), VECTORS[isa].count
+    mask, held = count == 16, bool(dot.shift)
+    for vectors, rows in blocks_of(types, isa).items():
+        of_row = dot.row_registers * (1 if rows == 1 else vectors)
+        spare = 3 if dot is WordsDot else 1
+        assert rows * vectors + of_row + spare + held + (mask and dot.row_registers == 1) <= count, (vectors, rows)

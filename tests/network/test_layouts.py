@@ -10,11 +10,12 @@ import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
 from asmdnn.network.building import Symbol
 from asmdnn.network.compiled import Compiled
+from asmdnn.network.descriptors import layout_of
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.join import deliver
 from asmdnn.network.layouts import Layouts, Way
 from asmdnn.network.lowering.table import lower
-from asmdnn.network.steps import BY_ITSELF, LAST, PLAIN, FormatChoice, Place, Steps, layout_of
+from asmdnn.network.steps import BY_ITSELF, LAST, PLAIN, FormatChoice, Place, Steps
 from tests.network import wire
 from tests.network.nets import random, reference, residual_graph
 

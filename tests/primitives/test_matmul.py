@@ -261,21 +261,12 @@ def test_what_is_no_tensor() -> None:
     ("dst", "message"),
     [
         (dnn.MemoryDesc((2, 4), dnn.f32, strides=(1, 1)), "elements of dst overlap"),
-        (dnn.MemoryDesc((2, 4), dnn.s32, "ab"), "dst is s32"),
     ],
     ids=str,
 )
 def test_refusals_say_why(planned_isa: str, dst: dnn.MemoryDesc, message: str) -> None:
     with pytest.raises(dnn.Unimplemented, match=message):
         dnn.primitive_desc(dnn.MatMul(f32((2, 3)), f32((3, 4)), dst), engine=dnn.Engine(isa=planned_isa))
-
-
-@pytest.mark.parametrize(("src", "weights", "dst"), [(dnn.u8, dnn.s8, dnn.s32), (dnn.bf16, dnn.bf16, dnn.f32)], ids=str)
-def test_types_that_only_tiles_have_yet(src: dnn.DataType, weights: dnn.DataType, dst: dnn.DataType) -> None:
-    """Kernels of the level multiply them (tests/generators/test_low_precision.py); plans do not use them."""
-    tensors = (dnn.MemoryDesc(dims, t, "ab") for dims, t in (((8, 16), src), ((16, 32), weights), ((8, 32), dst)))
-    with pytest.raises(dnn.Unimplemented, match=f"src is {src}, only f32 is implemented"):
-        dnn.primitive_desc(dnn.MatMul(*tensors), engine=dnn.Engine(isa="avx512_core_amx"))
 
 
 def test_dst_may_not_overlap_src(isa: str) -> None:

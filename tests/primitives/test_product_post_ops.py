@@ -120,7 +120,7 @@ PLAIN = {n: dnn.MemoryDesc(d, dnn.f32, "ab") for n, d in (("src", (4, 16)), ("we
 @pytest.mark.parametrize(
     ("attr", "message"),
     [
-        (dnn.Attr(zero_points={"src": 0}), "zero points are for integer types, which are not implemented"),
+        (dnn.Attr(zero_points={"src": 0}), "zero points are for integers, and src is f32: leave them out"),
         (
             dnn.Attr(scales={"weights": 4}),
             "scales of weights have the mask 4, but only dims . of weights can have scales",

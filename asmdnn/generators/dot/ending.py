@@ -6,27 +6,70 @@ have no fence here: lines of dst are filled by several tiles.  The executor has 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.functions.chain import apply_composed, operands_of
+from asmdnn.generators.functions.chain import compose, operands_of
+from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.pointers import OperandPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.program import Program
+from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.element import Element
+from asmdnn.isa.elements import element_of, native_element
+from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.types import f32
+from asmdnn.types import DataType, f32
+
+
+@dataclass(frozen=True, slots=True)
+class EndingTypes:
+    """Of dst, and of the operands of post-ops by their arguments: those of f32 need not be there.
+
+    isa: the level whose instructions round to dst.
+    """
+
+    dst: DataType = f32
+    operands: tuple[tuple[int, DataType], ...] = ()
+    isa: str = AVX2.name
+
+    def of(self, operand: Operand | None) -> DataType:
+        return self.dst if operand is OLD_DST else dict(self.operands).get(operand.argument, f32)
+
+    @property
+    def stored(self) -> Element:
+        """Dst's element type as the level rounds to it."""
+        return native_element(self.dst, self.isa)
+
+    @property
+    def rounds(self) -> bool:
+        """Whether f32 are rounded by an instruction as they are stored."""
+        return self.stored.is_packed or self.stored is not element_of(self.dst)
+
+
+ALL_F32 = EndingTypes()
 
 
 class TileEnding:
     """The code for one accumulator after the other; `spare` are two registers to overwrite.
 
-    homes: where the pointers to operands lie, by argument, if not in the frame.  streams: whole vectors go past the
-    caches.
+    homes: where the pointers to operands lie, by argument, if not in the frame.  types: of what is stored and read.
+    streams: whole vectors go past the caches.
     """
 
-    def __init__(self, v: Vector, chain: tuple[PostOp, ...], homes: Mapping[int, Pointer] | None = None) -> None:
-        self.v, self.chain, self.slots = v, chain, Slots(v)
+    def __init__(
+        self,
+        v: Vector,
+        chain: tuple[PostOp, ...],
+        homes: Mapping[int, Pointer] | None = None,
+        types: EndingTypes = ALL_F32,
+    ) -> None:
+        self.v, self.chain, self.types, self.slots = v, chain, types, Slots(v)
+        self.program = program_of(chain, types)
         words = [x.argument for x in operands_of(chain) if x is not OLD_DST]
         self.homes = homes or {argument: mem(v.asm.frame, 8 * argument, size=8) for argument in words}
         self.spare: list[Register] = v.registers.take("post-ops", 2)
@@ -50,21 +93,30 @@ class TileEnding:
         asm.bind(done)
 
     def finish(self, x: Register, row: int, vector: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
-        """dst's vector of a row, which lies `at`, is what x becomes; x may be overwritten.
+        """dst's vector of a row, which lies `at`, is what the f32 x becomes; x may be overwritten.
 
         Of the `stored` lanes those that are not `real` are padding, stored as zero whatever the source holds: 0 * inf
         would be NaN.
         """
-        if self.chain:
+        if self.program:
             # What a tail has left; the last ones are taken first, and those of low numbers have shorter encodings.
             others = self.v.registers.take("post-ops", self.v.registers.available)
-            with self.sources(row, vector, Source(lambda: at, stored), real) as sources:
-                apply_composed(self.chain, self.v, x, sources, [*reversed(others), *self.spare], self.slots)
+            old = Source(lambda: at, self.types.stored.lanes(self.v, stored))
+            with self.sources(row, vector, old, real) as sources:
+                apply_program(self.program, self.v, x, sources, [*reversed(others), *self.spare], self.slots)
             self.v.registers.free(*others)
+        self.store(x, at, stored, real)
+
+    def store(self, x: Register, at: Pointer, stored: Lanes, real: Lanes) -> None:
+        """x, which is as dst's type has it, or is rounded to that; zeros in padding."""
         if stored is not real:
             real.clear_rest(x)
-        store = self.v.stream if self.streams and stored is self.v else stored.store_last
-        store(at, x)
+        if self.streams and stored is self.v:
+            self.v.stream(at, x)
+        elif self.types.rounds:
+            self.types.stored.store(self.v, at, x, stored, self.spare)
+        else:
+            self.types.stored.lanes(self.v, stored).store_last(at, x)
 
     @contextmanager
     def sources(self, row: int, vector: int, old: Source, real: Lanes) -> Iterator[Sequence[Source]]:
@@ -74,7 +126,9 @@ class TileEnding:
 
         def source(operand: Operand) -> Source:
             place = row * operand.row_bytes + vector * operand.vector_bytes
-            size, lanes = (f32.size_bytes, None) if operand.element else (self.v.bytes, real)
+            element = element_of(self.types.of(operand))
+            size = element.size_bytes * (1 if operand.element else self.v.lanes)
+            lanes = element.repeated(self.v) if operand.element else element.lanes(self.v, real)
             return Source(lambda: mem(pointers.register(operand.argument), place, size=size), lanes)
 
         yield [old if operand is OLD_DST else source(operand) for operand in operands]
@@ -85,11 +139,21 @@ class TileEnding:
         self.v.registers.free(*self.spare)
 
 
-def operand_ranges(operand: Operand, rows: int, columns: int, lanes: int) -> tuple[Range, ...]:
+@lru_cache
+def program_of(chain: tuple[PostOp, ...], types: EndingTypes) -> Program | None:
+    """From f32 and operands as they lie in memory to lanes of dst's type, or f32 if the store rounds; None: nothing."""
+    operands = [types.of(operand).name for operand in operands_of(chain)]
+    result = f32.name if types.rounds else types.dst.name
+    if {result, *operands} == {f32.name}:
+        return compose(chain) if chain else None
+    return typed_program((chain,), (f32.name, *operands), (result,))
+
+
+def operand_ranges(operand: Operand, rows: int, columns: int, lanes: int, dtype: DataType = f32) -> tuple[Range, ...]:
     """What the end of a tile reads of an operand, of vectors of real columns."""
     found: dict[Range, None] = {}
     for j, first in enumerate(range(0, columns, lanes)):
-        width = f32.size_bytes * (1 if operand.element else min(lanes, columns - first))
+        width = dtype.size_bytes * (1 if operand.element else min(lanes, columns - first))
         for r in range(rows):
             begin = r * operand.row_bytes + j * operand.vector_bytes
             found[Range(operand.argument, begin, begin + width)] = None

@@ -118,7 +118,8 @@ class TileCode:
     def compute(self) -> None:
         self.start()
         if self.tile.depth:
-            self.multiply()
+            with self.dot.ready():
+                self.multiply()
         self.finish()
 
     def next_item(self) -> None:
@@ -149,12 +150,13 @@ class TileCode:
 
     def multiply(self) -> None:
         """acc[r][j] += src[r, k] * weights[k, j] for all k: a loop over UNROLL steps, then the rest."""
-        tile, asm, v = self.tile, self.asm, self.v
-        with v.parts(tile.vectors, tile.vectors * v.lanes if tile.padded else tile.columns, halves=True) as parts:
+        tile, asm, v, dot = self.tile, self.asm, self.v, self.dot
+        columns = tile.vectors * v.lanes if tile.padded else tile.columns
+        with v.parts(tile.vectors, columns, halves=dot.row_bytes == v.bytes) as parts:
             # `parts` are whole vectors where weights are padded, else the last one may be TailLanes: nothing behind the
             # columns is read.  One row of src uses each weight once, so it needs a register for that tail only.
             wide = tile.rows == 1 and not tile.packs
-            row = v.registers.take("weights row", 1 if wide else tile.vectors)
+            row = v.registers.take("weights row", dot.row_registers * (1 if wide else tile.vectors))
             spare = v.registers.take("broadcast source", min(BROADCASTS, v.registers.available))
             looped = looped_steps(tile)
             if looped:
@@ -165,7 +167,7 @@ class TileCode:
                     asm.ADD(self.pointers[SRC], UNROLL * tile.src_depth_bytes)
                     asm.ADD(self.pointers[WEIGHTS], UNROLL * tile.weights_row_bytes)
                     if tile.packs:
-                        asm.ADD(self.pointers[PACKED], UNROLL * tile.vectors * v.bytes)
+                        asm.ADD(self.pointers[PACKED], UNROLL * tile.vectors * dot.row_bytes)
                     if tile.ahead_lines:
                         asm.ADD(self.pointers[AHEAD], tile.ahead_lines * (tile.ahead_bytes or LINE_BYTES))
                 asm.gp.free(left)
@@ -174,37 +176,30 @@ class TileCode:
 
     def steps(self, count: int, last_bytes: int, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:
         """So many groups of k behind the pointers, of which the last has `last_bytes` in src."""
-        tile, v = self.tile, self.v
+        tile, dot = self.tile, self.dot
         src, weights = self.pointers[SRC], self.pointers[WEIGHTS]
         for k in range(count):
             self.asm.role(f"step {k}")
-            at = [k * tile.weights_row_bytes + tile.weights_vector(j, v.bytes) for j in range(tile.vectors)]
-            vectors = [mem(weights, x, size=v.bytes) for x in at]
+            at = [k * tile.weights_row_bytes + tile.weights_vector(j, dot.row_bytes) for j in range(tile.vectors)]
+            vectors = [mem(weights, x, size=dot.row_bytes) for x in at]
             places = [r * tile.src_row_bytes + k * tile.src_depth_bytes for r in range(tile.rows)]
             column = [mem(src, x, size=GROUP_BYTES) for x in places]
             group_bytes = last_bytes if k == count - 1 else GROUP_BYTES
             self.prefetch(k, count, at)
             if tile.rows == 1 and not tile.packs:
-                copy = spare[k % len(spare)]
-                self.dot.broadcast(copy, column[0], group_bytes)
-                self.one_row(vectors, parts, row[0], copy)
+                turn = k % len(spare)
+                pieces = list(zip(parts, vectors, strict=True))
+                dot.one_row(self.acc[0], (column[0], group_bytes), pieces, row, [*spare[turn:], *spare[:turn]])
                 continue
             # Weights first: every row of src multiplies them, and they are on the way while elements are broadcast,
             # into registers that take turns (see conv.py).
-            for factor, part, vector in zip(row, parts, vectors, strict=True):
-                part.load(factor, vector)
+            each = dot.row_registers
+            for j, (part, vector) in enumerate(zip(parts, vectors, strict=True)):
+                dot.load(row[j * each : (j + 1) * each], part, vector)
             for j, factor in enumerate(row if tile.packs else ()):
-                v.store(mem(self.pointers[PACKED], (k * tile.vectors + j) * v.bytes, size=v.bytes), factor)
-            self.dot.outer_product(self.acc, row, column, spare, group_bytes)
-
-    def one_row(self, vectors: list[Pointer], parts: list[Lanes], data: Any, copy: Any) -> None:
-        """Each weight is used once, so the multiply reads it from memory; a tail goes through the register `data`."""
-        for acc, part, vector in zip(self.acc[0], parts, vectors, strict=True):
-            if part is self.v:
-                self.dot.multiply(acc, copy, vector)
-            else:
-                part.load(data, vector)
-                self.dot.multiply(acc, copy, data)
+                place = (k * tile.vectors + j) * dot.row_bytes
+                self.v.store(mem(self.pointers[PACKED], place, size=dot.row_bytes), factor)
+            dot.outer_product(self.acc, row, column, spare, group_bytes)
 
     def prefetch(self, k: int, count: int, vectors: list[int]) -> None:
         """A share of the weights that come next into L2; and these weights, some steps ahead, into L1."""
@@ -212,7 +207,7 @@ class TileCode:
         for line in range(k, tile.ahead_lines, count):
             asm.PREFETCHT1(mem(self.pointers[AHEAD], line * (tile.ahead_bytes or LINE_BYTES)))
         if tile.stream_bytes:
-            ends = {at + self.v.bytes - 1 for at in vectors} if tile.weights_row_bytes % LINE_BYTES else set()
+            ends = {at + self.dot.row_bytes - 1 for at in vectors} if tile.weights_row_bytes % LINE_BYTES else set()
             for line in sorted({at // LINE_BYTES for at in (*vectors, *ends)}):
                 asm.PREFETCHT0(mem(self.pointers[WEIGHTS], line * LINE_BYTES + tile.stream_bytes))
 
@@ -220,7 +215,7 @@ class TileCode:
         """Scale, post-ops and stores."""
         tile, v = self.tile, self.v
         self.asm.role("finish")
-        ending = TileEnding(v, tile.post_ops)
+        ending = TileEnding(v, tile.post_ops, types=tile.ending_types())
         old, factor = ending.spare
 
         def scale(x: Any, at: Pointer, part: Lanes) -> None:
@@ -253,10 +248,12 @@ class TileCode:
     def walk_dst(self, visit: Visit) -> None:
         """visit(row, vector, memory, lanes) for the whole tile."""
         tile, v = self.tile, self.v
-        with v.parts(tile.vectors, tile.columns, halves=True) as parts:
+        vector_bytes = v.lanes * tile.dst_type.size_bytes
+        with v.parts(tile.vectors, tile.columns, halves=tile.has_halves) as parts:
             for j, part in enumerate(parts):
                 for r in range(tile.rows):
-                    visit(r, j, mem(self.pointers[DST], r * tile.dst_row_bytes + j * v.bytes, size=v.bytes), part)
+                    at = mem(self.pointers[DST], r * tile.dst_row_bytes + j * vector_bytes, size=vector_bytes)
+                    visit(r, j, at, part)
 
 
 def looped_steps(tile: MatmulTile) -> int:

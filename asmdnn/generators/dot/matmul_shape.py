@@ -7,18 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.ending import operand_ranges
+from asmdnn.generators.dot.ending import EndingTypes, operand_ranges
 from asmdnn.generators.dot.operands import src_spans
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
-from asmdnn.isa.dot import F32, GROUP_BYTES, Types
+from asmdnn.isa.dot import F32, Types
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import DataType, f32
 
 SRC, WEIGHTS, BIAS, DST, AHEAD, SCALE, PACKED = range(7)
 ARGUMENTS = ("src", "weights", "bias", "dst", "ahead", "scale", "packed")
-# The most rows for each number of vectors: accumulators, a weights row, a broadcast register and a tail mask must fit.
-BLOCKS = {"avx2": {1: 12, 2: 6, 4: 2, 8: 1}, "avx512_core": {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +70,8 @@ class MatmulTile:
     packs: bool = False
     items: Items = ONE
     types: Types = F32
+    dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
+    operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
 
     @property
     def steps(self) -> int:
@@ -85,12 +85,21 @@ class MatmulTile:
 
     @property
     def works_in_f32(self) -> bool:
-        """Whether something is computed from the sums: scales and post-ops take f32, and leave it."""
-        return self.scaled or bool(self.post_ops)
+        """Whether something is computed from the sums: scales, post-ops and other types of dst take f32."""
+        return self.scaled or bool(self.post_ops) or self.dst not in (None, self.types.sums)
 
     @property
     def dst_type(self) -> DataType:
-        return f32 if self.works_in_f32 else self.types.sums
+        return self.dst or (f32 if self.works_in_f32 else self.types.sums)
+
+    @property
+    def has_halves(self) -> bool:
+        """Whether half a register may hold the last vector of dst and of what post-ops read beside it."""
+        return all(x.size_bytes == f32.size_bytes for x in (self.dst_type, *self.operand_types))
+
+    def ending_types(self) -> EndingTypes:
+        dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
+        return EndingTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def vectors(self) -> int:
@@ -112,10 +121,11 @@ class MatmulTile:
             reads += self._ranges(BIAS)
         if self.scaled:
             reads.append(Range(SCALE, 0, (2 if self.beta else 1) * f32.size_bytes))
-        lanes = lanes_of(self.isa)
+        lanes, types = lanes_of(self.isa), self.ending_types()
         for operand in operands_read(self.post_ops):  # with one a call is one item
-            reads += [] if operand is OLD_DST else operand_ranges(operand, self.rows, self.columns, lanes)
-        packed = Range(PACKED, 0, self.steps * self.vectors * GROUP_BYTES * lanes)
+            if operand is not OLD_DST:
+                reads += operand_ranges(operand, self.rows, self.columns, lanes, types.of(operand))
+        packed = Range(PACKED, 0, self.steps * self.vectors * self.types.weights_bytes * lanes)
         return Footprint((*reads, *dst * self.reads_dst()), (*dst, *[packed] * self.packs))
 
     def _ranges(self, argument: int) -> Iterator[Range]:
@@ -136,8 +146,8 @@ class MatmulTile:
         return src_spans(self.rows, self.src_row_bytes, self.src_depth_bytes, groups)
 
     def _weights_spans(self) -> Iterator[tuple[int, int]]:
-        vector_bytes = GROUP_BYTES * lanes_of(self.isa)
-        row_bytes = self.vectors * vector_bytes if self.padded else GROUP_BYTES * self.columns
+        vector_bytes = self.types.weights_bytes * lanes_of(self.isa)
+        row_bytes = self.vectors * vector_bytes if self.padded else self.types.weights_bytes * self.columns
         for first in range(0, self.vectors, self.panel_vectors):
             start = self.weights_vector(first, vector_bytes)
             width = min(self.panel_vectors * vector_bytes, row_bytes - first * vector_bytes)

@@ -184,9 +184,7 @@ class MapCode:
             if lanes is None and self.together > 1 and operand.row_bytes:
                 lanes = Broadcast(v)  # rows differ in it
             return Source(lambda: mem(self.pointer(argument), away, size=size), lanes)
-        return Source(
-            lambda: self.place(self.pointer(argument), argument, at, index).shifted(away), of.lanes(v, part)
-        )
+        return Source(lambda: self.place(self.pointer(argument), argument, at, index).shifted(away), of.lanes(v, part))
 
     def next_rows(self) -> None:
         results = {result.argument: result.row_bytes for result in self.spec.results}

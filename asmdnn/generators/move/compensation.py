@@ -1,8 +1,9 @@
 """Compensation of int8 weights for activations that are shifted by 128, from s8 to u8:
 
-    compensation[o] = -128 * sum over taps t, r < repeats, k < dense of src[t + o * src_step + r * repeat_step + k]
+    compensation[o] = -factor * sum over taps t, r < repeats, k < dense of src[t + o * src_step + r * repeat_step + k]
 
-because sum of (a + 128) * w is sum of a * w, plus 128 * sum of w.
+because sum of (a + 128) * w is sum of a * w, plus 128 * sum of w.  The factor is 128, or 1 where what activations are
+shifted by is known only when they come.
 
 | argument     | dtype[shape]  | what it is |
 |---|---|---|
@@ -33,7 +34,7 @@ LANES, VECTOR_BYTES = 8, 32
 MOST_SUMS = 8  # registers with sums
 GATHERED = 4  # registers whose sums are put together
 UNROLLED = 4  # vectors of a dense row; longer ones are looped over
-SHIFT_BITS = 7  # times 128
+FACTOR = 128  # a power of two
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,12 @@ class CompensationSpec:
     repeats: int = 1
     repeat_step: int = 0
     dst_step: int = S32_BYTES
+    factor: int = FACTOR
 
     @property
     def name(self) -> str:
         repeats = f"_r{self.repeats}by{self.repeat_step}" if self.repeats > 1 else ""
+        repeats += "" if self.factor == FACTOR else f"_times{self.factor}"
         steps = f"s{self.src_step}{repeats}_d{self.dst_step}"
         return f"compensation_s8_{self.outputs}x{self.dense}_{steps}__{self.isa}"
 
@@ -150,13 +153,14 @@ class CompensationSpec:
             adder.add_bytes(sums[o], StridedPlace(tap, self.at(r, o) + at, 1), min(VECTOR_BYTES, rest - at))
 
     def store(self, adder: "Adder", sums: list[Any]) -> None:
-        """-128 times the sums."""
+        """-factor times the sums."""
         asm, x = adder.asm, adder.x
         dst = asm.gp.take("compensation")
         asm.MOV(dst, mem(asm.frame, WORD_BYTES * COMPENSATION))
         for i, total in enumerate(sums):
             asm.role(f"outputs from {i * LANES} on")
-            asm.VPSLLD(total, total, SHIFT_BITS)
+            if self.factor > 1:
+                asm.VPSLLD(total, total, self.factor.bit_length() - 1)
             asm.VPXOR(x, x, x)
             asm.VPSUBD(x, x, total)
             place = StridedPlace(dst, i * LANES * self.dst_step, self.dst_step)

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.operators.moves import permutation
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.types import PropKind
 

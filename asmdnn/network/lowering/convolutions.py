@@ -3,6 +3,7 @@
 import numpy as np
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.descriptors import any_format
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Array, Node
@@ -10,7 +11,7 @@ from asmdnn.network.lowering.frames import is_frames, lower_frames
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
-from asmdnn.network.steps import Place, Steps, any_format
+from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward

@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from math import prod
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.geometry import window_of
-from asmdnn.network.steps import Place, Steps, any_format, row_major
+from asmdnn.network.steps import Place, Steps
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.types import f32
 

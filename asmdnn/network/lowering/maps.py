@@ -5,10 +5,11 @@ from typing import Any
 
 from asmdnn.generators.functions.expression import Condition
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.expressions import EXPRESSIONS
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import AnyPostOp, Attr, Binary, Eltwise
 from asmdnn.primitives.attributes.functions import where

@@ -5,10 +5,11 @@ from typing import Literal
 import numpy as np
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.operators.definition import normal
-from asmdnn.network.steps import Place, Steps, any_format, row_major
+from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.types import s32

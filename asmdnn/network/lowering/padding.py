@@ -1,10 +1,11 @@
 """Pad as a primitive; negative widths cut off first, which costs nothing."""
 
+from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.views import cut
 from asmdnn.network.operators.moves import pad_widths
-from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.concat.pad import MODES, Pad
 

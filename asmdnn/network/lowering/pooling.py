@@ -2,10 +2,11 @@
 
 from math import prod
 
+from asmdnn.network.descriptors import any_format
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.windows import pooling
-from asmdnn.network.steps import Steps, any_format
+from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward

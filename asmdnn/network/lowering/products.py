@@ -4,10 +4,11 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.maps import Tail
-from asmdnn.network.steps import Place, Steps, any_format, row_major
+from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.matmul import MatMul
 

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from asmdnn import recurrent
+from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.recurrent import DEFAULTS, activations_of, directions_of
-from asmdnn.network.steps import Place, Steps, any_format, row_major
+from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
 from asmdnn.types import RNNActivation, RNNDirection

@@ -4,13 +4,14 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.normalisation import softmax_axes
 from asmdnn.network.operators.reductions import axes_to_reduce
-from asmdnn.network.steps import Place, Steps, any_format, row_major
+from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward

@@ -25,6 +25,7 @@ MODULES = (
     "channels",
     "along",
     "orders",
+    "casts",
 )
 Lowering = Callable[[Steps, Group], None]
 

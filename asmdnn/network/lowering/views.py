@@ -6,12 +6,13 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.steps import Place, Steps, row_major
+from asmdnn.network.steps import Place, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.shuffle.shuffle import Shuffle

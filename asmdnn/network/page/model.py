@@ -6,7 +6,8 @@ from itertools import accumulate, pairwise
 
 from asmdnn.network.arena import times_of
 from asmdnn.network.compiled import Compiled
-from asmdnn.network.steps import Step, layout_of
+from asmdnn.network.descriptors import layout_of
+from asmdnn.network.steps import Step
 from asmdnn.planning.phase import Phase, said_of
 from asmdnn.planning.phases import waits
 

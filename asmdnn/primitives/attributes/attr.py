@@ -13,7 +13,7 @@ from asmdnn.memory.sequences import items
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.numbers import check_alg, check_eltwise, finite, tensor
 from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm, ScratchpadMode
+from asmdnn.types import DATA_TYPES, BinaryAlgorithm, EltwiseAlgorithm, ScratchpadMode
 
 MAX_POST_OPS = postops.MAX_POST_OPS
 SCRATCHPAD_MODES = ("library", "user")
@@ -75,7 +75,8 @@ class Eltwise:
 class Binary:
     """dst = alg(op, src1): add sub mul div, max min (src1 where either is NaN), and 1 or 0 for ge gt le lt eq ne.
 
-    Every dim of src1 is dst's or 1.  As the chain's number i it is the argument "binary_i" of the primitive.
+    Every dim of src1 is dst's or 1.  Matmul takes src1 of any type, others of f32.  As the chain's
+    number i it is the argument "binary_i" of the primitive.
     """
 
     alg: BinaryAlgorithm
@@ -84,7 +85,7 @@ class Binary:
 
     def __post_init__(self) -> None:
         check_alg("Binary.alg", self.alg, postops.BINARY)
-        tensor("Binary.src1", self.src1)
+        tensor("Binary.src1", self.src1, DATA_TYPES.values())
 
     @property
     def tensors(self) -> dict[str, MemoryDesc]:

@@ -1,11 +1,11 @@
 """What follows the sums of a convolution or a product: scales, the bias behind them, post-ops, and the scales of dst.
 
-    dst = post_ops(src_scales * weights_scales * sums + bias) / dst_scales
+    dst = post_ops(src_scales * weights_scales * sums + bias) / dst_scales + dst_zero_points
 
 Scales, and a bias that has to wait for them, are read as binary post-ops are, so that kernels know one mechanism.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -18,9 +18,10 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, Binary, ElementwisePostOp, Sum
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.formats import dense_like, of_type
-from asmdnn.types import f32
+from asmdnn.types import DataType, f32, s8, s32, u8
 
 BIAS = "bias"
+INTEGERS = (u8, s8, s32)  # which have zero points
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,16 @@ class Chain:
         """Whether the bias is a link: kernels do not start from it then."""
         return BIAS in self.names
 
-    def operands(self, dst: MemoryDesc) -> dict[str, MemoryDesc]:
+    def operands(self, dst: MemoryDesc, types: Container[DataType] = (f32,)) -> dict[str, MemoryDesc]:
         """What is read beside a result like dst, as tensors that broadcast to it: `any` becomes dst's format, or one
-        in its order.  Raises InvalidArguments if one cannot be broadcast to dst."""
+        in its order.  Raises InvalidArguments if one cannot be broadcast to dst, Refused for other types."""
         found = {}
         for link in self.links:
             for name, desc in zip(link.names, link.op.tensors.values(), strict=True):
                 if desc.ndims != dst.ndims or any(n not in (1, m) for n, m in zip(desc.dims, dst.dims, strict=True)):
                     raise InvalidArguments(f"{name} has dims {desc.dims}, each must be 1 or that of dst: {dst.dims}")
+                if desc.dtype not in types:
+                    raise Refused(f"{name} is {desc.dtype}, only f32 is implemented")
                 if desc.is_any and not dst.is_any:
                     desc = of_type(dst, desc.dtype) if desc.dims == dst.dims else dense_like(dst, desc)
                 found[name] = desc
@@ -128,16 +131,21 @@ def scaled_post_ops(attr: Attr, tensors: Mapping[str, MemoryDesc]) -> Chain:
 
 
 def chain_of(
-    attr: Attr, tensors: Mapping[str, MemoryDesc], kept: Mapping[str, Mapping[int, int]], bias: MemoryDesc | None
+    attr: Attr,
+    tensors: Mapping[str, MemoryDesc],
+    kept: Mapping[str, Mapping[int, int]],
+    bias: MemoryDesc | None,
+    sums: DataType = f32,
+    starts: bool = False,
 ) -> Chain:
     """Everything that attributes do to the sums.  Raises Refused where that is not possible.
 
     tensors: src, weights and dst, and the bias if there is one, as the caller passes them.  kept: for src and weights
     the dims that dst has too, and which one that is there; others are summed over, and can have no scales.
-    bias: as a tensor that broadcasts to dst.
+    bias: as a tensor that broadcasts to dst; it is a link where kernels cannot start from it, since scales come before
+    it, or sums are not f32 or not of its type.  starts: whether the caller has sums start from src's zero point.
     """
-    if attr.zero_points:
-        raise Refused("zero points are for integer types, which are not implemented")
+    check_zero_points(attr, tensors, starts)
     masks, ndims = dict(attr.scales), tensors["dst"].ndims
     dims_of = {**kept, "dst": {dim: dim for dim in range(ndims)}}
     links = {}
@@ -161,7 +169,24 @@ def chain_of(
         argument = MemoryDesc((prod(shape),), f32, "a")
         links[name] = Link(Binary("div" if name == "dst" else "mul", scales), (f"{name}_scales",), argument)
     before = tuple(links[name] for name in ("src", "weights") if name in links)
-    if before and bias is not None:
+    if bias is not None and (before or not sums == bias.dtype == f32):
         before = (*before, Link(Binary("add", bias), (BIAS,), tensors[BIAS]))
     after = tuple(links[name] for name in ("dst",) if name in links)
+    if "dst" in dict(attr.zero_points):
+        point = MemoryDesc((1,) * ndims, s32, LETTERS[:ndims])
+        after = (*after, Link(Binary("add", point), ("dst_zero_points",), MemoryDesc((1,), s32, "a")))
     return Chain((*before, *post_ops_of(attr).links, *after))
+
+
+def check_zero_points(attr: Attr, tensors: Mapping[str, MemoryDesc], starts: bool) -> None:
+    """Raise Refused for zero points of what has none; starts: whether sums can start from those of src."""
+    for name, mask in attr.zero_points:
+        if name not in tensors:
+            raise Refused(f"there is no {name} that can have zero points")
+        dtype = tensors[name].dtype
+        if dtype not in INTEGERS:
+            raise Refused(f"zero points are for integers, and {name} is {dtype}: leave them out")
+        if mask:
+            raise Refused(f"zero points of {name} have the mask {mask}, only one for all (mask 0) is implemented")
+        if name == "weights" or (name == "src" and not starts):
+            raise Refused(f"zero points of {name} are not implemented: use symmetric {name}")

@@ -1,12 +1,12 @@
 """Checks of the words and numbers that post-ops and descriptions take."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from numbers import Real
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.memory import MemoryDesc
-from asmdnn.types import PropKind, f32
+from asmdnn.types import DataType, PropKind, f32
 
 FORWARD = (PropKind.forward_training, PropKind.forward_inference)
 # oneDNN's names before its version 2.7, of functions that have others since.
@@ -70,10 +70,10 @@ def named_today(owner: str, alg: str, alpha: float, beta: float) -> tuple[str, f
     return OLDER_ALGORITHMS[alg], 0.0, bound
 
 
-def tensor(name: str, desc: object) -> MemoryDesc:
-    """`desc` if it is an f32 MemoryDesc, else InvalidArguments."""
+def tensor(name: str, desc: object, types: Container[DataType] = (f32,)) -> MemoryDesc:
+    """`desc` if it is a MemoryDesc of one of these types, else InvalidArguments."""
     if not isinstance(desc, MemoryDesc):
         raise InvalidArguments(f"{name} must be a MemoryDesc, not {type(desc).__name__}")
-    if desc.dtype != f32:
+    if desc.dtype not in types:
         raise InvalidArguments(f"{name} is {desc.dtype}, it must be f32")
     return desc

@@ -10,6 +10,8 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory
 from asmdnn.primitives.gather.description import Gather
 
+NO_AXIS = 64  # in the place of one: no tensor has so many
+
 
 def check_memories(desc: Gather, memories: Mapping[str, Memory]) -> None:
     """Raise InvalidArguments, which names the first wrong one, unless all indices are in range.
@@ -23,10 +25,9 @@ def check_memories(desc: Gather, memories: Mapping[str, Memory]) -> None:
 
 
 def check_indices(name: str, indices: npt.NDArray[Any], limit: int, axis: int) -> None:
-    """Raise InvalidArguments unless all are from -limit to limit - 1."""
+    """Raise InvalidArguments unless all are from -limit to limit - 1.  axis: NO_AXIS if they choose nothing."""
     if not indices.size or (np.minimum.reduce(indices, None) >= -limit and np.maximum.reduce(indices, None) < limit):
         return
     place = np.argwhere((indices < -limit) | (indices >= limit))[0].tolist()
-    raise InvalidArguments(
-        f"{name}{place} is {indices[tuple(place)]}, axis {axis} of src has {limit}: use {-limit} to {limit - 1}"
-    )
+    reason = f"axis {axis} of src has {limit}" if axis != NO_AXIS else "which is read as an int32"
+    raise InvalidArguments(f"{name}{place} is {indices[tuple(place)]}, {reason}: use {-limit} to {limit - 1}")

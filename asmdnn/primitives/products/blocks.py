@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from asmdnn.generators.dot.conv import LINE_BYTES
-from asmdnn.generators.dot.matmul_shape import BLOCKS
+from asmdnn.isa.dot import Types, blocks_of
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced, ranges_of, runs_of
@@ -16,6 +16,7 @@ from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.products.product import Matrix, Panels, Product
 from asmdnn.primitives.products.target import Target
+from asmdnn.types import f32
 
 PANEL_VECTORS = 2  # of weights that this library packs
 DEPTH_STEP = 8  # ranges of k are multiples of it, as kernels unroll so many steps
@@ -30,6 +31,16 @@ class Block:
     panel_vectors: int
 
 
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """What blocks are chosen for: panels of so many vectors (0: none), which the tiles pack or read."""
+
+    isa: str
+    types: Types
+    panel: int
+    packs: bool
+
+
 def panel_columns(n: int, lanes: int) -> int:
     """The width of the panels that this library packs."""
     return lanes * min(PANEL_VECTORS, -(-n // lanes))
@@ -39,22 +50,22 @@ def choose_block(p: Product, target: Target) -> Block:
     """The block that the model expects to be fastest; it depends on shape, ISA and tuning alone."""
     panels = p.packed or p.weights
     panel = panels.columns // target.lanes if isinstance(panels, Panels) else 0
-    return fastest_block((p.m, p.n, p.k), target.isa, panel, bool(p.packed), target.tuning.phases, target.products)
+    kernels = Kernels(target.isa, p.types, panel, bool(p.packed))
+    return fastest_block((p.m, p.n, p.k), kernels, target.tuning.phases, target.products)
 
 
 @lru_cache(maxsize=1024)  # a product is asked for its block by every strategy, and by most of their parts
-def fastest_block(
-    sizes: tuple[int, int, int], isa: str, panel: int, packs: bool, phases: PhaseTuning, products: ProductTuning
-) -> Block:
-    """Of m, n, k; of panels of so many vectors (0: none), which the tiles pack or read."""
-    lanes, (_, n, k) = lanes_of(isa), sizes
+def fastest_block(sizes: tuple[int, int, int], kernels: Kernels, phases: PhaseTuning, products: ProductTuning) -> Block:
+    """Of m, n, k."""
+    isa, panel, (_, n, k) = kernels.isa, kernels.panel, sizes
+    lanes = lanes_of(isa)
     least = 1  # vectors; of plain weights behind L2 a line at least, which else comes twice: 7 rows times 1024x1024
     if k * n > products.far_elements:  # take 1.25 times as long by 12x1
         least = min(-(-n // lanes), -(-LINE_BYTES // vector_bytes(isa)))
     candidates = [
         Block(rows, vectors, panel or vectors)
-        for vectors, rows in BLOCKS[isa].items()
-        if (vectors >= least if not panel else vectors == panel if packs else vectors % panel == 0)
+        for vectors, rows in blocks_of(kernels.types, isa).items()
+        if (vectors >= least if not panel else vectors == panel if kernels.packs else vectors % panel == 0)
     ]
     return min(candidates, key=lambda b: block_cycles(*sizes, b, lanes, phases, products.reread_cycles))
 
@@ -122,14 +133,16 @@ def choose_splits(p: Product, target: Target) -> int:
     block, by = choose_block(p, target), target.products
     tiles = -(-p.m // block.rows) * -(-p.n // (block.vectors * target.lanes))
     cycles = p.k * target.step_cycles(min(p.m, block.rows), block.vectors) * tiles
-    if p.batch or tiles >= by.few_tiles or cycles < by.split_cycles:
+    if p.types.sums != f32 or p.batch or tiles >= by.few_tiles or cycles < by.split_cycles:
         return 1
     return max(1, min(-(-by.few_tiles // tiles), p.k // by.least_split))
 
 
 def columns_are_apart(p: Product) -> bool:
     """Whether no kernel reads a vector of a row of weights as they lie."""
-    return isinstance(p.weights, Matrix) and not p.weights.is_dense and p.n > 1
+    if not isinstance(p.weights, Matrix):
+        return False
+    return p.types.group > 1 or (not p.weights.is_dense and p.n > 1)
 
 
 def reads_weights_often(p: Product, b: Block, tuning: ProductTuning) -> bool:

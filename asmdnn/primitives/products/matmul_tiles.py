@@ -1,10 +1,11 @@
-"""Matrix products by tiles, f32: formats that are `any` resolved, descriptors turned into strides."""
+"""Matrix products by tiles: formats that are `any` resolved, descriptors turned into strides."""
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from asmdnn.isa.dot import F32, dot_level
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.errors import Unimplemented
+from asmdnn.isa.dot import Types, dot_class, dot_level, multiplied
+from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
@@ -16,33 +17,54 @@ from asmdnn.primitives.engine import Engine
 from asmdnn.primitives.formats import row_major
 from asmdnn.primitives.products.blocks import panel_columns
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.products.plan import Job, answers
+from asmdnn.primitives.products.plan import Job, answers, refusals
 from asmdnn.primitives.products.prepare import MAX_OFFSET, TILE_ROWS
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of, panels_tag
+from asmdnn.primitives.products.starts import ZERO_POINT, add_start
 from asmdnn.primitives.products.target import Ending, target_of
-from asmdnn.types import f32
+from asmdnn.types import DATA_TYPES, f32, s32
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsPanels:
+    """What formats are chosen for: what is multiplied, and the lanes of a vector."""
+
+    types: Types
+    lanes: int
+
+    def tag(self, ndims: int, columns: int) -> str:
+        """Of weights in panels."""
+        return panels_tag(ndims, panel_columns(columns, self.lanes), self.types.group)
 
 
 def plan(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """What every strategy says to a product."""
-    return answers(lambda: job_of(desc, attr, engine), dot_level(F32, engine.isa))
+    try:
+        types = multiplied(desc.src.dtype, desc.weights.dtype, engine.isa)
+    except Unimplemented as reason:
+        return refusals(f32_level(engine.isa), str(reason))
+    return answers(lambda: job_of(desc, attr, engine, types), dot_level(types, engine.isa))
 
 
-def job_of(desc: MatMul, attr: Attr, engine: Engine) -> Job:
+def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types) -> Job:
     """The product of strides.  Raises Refused."""
-    lanes = lanes_of(dot_level(F32, engine.isa))
-    passed = resolve(desc, lanes)
-    check_tensors(passed.tensors(), ("dst",))
-    desc = resolve(passed.with_formats(unreadable(passed, lanes)), lanes)
-    chain = chain_of(attr, desc.tensors(), scaled_dims(desc.dst.ndims), desc.bias)
-    others = chain.operands(passed.dst)
-    check_tensors(others)
+    tiles = WeightsPanels(types, lanes_of(dot_level(types, engine.isa)))
+    passed = resolve(desc, tiles)
+    check_overlap(passed.tensors(), ("dst",))
+    desc = resolve(passed.with_formats(unreadable(passed, tiles)), tiles)
+    chain = chain_of(attr, desc.tensors(), scaled_dims(desc.dst.ndims), desc.bias, types.sums, types.sums == s32)
+    others = chain.operands(passed.dst, DATA_TYPES.values())
     read = {operand: plain(tensor) for operand, tensor in others.items()}
-    p = product_of(replace(desc, bias=None) if chain.adds_bias else desc)
+    p = product_of(replace(desc, bias=None) if chain.adds_bias else desc, types)
     p = replace(p, others=tuple(matrix_of(*other) for other in read.items()))
     tensors, as_passed = desc.tensors() | chain.arguments(read), passed.tensors() | chain.arguments(others)
-    target = target_of(engine, Ending(chain))
-    return Job(Assembly(engine.tuning, engine.isa), p, target, tensors, as_passed, reads=("dst",) * chain.reads_dst)
+    target, assembly = target_of(engine, Ending(chain), types), Assembly(engine.tuning, engine.isa)
+    if types.sums == s32:
+        shift, has_zero_point = dot_class(types, engine.isa).shift, "src" in dict(attr.zero_points)
+        p = replace(p, bias=add_start(assembly, desc.weights, target.isa, shift, has_zero_point))
+        points = {ZERO_POINT: MemoryDesc((1,), s32, "a")} if has_zero_point else {}
+        tensors, as_passed = tensors | points, as_passed | points
+    return Job(assembly, p, target, tensors, as_passed, reads=("dst",) * chain.reads_dst)
 
 
 def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:
@@ -51,15 +73,22 @@ def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:
     return {"src": batch | {ndims - 2: ndims - 2}, "weights": batch | {ndims - 1: ndims - 1}}
 
 
-def resolve(desc: MatMul, lanes: int) -> MatMul:
+def resolve(desc: MatMul, tiles: WeightsPanels) -> MatMul:
     """`any` becomes row-major, and for weights of several columns panels."""
     formats = {}
     for name, d in desc.tensors().items():
         if d.is_any:
             panels = name == "weights" and min(d.dims) > 0 and d.dims[-1] > 1
-            tag = panels_tag(d.ndims, panel_columns(d.dims[-1], lanes)) if panels else LETTERS[: d.ndims]
+            tag = tiles.tag(d.ndims, d.dims[-1]) if panels else LETTERS[: d.ndims]
             formats[name] = MemoryDesc(d.dims, d.dtype, tag)
     return desc.with_formats(formats)
+
+
+def check_overlap(tensors: Mapping[str, MemoryDesc], outputs: Container[str]) -> None:
+    """Raise Refused for outputs whose elements are not apart."""
+    for name, tensor in tensors.items():
+        if name in outputs and tensor.may_overlap:
+            raise Refused(f"elements of {name} overlap")
 
 
 def check_tensors(tensors: Mapping[str, MemoryDesc], outputs: Container[str] = ()) -> None:
@@ -67,18 +96,20 @@ def check_tensors(tensors: Mapping[str, MemoryDesc], outputs: Container[str] = (
     for name, tensor in tensors.items():
         if tensor.dtype != f32:
             raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
-        if name in outputs and tensor.may_overlap:
-            raise Refused(f"elements of {name} overlap")
+    check_overlap(tensors, outputs)
 
 
-def unreadable(desc: MatMul, lanes: int) -> dict[str, MemoryDesc]:
+def unreadable(desc: MatMul, tiles: WeightsPanels) -> dict[str, MemoryDesc]:
     """The tensors that tiles do not address, for which they get copies: in any format."""
     apart = {
-        name: tensor
+        name: MemoryDesc(tensor.dims, tensor.dtype, "any")
         for name, tensor in desc.tensors().items()
-        if plain(tensor) != tensor and not (name == "weights" and is_panels(tensor, lanes))
+        if plain(tensor) != tensor and not (name == "weights" and is_panels(tensor, tiles))
     }
-    return {name: MemoryDesc(tensor.dims, tensor.dtype, "any") for name, tensor in apart.items()}
+    src, types = desc.src, tiles.types
+    if src.dtype != types.src or (types.group > 1 and src.dims[-1] > 1 and src.strides[-1] != 1):
+        apart["src"] = MemoryDesc(src.dims, types.src, "any")
+    return apart
 
 
 def plain(desc: MemoryDesc) -> MemoryDesc:
@@ -87,15 +118,18 @@ def plain(desc: MemoryDesc) -> MemoryDesc:
     return row_major(desc.dims, desc) if desc.inner_blocks or far else desc
 
 
-def is_panels(weights: MemoryDesc, lanes: int) -> bool:
+def is_panels(weights: MemoryDesc, tiles: WeightsPanels) -> bool:
     """Whether the format is one of panels that blocks of registers can be made of."""
-    panels = panels_of("weights", weights)
-    return panels is not None and panels.columns in (lanes, 2 * lanes) and panels.is_dense
+    panels = panels_of("weights", weights, tiles.types.group)
+    return panels is not None and panels.columns in (tiles.lanes, 2 * tiles.lanes) and panels.is_dense
 
 
-def product_of(desc: MatMul) -> Product:
+def product_of(desc: MatMul, types: Types) -> Product:
     *batch, m, n = desc.dst.dims
-    weights: Matrix | Panels = panels_of("weights", desc.weights) or matrix_of("weights", desc.weights)
+    group, depth = types.group, desc.src.dims[-1]
+    weights: Matrix | Panels = panels_of("weights", desc.weights, group) or matrix_of("weights", desc.weights)
     bias = None if desc.bias is None else matrix_of("bias", desc.bias)
     src, dst = matrix_of("src", desc.src), matrix_of("dst", desc.dst)
-    return Product(tuple(batch), m, n, desc.src.dims[-1], src, weights, dst, bias)
+    src = replace(src, column_bytes=group * src.column_bytes, group=group)
+    k = -(-depth // group)
+    return Product(tuple(batch), m, n, k, src, weights, dst, bias, types=types, missing=k * group - depth)

@@ -30,6 +30,8 @@ def check_outer(p: Product, target: Target) -> None:
     most = by.streamed_depth if is_streaming(p, target) else by.outer_depth
     if not 0 < p.k <= most:
         raise Refused(f"there are {p.k} steps of k, outer products are for 1 to {most}")
+    if not p.is_f32:
+        raise Refused(f"outer products are of f32, not of {p.types} to {p.dst.dtype}")
     if p.others or not target.ending.is_plain:
         raise Refused("outer products have neither post-ops nor scales")
     panels_join = isinstance(x, Panels) and chunk % x.columns == 0 and x.panel_bytes == p.k * x.row_bytes

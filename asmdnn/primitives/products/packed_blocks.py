@@ -12,8 +12,9 @@ import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.conv import LINE_BYTES
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BLOCKS
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.generators.dot.pack import PackSpec
+from asmdnn.isa.dot import F32, blocks_of
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, records_of
@@ -36,17 +37,19 @@ def check_blocks(p: Product, target: Target) -> None:
     by, x = target.products, p.weights
     if isinstance(x, Panels):
         raise Refused("weights are in panels already")
+    if p.types != F32:
+        raise Refused(f"a thread packs blocks of f32 only, weights are {x.dtype}")
     if p.batch or not x.is_dense:
         raise Refused("weights are no single matrix of dense rows")
     tiles, most = by.block_tiles.of(x.row_bytes), by.block_rows.of(x.row_bytes)
-    least = max((tiles - 1) * BLOCKS[target.isa][PANEL_VECTORS] + 1, by.block_least_rows)
+    least = max((tiles - 1) * blocks_of(p.types, target.isa)[PANEL_VECTORS] + 1, by.block_least_rows)
     if not least <= p.m <= most:
         raise Refused(f"there are {p.m} rows of src, blocks of such weights pay for {least} to {most}")
     columns = by.few_tiles * panel_columns(p.n, target.lanes)
     if p.n < columns or p.k * p.n <= by.far_elements:
         raise Refused(f"weights of {p.k} x {p.n} stay in L2, or have fewer than {columns} columns for threads to share")
-    if not target.ending.may_split and p.k > by.block_depth:
-        raise Refused("a post-op reads dst, which cannot hold partial sums")
+    if not (target.ending.may_split and p.sums_fit) and p.k > by.block_depth:
+        raise Refused("dst cannot hold partial sums: a post-op reads it, or its type is not theirs")
 
 
 def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:

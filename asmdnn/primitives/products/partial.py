@@ -14,6 +14,7 @@ from asmdnn.generators.dot.dots import STRIP, DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.operands import OPERANDS
 from asmdnn.generators.dot.skinny import SkinnySpec
+from asmdnn.isa.dot import F32
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, records_of, views
@@ -36,13 +37,14 @@ def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
     size, at = p.sums_bytes, 0
     partial = assembly.room(PARTIAL, len(ranges) * size)
     parts = list[Phase]()
-    for k, run in groupby(ranges, key=lambda r: r[1] - r[0]):
+    for (k, _), run in groupby(ranges, key=lambda r: (r[1] - r[0], r[1] == p.k and p.missing)):
         begin, count = ranges[at][0], len(list(run))
         part = p.depths(begin, begin + k)
         src = replace(part.src, batch_bytes=(k * p.src.column_bytes,))
         weights = replace(part.weights, batch_bytes=(k * p.weights.row_bytes,))
         dst = dense_matrix(partial, p.n, at * size, (size,))
-        part = Product((count,), p.m, p.n, k, src, weights, dst)
+        missing = part.missing
+        part = Product((count,), p.m, p.n, k, src, weights, dst, types=p.types, missing=missing)
         parts += schedule(part, replace(target, ending=NO_ENDING), one_range=True)
         at += count
     assembly.add([merged(parts)], "split_k")
@@ -147,6 +149,8 @@ def sum_of_rows(assembly: Assembly, x: Matrix, rows: int, columns: int, dst: Mat
 
 def check_rows(p: Product, tuning: ProductTuning) -> None:
     """Raise Refused unless it is a few rows of dst times many row-major weights."""
+    if p.types != F32:
+        raise Refused(f"rows of weights are streams in f32 only, types are {p.types}")
     if p.m > tuning.few_vectors or p.batch:
         raise Refused(f"dst is more than {tuning.few_vectors} rows")
     if p.m > 1 and p.k * p.n <= tuning.far_elements:
@@ -170,5 +174,5 @@ def as_dots(p: Product, target: Target) -> Product:
 
 def reads_dots(p: Product, target: Target) -> bool:
     x, by = p.weights, target.products
-    vector = isinstance(x, Matrix) and x.dense_down and p.n == 1 and not p.batch
+    vector = p.types == F32 and isinstance(x, Matrix) and x.dense_down and p.n == 1 and not p.batch
     return vector and p.src.is_dense and p.k >= by.dot_depth and p.m >= by.dot_rows

@@ -42,6 +42,11 @@ class Job:
     behind: Callable[[Assembly], None] = unchanged
 
 
+def refusals(isa: str, reason: str) -> Iterator[Refusal]:
+    """One for every strategy."""
+    return (Refusal(f"{strategy.name}:{isa}", reason) for strategy in STRATEGIES)
+
+
 def answers(job_of: Callable[[], Job], isa: str) -> Iterator[Plan | Refusal]:
     """What every strategy says to a job, best first; one answer for all to a product without elements."""
     try:
@@ -49,7 +54,7 @@ def answers(job_of: Callable[[], Job], isa: str) -> Iterator[Plan | Refusal]:
         before = job.assembly.branch()
         prepared = prepare(before, job.product, job.target)
     except Refused as reason:
-        yield from (Refusal(f"{strategy.name}:{isa}", str(reason)) for strategy in STRATEGIES)
+        yield from refusals(isa, str(reason))
         return
     p = prepared.product
     for strategy in STRATEGIES if p else ():

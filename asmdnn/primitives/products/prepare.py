@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from asmdnn.generators.dot.conv import LINE_BYTES
+from asmdnn.isa.dot import F32
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.product_tuning import L1_SETS_BYTES, ProductTuning
@@ -38,7 +39,7 @@ def prepare(assembly: Assembly, p: Product, target: Target) -> Prepared:
     p, behind = p.folded(), tuple[Reordering, ...]()
     if not p.dst.is_dense and p.n > 1:
         rows_are_dense = p.dst.dense_down and all(x.row_bytes == 0 or x.dense_down for x in p.others)
-        if rows_are_dense and isinstance(p.weights, Matrix) and not p.batch:
+        if rows_are_dense and isinstance(p.weights, Matrix) and not p.batch and p.types == F32:
             assembly.add((), "swap")
             p = p.transposed(p.weights)
         else:
@@ -88,7 +89,10 @@ def with_near_src(assembly: Assembly, p: Product) -> Product:
     """The product with a copy of src, where reading that in place costs more."""
     if not src_needs_pack(p, assembly.tuning.products):
         return p
-    return replace(p, src=dense_copy(assembly, p, p.src, p.k, ("src", "pack_src")))
+    group, x = p.src.group, p.src
+    elements = replace(x, column_bytes=x.dtype.size_bytes, group=1) if group > 1 else x
+    copy = dense_copy(assembly, p, elements, p.depth, ("src", "pack_src"))
+    return replace(p, src=replace(copy, column_bytes=group * copy.column_bytes, group=group))
 
 
 def src_needs_pack(p: Product, tuning: ProductTuning) -> bool:

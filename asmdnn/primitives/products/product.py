@@ -6,6 +6,7 @@ dst[b, m, n] = bias[b, m, n] + sum over k of src[b, m, k] * weights[b, k, n]
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from asmdnn.isa.dot import F32, Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.types import DataType, f32
@@ -80,6 +81,11 @@ class Panels:
 
 @dataclass(frozen=True, slots=True)
 class Product:
+    """k counts groups of `types`, which are single elements in f32.
+
+    Plain weights have single elements of k as rows even where a group has several: no tile reads those.
+    """
+
     batch: tuple[int, ...]
     m: int
     n: int
@@ -90,6 +96,23 @@ class Product:
     bias: Matrix | None = None
     packed: Panels | None = None  # where the tiles leave a copy of their weights
     others: tuple[Matrix, ...] = ()  # what post-ops read, in the order of Chain.names
+    types: Types = F32
+    missing: int = 0  # elements of the last group of k
+
+    @property
+    def depth(self) -> int:
+        """Elements of k."""
+        return self.k * self.types.group - self.missing
+
+    @property
+    def sums_fit(self) -> bool:
+        """Whether dst can hold sums."""
+        return self.dst.dtype == self.types.sums
+
+    @property
+    def is_f32(self) -> bool:
+        """Whether everything is."""
+        return self.types == F32 and all(x.dtype == f32 for x in self.operands().values())
 
     def operands(self) -> dict[str, Matrix | Panels]:
         every = {"src": self.src, "weights": self.weights, "dst": self.dst, "bias": self.bias, "packed": self.packed}
@@ -116,7 +139,8 @@ class Product:
         bias = None if self.bias is None else self.bias.transposed
         src, dst = weights.transposed, self.dst.transposed
         others = tuple(x.transposed for x in self.others)
-        return Product(self.batch, self.n, self.m, self.k, src, self.src.transposed, dst, bias, None, others)
+        turned = replace(self, m=self.n, n=self.m, src=src, weights=self.src.transposed, dst=dst, bias=bias)
+        return replace(turned, packed=None, others=others)
 
     def folded(self) -> "Product":
         """The same with fewer batch dims: none of size 1, neighbours that count on from each other as one, and a batch
@@ -184,7 +208,8 @@ class Product:
         """The part of the sum over k in [begin, end)."""
         src = replace(self.src, start_bytes=self.src.start_bytes + begin * self.src.column_bytes)
         weights = replace(self.weights, start_bytes=self.weights.start_bytes + begin * self.weights.row_bytes)
-        return replace(self, k=end - begin, src=src, weights=weights)
+        missing = self.missing if end == self.k else 0
+        return replace(self, k=end - begin, src=src, weights=weights, missing=missing)
 
 
 def matrix_of(name: str, desc: MemoryDesc) -> Matrix:
@@ -206,22 +231,26 @@ def dense_matrix(buffer: str, columns: int, start_bytes: int = 0, batch_bytes: t
     return Matrix(buffer, start_bytes, batch_bytes, columns * size, size)
 
 
-def panels_of(name: str, desc: MemoryDesc) -> Panels | None:
-    """Weights in panels: their last dim blocked once; None for other formats."""
-    if len(desc.inner_blocks) != 1 or desc.inner_blocks[0][0] != desc.ndims - 1:
+def panels_of(name: str, desc: MemoryDesc, group: int = 1) -> Panels | None:
+    """Weights in panels of such groups, as panels_tag has them; None for other formats."""
+    rows, columns = desc.ndims - 2, desc.inner_blocks[0][1] if desc.inner_blocks else 0
+    if desc.inner_blocks != ((rows + 1, columns), *[(rows, group)] * (group > 1)):
         return None
-    size, columns = desc.dtype.size_bytes, desc.inner_blocks[0][1]
+    size = desc.dtype.size_bytes
     *steps, row, panel = (size * s for s in desc.strides)
     batch = tuple(s if n > 1 else 0 for s, n in zip(steps, desc.dims, strict=False))
-    row = row if desc.dims[-2] > 1 else size * columns  # a single row has no distance from the next
+    row = row if desc.dims[rows] > group else size * group * columns  # a single row has no distance from the next
     panel = panel if desc.dims[-1] > columns else row
-    return Panels(name, size * desc.offset0, batch, row, panel, columns, desc.dtype)
+    return Panels(name, size * desc.offset0, batch, row, panel, columns, desc.dtype, group)
 
 
-def panels_tag(ndims: int, columns: int) -> str:
-    """Batch, panels of the last dim, rows of the dim before, the columns of a panel: "Ba16b", "aCb16c"."""
+def panels_tag(ndims: int, columns: int, group: int = 1) -> str:
+    """Batch, panels of the last dim, rows of the dim before, the columns of a panel: "Ba16b", "aCb16c"; and for each
+    column the elements of a group: "BA16b4a"."""
     batch, row, column = LETTERS[: ndims - 2], LETTERS[ndims - 2], LETTERS[ndims - 1]
-    return f"{batch}{column.upper()}{row}{columns}{column}"
+    if group == 1:
+        return f"{batch}{column.upper()}{row}{columns}{column}"
+    return f"{batch}{column.upper()}{row.upper()}{columns}{column}{group}{row}"
 
 
 def matrices_desc(x: Matrix, batch: tuple[int, ...], rows: int, columns: int) -> MemoryDesc:

@@ -17,7 +17,7 @@ from asmdnn.primitives.products.tile_specs import DepthStep, steps_of
 def schedule(p: Product, target: Target, one_range: bool = False) -> list[Phase]:
     """A phase for each range of k; each continues the one before.  dst's columns are dense."""
     ending, block = target.ending, choose_block(p, target)
-    whole = one_range or not ending.may_split
+    whole = one_range or not ending.may_split or not p.sums_fit
     ranges = [(0, p.k)] if whole else choose_ranges(p, block, target)
     steps = list(steps_of(ranges, p.bias is not None, ending, ending.on_registers(p.others, target.lanes)))
     phases: list[Phase] = []

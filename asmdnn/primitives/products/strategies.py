@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from asmdnn.isa.dot import F32
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced, runs_of
@@ -23,7 +24,6 @@ from asmdnn.primitives.products.product import Matrix, Panels, Product, matrices
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
-from asmdnn.types import f32
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,8 @@ def add_rows(assembly: Assembly, p: Product, target: Target) -> None:
 def check_packing_tiles(p: Product, target: Target) -> None:
     """Few tiles of rows read weights where they lie; and what one record packs another one must not."""
     check_worth_packing(p, target)
+    if p.types != F32:
+        raise Refused(f"tiles pack weights of f32 only, these are {p.weights.dtype}")
     if columns_are_apart(p):
         raise Refused("columns of weights lie apart, tiles pack rows only")
     if shares_weights(p) or (isinstance(p.weights, Matrix) and not p.weights.is_dense):
@@ -139,7 +141,7 @@ def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Ite
     """The product in groups of columns, and where in scratch each group's weights are to be packed."""
     x, by, width = p.weights, target.products, panel_columns(p.n, target.lanes)
     assert isinstance(x, Matrix)
-    panels, panel_bytes = -(-p.n // width), x.element_bytes * p.k * width
+    panels, panel_bytes = -(-p.n // width), x.element_bytes * p.depth * width
     few = p.m <= by.few_row_tiles * choose_block(p, target).rows
     group = by.group_l2 * (1 + few) * target.l2_bytes
     most = panels if at_once else max(1, group // max(panel_bytes, 1))
@@ -147,9 +149,9 @@ def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Ite
     for size in balanced(panels, most):
         end = min(p.n, begin + size * width)
         part = p.columns(begin, end, replace(x, start_bytes=x.start_bytes + begin * x.column_bytes))
-        dims = matrices_desc(x, p.batch, p.k, end - begin).dims
-        desc = MemoryDesc(dims, f32, panels_tag(len(dims), width))
-        place = panels_of(assembly.room("packed weights", desc.size_bytes), desc)
+        dims = matrices_desc(x, p.batch, p.depth, end - begin).dims
+        desc = MemoryDesc(dims, x.dtype, panels_tag(len(dims), width, p.types.group))
+        place = panels_of(assembly.room("packed weights", desc.size_bytes), desc, p.types.group)
         assert place
         yield part, place
         begin = end
@@ -158,8 +160,8 @@ def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Ite
 def packed(assembly: Assembly, p: Product, panels: Panels) -> Product:
     """The product with its weights packed by a phase of its own."""
     assert isinstance(p.weights, Matrix)
-    source = matrices_desc(p.weights, p.batch, p.k, p.n)
-    desc = MemoryDesc(source.dims, f32, panels_tag(source.ndims, panels.columns))
+    source = matrices_desc(p.weights, p.batch, p.depth, p.n)
+    desc = MemoryDesc(source.dims, source.dtype, panels_tag(source.ndims, panels.columns, p.types.group))
     add_reorder(assembly, Reordering(p.weights.buffer, source, panels.buffer, desc), "pack_weights")
     return replace(p, weights=panels)
 

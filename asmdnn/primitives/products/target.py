@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.generators.functions.postops import Operand, PostOp
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import F32, Types, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.product_tuning import ProductTuning
@@ -71,6 +71,6 @@ class Target:
         return step_cycles(rows, vectors, self.lanes, self.tuning.phases)
 
 
-def target_of(engine: Engine, ending: Ending = NO_ENDING) -> Target:
+def target_of(engine: Engine, ending: Ending = NO_ENDING, types: Types = F32) -> Target:
     """What an engine's products are planned for."""
-    return Target(dot_level(F32, engine.isa), engine.l2_bytes, engine.tuning, ending)
+    return Target(dot_level(types, engine.isa), engine.l2_bytes, engine.tuning, ending)

@@ -16,6 +16,7 @@ from asmdnn.primitives.products.blocks import prefetches_columns
 from asmdnn.primitives.products.cut import Cut
 from asmdnn.primitives.products.product import Panels
 from asmdnn.primitives.products.target import Ending
+from asmdnn.types import f32
 
 ONE_ITEM = Items(1, 0, 0, 0, 0)
 
@@ -53,7 +54,7 @@ def specs_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]
         for i, rows in enumerate(sizes if users.start < users.stop else ()):
             spec = tile_spec(cut, step, rows, columns, items)
             spec_of[users, i] = specs.setdefault(spec, len(specs))
-            of_depth = spec.tile.depth * target.step_cycles(rows, spec.tile.vectors)
+            of_depth = spec.tile.steps * target.step_cycles(rows, spec.tile.vectors)
             cycles[users, i] = items * (of_depth + target.call_cycles)
     return spec_of, cycles
 
@@ -67,7 +68,7 @@ def tile_spec(cut: Cut, step: DepthStep, rows: int, columns: int, items: int) ->
         isa=cut.target.isa,
         rows=rows,
         columns=columns,
-        depth=step.end - step.begin,
+        depth=(step.end - step.begin) * p.types.group - (p.missing if step.end == p.k else 0),
         src_row_bytes=p.src.row_bytes if rows > 1 else 0,
         src_depth_bytes=p.src.column_bytes,
         weights_row_bytes=p.weights.row_bytes,
@@ -85,6 +86,9 @@ def tile_spec(cut: Cut, step: DepthStep, rows: int, columns: int, items: int) ->
         stream_bytes=stream_bytes(cut),
         packs=p.packed is not None,
         items=item_steps(cut, items, bias is not None),
+        types=p.types,
+        dst=None if p.dst.dtype == f32 == p.types.sums else p.dst.dtype,
+        operand_types=tuple(x.dtype for x in p.others) if any(x.dtype != f32 for x in p.others) else (),
     )
     return MatmulTileSpec(tile)
 

@@ -11,8 +11,8 @@ from itertools import product
 
 import numpy as np
 
-from asmdnn.generators.move import compensation
 from asmdnn.generators.move.compensation import (
+    FACTOR,
     LANES,
     MOST_SUMS,
     S32_BYTES,
@@ -43,26 +43,33 @@ def compensation_desc(dst: MemoryDesc, mask: int) -> MemoryDesc:
     return MemoryDesc(dims, s32, LETTERS[: len(dims)])
 
 
-def add_compensation(assembly: Assembly, dst: MemoryDesc, mask: int) -> None:
-    """What computes the buffer "compensation" from "dst"."""
+def add_compensation(
+    assembly: Assembly,
+    dst: MemoryDesc,
+    mask: int,
+    places: tuple[str, str] = ("dst", "compensation"),
+    factor: int = FACTOR,
+) -> None:
+    """What computes the second buffer of `places` from the first: -factor times the sums of dst."""
     tuning = assembly.tuning
     if 0 in dst.dims:
         size_bytes = compensation_desc(dst, mask).size_bytes
         zeros = RowsSpec(AVX2.name, 1, size_bytes, 0, size_bytes, zero=True)
         made = [Call(zeros, (0, 0), (), tuning.moves.call_cycles)] if size_bytes else []
-        assembly.add(phases_of(made, views(("dst", "compensation")), tuning.phases))
+        assembly.add(phases_of(made, views(places), tuning.phases))
         return
     summed = merge([x for dim in range(dst.ndims) if not mask >> dim & 1 for x in padded_loops(dst, dim)])
     dense = next((x.extent for x in summed if x.src == 1), 1)
     steps, taps = taps_of([x for x in summed if x.src != 1], dense, tuning.moves.compensation_vectors)
     made = []
     for box, outputs in calls(dst, mask, dense):
-        spec = CompensationSpec(AVX2.name, outputs.extent, dense, outputs.src, steps.extent, steps.src, outputs.dst)
+        sizes = (outputs.extent, dense, outputs.src, steps.extent, steps.src, outputs.dst)
+        spec = CompensationSpec(AVX2.name, *sizes, factor)
         cycles = min(tuning.moves.call_cycles + spec.cycles_a_tap * len(taps), MOST_CYCLES)
         outer = sorted((x for x in box.loops if x is not outputs), key=lambda x: -x.dst)
         made.append(Call(spec, box.starts, tuple(outer), cycles))
-    assembly.constants["taps"] = np.concatenate(([len(taps)], taps))
-    assembly.add(phases_of(made, views(("dst", *compensation.ARGUMENTS[1:])), tuning.phases))
+    tap_list = assembly.constant("taps", np.concatenate(([len(taps)], taps)))
+    assembly.add(phases_of(made, views((*places, tap_list)), tuning.phases))
 
 
 def padded_loops(dst: MemoryDesc, dim: int) -> Iterator[Loop]:

@@ -130,12 +130,12 @@ def transpose(spec: TransposeSpec, memory: dict[str, Octets]) -> None:
 
 
 def compensate(spec: CompensationSpec, memory: dict[str, Octets], taps: Places) -> None:
-    """compensation[o] = -128 * sum over taps, repeats and dense bytes of src, modulo 2^32."""
+    """compensation[o] = -factor * sum over taps, repeats and dense bytes of src, modulo 2^32."""
     repeats, dense = (index.ravel() for index in np.indices((spec.repeats, spec.dense)))
     for o in range(spec.outputs):
         within = o * spec.src_step + repeats * spec.repeat_step + dense
         places = (taps[:, None] + within).ravel()
-        total = -128 * int(memory["src"].gather(places, 1).view(np.int8).sum(dtype=np.int64))
+        total = -spec.factor * int(memory["src"].gather(places, 1).view(np.int8).sum(dtype=np.int64))
         memory["compensation"].store(o * spec.dst_step, np.array([total], np.int64).astype(np.int32).view(np.uint8))
 
 

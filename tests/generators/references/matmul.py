@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.bench.typed import narrowed
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import ONE, Items, MatmulTile
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, ONE, Items, MatmulTile
 from asmdnn.generators.dot.outer import OuterSpec
 from asmdnn.generators.dot.pack import PackSpec
 from asmdnn.generators.dot.skinny import SkinnySpec
+from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, SumOp
-from asmdnn.isa.dot import F32, Types
+from asmdnn.isa.dot import F32, Types, dot_class
 from asmdnn.types import DataType, f32, s32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
@@ -33,14 +35,19 @@ def matmul_case(
     compute(spec, memory)
     tolerance: Doubles | float = 0.0
     is_exact = not isinstance(spec, MatmulTile) or keeps_integers(spec.post_ops)
-    of_integers = isinstance(spec, MatmulTile) and spec.dst_type == s32
+    of_integers = isinstance(spec, MatmulTile) and spec.dst_type == s32 and not spec.works_in_f32
     if not of_integers and not (integers and is_exact):
         tolerance = tolerance_of(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), memory)
     if not is_exact:
         dst = buffer_of(memory["dst"])
         assert dst is not None
         tolerance = MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
-    return Case(kernel, {name: buffer_of(memory[name]) for name in memory}, {"dst": tolerance})
+    buffers = {name: buffer_of(memory[name]) for name in memory}
+    dst = buffers["dst"]
+    if dst is not None and dst.kind != f32 and not of_integers:
+        wanted, tolerance = narrowed(dst.wanted, np.asarray(tolerance), dst.kind)
+        buffers["dst"] = replace(dst, wanted=wanted)
+    return Case(kernel, buffers, {"dst": tolerance})
 
 
 def matmul_memory(spec: Product, frame: tuple[str, ...], random: np.random.Generator, integers: bool) -> Memory:
@@ -64,7 +71,8 @@ def types_of(spec: MatmulTile | OuterSpec) -> Types:
 
 def kinds_of(spec: MatmulTile) -> dict[str, tuple[DataType, ...]]:
     """The element types of arguments that need not be f32; of dst what a start from it takes, and what is left."""
-    types, result = spec.types, f32 if spec.scaled or spec.post_ops else spec.types.sums
+    types, result = spec.types, spec.dst_type
+    operands = {f"operand{len(ARGUMENTS) + i}": (kind,) for i, kind in enumerate(spec.operand_types)}
     starts = spec.accumulate and not spec.scaled
     return {
         "src": (types.src,),
@@ -72,6 +80,7 @@ def kinds_of(spec: MatmulTile) -> dict[str, tuple[DataType, ...]]:
         "packed": (types.weights,),
         "bias": (types.sums,),
         "dst": (types.sums if starts else result, result),
+        **operands,
     }
 
 
@@ -141,6 +150,14 @@ def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Ca
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {"weights": 0.0})
 
 
+def start_case(spec: StartVectorSpec, random: np.random.Generator, _: bool) -> Case:
+    """start[c] = (shift + zero_point[0]) * start[c], modulo 2^32."""
+    memory = {name: elements(random, integers=True, kind=s32) for name in spec.frame}
+    factor = spec.shift + memory["zero_point"].load(0, 1)
+    memory["start"].store(0, factor * memory["start"].load(0, spec.count))
+    return Case(spec, {name: buffer_of(memory[name]) for name in memory}, {})
+
+
 def outer(spec: OuterSpec, memory: Memory) -> None:
     """dst[r, c] = bias[r, c] + sum over k of src[r, k] * weights[k, c]."""
     read = padded_columns(spec) if spec.padded else spec.columns
@@ -163,7 +180,7 @@ def one_tile(spec: MatmulTile, memory: Memory, items: Items, item: int) -> None:
         item * step for step in (items.src_bytes, items.weights_bytes, items.bias_bytes, items.dst_bytes)
     )
     read, group = spec.vectors * lanes if spec.padded else spec.columns, spec.types.group
-    steps = range(-(-spec.depth // group))
+    steps, shift = range(-(-spec.depth // group)), dot_class(spec.types, spec.isa).shift
     table = np.zeros((len(steps), group, spec.vectors * lanes))
     for step in steps:
         for c in range(read):
@@ -175,7 +192,7 @@ def one_tile(spec: MatmulTile, memory: Memory, items: Items, item: int) -> None:
         total = np.zeros(spec.columns)
         for step in steps:
             count = min(group, spec.depth - step * group)
-            factors = memory["src"].load(row + step * spec.src_depth_bytes, count)
+            factors = memory["src"].load(row + step * spec.src_depth_bytes, count) + shift
             total += factors @ table[step, :count, : spec.columns]
         operands = operands_of_row(spec, memory, r)
         memory["dst"].store(at, ending(spec, memory, total, bias + r * row_of_bias(spec), at, operands))
@@ -230,4 +247,5 @@ COMPUTE: dict[type, Callable[[Any, Memory], None]] = {
 }  # fmt: skip
 KERNELS = (MatmulTileSpec, GemvSpec, DotsSpec, OuterSpec, SkinnySpec)
 REFERENCES = {kind: Reference(matmul_case, rounds=True) for kind in KERNELS}
+REFERENCES |= {StartVectorSpec: Reference(start_case, rounds=False)}
 REFERENCES |= {PackSpec: Reference(pack_case, rounds=False)}

@@ -1,0 +1,77 @@
+"""What sums of integers start from when src has a zero point, or is shifted: in place, from the sums of columns.
+
+    start[c] = (shift + zero_point[0]) * start[c]
+
+| argument | dtype[shape] | what it is |
+|---|---|---|
+| zero_point | s32[1]      | of src |
+| start      | s32[count]  | before: sums of the columns of weights, negative; all is modulo 2^32 |
+
+Since the sum of (a - zero_point) * w is that of (a + shift) * w, less (shift + zero_point) times the sum of w.
+"""
+
+from dataclasses import dataclass
+
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vector import Vector
+from asmdnn.isa.vectors import vector_of
+from asmdnn.types import s32
+
+ARGUMENTS = ("zero_point", "start")
+ZERO_POINT, START = range(len(ARGUMENTS))
+CHUNK = 4  # vectors in a turn of the loop
+
+
+@dataclass(frozen=True, slots=True)
+class StartVectorSpec:
+    """Everything that the bytes of the kernel depend on; count > 0."""
+
+    isa: str
+    count: int
+    shift: int = 0
+
+    @property
+    def name(self) -> str:
+        shift = f"_shift{self.shift}" if self.shift else ""
+        return f"start_s32_{self.count}{shift}__{self.isa}"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """What the frame points to, in order."""
+        return ARGUMENTS
+
+    def footprint(self) -> Footprint:
+        start = Range(START, 0, self.count * s32.size_bytes)
+        return Footprint((Range(ZERO_POINT, 0, s32.size_bytes), start), (start,))
+
+    def generate(self, asm: Assembler) -> None:
+        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
+        v = vector_of(self.isa, asm)
+        factor, data = v.registers.take("factor"), v.registers.take("sums", CHUNK)
+        start, zero_point = (asm.gp.take(name) for name in ("start", "zero point"))
+        asm.MOV(zero_point, mem(asm.frame, 8 * ZERO_POINT))
+        asm.MOV(start, mem(asm.frame, 8 * START))
+        asm.VPBROADCASTD(factor, mem(zero_point, 0, size=s32.size_bytes))
+        if self.shift:
+            asm.VPADDD(factor, factor, v.splat(self.shift))
+        chunk = CHUNK * v.lanes
+        turns, rest = divmod(self.count, chunk)
+        if turns:
+            left = asm.gp.take("turns left")
+            asm.MOV(left, turns)
+            with asm.loop(left, "chunks"):
+                self.multiply(v, start, factor, data, chunk)
+                asm.ADD(start, CHUNK * v.bytes)
+        if rest:
+            self.multiply(v, start, factor, data, rest)
+        asm.ret()
+
+    def multiply(self, v: Vector, start: Register, factor: Register, data: list[Register], count: int) -> None:
+        """The next `count` elements."""
+        with v.parts(-(-count // v.lanes), count) as parts:
+            for j, (x, part) in enumerate(zip(data, parts, strict=False)):
+                at = mem(start, j * v.bytes, size=v.bytes)
+                part.load(x, at)
+                v.asm.VPMULLD(x, x, factor)
+                part.store_last(at, x)

@@ -1,0 +1,151 @@
+"""Dot products: what one multiply-accumulate computes, for each triple of types.
+
+    acc[n] += sum over the k of one group of src[k] * weights[k, n]
+
+A group is the consecutive k that are multiplied at once: 1 element of f32, 2 of bf16, 4 of u8.  It has GROUP_BYTES of
+src and fills one lane, so src is broadcast a group at a time, and a vector of weights holds the same group of k for
+each of its columns ("VNNI order").  Sums have 32 bits whatever is multiplied, so that bodies written for f32 hold for
+all: an element of k there is a group here.  dot_native.py has those that are an instruction, dot_widened.py the others.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, Final
+
+from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.isa.elements import element_of
+from asmdnn.isa.pieces import broadcast_bytes
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
+
+GROUP_BYTES: Final = 4
+
+Row = Sequence[Register]  # a vector of weights as it is multiplied, in one register or several
+Blocks = Mapping[int, int]  # the most rows for each number of vectors of accumulators
+
+
+@dataclass(frozen=True, slots=True)
+class Types:
+    """Of the elements that are multiplied, and of their sums."""
+
+    src: DataType
+    weights: DataType
+    sums: DataType
+
+    @property
+    def group(self) -> int:
+        """Elements of k in a group."""
+        return GROUP_BYTES // self.src.size_bytes
+
+    @property
+    def weights_bytes(self) -> int:
+        """Of a group of one column of weights: fewer than of src, if they are widened as they are loaded."""
+        return self.group * self.weights.size_bytes
+
+    def groups_of(self, depth: int) -> list[int]:
+        """The groups of `depth` elements of src, by their sizes in bytes: the last one may be cut."""
+        whole, rest = divmod(depth, self.group)
+        return [GROUP_BYTES] * whole + [rest * self.src.size_bytes] * bool(rest)
+
+    def __str__(self) -> str:
+        """As in the name of a kernel."""
+        return "f32" if self == F32 else f"{self.src}{self.weights}{self.sums}"
+
+
+F32: Final = Types(f32, f32, f32)
+BF16: Final = Types(bf16, bf16, f32)
+U8S8: Final = Types(u8, s8, s32)
+S8S8: Final = Types(s8, s8, s32)
+F32_BF16: Final = Types(f32, bf16, f32)
+F32_F16: Final = Types(f32, f16, f32)
+F32_S8: Final = Types(f32, s8, f32)
+F32_U8: Final = Types(f32, u8, f32)
+
+
+class Dot:
+    """The dot product of one triple of types, emitted with the registers of `v`.
+
+    blocks: the most rows for each number of vectors, by the registers of a level: accumulators, a row of weights, a
+    group of src that is broadcast, and the mask of a tail must fit.  shift: what is added to every element of src; sums
+    have to start that many times the sums of weights' columns lower.
+    """
+
+    row_registers: ClassVar[int] = 1  # of a vector of weights
+    shift: ClassVar[int] = 0
+    blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(
+        {16: {1: 12, 2: 6, 4: 2, 8: 1}, 32: {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
+    )
+
+    def __init__(self, types: Types, v: Vector) -> None:
+        self.types, self.v, self.asm = types, v, v.asm
+
+    @property
+    def row_bytes(self) -> int:
+        """Of a vector of weights in memory."""
+        return self.types.weights_bytes * self.v.lanes
+
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """Around the code that multiplies: what that needs in registers all the time."""
+        yield
+
+    def load(self, row: Row, part: Lanes, at: Pointer) -> None:
+        """A vector of weights, or a part of one, into its registers."""
+        part.load(row[0], at)
+
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
+        """acc += copy . row in every lane: a group of src, broadcast, and a group of weights for each column."""
+        raise NotImplementedError
+
+    def broadcast(self, copy: Register, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:
+        """A group of src in every lane; of the last group of a row maybe `group_bytes` only, with zeros behind."""
+        broadcast_bytes(self.v, copy, group, group_bytes)
+
+    def to_f32(self, sums: Register) -> None:
+        """The sums as f32, each rounded to nearest even."""
+        element_of(self.types.sums).widen(self.v, sums, sums)
+
+    def outer_product(
+        self,
+        acc: Sequence[Sequence[Register]],
+        row: Sequence[Register],
+        column: Sequence[Pointer],
+        spare: Sequence[Register],
+        group_bytes: int = GROUP_BYTES,
+    ) -> None:
+        """acc[i][j] += column[i] . row[j], column[i] being a group in memory of which `group_bytes` exist.
+
+        row: the registers of all vectors.  Spare registers take turns, so that a broadcast does not wait for the
+        multiplies of the one before.
+        """
+        for i, group in enumerate(column):
+            copy = spare[i % len(spare)]
+            self.broadcast(copy, group, group_bytes)
+            for j, factor in enumerate(row):
+                self.multiply(acc[i][j], copy, factor)
+
+    def one_row(
+        self,
+        acc: Sequence[Register],
+        group: tuple[Pointer, int],
+        weights: Sequence[tuple[Lanes, Pointer]],
+        row: Row,
+        spare: Sequence[Register],
+    ) -> None:
+        """acc[j] += group . weights[j]: each vector is used once, so the multiply reads it from memory where it can.
+
+        group: where it is, and its bytes.  row: the registers of one vector.
+        """
+        self.broadcast(spare[0], *group)
+        for sums, (part, at) in zip(acc, weights, strict=True):
+            self.multiply_once(sums, spare[0], row, part, at)
+
+    def multiply_once(self, acc: Register, copy: Register, row: Row, part: Lanes, at: Pointer) -> None:
+        """acc += copy . a vector in memory, or a part of one, which goes through `row`."""
+        if part is self.v:
+            self.multiply(acc, copy, at)
+        else:
+            self.load(row, part, at)
+            self.multiply(acc, copy, row[0])

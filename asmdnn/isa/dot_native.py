@@ -1,0 +1,89 @@
+"""Dot products that are one instruction."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import ClassVar, Final
+
+from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.dot_base import GROUP_BYTES, Blocks, Dot
+
+SHIFT: Final = 128  # from s8 to u8
+
+
+class F32Dot(Dot):
+    """A group is one element, so no group is ever cut.  AVX-512 can broadcast it within the multiply."""
+
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
+        self.v.fma(acc, copy, row)
+
+    def outer_product(
+        self,
+        acc: Sequence[Sequence[Register]],
+        row: Sequence[Register],
+        column: Sequence[Pointer],
+        spare: Sequence[Register],
+        group_bytes: int = GROUP_BYTES,
+    ) -> None:
+        self.v.outer_product(acc, row, column, spare)
+
+
+class Bf16Dot(Dot):
+    """Two products, the one of odd k first, each added with one rounding; denormals count as zero."""
+
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
+        self.asm.VDPBF16PS(acc, copy, row)
+
+
+class VnniDot(Dot):
+    """Exact products of four bytes, sums modulo 2^32."""
+
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
+        self.asm.VPDPBUSD(acc, copy, row)
+
+
+class AvxVnniDot(VnniDot):
+    """The same under its VEX encoding, which other CPUs have."""
+
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
+        self.asm.VPDPBUSD_VEX(acc, copy, row)
+
+
+class Shifted(Dot):
+    """s8 become u8 by 128 more, as they are broadcast.
+
+    The 128s stay in a register: from memory they would be a load for each group of src, and loads are what a block
+    lacks.
+    """
+
+    shift: ClassVar[int] = SHIFT
+
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        v = self.v
+        self.shifts: Register = v.registers.take("128 in every byte")
+        v.load(self.shifts, self.asm.const(bytes((SHIFT,)) * v.bytes, v.bytes, size=v.bytes))
+        yield
+        v.registers.free(self.shifts)
+
+
+class ShiftedVnniDot(Shifted, VnniDot):
+    """One instruction broadcasts and shifts."""
+
+    def broadcast(self, copy: Register, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:
+        if group_bytes < GROUP_BYTES:
+            super().broadcast(copy, group, group_bytes)
+            self.asm.VPXORD(copy, copy, self.shifts)
+        else:
+            copies = mem(group.form.base, group.displacement, size=GROUP_BYTES, broadcast=self.v.lanes)
+            self.asm.VPXORD(copy, self.shifts, copies)
+
+
+class ShiftedAvxVnniDot(Shifted, AvxVnniDot):
+    """With the 128s, 16 registers are too few for 6 x 2 sums."""
+
+    blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType({16: {1: 11, 2: 5, 4: 2, 8: 1}})
+
+    def broadcast(self, copy: Register, group: Pointer, group_bytes: int = GROUP_BYTES) -> None:
+        super().broadcast(copy, group, group_bytes)
+        self.asm.VPXOR(copy, copy, self.shifts)

@@ -1,0 +1,96 @@
+"""Dot products of types that a level does not multiply: widened in registers, and no less exact.
+
+Floats of 16 bits and bytes become f32 as weights are loaded; src is f32 in memory, since an element of it would be
+widened for every vector of columns.  Pairs of bytes become words, whose products VPMADDWD adds as dwords: exact, where
+VPMADDUBSW would saturate.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar, Final
+
+from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.isa.dot_base import GROUP_BYTES, Blocks, Dot, Row, Types
+from asmdnn.isa.dot_native import F32Dot
+from asmdnn.isa.elements import element_of
+from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.types import s8
+
+BYTE_BITS: Final = 8
+LOW_BYTES: Final = 0x00FF00FF
+
+
+class WidenedDot(F32Dot):
+    """f32 times weights of fewer bytes."""
+
+    def load(self, row: Row, part: Lanes, at: Pointer) -> None:
+        element_of(self.types.weights).load(self.v, row[0], at, part)
+
+    def multiply_once(self, acc: Register, copy: Register, row: Row, part: Lanes, at: Pointer) -> None:
+        self.load(row, part, at)
+        self.multiply(acc, copy, row[0])
+
+
+class WordsDot(Dot):
+    """The even and the odd bytes of a group as words.
+
+    A register of weights becomes two, which all rows share; so does a group of src, which all vectors share.
+    """
+
+    row_registers: ClassVar[int] = 2
+    blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(
+        {16: {1: 9, 2: 4, 4: 1, 8: 1}, 32: {1: 22, 2: 12, 4: 5, 8: 1, 16: 1}}
+    )
+
+    def __init__(self, types: Types, v: Vector) -> None:
+        super().__init__(types, v)
+        self.of_src = self.signed if types.src == s8 else self.unsigned
+
+    def load(self, row: Row, part: Lanes, at: Pointer) -> None:
+        even, odd = row
+        part.load(odd, at)
+        self.signed(even, odd)
+
+    def signed(self, even: Register, x: Register) -> None:
+        """even, x = the even and the odd bytes of x."""
+        self.asm.VPSLLW(even, x, BYTE_BITS)
+        self.asm.VPSRAW(even, even, BYTE_BITS)
+        self.asm.VPSRAW(x, x, BYTE_BITS)
+
+    def unsigned(self, even: Register, x: Register) -> None:
+        self.asm.VANDPS(even, x, self.v.splat(LOW_BYTES))
+        self.asm.VPSRLW(x, x, BYTE_BITS)
+
+    def outer_product(
+        self,
+        acc: Sequence[Sequence[Register]],
+        row: Sequence[Register],
+        column: Sequence[Pointer],
+        spare: Sequence[Register],
+        group_bytes: int = GROUP_BYTES,
+    ) -> None:
+        even, odd, product = spare[:3]
+        for sums, group in zip(acc, column, strict=True):
+            self.broadcast(odd, group, group_bytes)
+            self.of_src(even, odd)
+            for copy, words in ((even, row[::2]), (odd, row[1::2])):
+                for x, factor in zip(sums, words, strict=True):
+                    self.asm.VPMADDWD(product, copy, factor)
+                    self.asm.VPADDD(x, x, product)
+
+    def one_row(
+        self,
+        acc: Sequence[Register],
+        group: tuple[Pointer, int],
+        weights: Sequence[tuple[Lanes, Pointer]],
+        row: Row,
+        spare: Sequence[Register],
+    ) -> None:
+        even, odd, product = spare[:3]
+        self.broadcast(odd, *group)
+        self.of_src(even, odd)
+        for x, (part, at) in zip(acc, weights, strict=True):
+            self.load(row, part, at)
+            for copy, factor in zip((even, odd), row, strict=True):
+                self.asm.VPMADDWD(product, copy, factor)
+                self.asm.VPADDD(x, x, product)

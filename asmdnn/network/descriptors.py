@@ -1,0 +1,44 @@
+"""Descriptors of values: row-major, with channels last, as inputs lie, and of a format that a primitive chooses."""
+
+import numpy as np
+
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import format_of
+from asmdnn.memory.tags import LETTERS
+from asmdnn.network.operators.definition import Value
+from asmdnn.types import f32, s32
+
+
+def row_major(dims: tuple[int, ...]) -> MemoryDesc:
+    return MemoryDesc(dims or (1,), f32, LETTERS[: len(dims) or 1])
+
+
+def input_desc(value: Value) -> MemoryDesc:
+    """How an input lies in memory: plain f32; of integers the low 32 bits, which are enough for indices."""
+    plain = row_major(value.shape)
+    if value.dtype.kind != "i":
+        return plain
+    words = value.dtype.itemsize // s32.size_bytes or 1
+    return MemoryDesc(plain.dims, s32, strides=tuple(words * stride for stride in plain.strides))
+
+
+def channels_last(dims: tuple[int, ...]) -> MemoryDesc:
+    letters = LETTERS[: len(dims)]
+    return MemoryDesc(dims, f32, f"{letters[0]}{letters[2:]}{letters[1]}")
+
+
+def is_row_major(desc: MemoryDesc) -> bool:
+    """Whether elements lie as row-major ones do: also in blocks, if all axes behind these are 1."""
+    plain = row_major(desc.dims)
+    if not desc.inner_blocks or desc.padded_dims != desc.dims or desc.offset0:
+        return desc == plain
+    dims = [dim for dim, n in enumerate(desc.dims) if n > 1]
+    return all(np.array_equal(desc.dim_offsets(dim), plain.dim_offsets(dim)) for dim in dims)
+
+
+def any_format(dims: tuple[int, ...]) -> MemoryDesc:
+    return MemoryDesc(dims, f32, "any")
+
+
+def layout_of(desc: MemoryDesc) -> str:
+    return format_of(desc)

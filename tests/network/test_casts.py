@@ -1,0 +1,111 @@
+"""Integer inputs that become numbers: natively, rounded as numpy rounds them, and never read in part."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.network.nets import engine, random
+
+pytestmark = pytest.mark.isa("avx2")
+
+
+def masked(dtype: type) -> tuple[dnn.Graph, dict[str, Any]]:
+    """Attention's scores with a mask of integers, as text encoders have it, and the mask as it is."""
+    g = dnn.Graph("masked")
+    mask, scores = g.input("mask", (3, 7), dtype), g.input("scores", (3, 2, 7, 7))
+    lifted = g.apply("Unsqueeze", g.apply("Unsqueeze", mask, np.array([1])), np.array([2]))
+    left_out = (1.0 - g.apply("Cast", lifted, to=1)) * -10_000.0
+    return g, {"y": g.apply("Softmax", scores + left_out, axis=-1), "plain": g.apply("Cast", mask, to=1)}
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_masks_are_native(dtype: type, threads: int, tmp_path: Path) -> None:
+    g, outputs = masked(dtype)
+    net = g.compile(engine=engine(threads), **outputs)
+    feeds = {"mask": np.random.default_rng(0).integers(0, 2, (3, 7), dtype), "scores": random(3, 2, 7, 7)}
+    found = net.run(feeds)
+    wide = feeds["scores"] + (1.0 - feeds["mask"][:, None, None].astype(np.float64)) * -10_000.0
+    wanted = np.exp(wide - wide.max(-1, keepdims=True))
+    np.testing.assert_allclose(found["y"], wanted / wanted.sum(-1, keepdims=True), rtol=0, atol=1e-6)
+    assert np.array_equal(found["plain"], feeds["mask"])
+    assert net.refused == {}
+    net.check()
+    assert all(difference.fits for difference in net.verify(feeds))
+    net.save(tmp_path / "net")
+    loaded = dnn.load_pack(tmp_path / "net", threads)
+    assert isinstance(loaded, dnn.Network)
+    assert np.array_equal(loaded.run(feeds)["y"], found["y"])
+
+
+MOVES: dict[str, tuple[list[tuple[str, tuple[Any, ...], dict[str, Any]]], Callable[[Any], Any]]] = {
+    "none": ([], lambda x: x),
+    "reshape": ([("Reshape", (np.array([4, 3]),), {})], lambda x: x.reshape(4, 3)),
+    "transpose": (
+        [("Transpose", (), {"perm": (1, 0)}), ("Unsqueeze", (np.array([0]),), {})], lambda x: x.transpose()[None]
+    ),
+    "slice": (
+        [("Slice", tuple(np.array([n]) for n in (1, 5, 1, 2)), {}), ("Flatten", (), {"axis": 0})],
+        lambda x: x[:, 1:5:2].reshape(1, -1),
+    ),
+    "expand": (
+        [("Unsqueeze", (np.array([2]),), {}), ("Expand", (np.array([2, 6, 5]),), {})],
+        lambda x: np.broadcast_to(x[:, :, None], (2, 6, 5)),
+    ),
+}
+
+
+@pytest.mark.parametrize("moves", MOVES)
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_moved_numbers_of_all_sizes(dtype: type, moves: str) -> None:
+    """Rounded to nearest even where f32 has fewer bits."""
+    nodes, moved = MOVES[moves]
+    g = dnn.Graph()
+    x = g.input("x", (2, 6), dtype)
+    for op, operands, attributes in nodes:
+        x = g.apply(op, x, *operands, **attributes)
+    y = g.apply("Cast", x, to=1)
+    net = g.compile(y=y, reader=g.apply("Abs", y), engine=engine())
+    edges = [-(2**31), 2**31 - 1, 0, -1, 2**24 + 1, -(2**24) - 3, 2**25 + 2, 2**31 - 65, 5]
+    feed = np.resize(np.array(edges), (2, 6)).astype(dtype)
+    result, wanted = net.run({"x": feed}), moved(feed).astype(np.float32)
+    assert np.array_equal(result["y"], wanted)
+    assert np.array_equal(result["reader"], np.abs(wanted))
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int8])
+def test_small_integers_are_refused_with_the_way_out(dtype: type) -> None:
+    g = dnn.Graph()
+    y = g.apply("Cast", g.input("x", (3,), dtype), to=1)
+    with pytest.raises(dnn.Unimplemented, match="only int32 and int64 are read"):
+        g.compile(y=y, engine=engine())
+    net = g.compile(y=y, engine=engine(), fallback="numpy")
+    assert net(np.array([1, -2, 100], dtype)).tolist() == [1, -2, 100]
+
+
+def test_integers_beyond_32_bits_are_refused() -> None:
+    g, outputs = masked(np.int64)
+    net = g.compile(engine=engine(), **outputs)
+    feeds = {"mask": np.ones((3, 7), np.int64), "scores": random(3, 2, 7, 7)}
+    for number in (2**31, -(2**31) - 1, 2**32, 2**63 - 1):
+        feeds["mask"][1, 2] = number
+        with pytest.raises(dnn.InvalidArguments, match=rf"mask\[1, 2\] is {number}, which is read as an int32"):
+            net.run(feeds)
+    feeds["mask"][1, 2] = 1
+    assert np.array_equal(net.run(feeds)["plain"], feeds["mask"])
+
+
+def test_an_input_may_choose_rows_and_be_a_number() -> None:
+    g = dnn.Graph()
+    ids = g.input("ids", (4,), np.int64)
+    table = random(10, 8)
+    y = g.apply("Gather", table, ids) + g.apply("Unsqueeze", g.apply("Cast", ids, to=1), np.array([1]))
+    net = g.compile(y=y, engine=engine())
+    feed = np.array([0, 9, -1, 3])
+    np.testing.assert_array_equal(net(feed), table[feed] + feed[:, None].astype(np.float32))
+    with pytest.raises(dnn.InvalidArguments, match="axis 0 of src has 10"):
+        net(np.array([0, 10, 1, 1]))

@@ -1,0 +1,168 @@
+"""Matrix products of bf16, f16 and bytes: levels, types of dst, bias and sum, tails, zero points, saturation."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.primitives.typed_case import TypedCase, check, compare, memories_of
+from tests.support.plans import emulate_plan
+
+C = TypedCase
+LEVELS = ("avx2", "avx512_core", "avx512_core_vnni", "avx512_core_bf16")
+FLOATS = ("bf16:bf16:f32", "bf16:bf16:bf16", "f16:f16:f32", "f16:f16:f16", "f32:bf16:f32", "bf16:s8:bf16", "f32:u8:f32")
+BYTES = tuple(f"{src}:s8:{dst}" for src, dst in product(("u8", "s8"), ("s32", "f32", "bf16", "f16", "s8", "u8")))
+FROM_F32 = tuple(f"f32:f32:{dst}" for dst in ("bf16", "f16", "s32", "s8", "u8"))
+SIZES = ((1, 1, 1), (1, 33, 7), (5, 17, 9), (14, 32, 64), (3, 100, 130), (41, 65, 31), (1, 300, 257))
+
+
+def at_levels(levels: tuple[str, ...] = LEVELS) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("level", [pytest.param(x, marks=pytest.mark.isa(x)) for x in levels])
+
+
+@at_levels()
+@pytest.mark.parametrize("types", (*FLOATS, *BYTES, *FROM_F32))
+def test_types(level: str, types: str) -> None:
+    for i, (m, n, k) in enumerate(SIZES):
+        check(C(m, n, k, types, ("any", "ab", "ba")[i % 3]), level)
+
+
+@at_levels()
+@pytest.mark.parametrize("types", ["u8:s8:s32", "s8:s8:s32", "bf16:bf16:f32", "f16:f16:f32"])
+def test_tails(level: str, types: str) -> None:
+    """Of k over two groups, of m and n over a block and more."""
+    for k in range(1, 10):
+        check(C(3, 18, k, types, "any" if k % 2 else "ab"), level)
+    for m in (*range(1, 8), 13, 14, 15, 24, 25):
+        check(C(m, 35, 12, types), level)
+    for n in (*range(1, 18), 31, 32, 33, 63, 65):
+        check(C(4, n, 11, types), level)
+
+
+@at_levels()
+@pytest.mark.parametrize("src", ["u8", "s8"])
+def test_sums_of_bytes_are_exact(level: str, src: str) -> None:
+    """Extreme bytes, for which instructions that add in 16 bits saturate, in sums of every length."""
+    for k in (1, 2, 3, 4, 5, 64, 1000, 4100):
+        check(C(6, 40, k, f"{src}:s8:s32", extreme=True), level, seed=k)
+    ones = TypedCase(2, 16, 64, f"{src}:s8:s32").planned(level)
+    data = {
+        "src": np.full((2, 64), np.iinfo(ones.plan.tensors["src"].dtype.numpy).max),
+        "weights": np.full((64, 16), 127),
+    }
+    memories = memories_of(ones, data | {"dst": np.zeros((2, 16))})
+    dnn.Primitive(ones).execute(**memories)
+    assert (memories["dst"].array == int(data["src"][0, 0]) * 127 * 64).all()
+
+
+@at_levels()
+@pytest.mark.parametrize("types", ["u8:s8:s32", "s8:s8:u8", "u8:s8:bf16", "bf16:bf16:bf16", "f16:f16:f16"])
+@pytest.mark.parametrize("bias", ["f32", "bf16", "f16", "s8", "u8", "s32"])
+def test_bias_and_sum_of_any_type(level: str, types: str, bias: str) -> None:
+    for m, n, k in SIZES[1:4]:
+        check(C(m, n, k, types, bias=bias), level)
+        check(C(m, n, k, types, bias=bias, sum_scale=0.5, scaled=True), level)
+
+
+@at_levels()
+@pytest.mark.parametrize("src", ["u8", "s8"])
+@pytest.mark.parametrize("zero_points", [(3, None), (-77, -5), (255, 128), (100_000, None), (None, 7)])
+def test_zero_points(level: str, src: str, zero_points: tuple[int | None, int | None]) -> None:
+    for i, (m, n, k) in enumerate(SIZES):
+        wtag = ("any", "ab", "ba")[i % 3]
+        if zero_points[1] is None:
+            check(C(m, n, k, f"{src}:s8:s32", wtag, zero_points=zero_points), level)
+        check(C(m, n, k, f"{src}:s8:u8", wtag, "f32", zero_points, scaled=True), level)
+
+
+@at_levels()
+@pytest.mark.parametrize(("types", "ends"), [("u8:s8:u8", (0, 255)), ("s8:s8:s8", (-128, 127))])
+def test_both_ends_saturate(level: str, types: str, ends: tuple[int, int]) -> None:
+    """What is far beyond 2^31 as f32, too: it must not wrap to the least integer."""
+    pd = replace(C(2, 20, 256, types), scaled=True).planned(level)
+    data = replace(C(2, 20, 256, types), scaled=True).data()
+    data["src"] = np.full((2, 256), 127)
+    data["weights"] = np.repeat(np.where(np.arange(20) % 2, 127, -128)[None], 256, 0)
+    data["weights_scales"] = np.full(20, 1e6, np.float32)
+    memories = memories_of(pd, data)
+    dnn.Primitive(pd).execute(**memories)
+    assert (memories["dst"].array.reshape(2, 20) == np.where(np.arange(20) % 2, ends[1], ends[0])).all()
+
+
+@at_levels(("avx2", "avx512_core_bf16"))
+def test_several_ranges_of_k_and_rounds(level: str) -> None:
+    """Sums that fit dst lie there between ranges of k, others take all of k at once."""
+    for types in ("bf16:bf16:f32", "bf16:bf16:bf16", "u8:s8:s32", "u8:s8:u8", "f16:f16:f32"):
+        check(C(30, 70, 603, types, l2_bytes=1 << 14), level)
+        check(C(1, 24, 9000, types, l2_bytes=1 << 14), level)
+
+
+@at_levels(("avx512_core_vnni", "avx512_core_bf16"))
+def test_every_thread_count_gives_the_same_bytes(level: str) -> None:
+    for types in ("bf16:bf16:bf16", "s8:s8:u8"):
+        case = C(65, 130, 300, types)
+        data, results = case.data(), set()
+        for threads in (1, 2, 3):
+            pd = case.planned(level, threads)
+            memories = memories_of(pd, data)
+            dnn.Primitive(pd).execute(**memories)
+            results.add(memories["dst"].array.tobytes())
+        assert len(results) == 1
+
+
+EMULATED = [
+    pytest.param(
+        C(3, 11, 9, types, zero_points=points), marks=pytest.mark.emulated(isa), id=f"{types}-{isa}-{points[0]}"
+    )
+    for isa in ("avx2_vnni", "avx512_core_vnni", "avx512_core_bf16")
+    for types, points in (("u8:s8:s32", (None, None)), ("s8:s8:s32", (5, None)), ("s8:s8:u8", (None, 9)))
+]
+
+
+@pytest.mark.parametrize("case", EMULATED)
+def test_levels_emulated(case: TypedCase, request: pytest.FixtureRequest) -> None:
+    mark = request.node.get_closest_marker("emulated")
+    assert mark is not None
+    pd = case.planned(mark.args[0])
+    data = case.data()
+    memories = memories_of(pd, data)
+    wanted, tolerance = case.expected(data, mark.args[0])
+    emulate_plan(pd.plan, memories)
+    compare(memories["dst"], case, wanted, tolerance)
+
+
+@pytest.mark.parametrize("types", ["bf16:bf16:bf16", "u8:s8:u8", "s8:s8:s32", "f16:f16:f32"])
+@pytest.mark.parametrize("isa", ["avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni", "avx512_core_amx"])
+def test_every_level_plans_every_type(isa: str, types: str) -> None:
+    """And reads packed weights where they lie."""
+    pd = C(30, 50, 70, types).planned(isa)
+    assert "pack_weights" not in pd.implementation
+    assert C(30, 50, 70, types, "ab").planned(isa).implementation
+
+
+REFUSED = [
+    (C(2, 3, 4, "s8:u8:s32"), "does not multiply s8 by u8"),
+    (C(2, 3, 4, "f32:f32:f32", zero_points=(1, None)), "zero points are for integers, and src is f32: leave them out"),
+    (C(2, 3, 4, "u8:s8:f32", zero_points=(None, 1)), "zero points are for integers, and dst is f32: leave them out"),
+]
+
+
+@pytest.mark.parametrize(("case", "message"), REFUSED, ids=str)
+def test_bad_input(case: TypedCase, message: str) -> None:
+    with pytest.raises(dnn.Unimplemented, match=message):
+        case.planned("avx2")
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ({"weights": 0}, "zero points of weights are not implemented"),
+        ({"src": 2}, "zero points of src have the mask 2"),
+    ],
+)
+def test_zero_points_that_are_not_built(points: dict[str, int], message: str) -> None:
+    a, b, c = (dnn.MemoryDesc((4, 4), kind, "ab") for kind in (dnn.u8, dnn.s8, dnn.s32))
+    with pytest.raises(dnn.Unimplemented, match=message):
+        dnn.primitive_desc(dnn.MatMul(a, b, c), dnn.Attr(zero_points=points), dnn.Engine(isa="avx2"))
