@@ -24,7 +24,7 @@ FOURS = {
     "generators/pooling/rows.py": 11,
     "generators/pooling/window.py": 1,
     "generators/recurrent/tile.py": 6,
-    "primitives/pooling/kernels.py": 7,
+    "primitives/pooling/kernels.py": 6,
 }
 
 
