@@ -23,8 +23,7 @@ FOURS = {
     "generators/pooling/planes.py": 1,
     "generators/pooling/rows.py": 11,
     "generators/pooling/window.py": 1,
-    "generators/recurrent/tile.py": 6,
-    "primitives/pooling/kernels.py": 7,
+    "primitives/pooling/kernels.py": 6,
 }
 
 
