@@ -20,7 +20,6 @@ FOURS = {
     "generators/dot/outer.py": 3,
     "generators/dot/pack.py": 4,
     "generators/dot/skinny.py": 6,
-    "generators/recurrent/tile.py": 6,
 }
 
 
