@@ -20,10 +20,6 @@ FOURS = {
     "generators/dot/outer.py": 3,
     "generators/dot/pack.py": 4,
     "generators/dot/skinny.py": 6,
-    "generators/pooling/planes.py": 1,
-    "generators/pooling/rows.py": 11,
-    "generators/pooling/window.py": 1,
-    "primitives/pooling/kernels.py": 6,
 }
 
 

@@ -6,13 +6,14 @@ from math import prod
 from typing import NamedTuple
 
 from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.functions.rows import F32_BYTES
 from asmdnn.generators.pooling.indices import PoolIndicesSpec
 from asmdnn.generators.pooling.pixels import UNROLLED, PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import BUFFER_BYTES, STRIDES, PoolRowsSpec
 from asmdnn.generators.pooling.window import Loop
 from asmdnn.isa.levels import isa_of
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import PoolingTuning, Tuning
 from asmdnn.primitives.pooling.calls import PoolCall
@@ -81,9 +82,9 @@ def pixels_of(maker: Maker, piece: WindowNest, elements: int) -> Iterator[PoolCa
 
 def streams_pixels(maker: Maker, elements: int, loops: Sequence[Loop]) -> bool:
     """Whether results go past the caches: lines of dst are written at once, in whole vectors."""
-    lanes, touch = lanes_of(maker.isa), loops[-1].dst_bytes == 4 * elements
+    lanes, touch = lanes_of(maker.isa), loops[-1].dst_bytes == F32_BYTES * elements
     whole = elements % lanes == 0 and (touch or elements % LINE_ELEMENTS == 0)
-    return maker.streams and whole and all(loop.dst_bytes % (4 * lanes) == 0 for loop in loops)
+    return maker.streams and whole and all(loop.dst_bytes % vector_bytes(maker.isa) == 0 for loop in loops)
 
 
 def block_of(piece: WindowNest, elements: int, isa: str, tuning: PoolingTuning) -> tuple[int, int]:
@@ -191,7 +192,7 @@ def row_parts(maker: Maker, row: Row) -> Iterator[RowPart]:
     columns, dilation, stride, padding, made = row
     size, runs = maker.planes.sizes[-1], maker.windows.axes[-1]
     extent = (columns - 1) * dilation + 1
-    most = max(lanes_of(maker.isa), (BUFFER_BYTES // 8 // 4 - extent) // stride)
+    most = max(lanes_of(maker.isa), (BUFFER_BYTES // 8 // F32_BYTES - extent) // stride)
     inside = -(-padding // (most * stride))
     behind = max(inside, min(made // most, (size + padding - extent - (most - 1) * stride) // (most * stride) + 1))
     for part in (*range(inside), *range(inside, behind)[:1], *range(behind, -(-made // most))):
@@ -217,7 +218,8 @@ def row_calls_of(maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Seque
                 piece: WindowNest, loops: tuple[Loop, ...], _: tuple[int, ...], spec: PoolRowsSpec = spec
             ) -> PoolRowsSpec:
                 divisors = tuple((n * piece.divisor, times) for n, times in spec.divisors)
-                whole = spec.results % lanes == 0 and all(loop.dst_bytes % (4 * lanes) == 0 for loop in loops)
+                aligned = all(loop.dst_bytes % vector_bytes(maker.isa) == 0 for loop in loops)
+                whole = spec.results % lanes == 0 and aligned
                 streams = maker.streams and whole and not reads_dst(maker.chain)
                 made = (spec.width, spec.results, spec.columns, spec.stride, spec.dilation, spec.before)
                 return PoolRowsSpec(
@@ -226,8 +228,8 @@ def row_calls_of(maker: Maker, runs: Sequence[Sequence[WindowRun]], parts: Seque
 
             rows = prod(taps.positions for taps in piece.window)
             cycles = spec.width / lanes * (rows + 1) + spec.results / lanes * (spec.columns * spec.stride + 3) + 8
-            moved = piece._replace(src=piece.src + 4 * left, dst=piece.dst + 4 * first)
-            along_row = Loop(times, 4 * spec.results * spec.stride, 4 * spec.results)
+            moved = piece._replace(src=piece.src + F32_BYTES * left, dst=piece.dst + F32_BYTES * first)
+            along_row = Loop(times, F32_BYTES * spec.results * spec.stride, F32_BYTES * spec.results)
             for call in calls_of(planes, moved, cycles, make, maker.tuning):
                 yield replace(call, loops=(*call.loops, (along_row, 0)))
 
