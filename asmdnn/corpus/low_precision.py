@@ -8,14 +8,14 @@ from itertools import chain
 from asmdnn.corpus import conv, matmul
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS
 from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
 from asmdnn.isa.dot import DOTS, F32, GROUP_BYTES, Types, blocks_of, dot_class
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, VnniDot
 from asmdnn.isa.vectors import f32_level, lanes_of
-from asmdnn.types import DATA_TYPES, f32
+from asmdnn.types import f32
 
 EVERY = 5  # of the chains that read tensors, which do not depend on what is multiplied
 RESULTS_OF_F32 = tuple((F32, level) for level in ("avx2", "avx512_core"))
@@ -69,7 +69,7 @@ def operands(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
 def results(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
     """Every type of dst, of a bias that waits for the sums, and of what dst held; whole vectors and tails."""
     lanes, first = lanes_of(isa), len(ARGUMENTS)
-    for dst in DATA_TYPES.values():
+    for dst in RESULTS:
         yield matmul.tile(isa, 3, lanes + 3, 2 * types.group + 1, types=types, dst=dst)
         added = BinaryOp("add", Operand(first, 0, lanes * dst.size_bytes, False))
         scaled = BinaryOp("mul", Operand(first + 1, 4, 0, True))

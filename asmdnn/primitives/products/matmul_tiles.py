@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from asmdnn.errors import Unimplemented
+from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types, dot_class, dot_level, multiplied, unshifted_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
@@ -23,7 +24,7 @@ from asmdnn.primitives.products.prepare import MAX_OFFSET, TILE_ROWS
 from asmdnn.primitives.products.product import Matrix, Panels, Product, matrix_of, panels_of, panels_tag
 from asmdnn.primitives.products.starts import ZERO_POINT, add_start
 from asmdnn.primitives.products.target import Ending, target_of
-from asmdnn.types import DATA_TYPES, f32, s32
+from asmdnn.types import f32, s32
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,9 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types) -> Job:
     tiles = WeightsPanels(types, lanes_of(dot_level(types, engine.isa)))
     passed = resolve(desc, tiles)
     check_overlap(passed.tensors(), ("dst",))
+    for name in passed.tensors().keys() & {"dst", "bias"}:
+        if (dtype := passed.tensors()[name].dtype) not in RESULTS:
+            raise Refused(f"{name} is {dtype}, it must be one of {', '.join(map(str, RESULTS))}")
     desc = resolve(passed.with_formats(unreadable(passed, tiles)), tiles)
     chain = chain_of(
         attr,
@@ -61,7 +65,7 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types) -> Job:
         types.sums,
         types.sums == s32,
     )
-    others = chain.operands(passed.dst, DATA_TYPES.values())
+    others = chain.operands(passed.dst, RESULTS)
     read = {operand: plain(tensor) for operand, tensor in others.items()}
     p = product_of(replace(desc, bias=None) if chain.adds_bias else desc, types)
     p = replace(p, others=tuple(matrix_of(*other) for other in read.items()))
