@@ -73,6 +73,7 @@ class Dot:
     """
 
     row_registers: ClassVar[int] = 1  # of a vector of weights
+    spare_registers: ClassVar[int] = 1  # at least: of a group of src, and what `ready` keeps
     shift: ClassVar[int] = 0
     blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(
         {16: {1: 12, 2: 6, 4: 2, 8: 1}, 32: {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
