@@ -200,7 +200,7 @@ F = dnn.MemoryDesc((2, 3), dnn.f32, "ab")
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: dnn.EltwiseForward(INFERENCE, "gelu", F, F), "EltwiseForward.alg must be one of relu, .*not 'gelu'"),
+        (lambda: dnn.EltwiseForward(INFERENCE, "gelus", F, F), "EltwiseForward.alg must be one of relu, .*not 'gelus'"),
         (lambda: dnn.EltwiseForward(dnn.PropKind.backward_data, "exp", F, F), "prop_kind must be PropKind.forward_t"),
         (lambda: dnn.EltwiseForward(INFERENCE, "exp", F, F, 1.0), "EltwiseForward.alpha must be 0 for exp, not 1.0"),
         (lambda: dnn.EltwiseForward(INFERENCE, "clip", F, F, 2.0, 1.0), "alpha is 2.0, for clip it must not be above"),
