@@ -1,9 +1,9 @@
 """What a fork() must wait for: imports that happen while the library works.
 
 Python renews its own locks in a fork()ed child, but not those of single modules.  A child whose parent was importing a
-module on another thread waits for ever when it needs that module itself.  The package's own modules are imported before
-anything runs; what is imported later (PeachPy, and what few processes need) is imported under `importing()`, and a fork
-waits until that is done: some 0.1 s, once a process.
+module on another thread waits for ever when it needs that module itself.  What is imported while the library works
+(planners of a kind when its first primitive is asked for, PeachPy, what few processes need) is imported under
+`importing()`, and a fork waits until that is done: some 0.1 s.
 """
 
 import os

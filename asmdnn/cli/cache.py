@@ -57,8 +57,9 @@ def _list(store: DiskStore) -> None:
 def _list_tuned() -> None:
     if not tuned_directory().is_dir():
         return
-    from asmdnn.primitives import registry, tuned  # noqa: F401 - not above: the other words do not need numpy
+    from asmdnn.primitives import registry, tuned  # not above: the other words do not need numpy
 
+    registry.kinds()  # so that all classes of specs are known
     for key, choice in tuned.choices():
         print(f"tuned  {key[:12]}  {f'{choice.problem}  {choice}' if choice else 'of another version'}")
 
@@ -67,9 +68,10 @@ def _forget_stale() -> int:
     """Remove what was tuned with another version; how many plans."""
     if not tuned_directory().is_dir():
         return 0
-    from asmdnn.primitives import registry, tuned  # noqa: F401
+    from asmdnn.primitives import registry, tuned
     from asmdnn.primitives.implementation import plan_digest
 
+    registry.kinds()
     sources = plan_digest()
     return tuned.remove([key for key, choice in tuned.choices() if choice is None or choice.sources != sources])
 

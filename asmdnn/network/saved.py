@@ -57,8 +57,9 @@ class SavedKernel:
     def spec(self) -> Any:
         """Raises NotPackable for a text that is none of ours."""
         with importing():
-            import asmdnn.primitives.registry  # noqa: F401 - so that all classes of specs are known
+            from asmdnn.primitives.registry import kinds
 
+            kinds()  # so that all classes of specs are known
         return decoded(json.loads(self.text))
 
     @property

@@ -1,8 +1,14 @@
-"""All kinds of primitives: a new one is its folder, with a kind.py that has its KINDS, and its name here."""
+"""All kinds of primitives: a new one is its folder, with a kind.py that has its KINDS, and its name here.
 
+The planners of a folder are imported when the first of its primitives is asked for: all of them would take `import
+asmdnn` half as long again.
+"""
+
+from functools import cache, lru_cache
 from importlib import import_module
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.forking import importing
 from asmdnn.primitives.kind import Kind
 
 FOLDERS = (
@@ -25,15 +31,37 @@ FOLDERS = (
     "topk",
     "attention",
 )
-KINDS: dict[type, Kind] = {
-    kind.description: kind for folder in FOLDERS for kind in import_module(f"asmdnn.primitives.{folder}.kind").KINDS
-}
+KEPT_CLASSES = 256  # of what users pass, which may be of any class
+
+
+@cache
+def kinds_in(folder: str) -> dict[type, Kind]:
+    """Those of a folder, which is imported, by description."""
+    with importing():
+        found: tuple[Kind, ...] = import_module(f"asmdnn.primitives.{folder}.kind").KINDS
+    return {kind.description: kind for kind in found}
+
+
+@cache
+def kinds() -> dict[type, Kind]:
+    """All of them, by description: every folder is imported, and so is every class of specs."""
+    return {description: kind for folder in FOLDERS for description, kind in kinds_in(folder).items()}
+
+
+@lru_cache(KEPT_CLASSES)
+def kind_described_by(description: type) -> Kind | None:
+    """The kind of a class; None if it describes no primitive.  It is looked for in its own folder first."""
+    own = description.__module__.split(".")
+    for folder in sorted(FOLDERS, key=lambda folder: folder not in own):
+        if description in kinds_in(folder):
+            return kinds_in(folder)[description]
+    return None
 
 
 def kind_of(desc: object) -> Kind:
     """The kind that `desc` describes a primitive of, or InvalidArguments."""
-    kind = KINDS.get(type(desc))
+    kind = kind_described_by(type(desc))  # type: ignore[arg-type]  # mypy asks how `desc` is hashed, not its class
     if kind is None:
-        names = ", ".join(sorted(description.__name__ for description in KINDS))
+        names = ", ".join(sorted(description.__name__ for description in kinds()))
         raise InvalidArguments(f"desc must be one of {names}, not {type(desc).__name__}")
     return kind

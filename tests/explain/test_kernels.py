@@ -83,7 +83,7 @@ def test_every_kernel_of_the_corpus_is_explained() -> None:
 
 def test_lines_hold_what_emitted_them() -> None:
     """The mnemonic itself, or the vector operation that stands for it."""
-    words = {"fma": "outer_product", "prefetch": "PREFETCHT1", "broadcast": "outer_product", "store": "store(at, x)"}
+    words = {"fma": "outer_product", "prefetch": "PREFETCHT1", "broadcast": "outer_product", "store": "store_last("}
     kernel = explained("mb1ic64ih14oc64oh14kh1").kernels[0]
     for instruction in kernel.instructions:
         line = Path(instruction.path).read_text().splitlines()[instruction.line - 1]

@@ -12,7 +12,7 @@ from asmdnn.bench.options import Reader
 from asmdnn.planning.codec import plan_text
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.products.gemm import Gemm
-from asmdnn.primitives.registry import KINDS
+from asmdnn.primitives.registry import kinds
 
 SIZES = (1, 2, 3, 7, 8, 15, 63, 64, 1000, 4096, 1 << 15, 1 << 21, 1 << 40, 1 << 62)
 
@@ -71,7 +71,7 @@ DESCRIPTIONS.extend(examples())
 
 
 def test_all_kinds_are_here() -> None:
-    assert {type(desc) for desc in DESCRIPTIONS} == set(KINDS)
+    assert {type(desc) for desc in DESCRIPTIONS} == set(kinds())
 
 
 def value_of(plan: Plan) -> tuple[object, ...]:

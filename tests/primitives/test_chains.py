@@ -14,7 +14,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.bench.values import rounded
 from asmdnn.primitives.description import Description
-from asmdnn.primitives.registry import KINDS
+from asmdnn.primitives.registry import kinds
 from tests.primitives.every_kind import (
     IMAGES,
     PRODUCTS,
@@ -139,7 +139,7 @@ def test_problems_are_of_every_kind_that_takes_post_ops_and_of_every_implementat
                 words[is_plan] |= {(folder, word) for word in answer.implementation.rpartition(":")[0].split("+")}
                 takes |= {type(desc)} if is_plan and attr.post_ops else set()
     assert takes == {type(desc) for desc in WITH_POST_OPS}
-    assert {type(desc) for desc in (*WITH_POST_OPS, *others())} == set(KINDS)
+    assert {type(desc) for desc in (*WITH_POST_OPS, *others())} == set(kinds())
     assert words[False] <= words[True]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import asmdnn as dnn
-from asmdnn.primitives.registry import KINDS
+from asmdnn.primitives.registry import kinds
 from tests.primitives.test_cache_sizes import DESCRIPTIONS
 
 FORWARD = {dnn.PropKind.forward_training, dnn.PropKind.forward_inference}
@@ -29,7 +29,7 @@ KNOWN |= {desc: FORWARD for desc in DESCRIPTIONS if has_kind(type(desc)) and typ
 
 
 def test_every_description_that_has_one_is_here() -> None:
-    assert {type(desc) for desc in KNOWN} == set(filter(has_kind, KINDS))
+    assert {type(desc) for desc in KNOWN} == set(filter(has_kind, kinds()))
 
 
 @pytest.mark.parametrize("desc", KNOWN, ids=lambda desc: type(desc).__name__)

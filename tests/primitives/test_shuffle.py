@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import asmdnn as dnn
 from asmdnn.isa.vectors import f32_level
+from asmdnn.types import IsaName
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.raw import Bits, elements_of, fill
 
@@ -256,6 +257,15 @@ def test_bad_descriptions(change: dict[str, object], message: str) -> None:
     arguments: dict[str, object] = {"src": PLAIN, "dst": PLAIN, "axis": 1, "group_size": 3} | change
     with pytest.raises(dnn.InvalidArguments, match=message):
         dnn.Shuffle(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
+@pytest.mark.parametrize(("pixels", "streams"), [(49, False), (51, False), (64, True)])
+def test_large_results_stream_where_every_store_is_aligned(isa: IsaName, pixels: int, streams: bool) -> None:
+    """49 pixels of 16 bytes leave the blocks behind the first at places that no vector is aligned to."""
+    desc = dnn.MemoryDesc((500, 464, pixels), dnn.bf16, "aBc8b")
+    plan = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 2), engine=dnn.Engine(isa=isa, threads=1)).plan
+    assert {spec.streaming for phase in plan.phases for spec in phase.kernels} == {streams}
 
 
 def test_an_axis_may_count_from_the_end() -> None:

@@ -32,7 +32,8 @@ class ShuffleSpec:
     """For each of `pixels` pixels all tiles of all parts.
 
     unit_bytes: 16, or 4 or 8 if pixel_bytes is the same, so that the pixels of a unit fill a vector.
-    streaming: stores go past the caches if dst is aligned, which the kernel looks at when called.
+    streaming: stores go past the caches if dst is aligned, which the kernel looks at when called; all others are then,
+    too, as `can_stream` says.
     """
 
     isa: str
@@ -47,6 +48,17 @@ class ShuffleSpec:
     def name(self) -> str:
         block = f"{self.pixels}x{self.stored_bytes}"
         return f"shuffle_b{8 * self.element_bytes}_{block}_{checksum(self)}__{self.isa}"
+
+    @property
+    def aligned_bytes(self) -> int:
+        """What a streaming store of a group of pixels needs: they lie together, or each has stores of its own."""
+        return self.vector_bytes if self.pixel_bytes == self.unit_bytes else self.unit_bytes
+
+    @property
+    def can_stream(self) -> bool:
+        """Whether all stores are aligned when dst is."""
+        places = [at for part in self.parts for at in (part.dst, part.dst_step, *part.tile.dst)]
+        return self.pixel_bytes % self.unit_bytes == 0 and all(at % self.aligned_bytes == 0 for at in places)
 
     @property
     def stored_bytes(self) -> int:
@@ -95,8 +107,8 @@ class ShuffleSpec:
         asm.MOV(dst, mem(asm.frame, 8 * DST))
         body = ShuffleCode(asm, self.isa, self.element_bytes, self.unit_bytes, self.pixel_bytes)
         if self.streaming:
-            alignment = self.vector_bytes if self.pixel_bytes == self.unit_bytes else self.unit_bytes
-            with if_aligned(asm, dst, alignment, left):
+            assert self.can_stream, "a streaming store that is not aligned ends the process"
+            with if_aligned(asm, dst, self.aligned_bytes, left):
                 body.streaming = True
                 self.all_pixels(asm, body, src, dst, left)
                 body.streaming = False

@@ -20,11 +20,9 @@ def with_streaming(spec: Units) -> Units:
     if isinstance(spec, PermuteSpec):
         places = [spec.pixel_bytes, *(unit.dst for unit in spec.units)]
         return replace(spec, streaming=all(at % spec.vector_bytes == 0 for at in places))
-    places = [at for part in spec.parts for at in (part.dst, part.dst_step, *part.tile.dst)]
-    aligned = all(at % spec.unit_bytes == 0 for at in (spec.pixel_bytes, *places))
     # Lines that are left half written for long go out in pieces: of 8 rows of dst at a time, 4 times slower.
     together = spec.unit_bytes == spec.pixel_bytes or all(in_order(part.tile) for part in spec.parts)
-    return replace(spec, streaming=aligned and together)
+    return replace(spec, streaming=spec.can_stream and together)
 
 
 def streaming_rows(spec: RowsSpec) -> RowsSpec:
