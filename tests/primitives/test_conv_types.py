@@ -144,7 +144,7 @@ def test_halves(level: str, src: dnn.DataType, shape: str) -> None:
 def test_tensors_of_post_ops_have_their_own_types(level: str) -> None:
     channels = dnn.MemoryDesc((1, 21, 1, 1), dnn.s8, "abcd")
     pixels = dnn.MemoryDesc((1, 21, 5, 5), dnn.bf16, "axb")
-    one = dnn.MemoryDesc((1, 1, 1, 1), dnn.f16, "abcd")
+    one = dnn.MemoryDesc((1, 1, 1, 1), dnn.f32, "abcd")
     attr = dnn.Attr([dnn.Binary("add", channels), dnn.Binary("max", pixels), dnn.Sum(2.0), dnn.PReLU(one)])
     case = TypedConv("mb1ic4ih5oc21kh1", (dnn.u8, dnn.s8, dnn.f32), None, ("axb", "any", "axb"), attr)
     data, random = case.data(), np.random.default_rng(2)
